@@ -1,0 +1,55 @@
+# `make` alone lists the targets. Needs Python 3.11+ and Java 17+; everything else is installed into .venv.
+
+PYTHON ?= $(shell for p in python3 python3.13 python3.12 python3.11; do \
+	$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { command -v $$p; exit; }; done; command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+WAREHOUSE ?= warehouse
+LOGS ?= sample_logs
+
+.DEFAULT_GOAL := help
+.PHONY: help setup run test lint types docs benchmark oracle clean check-tools
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+check-tools:
+	@test -n "$(PYTHON)" || { echo "make: no python3 found; install Python 3.11 or later, or name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@command -v "$(PYTHON)" >/dev/null || { echo "make: there is no $(PYTHON); name a Python 3.11 or later: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "make: $(PYTHON) is $$("$(PYTHON)" --version 2>&1), and Python 3.11 or later is needed; name one: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; command -v "$$java" >/dev/null 2>&1 || { echo "make: no java found ($$java); install Java 17 or later, or set JAVA_HOME" >&2; exit 1; }
+	@java="$${JAVA_HOME:+$$JAVA_HOME/bin/}java"; major=$$("$$java" -version 2>&1 | sed -n 's/.*version "\(1\.\)\{0,1\}\([0-9]*\).*/\2/p' | head -n 1); test "$${major:-0}" -ge 17 || { echo "make: $$java is version $${major:-unknown}, and Java 17 or later is needed; set JAVA_HOME" >&2; exit 1; }
+
+$(VENV)/.installed: pyproject.toml constraints.txt | check-tools
+	@"$(PYTHON)" -m venv $(VENV) || { echo "make: $(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+setup: check-tools $(VENV)/.installed ## Create .venv with everything
+
+run: setup ## Run the main job on sample_logs (or LOGS=…) into ./warehouse (or WAREHOUSE=…)
+	@$(BIN)/kafka-clientinfo run $(LOGS) --warehouse $(WAREHOUSE)
+
+lint: setup ## Style and layers: ruff, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+types: setup ## mypy --strict on the package
+	$(BIN)/mypy
+
+test: lint types ## Everything that must pass: lint, types, tests with coverage
+	$(BIN)/python -m pytest --cov=kafka_clientinfo --cov-report=term:skip-covered
+	$(BIN)/coverage report --include='kafka_clientinfo/protocol/*,kafka_clientinfo/logs/*' --fail-under=95 --skip-covered
+
+docs: setup ## Write schemas/tables.md from the declarations
+	$(BIN)/python -m kafka_clientinfo.tables.docs
+
+benchmark: setup ## Measure reader, parser and pipeline
+	$(BIN)/python -m pytest -m benchmark tests/benchmarks -s
+
+oracle: setup ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
+	$(BIN)/python -m pytest -m oracle -s
+
+clean: ## Remove what the targets made
+	rm -rf $(VENV) $(WAREHOUSE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage *.egg-info

@@ -1,0 +1,33 @@
+"""The only reader of the files that travel with the package: schemas/ and conf/.
+
+A wheel holds both folders inside the package; a checkout has them beside it.
+"""
+
+from collections.abc import Iterator
+from importlib.resources import files
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+
+def _folder(name: str) -> Traversable:
+    inside = files("kafka_clientinfo") / name
+    if inside.is_dir():
+        return inside
+    return Path(__file__).resolve().parent.parent / name
+
+
+def schemas() -> Traversable:
+    """The folder schemas/: messages/, tables/, broker_api_ranges/ (works from a zipped wheel too)."""
+    return _folder("schemas")
+
+
+def conf() -> Traversable:
+    """The folder conf/: the defaults of every setting."""
+    return _folder("conf")
+
+
+def texts(folder: Traversable, suffix: str) -> Iterator[tuple[str, str]]:
+    """Name and UTF-8 text of each file of `folder` whose name ends with `suffix`, sorted by name."""
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.is_file() and entry.name.endswith(suffix):
+            yield entry.name, entry.read_text(encoding="utf-8")
