@@ -1,0 +1,97 @@
+"""Kafka's wire protocol in pure Python: no I/O, nothing but the standard library.
+
+Messages are dicts by the names of Kafka's own JSON (camelCase); schemas, with KIP-1313's `headerVersions`,
+are in schemas/messages. Functions raise DecodeError on bytes that are wrong, EncodeError on values that do
+not fit and SchemaError on messages that no schema knows.
+"""
+
+from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError
+from kafka_clientinfo.protocol.api_keys import api_key, api_name, api_names
+from kafka_clientinfo.protocol.client_information import (
+    BROKER_PATTERN,
+    BROKER_PATTERN_SQL,
+    KIP_PATTERN,
+    KIP_PATTERN_SQL,
+    valid_by_broker,
+    valid_by_kip,
+)
+from kafka_clientinfo.protocol.frames import Conversation, Exchange, FrameSplitter
+from kafka_clientinfo.protocol.group_payloads import (
+    GroupPayload,
+    decode_member_assignment,
+    decode_member_metadata,
+    encode_group_payload,
+)
+from kafka_clientinfo.protocol.headers import fields, header_versions, request_header_version, supports
+from kafka_clientinfo.protocol.json_form import from_log_json, to_log_json
+from kafka_clientinfo.protocol.layout import FieldSpec
+from kafka_clientinfo.protocol.messages import (
+    NOT_SUPPORTED,
+    Request,
+    Response,
+    decode_request,
+    decode_request_header,
+    decode_response,
+    encode_request,
+    encode_response,
+)
+from kafka_clientinfo.protocol.negotiation import (
+    Action,
+    NextStep,
+    advertised,
+    highest_mutual,
+    intersection,
+    missing_for,
+    next_step,
+    supports_feature,
+)
+from kafka_clientinfo.protocol.registry import Registry, draft_names, drafts, released
+
+__all__ = [
+    "BROKER_PATTERN",
+    "BROKER_PATTERN_SQL",
+    "KIP_PATTERN",
+    "KIP_PATTERN_SQL",
+    "NOT_SUPPORTED",
+    "Action",
+    "Conversation",
+    "DecodeError",
+    "EncodeError",
+    "Exchange",
+    "FieldSpec",
+    "FrameSplitter",
+    "GroupPayload",
+    "NextStep",
+    "Registry",
+    "Request",
+    "Response",
+    "SchemaError",
+    "advertised",
+    "api_key",
+    "api_name",
+    "api_names",
+    "decode_member_assignment",
+    "decode_member_metadata",
+    "decode_request",
+    "decode_request_header",
+    "decode_response",
+    "draft_names",
+    "drafts",
+    "encode_group_payload",
+    "encode_request",
+    "encode_response",
+    "fields",
+    "from_log_json",
+    "header_versions",
+    "highest_mutual",
+    "intersection",
+    "missing_for",
+    "next_step",
+    "released",
+    "request_header_version",
+    "supports",
+    "supports_feature",
+    "to_log_json",
+    "valid_by_broker",
+    "valid_by_kip",
+]

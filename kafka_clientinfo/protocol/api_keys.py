@@ -1,0 +1,73 @@
+"""Names of APIs: Kafka's ApiKeys enum of every release, and the class names that 0.8 and 0.9 logged."""
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from types import MappingProxyType
+
+from kafka_clientinfo.protocol.registry import released
+
+# Names that the enum had in older releases, or that only the old logs use.
+ALIASES: Mapping[str, int] = MappingProxyType(
+    {
+        "UPDATE_METADATA_KEY": 6,  # to 0.11
+        "CONTROLLED_SHUTDOWN_KEY": 7,  # to 0.11
+        "CONSUMER_METADATA": 10,  # 0.8
+        "GROUP_COORDINATOR": 10,  # 0.9 and 0.10
+        "ELECT_PREFERRED_LEADERS": 43,  # 2.2 and 2.3
+        "ALTER_ISR": 56,  # 2.7 to 3.1
+        "LIST_CLIENT_METRICS_RESOURCES": 74,  # 3.7 to 4.0
+    }
+)
+
+# `Name: TopicMetadataRequest; …` of 0.8 and 0.9.
+CLASS_NAMES: Mapping[str, int] = MappingProxyType(
+    {
+        "ProducerRequest": 0,
+        "FetchRequest": 1,
+        "OffsetRequest": 2,
+        "TopicMetadataRequest": 3,
+        "LeaderAndIsrRequest": 4,
+        "StopReplicaRequest": 5,
+        "UpdateMetadataRequest": 6,
+        "ControlledShutdownRequest": 7,
+        "OffsetCommitRequest": 8,
+        "OffsetFetchRequest": 9,
+        "ConsumerMetadataRequest": 10,
+        "GroupCoordinatorRequest": 10,
+        "JoinGroupRequest": 11,
+        "JoinGroupRequestAndHeader": 11,
+        "HeartbeatRequest": 12,
+        "HeartbeatRequestAndHeader": 12,
+        "LeaveGroupRequest": 13,
+        "SyncGroupRequest": 14,
+        "DescribeGroupsRequest": 15,
+        "ListGroupsRequest": 16,
+    }
+)
+
+
+@cache
+def api_names() -> Mapping[int, str]:
+    """API key to today's name in Kafka's ApiKeys enum, such as 18 to `API_VERSIONS`."""
+    return MappingProxyType(
+        {
+            key: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", schema.name.removesuffix("Request")).upper()
+            for key, schema in sorted(released().requests.items())
+        }
+    )
+
+
+@cache
+def _keys() -> Mapping[str, int]:
+    return {**CLASS_NAMES, **ALIASES, **{name: key for key, name in api_names().items()}}
+
+
+def api_name(key: int) -> str | None:
+    """Today's enum name of an API key, such as `METADATA`; None if no release has the key."""
+    return api_names().get(key)
+
+
+def api_key(name: str) -> int | None:
+    """API key of an enum name of any release or of a class name of 0.8 and 0.9; None if no release has it."""
+    return _keys().get(name)

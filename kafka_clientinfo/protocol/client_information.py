@@ -1,0 +1,28 @@
+r"""What a client may call itself (KIP-511): the KIP's pattern and the stricter one that brokers check.
+
+The patterns are for whole-string matches. `…_SQL` has anchors of its own for Spark's RLIKE, which searches;
+it is `\A…\z` because Java's `$` also matches before a last newline.
+"""
+
+import re
+
+KIP_PATTERN = r"[.\-a-zA-Z0-9]+"
+BROKER_PATTERN = r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?"
+KIP_PATTERN_SQL = rf"\A(?:{KIP_PATTERN})\z"
+BROKER_PATTERN_SQL = rf"\A(?:{BROKER_PATTERN})\z"
+
+# What the broker keeps for a connection that has not said (or not validly said) what it is.
+UNKNOWN = "unknown"
+
+_KIP = re.compile(KIP_PATTERN)
+_BROKER = re.compile(BROKER_PATTERN)
+
+
+def valid_by_kip(text: str) -> bool:
+    """Whether KIP-511's text allows this software name or version."""
+    return _KIP.fullmatch(text) is not None
+
+
+def valid_by_broker(text: str) -> bool:
+    """Whether brokers (2.4 and newer) accept this software name or version: no punctuation at either end."""
+    return _BROKER.fullmatch(text) is not None

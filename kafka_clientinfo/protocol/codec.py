@@ -1,0 +1,99 @@
+"""The codec of one message in one version: bytes to a dict by Kafka's JSON names, and back."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kafka_clientinfo.errors import DecodeError, EncodeError
+from kafka_clientinfo.protocol.decoder import struct_reader
+from kafka_clientinfo.protocol.encoder import struct_writer
+from kafka_clientinfo.protocol.layout import StructSpec, layout
+from kafka_clientinfo.protocol.primitives import FieldError, Reader, Writer
+from kafka_clientinfo.protocol.schema import MessageSchema
+from kafka_clientinfo.protocol.walker import WALK_ABOVE, Walker, struct_walker
+
+
+@dataclass(frozen=True, slots=True)
+class Codec:
+    """Reads and writes one message in one version.
+
+    Attributes:
+        name: of the message, such as `ApiVersionsRequest`.
+        version: of the message.
+        spec: its layout.
+        read: frame and offset to the dict and the next offset; raises FieldError.
+        write: dict to parts; raises FieldError.
+        walk: frame and offset to the next offset, without building anything; raises FieldError.
+    """
+
+    name: str
+    version: int
+    spec: StructSpec
+    read: Reader
+    write: Writer
+    walk: Walker
+
+    def decode(self, data: bytes, at: int = 0) -> tuple[dict[str, Any], int]:
+        """Read the message that starts at offset `at`.
+
+        Numbers come as int and float, uuids as Kafka's text, bytes and records as bytes, arrays as lists,
+        structs as dicts. Strings that are not UTF-8 keep their bytes as surrogates. Tagged fields that are
+        not there have their defaults; unknown ones are under `_unknownTaggedFields`, number to bytes.
+
+        Returns:
+            The fields by JSON name, and the offset behind the message.
+
+        Raises:
+            DecodeError: the bytes are no such message.
+        """
+        try:
+            if len(data) - at > WALK_ABOVE:
+                self.walk(data, at)
+            return self.read(data, at)
+        except FieldError as fault:
+            raise DecodeError(self.name, fault.where(), fault.offset, fault.problem) from None
+
+    def decode_all(self, data: bytes, at: int = 0) -> dict[str, Any]:
+        """Like `decode`, for a message that fills the rest of the data.
+
+        Raises:
+            DecodeError: the bytes are no such message, or some are left over.
+        """
+        try:
+            if len(data) - at > WALK_ABOVE:
+                self._ends(data, self.walk(data, at))
+            value: dict[str, Any]
+            value, end = self.read(data, at)
+        except FieldError as fault:
+            raise DecodeError(self.name, fault.where(), fault.offset, fault.problem) from None
+        self._ends(data, end)
+        return value
+
+    def _ends(self, data: bytes, end: int) -> None:
+        if end != len(data):
+            raise DecodeError(self.name, "", end, f"the end of the message, {len(data) - end} bytes are left")
+
+    def encode(self, value: Mapping[str, Any]) -> bytes:
+        """Write a message; fields that are left out get their defaults.
+
+        Raises:
+            EncodeError: a value does not fit its field, or the version has no such field and cannot ignore
+            it.
+        """
+        parts: list[bytes] = []
+        try:
+            self.write(value, parts)
+        except FieldError as fault:
+            where = f".{fault.where()}" if fault.path else ""
+            raise EncodeError(f"{self.name} v{self.version}{where}: {fault.problem}") from None
+        return b"".join(parts)
+
+
+def compile_codec(schema: MessageSchema, version: int) -> Codec:
+    """Compile one version of a message.
+
+    Raises:
+        SchemaError: the version is not valid, or only the header of the message is known.
+    """
+    spec = layout(schema, version)
+    return Codec(schema.name, version, spec, struct_reader(spec), struct_writer(spec), struct_walker(spec))

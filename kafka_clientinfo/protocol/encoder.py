@@ -1,0 +1,229 @@
+"""The writing half of the codec: the mirror image of `decoder`.
+
+A dict with exactly the fields of the version is written straight away; any other is completed first: defaults
+for what is missing, and an error for values that this version cannot carry unless they are ignorable.
+"""
+
+import struct
+from collections.abc import Callable, Mapping
+from operator import itemgetter
+from struct import Struct
+from typing import Any
+
+from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
+from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS, run_format, runs, tagged
+from kafka_clientinfo.protocol.primitives import (
+    FIXED,
+    WRITE_ERRORS,
+    FieldError,
+    Writer,
+    write_bool,
+    write_compact_length,
+    write_length32,
+    write_uuid,
+    write_uvarint,
+    write_varint,
+)
+from kafka_clientinfo.protocol.texts import bytes_writer, string_writer
+
+_SIMPLE: dict[str, Writer] = {
+    "bool": write_bool,
+    "uuid": write_uuid,
+    "varint": write_varint,
+    "uvarint": write_uvarint,
+}
+
+
+def struct_writer(spec: StructSpec) -> Writer:
+    """Compile the writer of a message body or nested struct; it takes a dict by JSON names."""
+    plan = []
+    for run, field in runs(spec):
+        names = tuple(item.name for item in run)
+        plan.append(
+            (names, _row(names), run_format(run).pack, field.name if field else "", _field(field) if field else None)
+        )
+    expected = frozenset(field.name for field in spec.fields)
+    write_tags = _tags_writer(spec) if spec.flexible else None
+    plain = not tagged(spec)
+
+    def write(value: Any, parts: list[bytes]) -> None:
+        exact = type(value) is dict and value.keys() == expected
+        if not exact:
+            value = _complete(spec, value)
+        names: tuple[str, ...] = ()
+        name = ""
+        try:
+            for names, row, pack, name, writer in plan:
+                if names:
+                    parts.append(pack(*row(value)))
+                if writer is not None:
+                    writer(value[name], parts)
+        except FieldError as fault:
+            raise fault.inside(name) from None
+        except WRITE_ERRORS as error:
+            raise _refused(spec, names, name, value, error) from None
+        if write_tags is not None:
+            if plain and exact:  # nearly always: no tagged fields at all
+                parts.append(b"\x00")
+            else:
+                write_tags(value, parts)
+
+    return write
+
+
+def _row(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
+    """The values of some fields, as a tuple even where it is one."""
+    if len(names) > 1:
+        return itemgetter(*names)
+    return lambda value: tuple(value[name] for name in names)
+
+
+def _refused(
+    spec: StructSpec, names: tuple[str, ...], name: str, value: Mapping[str, Any], error: Exception
+) -> FieldError:
+    """Which field of a step could not be written, and why."""
+    kinds = {field.name: field.type for field in spec.fields}
+    refused = next((key for key in names if not _fits(kinds[key], value[key])), name)
+    return FieldError(f"{_shown(value[refused])} is no {kinds[refused]}: {error}").inside(refused)
+
+
+def _fits(kind: str, number: Any) -> bool:
+    try:
+        Struct(">" + FIXED[kind]).pack(number)
+    except struct.error:
+        return False
+    return True
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
+
+
+def _complete(spec: StructSpec, value: Any) -> dict[str, Any]:
+    """The value with exactly the fields of this version (and unknown tagged fields, where there are any)."""
+    if not isinstance(value, Mapping):
+        raise FieldError(f"{_shown(value)} is no struct; give a dict of its fields")
+    full = {field.name: value.get(field.name, field.default) for field in spec.fields}
+    for name, given in value.items():
+        if name in full:
+            continue
+        if name == UNKNOWN_TAGS and spec.flexible:
+            full[name] = given
+            continue
+        absent = spec.absent.get(name)
+        if absent is None:
+            raise FieldError("no version has this field; look at the schema's names").inside(str(name))
+        if given != absent.default and not absent.ignorable:
+            raise FieldError(f"{_shown(given)} cannot be told in this version; leave it out").inside(name)
+    return full
+
+
+def _field(field: FieldSpec) -> Writer:
+    return _array_writer(field) if field.is_array else _element(field, field.nullable)
+
+
+def _element(field: FieldSpec, nullable: bool) -> Writer:
+    if field.struct is not None:
+        write = struct_writer(field.struct)
+        return _nullable_struct_writer(write) if nullable else write
+    if field.element == "string":
+        return string_writer(field.flexible, nullable)
+    if field.element in ("bytes", "records"):
+        return bytes_writer(field.flexible, nullable)
+    return _SIMPLE[field.element] if field.element in _SIMPLE else _number_writer(field.element)
+
+
+def _number_writer(kind: str) -> Writer:
+    pack = Struct(">" + FIXED[kind]).pack
+    return lambda value, parts: parts.append(pack(value))
+
+
+def _nullable_struct_writer(write_struct: Writer) -> Writer:
+    """KIP-893: one byte before the struct, -1 for null."""
+
+    def write(value: Any, parts: list[bytes]) -> None:
+        parts.append(b"\xff" if value is None else b"\x01")
+        if value is not None:
+            write_struct(value, parts)
+
+    return write
+
+
+# --- arrays -------------------------------------------------------------------------------------------------
+
+
+def _array_writer(field: FieldSpec) -> Writer:
+    write_length = write_compact_length if field.flexible else write_length32
+    write_elements = _elements_writer(field)
+
+    def write(value: Any, parts: list[bytes]) -> None:
+        if value is None and field.nullable:
+            return write_length(-1, parts)
+        if not isinstance(value, list | tuple):
+            raise TypeError("must be a list")
+        write_length(len(value), parts)
+        return write_elements(value, parts)
+
+    return write
+
+
+def _elements_writer(field: FieldSpec) -> Writer:
+    write_element = _element(field, nullable=False)
+
+    def write(items: Any, parts: list[bytes]) -> None:
+        index = 0
+        try:
+            while index < len(items):
+                write_element(items[index], parts)
+                index += 1
+        except FieldError as fault:
+            raise fault.inside(f"[{index}]") from None
+        except WRITE_ERRORS as error:
+            raise FieldError(f"{_shown(items[index])} is no {field.element}: {error}").inside(f"[{index}]") from None
+
+    return write
+
+
+# --- tagged fields (KIP-482) --------------------------------------------------------------------------------
+
+
+def _tags_writer(spec: StructSpec) -> Writer:
+    known = [(field.tag or 0, field.name, field.default, _field(field)) for field in tagged(spec)]
+
+    def write(value: Any, parts: list[bytes]) -> None:
+        unknown = value.get(UNKNOWN_TAGS)
+        payloads = _unknown_payloads(unknown)
+        for tag, name, default, writer in known:
+            if value[name] != default:  # Kafka leaves defaults out
+                payloads[tag] = _payload(value[name], name, writer)
+        write_uvarint(len(payloads), parts)
+        for tag in sorted(payloads):
+            write_uvarint(tag, parts)
+            write_uvarint(len(payloads[tag]), parts)
+            parts.append(payloads[tag])
+
+    return write
+
+
+def _payload(value: Any, name: str, writer: Any) -> bytes:
+    parts: list[bytes] = []
+    try:
+        writer(value, parts)
+    except FieldError as fault:
+        raise fault.inside(name) from None
+    except WRITE_ERRORS as error:
+        raise FieldError(f"{_shown(value)} does not fit: {error}").inside(name) from None
+    return b"".join(parts)
+
+
+def _unknown_payloads(unknown: Any) -> dict[int, bytes]:
+    if unknown is None:
+        return {}
+    if not isinstance(unknown, Mapping) or not all(_is_tag(tag, payload) for tag, payload in unknown.items()):
+        raise FieldError("must map tag numbers to bytes").inside(UNKNOWN_TAGS)
+    return dict(unknown)
+
+
+def _is_tag(tag: object, payload: object) -> bool:
+    return type(tag) is int and 0 <= tag <= 0xFFFFFFFF and isinstance(payload, bytes)

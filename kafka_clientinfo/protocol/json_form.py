@@ -1,0 +1,135 @@
+"""Bodies as Kafka's broker writes them into its request log (2.8 and newer), both ways.
+
+Bytes are base64, records only their size, tagged fields with their default value are left out, as are unknown
+ones; bytes that are no UTF-8 are U+FFFD. Numbers, texts, uuids and names are already the same in a decoded
+dict.
+"""
+
+import base64
+import binascii
+from typing import Any
+
+from kafka_clientinfo.errors import EncodeError, SchemaError
+from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
+from kafka_clientinfo.protocol.messages import NotSupported, Request, Response
+from kafka_clientinfo.protocol.registry import Registry, released
+
+RECORDS_SIZE = "SizeInBytes"
+
+
+def to_log_json(message: Request | Response, *, registry: Registry | None = None) -> dict[str, Any]:
+    """The body of a request or response as the broker logs it.
+
+    Raises:
+        SchemaError: the body has no schema.
+        EncodeError: the body does not have the shape of its schema.
+    """
+    registry = registry or released()
+    if isinstance(message.body, NotSupported):
+        return {}
+    schemas = registry.requests if isinstance(message, Request) else registry.responses
+    schema = schemas.get(message.api_key)
+    if schema is None or isinstance(message.body, bytes):
+        raise SchemaError(f"API key {message.api_key} version {message.api_version}: the body has no schema")
+    return struct_to_json(registry.codec(schema, message.api_version).spec, message.body, schema.name)
+
+
+def from_log_json(
+    document: dict[str, Any], api_key: int, api_version: int, kind: str, *, registry: Registry | None = None
+) -> dict[str, Any]:
+    """A logged body as the dict that `encode_request` and `encode_response` take.
+
+    Records come back empty: the log has only their size.
+
+    Args:
+        document: the `request` or `response` of a logged record.
+        api_key: API key of the record.
+        api_version: version of the record.
+        kind: `request` or `response`.
+        registry: with drafts; the released messages by default.
+
+    Raises:
+        SchemaError: the body has no schema.
+        EncodeError: a bytes field is not base64, or a struct is no object.
+    """
+    registry = registry or released()
+    schema = (registry.requests if kind == "request" else registry.responses).get(api_key)
+    if schema is None:
+        raise SchemaError(f"API key {api_key}: not known; look at schemas/messages")
+    return struct_from_json(registry.codec(schema, api_version).spec, document, schema.name)
+
+
+def struct_to_json(spec: StructSpec, value: dict[str, Any], where: str) -> dict[str, Any]:
+    """One struct as the broker logs it.
+
+    Raises:
+        EncodeError: the value does not have the shape of its layout.
+    """
+    document: dict[str, Any] = {}
+    for field in spec.fields:
+        item = value.get(field.name, field.default)
+        if field.tag is not None and item == field.default:
+            continue
+        if field.element == "records" and item is not None:
+            document[field.name + RECORDS_SIZE] = len(item)
+        else:
+            document[field.name] = _to_json(field, item, f"{where}.{field.name}")
+    return document
+
+
+def _to_json(field: FieldSpec, value: Any, where: str) -> Any:
+    if value is None:
+        return None
+    if field.is_array:
+        return [_element_to_json(field, item, where) for item in value]
+    return _element_to_json(field, value, where)
+
+
+def _element_to_json(field: FieldSpec, value: Any, where: str) -> Any:
+    try:
+        if field.struct is not None:
+            return struct_to_json(field.struct, value, where)
+        if field.element == "bytes":
+            return base64.b64encode(value).decode("ascii")
+        if field.element == "string":
+            return value.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+    except (TypeError, AttributeError, ValueError) as error:
+        raise EncodeError(f"{where}: is no {field.element}: {error}") from None
+    return value
+
+
+def struct_from_json(spec: StructSpec, document: dict[str, Any], where: str) -> dict[str, Any]:
+    """One logged struct as a dict for the codec; fields that are not logged get their defaults.
+
+    Raises:
+        EncodeError: the document does not have the shape of its layout.
+    """
+    if not isinstance(document, dict):
+        raise EncodeError(f"{where}: must be a JSON object")
+    return {
+        field.name: _from_json(field, document[field.name], f"{where}.{field.name}")
+        if field.name in document
+        else field.fresh_default()
+        for field in spec.fields
+    }
+
+
+def _from_json(field: FieldSpec, value: Any, where: str) -> Any:
+    if value is None:
+        return None
+    if field.is_array:
+        if not isinstance(value, list):
+            raise EncodeError(f"{where}: must be a list")
+        return [_element_from_json(field, item, where) for item in value]
+    return _element_from_json(field, value, where)
+
+
+def _element_from_json(field: FieldSpec, value: Any, where: str) -> Any:
+    if field.struct is not None:
+        return struct_from_json(field.struct, value, where)
+    if field.element != "bytes":
+        return value
+    try:
+        return base64.b64decode(value, validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise EncodeError(f"{where}: is no base64: {error}") from None

@@ -1,0 +1,232 @@
+"""Requests and responses as frames: header and body, without the four length bytes before them.
+
+The header's version comes from the schemas alone (KIP-1313). A body whose schema is not known stays bytes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final, TypeAlias
+
+from kafka_clientinfo.errors import DecodeError, EncodeError
+from kafka_clientinfo.protocol.registry import HEADER_NAMES, FrameCodecs, Registry, released
+from kafka_clientinfo.protocol.schema import MessageSchema
+
+Body: TypeAlias = dict[str, Any] | bytes
+
+UNSUPPORTED_VERSION = 35
+_API = Struct(">hh")
+_CORRELATION_ID_SIZE = 4
+
+
+class NotSupported:
+    """The body of KIP-35's empty answer (its sub-proposal): the broker does not know this request."""
+
+    def __repr__(self) -> str:
+        """The name of its only value."""
+        return "NOT_SUPPORTED"
+
+
+NOT_SUPPORTED: Final = NotSupported()
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A request.
+
+    Attributes:
+        header: by Kafka's JSON names: requestApiKey, requestApiVersion, correlationId, clientId,
+            clientInstanceId.
+        body: a dict by Kafka's JSON names, or bytes where the body has no schema.
+        header_version: 0 to 3; None lets the schemas say it.
+    """
+
+    header: dict[str, Any]
+    body: Body
+    header_version: int | None = None
+
+    @property
+    def api_key(self) -> int:
+        """Number of the API."""
+        return int(self.header["requestApiKey"])
+
+    @property
+    def api_version(self) -> int:
+        """Version of the API."""
+        return int(self.header["requestApiVersion"])
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """A response, with what its request asked for, because the frame does not say it.
+
+    Attributes:
+        header: by Kafka's JSON names: correlationId.
+        body: a dict by Kafka's JSON names, bytes where the body has no schema, or NOT_SUPPORTED.
+        api_key: number of the API.
+        api_version: version of the body: 0 where a broker answers a newer ApiVersions request that it does
+            not know.
+        header_version: 0 or 1; None lets the schemas say it.
+    """
+
+    header: dict[str, Any]
+    body: Body | NotSupported
+    api_key: int
+    api_version: int
+    header_version: int | None = None
+
+
+def decode_request(frame: bytes, *, registry: Registry | None = None) -> Request:
+    """Read a request frame.
+
+    Args:
+        frame: the request without its four length bytes.
+        registry: with drafts, from `drafts(name)`; the released messages by default.
+
+    Raises:
+        DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
+    """
+    registry = registry or released()
+    codecs = registry.frame_codecs("request", *_API.unpack_from(frame)) if len(frame) >= _API.size else None
+    if codecs is None:
+        header, _, at = decode_request_header(frame, registry=registry)
+        raise _unknown_version(registry.requests[header["requestApiKey"]], header["requestApiVersion"], at)
+    header, at = codecs.header.decode(frame)
+    return Request(header, _read_body(codecs, frame, at), codecs.header_version)
+
+
+def decode_request_header(frame: bytes, *, registry: Registry | None = None) -> tuple[dict[str, Any], int, int]:
+    """Read the header of a request, also of an API version newer than the schemas.
+
+    Returns:
+        The header, its version, and the offset of the body.
+
+    Raises:
+        DecodeError: the frame is cut, or of an unknown API.
+    """
+    registry = registry or released()
+    if len(frame) < _API.size:
+        raise DecodeError("RequestHeader", "", len(frame), f"{_API.size} bytes of API key and version")
+    api_key, api_version = _API.unpack_from(frame)
+    header_version = registry.request_header_version(api_key, api_version)
+    if header_version is None:
+        name, at = ("requestApiVersion", 2) if api_key in registry.requests else ("requestApiKey", 0)
+        raise DecodeError("RequestHeader", name, at, f"a known API, found key {api_key} version {api_version}")
+    header, at = registry.named("RequestHeader", header_version).decode(frame)
+    return header, header_version, at
+
+
+def encode_request(request: Request, *, registry: Registry | None = None) -> bytes:
+    """Write a request frame, without the four length bytes.
+
+    A body in bytes is written as it is, also for versions that the schemas do not know.
+
+    Raises:
+        EncodeError: a value does not fit, or the API or version is unknown.
+    """
+    registry = registry or released()
+    key, version = request.header.get("requestApiKey"), request.header.get("requestApiVersion")
+    if type(key) is not int or type(version) is not int:
+        raise EncodeError(f"RequestHeader: requestApiKey {key!r} and requestApiVersion {version!r} must be numbers")
+    codecs = _codecs_to_write(registry, "request", key, version, request.header_version)
+    return codecs.header.encode(request.header) + _written_body(registry.requests[key], codecs, version, request.body)
+
+
+def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: Registry | None = None) -> Response:
+    """Read a response frame.
+
+    A frame with nothing but a correlation id is KIP-35's empty answer and gives the body NOT_SUPPORTED. A
+    broker that does not know the version of an ApiVersions request answers in version 0 with error 35
+    (KIP-511): such a frame is read as version 0, whatever version was asked.
+
+    Args:
+        frame: the response without its four length bytes.
+        api_key: API key of its request.
+        api_version: version of its request.
+        registry: with drafts, from `drafts(name)`; the released messages by default.
+
+    Raises:
+        DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
+    """
+    registry = registry or released()
+    header_version = registry.response_header_version(api_key, api_version)
+    if header_version is None:
+        raise DecodeError("ResponseHeader", "", 0, f"a known API, asked for key {api_key} version {api_version}")
+    if len(frame) == _CORRELATION_ID_SIZE:
+        header, _ = registry.named("ResponseHeader", 0).decode(frame)
+        return Response(header, NOT_SUPPORTED, api_key, api_version, 0)
+    header, at = registry.named("ResponseHeader", header_version).decode(frame)
+    codecs = registry.frame_codecs("response", api_key, api_version)
+    try:
+        if codecs is None:
+            raise _unknown_version(registry.responses[api_key], api_version, at)
+        return Response(header, _read_body(codecs, frame, at), api_key, api_version, header_version)
+    except DecodeError:
+        refusal = _refusal(registry, registry.responses[api_key], frame, at)
+        if refusal is None:
+            raise
+        return Response(header, refusal, api_key, 0, header_version)
+
+
+def encode_response(response: Response, *, registry: Registry | None = None) -> bytes:
+    """Write a response frame, without the four length bytes.
+
+    A body in bytes is written as it is, also for versions that the schemas do not know.
+
+    Raises:
+        EncodeError: a value does not fit, or the API or version is unknown.
+    """
+    registry = registry or released()
+    key, version = response.api_key, response.api_version
+    codecs = _codecs_to_write(registry, "response", key, version, response.header_version)
+    if isinstance(response.body, NotSupported):
+        return registry.named("ResponseHeader", 0).encode(response.header)
+    return codecs.header.encode(response.header) + _written_body(
+        registry.responses[key], codecs, version, response.body
+    )
+
+
+def _unknown_version(schema: MessageSchema, version: int, at: int) -> DecodeError:
+    return DecodeError(schema.name, "", at, f"a version of {schema.valid}, found {version}")
+
+
+def _read_body(codecs: FrameCodecs, frame: bytes, at: int) -> Body:
+    return frame[at:] if codecs.body is None else codecs.body.decode_all(frame, at)
+
+
+def _refusal(registry: Registry, schema: MessageSchema, frame: bytes, at: int) -> dict[str, Any] | None:
+    """The body as version 0 if it says UNSUPPORTED_VERSION; only ApiVersions is answered like that."""
+    if schema.name != "ApiVersionsResponse":
+        return None
+    try:
+        body = registry.codec(schema, 0).decode_all(frame, at)
+    except DecodeError:
+        return None
+    return body if body["errorCode"] == UNSUPPORTED_VERSION else None
+
+
+def _codecs_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> FrameCodecs:
+    """The codecs of a frame with the header that the caller asks for, or the schemas'."""
+    codecs = registry.frame_codecs(kind, key, version)
+    if codecs is not None and header_version in (None, codecs.header_version):
+        return codecs
+    known = registry.request_header_version(key, version)
+    if known is None:
+        raise EncodeError(f"{HEADER_NAMES[kind]}: no API has key {key} and version {version}; see schemas/messages")
+    if header_version is None:
+        header_version = registry.header_versions(key, version)[kind == "response"]
+    valid = registry.others[HEADER_NAMES[kind]].valid
+    if header_version not in valid:
+        raise EncodeError(f"{HEADER_NAMES[kind]}: version {header_version} is none of {valid}")
+    header = registry.named(HEADER_NAMES[kind], header_version)
+    return FrameCodecs(header_version, header, codecs.body if codecs else None)
+
+
+def _written_body(schema: MessageSchema, codecs: FrameCodecs, version: int, body: Mapping[str, Any] | bytes) -> bytes:
+    if isinstance(body, bytes):
+        return body
+    if codecs.body is not None:
+        return codecs.body.encode(body)
+    if version not in schema.valid:
+        raise EncodeError(f"{schema.name}: version {version} is none of {schema.valid}")
+    raise EncodeError(f"{schema.name}: its fields are not known; give the body as bytes")

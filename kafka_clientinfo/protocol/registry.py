@@ -1,0 +1,189 @@
+"""All message schemas and their codecs: one registry for released brokers, one per set of drafts.
+
+Drafts (KIP-1313's example numbers, what KIP-35 rejected) use numbers that released brokers use otherwise.
+They lie in schemas/messages/drafts/SET.MESSAGE.json and are read only by who asks for the set by name.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from kafka_clientinfo import resources
+from kafka_clientinfo.errors import SchemaError
+from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
+
+HEADER_NAMES = {"request": "RequestHeader", "response": "ResponseHeader"}
+
+
+class FrameCodecs(NamedTuple):
+    """How a frame is read and written.
+
+    Attributes:
+        header_version: version of the header.
+        header: its codec.
+        body: codec of the body; None where it has no schema.
+    """
+
+    header_version: int
+    header: Codec
+    body: Codec | None
+
+
+class Registry:
+    """Schemas by API key and by name; compiles each codec once, when it is first needed.
+
+    Attributes:
+        requests: request schemas by API key.
+        responses: response schemas by API key.
+        others: headers and group payloads by name.
+    """
+
+    def __init__(self, schemas: Iterable[MessageSchema]) -> None:
+        """Index the schemas; of two for the same message the later one counts.
+
+        Raises:
+            SchemaError: an API has a request but no response, or the other way round.
+        """
+        by_kind: dict[str, dict[Any, MessageSchema]] = {
+            "request": {},
+            "response": {},
+            "header": {},
+            "data": {},
+        }
+        for schema in schemas:
+            by_kind[schema.kind][schema.name if schema.api_key is None else schema.api_key] = schema
+        self.requests: Mapping[int, MessageSchema] = MappingProxyType(by_kind["request"])
+        self.responses: Mapping[int, MessageSchema] = MappingProxyType(by_kind["response"])
+        self.others: Mapping[str, MessageSchema] = MappingProxyType(by_kind["header"] | by_kind["data"])
+        for key in self.requests.keys() ^ self.responses.keys():
+            raise SchemaError(f"API key {key}: has only one of request and response; add the other schema")
+        self._headers = {key: _header_row(schema) for key, schema in self.requests.items()}
+        self._codecs: dict[tuple[str, int], Codec] = {}
+        self._frames: dict[tuple[str, int, int], FrameCodecs] = {}
+
+    def request_header_version(self, api_key: int, api_version: int) -> int | None:
+        """Version of the request header; versions newer than the schema follow its open last range.
+
+        Returns:
+            0 to 3; None for an unknown API or a negative version.
+        """
+        row = self._headers.get(api_key)
+        if row is None or api_version < 0:
+            return None
+        return row[api_version] if api_version < len(row) else row[-1]
+
+    def response_header_version(self, api_key: int, api_version: int) -> int | None:
+        """Version of the response header, 0 or 1; None for an unknown API or a negative version."""
+        schema = self.responses.get(api_key)
+        return None if schema is None else schema.header_version(api_version)
+
+    def header_versions(self, api_key: int, api_version: int) -> tuple[int, int]:
+        """Versions of the request header and of the response header of an API version.
+
+        Raises:
+            SchemaError: the API is unknown, or the version is below the first.
+        """
+        request = self.request_header_version(api_key, api_version)
+        response = self.response_header_version(api_key, api_version)
+        if request is None or response is None:
+            raise SchemaError(f"API key {api_key} version {api_version}: not known; look at schemas/messages")
+        return request, response
+
+    def supports(self, api_key: int, api_version: int) -> bool:
+        """Whether the bodies of this API version are known, of request and response."""
+        request, response = self.requests.get(api_key), self.responses.get(api_key)
+        return bool(request and response) and all(
+            schema.fields is not None and api_version in schema.valid for schema in (request, response) if schema
+        )
+
+    def frame_codecs(self, kind: str, api_key: int, api_version: int) -> FrameCodecs | None:
+        """The codecs of a whole frame, found once for each valid version.
+
+        Args:
+            kind: `request` or `response`.
+            api_key: number of the API.
+            api_version: its version.
+
+        Returns:
+            None where the schemas do not know the API or the version.
+        """
+        found = self._frames.get((kind, api_key, api_version))
+        if found is None:
+            schema = (self.requests if kind == "request" else self.responses).get(api_key)
+            if schema is None or api_version not in schema.valid:
+                return None
+            header_version = schema.header_version(api_version) or 0
+            header = self.named(HEADER_NAMES[kind], header_version)
+            body = None if schema.fields is None else self.codec(schema, api_version)
+            found = self._frames[kind, api_key, api_version] = FrameCodecs(header_version, header, body)
+        return found
+
+    def codec(self, schema: MessageSchema, version: int) -> Codec:
+        """The compiled codec of a message in a version.
+
+        Raises:
+            SchemaError: the version is not valid, or only the header of the message is known.
+        """
+        codec = self._codecs.get((schema.name, version))
+        if codec is None:
+            codec = self._codecs[schema.name, version] = compile_codec(schema, version)
+        return codec
+
+    def named(self, name: str, version: int) -> Codec:
+        """The codec of a header or a group payload, such as `RequestHeader`.
+
+        Raises:
+            SchemaError: there is no such message or version.
+        """
+        if name not in self.others:
+            raise SchemaError(f"{name}: no such message; known are {', '.join(sorted(self.others))}")
+        return self.codec(self.others[name], version)
+
+
+def _header_row(schema: MessageSchema) -> tuple[int | None, ...]:
+    """Header by version up to the last range's start, which stands for all above."""
+    last = schema.header_ranges[-1][0].first
+    return tuple(schema.header_version(version) for version in range(last + 1))
+
+
+def _load(drafts: str) -> Iterable[MessageSchema]:
+    messages = resources.schemas() / "messages"
+    for file, text in resources.texts(messages, ".json"):
+        yield parse_schema(text, file)
+    if drafts:
+        for file, text in resources.texts(messages / "drafts", ".json"):
+            if file.startswith(drafts + "."):
+                yield parse_schema(text, f"drafts/{file}")
+
+
+@cache
+def released() -> Registry:
+    """The messages of released brokers, and those of KIP-1313 whose numbers are still free.
+
+    Raises:
+        SchemaError: a file in schemas/messages breaks a rule.
+    """
+    return Registry(_load(""))
+
+
+@cache
+def drafts(name: str) -> Registry:
+    """The same with a set of drafts in place of the released messages that have their numbers.
+
+    Args:
+        name: see `draft_names`.
+
+    Raises:
+        SchemaError: there is no such set.
+    """
+    if name not in draft_names():
+        raise SchemaError(f"no drafts {name!r}; there are {', '.join(draft_names())}")
+    return Registry(_load(name))
+
+
+def draft_names() -> tuple[str, ...]:
+    """Names of the sets of drafts: `KIP-1313`, `KIP-35-revision-30` and `KIP-35-option-3`."""
+    folder = resources.schemas() / "messages" / "drafts"
+    return tuple(sorted({file.split(".")[0] for file, _ in resources.texts(folder, ".json")}))

@@ -1,0 +1,109 @@
+"""Byte for byte against Kafka's own generated classes, in both directions, and their header versions and JSON.
+
+Needs Maven, a JDK 17 and the network. Kafka 4.4.0 has the newest versions, 3.9.1 those that 4.0 removed.
+"""
+
+import base64
+import json
+import random
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.protocol import released
+from kafka_clientinfo.protocol.codec import Codec
+from kafka_clientinfo.protocol.json_form import struct_to_json
+from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS
+
+from ..instances import codecs, random_body
+
+pytestmark = pytest.mark.oracle
+
+HERE = Path(__file__).parent
+INSTANCES = 40
+RELEASES = ("4.4.0", "3.9.1")
+# KIP-1313 in no released broker yet; Connect's payloads are no messages of kafka-clients.
+ONLY_OURS = {(47, 1), (71, 1), (72, 1)}
+UNKNOWN_CLASSES = {"ConnectWorkerMetadata", "ConnectWorkerAssignment"}
+
+
+@cache
+def oracle(kafka: str) -> list[str]:
+    """Command line of the Java program with the classes of a release."""
+    jars = Path.home() / ".cache" / "kafka-clientinfo-oracle" / kafka
+    if not (jars / "Oracle.class").exists():
+        copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-Dkafka.version={kafka}"]
+        subprocess.run([*copy, f"-DoutputDirectory={jars}"], cwd=HERE, check=True)
+        subprocess.run(["javac", "-cp", f"{jars}/*", "-d", jars, HERE / "Oracle.java"], check=True)
+    return ["java", "-cp", f"{jars}:{jars}/*", "Oracle"]
+
+
+def ask(kafka: str, lines: list[str]) -> list[list[str]]:
+    """The answers of Kafka's classes, cut at tabs."""
+    done = subprocess.run(oracle(kafka), input="\n".join(lines) + "\n", capture_output=True, text=True, check=True)
+    return [answer.split("\t") for answer in done.stdout.splitlines()]
+
+
+def instances() -> Iterator[tuple[str, int, Codec, dict[str, Any]]]:
+    """Generated bodies of every message and version, some with tagged fields that nobody knows."""
+    for schema, version, codec in codecs(released()):
+        if schema.name in UNKNOWN_CLASSES or (schema.api_key, version) in ONLY_OURS:
+            continue
+        rng = random.Random(f"{schema.name}{version}")
+        for number in range(INSTANCES):
+            body = random_body(codec.spec, rng)
+            if codec.spec.flexible and number % 4 == 0:
+                body[UNKNOWN_TAGS] = {101: b"", 70000: rng.randbytes(200)}
+            yield schema.name if schema.kind == "data" else f"{schema.name}Data", version, codec, body
+
+
+def described(name: str, version: int, codec: Codec, body: dict[str, Any]) -> str:
+    """The line that shows an instance to the Java program."""
+    document = json.dumps(struct_to_json(codec.spec, body, name))
+    return f"message\t{name}\t{version}\t{base64.b64encode(codec.encode(body)).decode()}\t{document}"
+
+
+def it_writes_and_reads_what_kafka_does() -> None:
+    cases = list(instances())
+    lines = [described(*case) for case in cases]
+    left = {(name, version) for name, version, _, _ in cases}
+    compared = 0
+    for kafka in RELEASES:
+        for case, answer in zip(cases, ask(kafka, lines), strict=True):
+            if answer != ["unknown"]:
+                compare(*case, answer)
+                left.discard(case[:2])
+                compared += 1
+    print(f"{compared} instances equal")
+    assert left == {("RequestHeaderData", 3)}  # KIP-1313
+
+
+def compare(name: str, version: int, codec: Codec, body: dict[str, Any], answer: list[str]) -> None:
+    """Kafka reads our bytes as we wrote them, logs them as we do, and writes our JSON as our bytes."""
+    assert answer[0] != "refused", (name, version, answer)
+    rewritten, document, from_json = answer
+    assert base64.b64decode(rewritten) == codec.encode(body), (name, version)
+    assert codec.decode_all(base64.b64decode(rewritten)) == body, (name, version)
+    assert json.loads(document) == struct_to_json(codec.spec, body, name), (name, version)
+    plain = {key: value for key, value in body.items() if key != UNKNOWN_TAGS}
+    assert base64.b64decode(from_json) == codec.encode(plain), (name, version)
+
+
+@pytest.mark.parametrize("kafka", RELEASES)
+def it_knows_the_headers_that_kafka_uses(kafka: str) -> None:
+    registry = released()
+    versions = [
+        (key, version)
+        for key, schema in registry.requests.items()
+        for version in range((schema.valid.last or 0) + 1)
+        if (key, version) not in ONLY_OURS
+    ]
+    answers = ask(kafka, [f"header\t{key}\t{version}" for key, version in versions])
+    known = [(case, answer) for case, answer in zip(versions, answers, strict=True) if answer != ["unknown"]]
+    assert len(known) > 300
+    for (key, version), (request, response) in known:
+        assert registry.header_versions(key, version) == (int(request), int(response)), (key, version)

@@ -1,0 +1,203 @@
+"""Structs: nesting, tagged fields, nullable structs, defaults, fields of other versions, errors with their path."""
+
+import json
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import DecodeError, EncodeError
+from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS
+from kafka_clientinfo.protocol.schema import parse_schema
+
+SCHEMA = parse_schema(
+    json.dumps(
+        {
+            "type": "data",
+            "name": "M",
+            "validVersions": "0-2",
+            "flexibleVersions": "1+",
+            "commonStructs": [
+                {
+                    "name": "Pair",
+                    "versions": "0+",
+                    "fields": [
+                        {"name": "Left", "type": "int16", "versions": "0+"},
+                        {"name": "Right", "type": "string", "versions": "0+"},
+                    ],
+                }
+            ],
+            "fields": [
+                {"name": "Id", "type": "int32", "versions": "0+", "default": "-1"},
+                {"name": "Flags", "type": "int8", "versions": "0+"},
+                {"name": "Pairs", "type": "[]Pair", "versions": "0+"},
+                {"name": "One", "type": "Pair", "versions": "0+", "nullableVersions": "1+"},
+                {"name": "Lost", "type": "string", "versions": "0", "ignorable": True},
+                {"name": "Needed", "type": "string", "versions": "2+", "default": "n"},
+                {"name": "Rows", "type": "[]Row", "versions": "1+", "fields": [
+                    {"name": "A", "type": "int16", "versions": "1+"},
+                    {"name": "B", "type": "uint32", "versions": "1+"},
+                ]},
+                {"name": "Tagged", "type": "int32", "versions": "1+", "taggedVersions": "1+", "tag": 1, "default": "7"},
+                {"name": "List", "type": "[]string", "versions": "1+", "taggedVersions": "1+", "tag": 0},
+                {"name": "Deep", "type": "Pair", "versions": "1+", "taggedVersions": "1+", "tag": 4,
+                 "nullableVersions": "1+", "default": "null"},
+            ],
+        }
+    ),
+    "M.json",
+)  # fmt: skip
+PAIR = {"left": 1, "right": "r"}
+PLAIN = {"id": 5, "flags": 1, "pairs": [PAIR], "one": PAIR, "lost": ""}
+FLEXIBLE: dict[str, Any] = {
+    "id": 5, "flags": 1, "pairs": [], "one": None, "rows": [{"a": 1, "b": 2}], "list": [], "tagged": 7, "deep": None,
+}  # fmt: skip
+
+
+def codec(version: int) -> Codec:
+    return compile_codec(SCHEMA, version)
+
+
+def it_writes_structs_in_order() -> None:
+    assert codec(0).encode(PLAIN).hex() == "000000050100000001000100017200010001720000"
+    assert codec(0).decode_all(codec(0).encode(PLAIN)) == PLAIN
+
+
+def it_ends_flexible_structs_with_tagged_fields() -> None:
+    raw = codec(1).encode(FLEXIBLE)
+    assert raw.hex() == "000000050101ff020001000000020000"
+    assert codec(1).decode_all(raw) == FLEXIBLE
+
+
+def it_writes_only_tagged_fields_that_are_not_default() -> None:
+    body = {**FLEXIBLE, "list": ["x"], "tagged": 8, "deep": PAIR}
+    raw = codec(1).encode(body)
+    assert raw.hex().endswith("0300030202780104000000080406010001027200")
+    assert codec(1).decode_all(raw) == body
+
+
+def it_keeps_unknown_tagged_fields_and_writes_them_in_order() -> None:
+    row = {"a": 1, "b": 2, UNKNOWN_TAGS: {9: b"r"}}
+    body = {**FLEXIBLE, "rows": [row], "tagged": 8, UNKNOWN_TAGS: {0x80: b"", 2: b"ab"}}
+    raw = codec(1).encode(body)
+    assert raw.hex().endswith("000100000002010901720301040000000802026162800100")
+    assert codec(1).decode_all(raw) == body
+
+
+@pytest.mark.parametrize(
+    ("tags", "expected"),
+    [
+        ("0209000900", "a tag above 9, found 9"),
+        ("010905", "a size of tagged field 9 from 0 to 0, found 5"),
+        ("0101050000000800", "the tagged field to end at byte 23, it ends at 22"),
+        ("0101020000", "4 bytes of int32"),
+        ("ffffffff0f", "one more byte of a varint"),
+    ],
+)
+def it_refuses_tagged_fields_that_lie(tags: str, expected: str) -> None:
+    raw = codec(1).encode(FLEXIBLE)[:-1] + bytes.fromhex(tags)
+    with pytest.raises(DecodeError) as caught:
+        codec(1).decode_all(raw)
+    assert caught.value.expected == expected
+
+
+@pytest.mark.parametrize("tags", [{-1: b""}, {"1": b""}, {9: "text"}, {2**32: b""}, 5, [1]])
+def it_refuses_unknown_tagged_fields_it_cannot_write(tags: Any) -> None:
+    with pytest.raises(EncodeError, match=UNKNOWN_TAGS):
+        codec(1).encode({**FLEXIBLE, UNKNOWN_TAGS: tags})
+
+
+def it_has_no_tagged_fields_in_old_versions() -> None:
+    with pytest.raises(EncodeError, match=f"{UNKNOWN_TAGS}: no version has this field"):
+        codec(0).encode({**PLAIN, UNKNOWN_TAGS: {1: b""}})
+
+
+def it_fills_in_defaults() -> None:
+    body = codec(2).decode_all(codec(2).encode({}))
+    assert body == {
+        "id": -1, "flags": 0, "pairs": [], "one": {"left": 0, "right": ""}, "needed": "n", "rows": [],
+        "list": [], "tagged": 7, "deep": None,
+    }  # fmt: skip
+    body["list"].append("mine")
+    assert codec(2).decode_all(codec(2).encode({}))["list"] == []
+
+
+def it_drops_only_what_may_be_dropped() -> None:
+    body = {key: value for key, value in FLEXIBLE.items() if key != "tagged"}
+    assert codec(1).encode({**body, "lost": "x"}) == codec(1).encode(FLEXIBLE)
+    assert codec(1).encode({**body, "needed": "n"}) == codec(1).encode(FLEXIBLE)
+    with pytest.raises(EncodeError, match=r"M v1\.needed: 'x' cannot be told in this version"):
+        codec(1).encode({**FLEXIBLE, "needed": "x"})
+    with pytest.raises(EncodeError, match=r"M v1\.ghost: no version has this field"):
+        codec(1).encode({**FLEXIBLE, "ghost": 1})
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"flags": 200}, "M v0.flags: 200 is no int8"),
+        (
+            {"pairs": [PAIR, {"left": 1, "right": None}]},
+            "M v0.pairs[1].right: None is no string: must not be null",
+        ),
+        ({"pairs": [PAIR, 7]}, "M v0.pairs[1]: 7 is no struct"),
+        ({"pairs": {}}, "M v0.pairs: {} is no []Pair: must be a list"),
+        ({"one": None}, "M v0.one: None is no struct"),
+        ({"lost": 5 * ["long text"]}, "M v0.lost: ['long text', "),
+    ],
+)
+def it_names_the_field_it_cannot_write(change: dict[str, Any], text: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        codec(0).encode({**PLAIN, **change})
+    assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"tagged": "x"}, "M v1.tagged: 'x' does not fit"),
+        ({"list": [1]}, "M v1.list[0]: 1 is no string"),
+        ({"rows": [{"a": 1, "b": -1}]}, "M v1.rows[0].b: -1 is no uint32"),
+    ],
+)
+def it_names_the_flexible_field_it_cannot_write(change: dict[str, Any], text: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        codec(1).encode({**FLEXIBLE, **change})
+    assert str(caught.value).startswith(text)
+
+
+@pytest.mark.parametrize(
+    ("version", "cut", "path", "offset"),
+    [
+        (0, 3, "id", 0),
+        (0, 4, "flags", 4),
+        (0, 8, "pairs", 5),
+        (0, 13, "pairs[0].right", 11),
+        (0, 18, "one.right", 16),
+        (1, 6, "one", 6),
+        (1, 9, "rows", 7),
+        (1, 14, "rows", 7),
+        (1, 15, "", 15),
+    ],
+)
+def it_names_the_field_that_is_cut(version: int, cut: int, path: str, offset: int) -> None:
+    raw = codec(version).encode(PLAIN if version == 0 else FLEXIBLE)[:cut]
+    with pytest.raises(DecodeError) as caught:
+        codec(version).decode_all(raw)
+    assert (caught.value.path, caught.value.offset) == (path, offset)
+
+
+def it_refuses_bytes_behind_the_message() -> None:
+    with pytest.raises(DecodeError, match="M: at byte 21 expected the end of the message, 1 bytes are left"):
+        codec(0).decode_all(codec(0).encode(PLAIN) + b"\x00")
+
+
+def it_reads_in_the_middle_of_a_frame() -> None:
+    raw = codec(0).encode(PLAIN)
+    assert codec(0).decode(b"ab" + raw + b"c", 2) == (PLAIN, 2 + len(raw))
+
+
+def it_takes_any_mapping() -> None:
+    from types import MappingProxyType
+
+    assert codec(0).encode(MappingProxyType(PLAIN)) == codec(0).encode(PLAIN)

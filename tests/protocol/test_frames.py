@@ -1,0 +1,119 @@
+"""Streams cut into frames, responses paired with requests."""
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo import protocol
+from kafka_clientinfo.errors import DecodeError
+from kafka_clientinfo.protocol import Conversation, FrameSplitter, Request, Response
+
+
+def framed(*frames: bytes) -> bytes:
+    return b"".join(struct.pack(">i", len(frame)) + frame for frame in frames)
+
+
+def request(correlation_id: int, api_key: int = 12, api_version: int = 0, body: bytes = b"") -> bytes:
+    header = {
+        "requestApiKey": api_key,
+        "requestApiVersion": api_version,
+        "correlationId": correlation_id,
+        "clientId": "c",
+    }
+    return protocol.encode_request(Request(header, body))
+
+
+def answer(correlation_id: int, body: bytes = b"\0\0") -> bytes:
+    return struct.pack(">i", correlation_id) + body
+
+
+@given(st.lists(st.binary(max_size=30), max_size=8), st.lists(st.integers(0, 300), max_size=8))
+def it_finds_the_same_frames_wherever_the_stream_is_cut(frames: list[bytes], cuts: list[int]) -> None:
+    stream = framed(*frames)
+    splitter = FrameSplitter()
+    found, last = [], 0
+    for cut in [*sorted(min(cut, len(stream)) for cut in cuts), len(stream)]:
+        found += splitter.feed(stream[last:cut])
+        last = cut
+    assert found == frames
+    assert splitter.pending() == 0
+
+
+def it_tells_what_waits() -> None:
+    splitter = FrameSplitter()
+    assert list(splitter.feed(framed(b"abc")[:5])) == []
+    assert splitter.pending() == 5
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 101, 2**31 - 1])
+def it_refuses_lengths_that_lie(size: int) -> None:
+    splitter = FrameSplitter(max_frame=100)
+    assert list(splitter.feed(framed(b"ab"))) == [b"ab"]
+    with pytest.raises(DecodeError, match=f"frame.length: at byte 6 expected .* from 0 to 100, found {size}"):
+        list(splitter.feed(struct.pack(">i", size)))
+
+
+def it_pairs_answers_with_requests() -> None:
+    conversation = Conversation()
+    conversation.client_sent(framed(request(1), request(2, api_key=3)))
+    exchanges = list(conversation.broker_sent(framed(answer(1), answer(2))))
+    assert [(item.api_key, item.correlation_id, item.response) for item in exchanges] == [
+        (12, 1, answer(1)),
+        (3, 2, answer(2)),
+    ]
+    assert conversation.unanswered() == ()
+
+
+def it_pairs_repeated_ids_in_order() -> None:
+    """The old Scala consumer sends 0 forever."""
+    conversation = Conversation()
+    conversation.client_sent(framed(request(0, 1), request(0, 3)))
+    exchanges = list(conversation.broker_sent(framed(answer(0, b"a1"), answer(0, b"b2"))))
+    assert [(item.api_key, (item.response or b"")[4:]) for item in exchanges] == [(1, b"a1"), (3, b"b2")]
+
+
+def it_passes_over_requests_that_nobody_answers() -> None:
+    conversation = Conversation()
+    conversation.client_sent(framed(request(1, 0, 7), request(2), request(3)))
+    exchanges = list(conversation.broker_sent(framed(answer(2))))
+    assert [(item.correlation_id, item.response is None) for item in exchanges] == [(1, True), (2, False)]
+    assert [item.correlation_id for item in conversation.unanswered()] == [3]
+
+
+@pytest.mark.parametrize("empty", [framed(answer(2, b"")), b"\0\0\0\0" + answer(2, b"")], ids=["counted", "zero"])
+def it_reads_kip_35s_empty_answer_with_either_length(empty: bytes) -> None:
+    """The KIP says length 0 before the correlation id; everywhere else the length counts the id."""
+    conversation = Conversation()
+    conversation.client_sent(framed(request(1), request(2, 3, 99), request(3)))
+    exchanges = list(conversation.broker_sent(framed(answer(1)) + empty + framed(answer(3))))
+    assert [item.correlation_id for item in exchanges] == [1, 2, 3]
+    response = protocol.decode_response(exchanges[1].response or b"", 3, 99)
+    assert response == Response({"correlationId": 2}, protocol.NOT_SUPPORTED, 3, 99, 0)
+
+
+def it_refuses_answers_to_nothing() -> None:
+    conversation = Conversation()
+    conversation.client_sent(framed(request(1)))
+    with pytest.raises(DecodeError, match="an unanswered request's id, found 9"):
+        list(conversation.broker_sent(framed(answer(9))))
+    with pytest.raises(DecodeError, match="4 bytes of int32"):
+        list(conversation.broker_sent(framed(b"ab")))
+
+
+def it_refuses_requests_without_a_header() -> None:
+    with pytest.raises(DecodeError, match="a known API, found key 32639"):
+        Conversation().client_sent(framed(b"\x7f" * 20))
+
+
+def it_pairs_tokens_only_after_a_login_of_version_0() -> None:
+    conversation = Conversation()
+    conversation.client_sent(framed(request(1, 17, 0, b"\0\5PLAIN")))
+    list(conversation.broker_sent(framed(answer(1, b"\0\x21\0\0\0\0"))))  # refused: no tokens follow
+    with pytest.raises(DecodeError):
+        conversation.client_sent(framed(b"\0user\0password"))
+    conversation.client_sent(framed(request(2, 17, 0, b"\0\5PLAIN")))
+    list(conversation.broker_sent(framed(answer(2, b"\0\0\0\0\0\0"))))
+    conversation.client_sent(framed(b"\0user\0password"))
+    assert [item.response for item in conversation.broker_sent(framed(b""))] == [b""]

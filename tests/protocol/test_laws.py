@@ -1,0 +1,153 @@
+"""Laws of the codec, for every message and version: round trips, clean failure, nothing but DecodeError."""
+
+import random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo import protocol
+from kafka_clientinfo.protocol import draft_names, drafts, released
+from kafka_clientinfo.protocol.codec import Codec
+from kafka_clientinfo.protocol.json_form import struct_from_json, struct_to_json
+from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS
+
+from .instances import bodies, codecs, random_body
+
+RELEASED = {(schema.name, version): codec for schema, version, codec in codecs(released())}
+DRAFTS = [
+    codec
+    for name in draft_names()
+    for schema, version, codec in codecs(drafts(name))
+    if schema.api_key in (3, 42) and RELEASED[schema.name, version].spec != codec.spec
+]
+ALL = [*RELEASED.values(), *DRAFTS]
+OPAQUE = [
+    (key, version)
+    for key, schema in released().requests.items()
+    for version in range((schema.valid.last or 0) + 1)
+    if schema.fields is None
+]
+CODECS = st.sampled_from(ALL)
+
+
+@st.composite
+def codecs_with_bodies(draw: st.DrawFn) -> tuple[Codec, dict[str, Any]]:
+    codec = draw(CODECS)
+    body = draw(bodies(codec.spec))
+    if codec.spec.flexible and draw(st.booleans()):
+        tags = st.dictionaries(st.integers(100, 2**32 - 1), st.binary(max_size=9), min_size=1, max_size=3)
+        body[UNKNOWN_TAGS] = draw(tags)
+    return codec, body
+
+
+@given(codecs_with_bodies())
+@settings(max_examples=400, deadline=None)
+def it_reads_what_it_writes(case: tuple[Codec, dict[str, Any]]) -> None:
+    codec, body = case
+    assert codec.decode_all(codec.encode(body)) == body
+
+
+@pytest.mark.parametrize(
+    "codec", ALL, ids=[f"{number}-{codec.name}-v{codec.version}" for number, codec in enumerate(ALL)]
+)
+def it_reads_what_it_writes_in_every_version(codec: Codec) -> None:
+    rng = random.Random(f"{codec.name}{codec.version}")
+    for _ in range(10):
+        body = random_body(codec.spec, rng)
+        raw = codec.encode(body)
+        assert codec.decode_all(raw) == body
+        again = struct_from_json(codec.spec, struct_to_json(codec.spec, body, codec.name), codec.name)
+        assert codec.encode(again) == raw
+
+
+@given(codecs_with_bodies())
+@settings(max_examples=100, deadline=None)
+def it_refuses_every_prefix(case: tuple[Codec, dict[str, Any]]) -> None:
+    codec, body = case
+    raw = codec.encode(body)
+    for end in range(len(raw)):
+        with pytest.raises(protocol.DecodeError) as caught:
+            codec.decode_all(raw[:end])
+        assert 0 <= caught.value.offset <= end
+
+
+@given(CODECS, st.binary(max_size=300))
+@settings(max_examples=600, deadline=None)
+def it_raises_nothing_but_decode_error(codec: Codec, data: bytes) -> None:
+    try:
+        body = codec.decode_all(data)
+    except protocol.DecodeError:
+        return
+    assert codec.decode_all(codec.encode(body)) == body
+
+
+@given(codecs_with_bodies(), st.data())
+@settings(max_examples=400, deadline=None)
+def it_survives_changed_bytes(case: tuple[Codec, dict[str, Any]], data: st.DataObject) -> None:
+    codec, body = case
+    raw = bytearray(codec.encode(body))
+    if not raw:
+        return
+    for _ in range(data.draw(st.integers(1, 3))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.sampled_from((0, 1, 2, 0x7F, 0x80, 0xFF)))
+    try:
+        codec.decode_all(bytes(raw))
+    except protocol.DecodeError:
+        return
+
+
+JUNK = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.binary(max_size=5),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=3) | st.integers(), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(codecs_with_bodies(), st.data(), JUNK)
+@settings(max_examples=500, deadline=None)
+def it_raises_nothing_but_encode_error(case: tuple[Codec, dict[str, Any]], data: st.DataObject, junk: Any) -> None:
+    codec, body = case
+    place = body
+    while place:
+        name = data.draw(st.sampled_from(sorted(place, key=str)))
+        inner = place[name][0] if isinstance(place[name], list) and place[name] else place[name]
+        if not isinstance(inner, dict) or data.draw(st.booleans()):
+            break
+        place = inner
+    place[name if place else "ghost"] = junk
+    try:
+        codec.encode(body)
+    except protocol.EncodeError:
+        return
+
+
+@given(st.binary(max_size=200), st.integers(-1, 100), st.integers(-2, 20))
+@settings(max_examples=500, deadline=None)
+def it_survives_any_frame(data: bytes, api_key: int, api_version: int) -> None:
+    header = (api_key & 0xFFFF).to_bytes(2, "big") + (api_version & 0xFFFF).to_bytes(2, "big")
+    for frame in (data, header + data):
+        for read in (
+            lambda frame: protocol.decode_request(frame),
+            lambda frame: protocol.decode_response(frame, api_key, api_version),
+        ):
+            try:
+                read(frame)
+            except protocol.DecodeError:
+                continue
+
+
+@given(st.sampled_from(OPAQUE), st.binary(max_size=50), st.none() | st.text(max_size=20))
+@settings(max_examples=300, deadline=None)
+def it_keeps_opaque_bodies(api: tuple[int, int], body: bytes, client_id: str | None) -> None:
+    api_key, api_version = api
+    header = {"requestApiKey": api_key, "requestApiVersion": api_version, "correlationId": 7}
+    if protocol.header_versions(api_key, api_version)[0] > 0:
+        header["clientId"] = client_id
+    frame = protocol.encode_request(protocol.Request(header, body))
+    read = protocol.decode_request(frame)
+    assert (read.header, read.body) == (header, body)
+    answer = protocol.Response({"correlationId": 7}, body + b"\x00", api_key, api_version)
+    read_answer = protocol.decode_response(protocol.encode_response(answer), api_key, api_version)
+    assert (read_answer.header, read_answer.body) == (answer.header, answer.body)

@@ -1,0 +1,266 @@
+"""Requests and responses: headers by version, the KIPs' examples, what is known and what is not."""
+
+import struct
+import uuid
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import protocol
+from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError
+from kafka_clientinfo.protocol import NOT_SUPPORTED, Request, Response
+
+INSTANCE = "AAECAwQFBgcICQoLDA0ODw"
+
+
+def header(api_key: int, api_version: int, **more: Any) -> dict[str, Any]:
+    return {"requestApiKey": api_key, "requestApiVersion": api_version, "correlationId": 7, **more}
+
+
+@pytest.mark.parametrize(
+    ("api_key", "api_version", "expected"),
+    [
+        (0, 2, (1, 0)),
+        (0, 9, (2, 1)),
+        (3, 0, (1, 0)),
+        (3, 9, (2, 1)),
+        (7, 0, (0, 0)),
+        (7, 1, (1, 0)),
+        (7, 3, (2, 1)),
+        (11, 5, (1, 0)),
+        (11, 6, (2, 1)),
+        (17, 1, (1, 0)),
+        (18, 0, (1, 0)),
+        (18, 3, (2, 0)),
+        (18, 5, (2, 0)),
+        (18, 99, (2, 0)),
+        (36, 1, (1, 0)),
+        (36, 2, (2, 1)),
+        (42, 3, (2, 1)),
+        (47, 0, (1, 0)),
+        (47, 1, (3, 1)),
+        (53, 0, (1, 0)),
+        (58, 0, (2, 1)),
+        (71, 0, (2, 1)),
+        (71, 1, (3, 1)),
+        (72, 1, (3, 1)),
+        (94, 0, (2, 1)),
+    ],
+)
+def it_knows_the_headers(api_key: int, api_version: int, expected: tuple[int, int]) -> None:
+    assert protocol.header_versions(api_key, api_version) == expected
+    assert protocol.request_header_version(api_key, api_version) == expected[0]
+
+
+def it_never_uses_header_2_for_offset_delete() -> None:
+    assert {protocol.request_header_version(47, version) for version in range(100)} == {1, 3}
+
+
+@pytest.mark.parametrize(("api_key", "api_version"), [(95, 0), (-1, 0), (32767, 3), (18, -1)])
+def it_does_not_invent_headers(api_key: int, api_version: int) -> None:
+    assert protocol.request_header_version(api_key, api_version) is None
+    assert not protocol.supports(api_key, api_version)
+    with pytest.raises(SchemaError, match="not known"):
+        protocol.header_versions(api_key, api_version)
+    with pytest.raises(DecodeError):
+        protocol.decode_request(struct.pack(">hhih", api_key, api_version, 0, -1))
+    with pytest.raises(DecodeError):
+        protocol.decode_response(b"\0\0\0\1\0", api_key, api_version)
+    with pytest.raises(EncodeError):
+        protocol.encode_request(Request(header(api_key, api_version), b""))
+    with pytest.raises(EncodeError):
+        protocol.encode_response(Response({"correlationId": 1}, b"", api_key, api_version))
+
+
+@pytest.mark.parametrize(
+    ("api_key", "api_version", "expected"),
+    [(18, 5, True), (18, 6, False), (3, 13, True), (0, 3, False), (4, 0, False), (47, 1, True), (76, 0, True)],
+)
+def it_says_which_bodies_it_knows(api_key: int, api_version: int, expected: bool) -> None:
+    assert protocol.supports(api_key, api_version) == expected
+    known = protocol.fields(api_key, api_version, "request"), protocol.fields(api_key, api_version, "response")
+    assert all(fields is not None for fields in known) == expected
+
+
+def it_writes_request_header_0_without_a_client() -> None:
+    frame = protocol.encode_request(Request(header(7, 0), b"\0\0\0\1"))
+    assert frame.hex() == "000700000000000700000001"
+    assert protocol.decode_request(frame) == Request(header(7, 0), b"\0\0\0\1", 0)
+
+
+@pytest.mark.parametrize(
+    ("api_key", "api_version", "tail"), [(12, 0, ""), (12, 4, "00"), (47, 1, "000102030405060708090a0b0c0d0e0f00")]
+)
+def it_writes_the_client_id_with_two_bytes_of_length(api_key: int, api_version: int, tail: str) -> None:
+    version = protocol.header_versions(api_key, api_version)[0]
+    fields = header(api_key, api_version, clientId="grün")
+    if version == 3:
+        fields["clientInstanceId"] = INSTANCE
+    frame = protocol.encode_request(Request(fields, protocol.decode_request(_empty(api_key, api_version)).body))
+    expected = struct.pack(">hhi", api_key, api_version, 7) + b"\0\5gr\xc3\xbcn" + bytes.fromhex(tail)
+    assert frame.startswith(expected)
+    assert protocol.decode_request(frame).header == fields
+
+
+def _empty(api_key: int, api_version: int) -> bytes:
+    return protocol.encode_request(Request(header(api_key, api_version), {}))
+
+
+def it_writes_the_instance_id_of_header_3() -> None:
+    given = uuid.UUID(bytes=bytes(range(16)))
+    request = Request(header(71, 1, clientId=None, clientInstanceId=given), {})
+    frame = protocol.encode_request(request)
+    assert frame.hex() == "0047000100000007ffff" + given.hex + "00" + "00"
+    read = protocol.decode_request(frame)
+    assert read.header == header(71, 1, clientId=None, clientInstanceId=INSTANCE)
+    assert (read.header_version, read.body) == (3, {})
+
+
+def it_reads_kip_511s_request() -> None:
+    body = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "2.4.0"}
+    frame = protocol.encode_request(Request(header(18, 3, clientId="c"), body))
+    assert frame.hex() == "00120003000000070001630012" + b"apache-kafka-java".hex() + "06" + b"2.4.0".hex() + "00"
+    assert protocol.decode_request(frame).body == body
+
+
+def it_answers_api_versions_with_header_0() -> None:
+    body = {"errorCode": 0, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}], "throttleTimeMs": 5}
+    frame = protocol.encode_response(Response({"correlationId": 7}, body, 18, 3))
+    assert frame.hex() == "00000007000002001200000003000000000500"
+    response = protocol.decode_response(frame, 18, 3)
+    assert protocol.to_log_json(response) == body
+    assert isinstance(response.body, dict)
+    assert response.body["finalizedFeaturesEpoch"] == -1
+
+
+@pytest.mark.parametrize("asked", [1, 3, 4, 5, 9, 99])
+def it_reads_a_refusal_in_version_0_whatever_was_asked(asked: int) -> None:
+    refusal = Response({"correlationId": 7}, {"errorCode": 35, "apiKeys": []}, 18, 0)
+    frame = protocol.encode_response(refusal)
+    read = protocol.decode_response(frame, 18, asked)
+    assert (read.api_version, read.body) == (0, refusal.body)
+    assert protocol.encode_response(read) == frame
+
+
+def it_reads_version_0_only_as_a_refusal() -> None:
+    frame = protocol.encode_response(Response({"correlationId": 7}, {"errorCode": 0, "apiKeys": []}, 18, 0))
+    with pytest.raises(DecodeError, match=r"ApiVersionsResponse\.apiKeys"):
+        protocol.decode_response(frame, 18, 3)
+    with pytest.raises(DecodeError, match="a version of 0-5, found 9"):
+        protocol.decode_response(frame + b"\0", 18, 9)
+
+
+@pytest.mark.parametrize(("api_key", "api_version"), [(3, 1), (3, 12), (0, 7), (18, 99), (18, 3)])
+def it_takes_kip_35s_empty_answer_as_a_value(api_key: int, api_version: int) -> None:
+    response = protocol.decode_response(b"\0\0\0\7", api_key, api_version)
+    assert (response.header, response.body) == ({"correlationId": 7}, NOT_SUPPORTED)
+    assert repr(response.body) == "NOT_SUPPORTED"
+    assert protocol.encode_response(response) == b"\0\0\0\7"
+    assert protocol.to_log_json(response) == {}
+
+
+def it_reads_kip_559s_fields() -> None:
+    join = Response({"correlationId": 1}, {"protocolType": "consumer", "protocolName": None}, 11, 7)
+    body = protocol.decode_response(protocol.encode_response(join), 11, 7).body
+    assert isinstance(body, dict)
+    assert (body["protocolType"], body["protocolName"]) == ("consumer", None)
+    with pytest.raises(EncodeError, match="protocolName: None is no string"):
+        protocol.encode_response(Response({"correlationId": 1}, {"protocolName": None}, 11, 6))
+    for kind in ("request", "response"):
+        names = [field.name for field in protocol.fields(14, 5, kind) or ()]
+        assert "protocolType" in names
+        assert "protocolName" in names
+
+
+def it_refuses_versions_that_no_release_has() -> None:
+    frame = protocol.encode_request(Request(header(3, 99), b"\0"))
+    with pytest.raises(DecodeError, match=r"MetadataRequest: at byte 11 expected a version of 0-13, found 99"):
+        protocol.decode_request(frame)
+    assert protocol.decode_request_header(frame) == (header(3, 99, clientId=""), 2, 11)
+    with pytest.raises(EncodeError, match="MetadataRequest: version 99 is none of 0-13"):
+        protocol.encode_request(Request(header(3, 99), {}))
+
+
+def it_writes_bytes_in_place_of_any_body() -> None:
+    frame = protocol.encode_request(Request(header(12, 0), b"raw"))
+    assert frame.endswith(b"raw")
+
+
+@pytest.mark.parametrize(
+    ("request_", "message"),
+    [
+        (Request({}, {}), "requestApiKey None and requestApiVersion None must be numbers"),
+        (Request(header(0, 3), {}), "ProduceRequest: its fields are not known; give the body as bytes"),
+        (Request(header(12, 0), {}, 4), "RequestHeader: version 4 is none of 0-3"),
+        (Request(header(12, 0, clientInstanceId=INSTANCE), {}), r"RequestHeader v1.clientInstanceId: .* cannot be"),
+        (Request(header(12, 0, correlationId=2**31), {}), "RequestHeader v1.correlationId: 2147483648 is no int32"),
+    ],
+)
+def it_says_what_it_cannot_write(request_: Request, message: str) -> None:
+    with pytest.raises(EncodeError, match=message):
+        protocol.encode_request(request_)
+
+
+def it_lets_the_caller_choose_the_header() -> None:
+    """KIP-1313 gives every API a version with header 3; its number does not matter to the bytes."""
+    frame = protocol.encode_request(Request(header(12, 4, clientInstanceId=INSTANCE), {}, 3))
+    assert frame[10:27].hex() == "000102030405060708090a0b0c0d0e0f00"
+    response = protocol.encode_response(Response({"correlationId": 1}, {}, 12, 4, 0))
+    assert response == protocol.encode_response(Response({"correlationId": 1}, {}, 12, 4))[:4] + response[4:]
+    assert len(response) == len(protocol.encode_response(Response({"correlationId": 1}, {}, 12, 4))) - 1
+
+
+@pytest.mark.parametrize("size", range(4))
+def it_refuses_frames_that_end_in_the_header(size: int) -> None:
+    with pytest.raises(DecodeError, match="4 bytes of API key and version"):
+        protocol.decode_request(bytes(size))
+    with pytest.raises(DecodeError, match="correlationId: at byte 0 expected 4 bytes of int32"):
+        protocol.decode_response(bytes(size), 3, 0)
+
+
+class TestDrafts:
+    def it_names_them(self) -> None:
+        assert protocol.draft_names() == ("KIP-1313", "KIP-35-option-3", "KIP-35-revision-30")
+
+    def it_has_kip_1313s_delete_groups(self) -> None:
+        drafts = protocol.drafts("KIP-1313")
+        assert [protocol.header_versions(42, version, registry=drafts) for version in range(5)] == [
+            (1, 0), (1, 0), (2, 1), (3, 1), (3, 1),
+        ]  # fmt: skip
+        request = Request(header(42, 3, clientId="c", clientInstanceId=INSTANCE), {"groupsNames": ["g"]}, 3)
+        frame = protocol.encode_request(request, registry=drafts)
+        assert protocol.decode_request(frame, registry=drafts) == request
+        answer = Response({"correlationId": 1}, {"throttleTimeMs": 0, "results": []}, 42, 3, 1)
+        raw = protocol.encode_response(answer, registry=drafts)
+        assert protocol.decode_response(raw, 42, 3, registry=drafts) == answer
+        assert protocol.to_log_json(answer, registry=drafts) == answer.body
+
+    @pytest.mark.parametrize(("api_keys", "raw"), [([], "00000000"), ([18, 3], "0000000200120003"), (None, "ffffffff")])
+    def it_has_the_metadata_of_kip_35s_older_revision(self, api_keys: list[int] | None, raw: str) -> None:
+        """Empty asks for all APIs, some for some, null for none."""
+        drafts = protocol.drafts("KIP-35-revision-30")
+        request = Request(header(3, 1, clientId=None), {"apiKeys": api_keys, "topics": None}, 1)
+        frame = protocol.encode_request(request, registry=drafts)
+        assert frame[10:].hex() == raw + "ffffffff"
+        assert protocol.decode_request(frame, registry=drafts) == request
+        ranges = [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}]
+        answer = Response({"correlationId": 1}, {"apiVersions": ranges, "brokers": [], "topics": []}, 3, 1, 0)
+        read = protocol.decode_response(protocol.encode_response(answer, registry=drafts), 3, 1, registry=drafts)
+        assert read == answer
+
+    def it_has_the_global_version_of_kip_35s_option_3(self) -> None:
+        drafts = protocol.drafts("KIP-35-option-3")
+        version = {"protocolVersion": 4, "buildDescription": "0.10.0-IV0"}
+        answer = Response({"correlationId": 1}, {"apiVersion": version, "brokers": [], "topics": []}, 3, 2, 0)
+        frame = protocol.encode_response(answer, registry=drafts)
+        assert frame[4:18] == b"\0\x04\0\x0a0.10.0-IV0"
+        assert protocol.decode_response(frame, 3, 2, registry=drafts) == answer
+        asked = Request(header(3, 2, clientId="c"), {"topics": None}, 1)
+        assert protocol.decode_request(protocol.encode_request(asked, registry=drafts), registry=drafts) == asked
+        assert protocol.supports(3, 2, registry=drafts)
+        assert not protocol.supports(3, 9, registry=drafts)
+
+    def it_leaves_the_released_messages_alone(self) -> None:
+        assert protocol.released().requests[42].header_version(3) == 2
+        assert protocol.drafts("KIP-1313").requests[3] == protocol.released().requests[3]
+        assert [field.name for field in protocol.fields(3, 1, "request") or ()] == ["topics"]

@@ -1,0 +1,194 @@
+"""The bytes of each primitive, table-driven, in both directions."""
+
+import json
+import struct
+import uuid
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import DecodeError, EncodeError
+from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.schema import parse_schema
+
+
+def codec_of(kind: str, *, flexible: bool = False, **more: Any) -> Codec:
+    """A message with the one field `value`; its flexible form ends with a byte of tagged fields."""
+    document = {
+        "type": "data",
+        "name": "M",
+        "validVersions": "0",
+        "flexibleVersions": "0+" if flexible else "none",
+        "fields": [{"name": "Value", "type": kind, "versions": "0+", **more}],
+    }
+    return compile_codec(parse_schema(json.dumps(document), "M.json"), 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "plain"),
+    [
+        ("int8", -1, "ff"),
+        ("int16", 258, "0102"),
+        ("int32", -2, "fffffffe"),
+        ("int64", 2**40, "0000010000000000"),
+        ("uint16", 65535, "ffff"),
+        ("uint32", 2**32 - 1, "ffffffff"),
+        ("uvarint", 0, "00"),
+        ("uvarint", 127, "7f"),
+        ("uvarint", 128, "8001"),
+        ("uvarint", 300, "ac02"),
+        ("uvarint", 2**32 - 1, "ffffffff0f"),
+        ("varint", 0, "00"),
+        ("varint", -1, "01"),
+        ("varint", 1, "02"),
+        ("varint", -64, "7f"),
+        ("varint", 64, "8001"),
+        ("varint", 2**31 - 1, "feffffff0f"),
+        ("varint", -(2**31), "ffffffff0f"),
+        ("bool", True, "01"),
+        ("bool", False, "00"),
+        ("float64", 0.5, "3fe0000000000000"),
+        ("uuid", "AAECAwQFBgcICQoLDA0ODw", "000102030405060708090a0b0c0d0e0f"),
+        ("string", "", "0000"),
+        ("string", "grün", "00056772c3bc6e"),
+        ("bytes", b"", "00000000"),
+        ("bytes", b"\x00\xff", "0000000200ff"),
+        ("records", b"\x01", "0000000101"),
+        ("[]int16", [1, -1], "00000002" + "0001" + "ffff"),
+        ("[]bool", [True, False], "00000002" + "0100"),
+        ("[]string", ["a", ""], "00000002" + "000161" + "0000"),
+        ("[]uuid", ["AAAAAAAAAAAAAAAAAAAAAA"], "00000001" + "00" * 16),
+        ("[]float64", [], "00000000"),
+    ],
+)
+def it_has_kafkas_bytes(kind: str, value: Any, plain: str) -> None:
+    codec = codec_of(kind)
+    assert codec.encode({"value": value}).hex() == plain
+    assert codec.decode_all(bytes.fromhex(plain)) == {"value": value}
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "compact"),
+    [
+        ("string", "", "01"),
+        ("string", "ab", "036162"),
+        ("string", None, "00"),
+        ("string", "x" * 200, "c901" + "78" * 200),
+        ("bytes", b"ab", "036162"),
+        ("bytes", None, "00"),
+        ("records", None, "00"),
+        ("[]int32", [7], "0200000007"),
+        ("[]int32", None, "00"),
+        ("[]string", ["a"], "020261"),
+    ],
+)
+def it_has_kafkas_compact_bytes(kind: str, value: Any, compact: str) -> None:
+    codec = codec_of(kind, flexible=True, nullableVersions="0+")
+    assert codec.encode({"value": value}).hex() == compact + "00"
+    assert codec.decode_all(bytes.fromhex(compact + "00")) == {"value": value}
+
+
+@pytest.mark.parametrize(
+    ("kind", "plain"),
+    [("string", "ffff"), ("bytes", "ffffffff"), ("[]int8", "ffffffff"), ("[]string", "ffffffff")],
+)
+def it_writes_null_only_where_it_may(kind: str, plain: str) -> None:
+    nullable = codec_of(kind, nullableVersions="0+")
+    assert nullable.encode({"value": None}).hex() == plain
+    assert nullable.decode_all(bytes.fromhex(plain)) == {"value": None}
+    strict = codec_of(kind)
+    with pytest.raises(EncodeError, match=r"M v0\.value: None is no "):
+        strict.encode({"value": None})
+    with pytest.raises(DecodeError, match="from 0 to 0, found -1") as caught:
+        strict.decode_all(bytes.fromhex(plain))
+    assert (caught.value.path, caught.value.offset) == ("value", 0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("int8", 128),
+        ("int16", -40000),
+        ("int32", 2**31),
+        ("int64", 2**63),
+        ("uint16", -1),
+        ("uint32", 2**32),
+        ("int32", "7"),
+        ("int32", 1.5),
+        ("uvarint", -1),
+        ("uvarint", 2**32),
+        ("varint", 2**31),
+        ("varint", "a"),
+        ("bool", 1),
+        ("float64", "x"),
+        ("uuid", "short"),
+        ("uuid", "!" * 22),
+        ("uuid", b"15 bytes only.."),
+        ("uuid", None),
+        ("string", b"bytes"),
+        ("string", "x" * 32768),
+        ("string", "\ud800"),
+        ("bytes", "text"),
+        ("[]int16", 5),
+        ("[]int16", [1, 70000]),
+        ("[]string", "abc"),
+    ],
+)
+def it_refuses_values_that_do_not_fit(kind: str, value: Any) -> None:
+    for codec in (codec_of(kind), codec_of(kind, flexible=True)):
+        with pytest.raises(EncodeError, match=r"^M v0\.value"):
+            codec.encode({"value": value})
+
+
+@pytest.mark.parametrize("text", ["uuid.UUID", "bytes", "text"])
+def it_takes_uuids_in_three_forms(text: str) -> None:
+    raw = bytes(range(16))
+    value = {"uuid.UUID": uuid.UUID(bytes=raw), "bytes": raw, "text": "AAECAwQFBgcICQoLDA0ODw"}[text]
+    assert codec_of("uuid").encode({"value": value}) == raw
+
+
+@pytest.mark.parametrize(
+    ("kind", "data", "offset", "expected"),
+    [
+        ("int32", "0000", 0, "4 bytes of int32"),
+        ("bool", "", 0, "1 byte of bool"),
+        ("uuid", "00" * 15, 0, "16 bytes of uuid"),
+        ("uvarint", "80", 1, "one more byte of a varint"),
+        ("uvarint", "808080808000", 4, "the end of a varint of at most 32 bits"),
+        ("uvarint", "ffffffff1f", 4, "the end of a varint of at most 32 bits"),
+        ("string", "00", 0, "2 bytes of length"),
+        ("string", "0005616263", 0, "a length of string from 0 to 3, found 5"),
+        ("string", "fffe", 0, "a length of string from 0 to 0, found -2"),
+        ("bytes", "7fffffff00", 0, "a length of bytes from 0 to 1, found 2147483647"),
+        ("bytes", "000000", 0, "4 bytes of length"),
+        ("[]int32", "7fffffff00000000", 0, "a length of array from 0 to 1, found 2147483647"),
+        ("[]string", "80000000", 0, "a length of array from 0 to 0, found -2147483648"),
+        ("[]string", "0000000200000005", 6, "a length of string from 0 to 0, found 5"),
+    ],
+)
+def it_says_where_and_what_it_expected(kind: str, data: str, offset: int, expected: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        codec_of(kind).decode_all(bytes.fromhex(data))
+    assert (caught.value.offset, caught.value.expected) == (offset, expected)
+    assert caught.value.message == "M"
+
+
+def it_keeps_bytes_that_are_no_utf8() -> None:
+    raw = bytes.fromhex("0003ff61c3")
+    body = codec_of("string").decode_all(raw)
+    assert body == {"value": "\udcffa\udcc3"}
+    assert codec_of("string").encode(body) == raw
+
+
+def it_reads_any_byte_but_zero_as_true() -> None:
+    assert codec_of("bool").decode_all(b"\x07") == {"value": True}
+
+
+def it_refuses_compact_strings_that_kafka_refuses() -> None:
+    codec = codec_of("string", flexible=True)
+    with pytest.raises(DecodeError, match="from 0 to 32767, found 32768"):
+        codec.decode_all(b"\x81\x80\x02" + b"x" * 32768 + b"\x00")
+
+
+def it_writes_bytearrays_too() -> None:
+    assert codec_of("bytes").encode({"value": bytearray(b"ab")}) == struct.pack(">i2s", 2, b"ab")

@@ -1,0 +1,203 @@
+"""The schema files that travel with the package, and what the loader says about wrong ones."""
+
+import json
+import re
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import resources
+from kafka_clientinfo.errors import SchemaError
+from kafka_clientinfo.protocol import drafts, released
+from kafka_clientinfo.protocol.layout import layout
+from kafka_clientinfo.protocol.registry import Registry
+from kafka_clientinfo.protocol.schema import parse_schema
+from kafka_clientinfo.protocol.versions import NONE, Versions, parse_versions
+
+NUMBER = {"name": "Number", "type": "int32", "versions": "0+"}
+VALID: dict[str, Any] = {
+    "apiKey": 42,
+    "type": "request",
+    "name": "DeleteGroupsRequest",
+    "validVersions": "0-3",
+    "flexibleVersions": "2+",
+    "headerVersions": {"0-1": "1", "2": "2", "3+": "3"},
+    "fields": [{"name": "GroupsNames", "type": "[]string", "versions": "0+"}],
+}
+DATA = {"type": "data", "name": "D", "validVersions": "0", "flexibleVersions": "none", "fields": [NUMBER]}
+
+
+def parse(document: dict[str, Any]) -> Any:
+    return parse_schema(json.dumps(document), "File.json")
+
+
+def it_reads_the_example_of_kip_1313() -> None:
+    schema = parse(VALID)
+    assert [schema.header_version(version) for version in range(6)] == [1, 1, 2, 3, 3, 3]
+    assert schema.valid == Versions(0, 3)
+
+
+@pytest.mark.parametrize(
+    ("headers", "message"),
+    [
+        ({"0-1": "1", "1-2": "2", "3+": "3"}, "'1-2' overlaps what is before it; let it start at 2"),
+        ({"0-1": "1", "3+": "3"}, "version 2 has no header; close the gap before '3+'"),
+        ({"1": "1", "2": "2", "3+": "3"}, "version 0 has no header"),
+        ({"0-1": "1", "2": "2", "3": "3"}, "must be open; write '3+'"),
+        ({"0-1": "1", "2+": "2", "3+": "3"}, "'2+': the last range, and no other, must be open"),
+        ({"0-1": "1", "2": "2", "3+": "4"}, '\'4\' is no request header; use "0" to "3"'),
+        ({"0-1": "1", "2": "2", "3+": 3}, "3 is no request header"),
+        ({"0-1": "1", "2": "1", "3+": "3"}, "version 2 has header 1 but flexibleVersions is '2+'"),
+        ({"0": "1", "1": "2", "2+": "3"}, "version 1 has header 2 but flexibleVersions is '2+'"),
+        ({"zero": "1"}, "'zero' is no version range"),
+        ({"1-0": "1"}, "'1-0' ends before it starts; write '0-1'"),
+        ({"none": "1", "0+": "1"}, "'none' overlaps"),
+        ({}, "must map version ranges to headers"),
+        (None, "must map version ranges to headers"),
+        (["0+"], "must map version ranges to headers"),
+    ],
+)
+def it_demands_what_kip_1313_says_of_header_versions(headers: Any, message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        parse({**VALID, "headerVersions": headers})
+    assert str(caught.value).startswith("File.json: headerVersions: ")
+    assert message in str(caught.value)
+
+
+def it_knows_two_response_headers() -> None:
+    response = {**VALID, "type": "response", "headerVersions": {"0-1": "0", "2+": "1"}}
+    assert parse(response).header_version(7) == 1
+    with pytest.raises(SchemaError, match="no response header"):
+        parse({**response, "headerVersions": {"0-1": "0", "2+": "2"}})
+    with pytest.raises(SchemaError, match="version 2 has header 0"):
+        parse({**response, "headerVersions": {"0+": "0"}})
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"apiKey": None}, "apiKey: None is no API key"),
+        ({"apiKey": -1}, "apiKey: -1 is no API key"),
+        ({"type": "answer"}, "type: 'answer' is not known; use one of request"),
+        ({"name": ""}, "name: '' must be a text"),
+        ({"validVersions": "0+"}, "validVersions: 0+ must have an end"),
+        ({"validVersions": "none"}, "validVersions: none must have an end"),
+        ({"validVersions": 3}, "validVersions: 3 is no version range"),
+        ({"flexibleVersions": "two"}, "flexibleVersions: 'two' is no version range"),
+        ({"colour": "red"}, "colour: unknown property; known are"),
+        ({"fields": {}}, "fields: must be a list"),
+        ({"fields": ["a"]}, "fields: name: None must be a text"),
+        ({"fields": [NUMBER, NUMBER]}, "Number: is there twice"),
+        ({"fields": [{**NUMBER, "type": "int33"}]}, "Number: type 'int33' is unknown"),
+        ({"fields": [{**NUMBER, "size": 4}]}, "Number: size: unknown property"),
+        ({"fields": [{**NUMBER, "default": 5}]}, 'Number: default: 5 must be text; write "5"'),
+        ({"fields": [{**NUMBER, "tag": 0}]}, "Number: tag: 0 with taggedVersions none"),
+        ({"fields": [{**NUMBER, "taggedVersions": "2+"}]}, "Number: tag: None with taggedVersions 2+"),
+        ({"fields": [{**NUMBER, "taggedVersions": "2+", "tag": -1}]}, "Number: tag: -1"),
+        ({"fields": [{"name": "N", "type": "int8"}]}, "N: versions: None is no version range"),
+        ({"fields": [{**NUMBER, "type": "int8", "fields": []}]}, "Number.int8: the struct's name is taken"),
+        ({"commonStructs": [{"name": "A", "versions": "0+", "fields": 1}]}, "A.: must be a list"),
+        ({"commonStructs": [{"name": "A", "colour": 1}]}, "commonStructs: colour: unknown property"),
+        ({"commonStructs": ["A"]}, "commonStructs: must be a JSON object"),
+    ],
+)
+def it_names_file_property_and_fix(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        parse({**VALID, **change})
+    assert str(caught.value).startswith("File.json: ")
+    assert message in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"apiKey": 1}, "apiKey: a data has none; remove it"),
+        ({"headerVersions": {"0+": "1"}}, "headerVersions: a data travels without a header; remove it"),
+        ({"fields": None}, "fields: a data needs its fields; add them"),
+        ({"fields": [{**NUMBER, "type": "S", "fields": [{**NUMBER, "type": "[]S"}]}]}, "S contains itself"),
+    ],
+)
+def it_checks_messages_without_a_header(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        parse({**DATA, **change})
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"name": "A", "name": "B"}', "// a comment\n{}"])
+def it_refuses_what_is_no_json_object(text: str) -> None:
+    with pytest.raises(SchemaError, match=r"^File\.json: "):
+        parse_schema(text, "File.json")
+
+
+@pytest.mark.parametrize(
+    ("kind", "default"),
+    [("int32", "x"), ("bool", "yes"), ("float64", "?"), ("int8", "1.5")],
+)
+def it_refuses_defaults_that_do_not_fit(kind: str, default: str) -> None:
+    schema = parse({**DATA, "fields": [{**NUMBER, "type": kind, "default": default}]})
+    with pytest.raises(SchemaError, match=re.escape(f"D.Number: default: '{default}' is no {kind}")):
+        layout(schema, 0)
+
+
+def it_refuses_layouts_it_cannot_know() -> None:
+    with pytest.raises(SchemaError, match="version 1 is none of 0"):
+        layout(parse(DATA), 1)
+    known_by_header = parse({key: value for key, value in VALID.items() if key != "fields"})
+    with pytest.raises(SchemaError, match="only its header is known"):
+        layout(known_by_header, 0)
+
+
+def it_needs_request_and_response() -> None:
+    with pytest.raises(SchemaError, match="API key 42: has only one"):
+        Registry([parse(VALID)])
+
+
+def it_needs_a_known_name() -> None:
+    with pytest.raises(SchemaError, match="Nothing: no such message; known are ConnectWorkerAssignment"):
+        released().named("Nothing", 0)
+    with pytest.raises(SchemaError, match="no drafts 'KIP-0'; there are KIP-1313, KIP-35-option-3"):
+        drafts("KIP-0")
+
+
+@pytest.mark.parametrize(
+    ("text", "versions"),
+    [("0", Versions(0, 0)), ("0-2", Versions(0, 2)), ("4+", Versions(4, None)), ("none", NONE)],
+)
+def it_reads_version_ranges(text: str, versions: Versions) -> None:
+    assert parse_versions(text, "") == versions
+    assert str(versions) == text
+    assert [version in versions for version in (0, 2, 9)] == [
+        text in ("0", "0-2"),
+        text == "0-2",
+        text == "4+",
+    ]
+
+
+def it_loads_every_file_under_its_own_name() -> None:
+    folder = resources.schemas() / "messages"
+    count = 0
+    for file, text in [*resources.texts(folder, ".json"), *resources.texts(folder / "drafts", ".json")]:
+        schema = parse_schema(text, file)
+        assert file.split(".")[-2] == schema.name
+        count += 1
+    assert count > 200
+
+
+def it_covers_every_api_that_a_broker_ever_advertised() -> None:
+    """The ranges that real brokers advertise, 0.10 to 4.4."""
+    seen = 0
+    folder = resources.schemas() / "broker_api_ranges"
+    for file, text in resources.texts(folder, ".json"):
+        for api in json.loads(text)["apis"]:
+            for version in range(api["min"], api["max"] + 1):
+                request, response = released().header_versions(api["key"], version)
+                assert (request, response) in ((0, 0), (1, 0), (2, 0), (2, 1)), (file, api)
+            assert api["max"] in released().requests[api["key"]].valid, (file, api)
+            seen += 1
+    assert seen > 1000
+
+
+def it_knows_no_header_below_the_first_version() -> None:
+    draft = drafts("KIP-35-option-3")
+    assert draft.request_header_version(3, 1) is None
+    with pytest.raises(SchemaError, match="API key 3 version 1: not known"):
+        draft.header_versions(3, 1)
