@@ -1,0 +1,178 @@
+"""Bytes of a log file to records: a record is more than a line, and a line is not always a record's start.
+
+Strategy. A record starts at a line that has the layout's prefix (`[2026-11-21 02:45:09,935] DEBUG `); lines without
+it continue the record before. Before 2.8 brokers wrote client ids and topics raw, so a prefix may also be *text*
+of a record: whoever connects can send a client id that holds a newline and a whole forged line. So a prefix starts
+a record only where the record before has ended: with ` (logger)` and, for a completed request in text, with its
+connection and times in front of it. JSON (2.8+) escapes newlines: there a prefix always starts a record.
+
+Memory stays bounded by the block size and `MAX_RECORD`: the middle of a longer record is let go, its length kept.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from typing import NamedTuple
+
+MAX_RECORD = 32 << 20
+_KEPT_HEAD = 1 << 20
+_KEPT_TAIL = 1 << 16
+
+PREFIX = re.compile(
+    rb"\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{3,9}))?\] {1,4}(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) {1,4}"
+)
+_PREFIX_ANCHOR = b"\n["
+_PREFIX_LENGTH = 48
+"""No prefix is longer; a shorter rest of a block must wait for the next one."""
+
+_LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
+_LOGGER_WINDOW = 300
+_TAIL_WINDOW = 8192
+"""Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
+COMPLETED = b"Completed request:"
+
+
+class RawRecord(NamedTuple):
+    """One record's bytes, with its line ends.
+
+    `length` is its true length in bytes, larger than `len(data)` where the middle was let go. `finished` tells
+    whether it ends as a record ends; only the last record of a file or range can be unfinished without being damaged.
+    """
+
+    offset: int
+    data: bytes
+    length: int
+    finished: bool
+
+
+def strip_logger(data: bytes) -> bytes | None:
+    """The record without ` (logger)` and line end, or None where it does not end with a logger."""
+    end = _LOGGER_END.search(data, max(0, len(data) - _LOGGER_WINDOW))
+    if end is None:
+        return None
+    return data[: end.start()].rstrip(b" ")
+
+
+def is_finished(data: bytes, start: int, end: int) -> bool:
+    """Whether data[start:end] ends as a record does; a prefix behind it then starts a new one."""
+    if _LOGGER_END.search(data, max(start, end - _LOGGER_WINDOW), end) is None:
+        return False
+    prefix = PREFIX.match(data, start, end)
+    if prefix is None or not data.startswith(COMPLETED, prefix.end()):
+        return True
+    if data.startswith(b'{"', prefix.end() + len(COMPLETED)):
+        return True
+    return data.rfind(b";totalTime:", max(start, end - _TAIL_WINDOW), end) >= 0
+
+
+def _gives_way(data: bytes, start: int, end: int) -> bool:
+    """Whether a prefix at `end` starts a record, seen from the record that began at `start`."""
+    prefix = PREFIX.match(data, start, end)
+    if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
+        return True
+    return is_finished(data, start, end)
+
+
+def _is_line(data: bytes, start: int, end: int) -> bool:
+    return end > start and data.startswith(b"\n", end - 1)
+
+
+class Framing(NamedTuple):
+    """How records of one kind of log end.
+
+    Attributes:
+        gives_way: whether a prefix at `end` starts a record, seen from the record that began at `start`.
+        is_finished: whether data[start:end], with nothing behind it, is a whole record.
+    """
+
+    gives_way: Callable[[bytes, int, int], bool]
+    is_finished: Callable[[bytes, int, int], bool]
+
+
+REQUEST_LOG = Framing(_gives_way, is_finished)
+SERVER_LOG = Framing(lambda data, start, end: True, _is_line)
+"""server.log holds stack traces, which end in no logger, and no text that a client could shape into a line."""
+
+
+class _Splitter:
+    """The state of one pass: what is buffered, where it starts, and what was let go of the current record."""
+
+    def __init__(self, offset: int, framing: Framing) -> None:
+        self.offset = offset
+        self.framing = framing
+        self.buffer = b""
+        self.let_go = 0
+        self.search_from = 0
+
+    def feed(self, block: bytes) -> Iterator[RawRecord]:
+        self.buffer = self.buffer + block if self.buffer else block
+        start = 0
+        while True:
+            end = self._next_start(start)
+            if end < 0:
+                break
+            yield self._record(start, end)
+            start = end
+        self.buffer = self.buffer[start:]
+        self.search_from = max(0, self.search_from - start)
+        if len(self.buffer) > MAX_RECORD + _PREFIX_LENGTH:  # so much may belong to the next record already
+            self._let_go_of_middle()
+
+    def _next_start(self, start: int) -> int:
+        """Position of the next record's start behind `start`, or -1 where the buffer does not hold one for sure."""
+        buffer = self.buffer
+        at = max(start, self.search_from)
+        while True:
+            newline = buffer.find(_PREFIX_ANCHOR, at)
+            if newline < 0 or len(buffer) - newline < _PREFIX_LENGTH:
+                self.search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
+                return -1
+            at = newline + 1
+            if PREFIX.match(buffer, at) and self.framing.gives_way(buffer, start, at):
+                self.search_from = at
+                return at
+
+    def _record(self, start: int, end: int, finished: bool = True) -> RawRecord:
+        data = self.buffer[start:end]
+        length = len(data) + self.let_go
+        record = RawRecord(self.offset, data, length, finished)
+        self.offset += length
+        self.let_go = 0
+        return record
+
+    def _let_go_of_middle(self) -> None:
+        dropped = len(self.buffer) - _KEPT_HEAD - _KEPT_TAIL
+        self.buffer = self.buffer[:_KEPT_HEAD] + self.buffer[_KEPT_HEAD + dropped :]
+        self.let_go += dropped
+        self.search_from = _KEPT_HEAD
+
+    def finish(self) -> Iterator[RawRecord]:
+        """The records of what is left: prefixes near the end count, though nothing may follow them."""
+        start = 0
+        at = self.search_from
+        while (newline := self.buffer.find(_PREFIX_ANCHOR, at)) >= 0:
+            at = newline + 1
+            if PREFIX.match(self.buffer, at) and self.framing.gives_way(self.buffer, start, at):
+                yield self._record(start, at)
+                start = at
+        if start < len(self.buffer):
+            # Without its newline a record is still being written; else the rest of it would be a record of its own.
+            whole = self.buffer.endswith(b"\n") and self.framing.is_finished(self.buffer, start, len(self.buffer))
+            yield self._record(start, len(self.buffer), whole)
+
+
+def split_records(blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG) -> Iterator[RawRecord]:
+    """Cut a stream of byte blocks into records.
+
+    Args:
+        blocks: consecutive pieces of a file, of any size.
+        offset: position of the first byte in the decompressed file.
+        framing: how records of this log end.
+
+    Yields:
+        Every byte in exactly one record, in order. Bytes before the first prefix are one record of their own.
+    """
+    splitter = _Splitter(offset, framing)
+    for block in blocks:
+        if block:
+            yield from splitter.feed(block)
+    yield from splitter.finish()

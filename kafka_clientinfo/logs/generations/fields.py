@@ -1,0 +1,55 @@
+"""What the four generations share: the parts of a request that a record states, before times are computed."""
+
+from typing import NamedTuple
+
+from ..request_event import LogGeneration, MalformedRecord
+from ..text_tail import TextTail
+
+_INT16 = range(-(1 << 15), 1 << 15)
+_INT32 = range(-(1 << 31), 1 << 31)
+
+
+class Header(NamedTuple):
+    """A request header as logged; `api_key` is None where only the name is logged and not known."""
+
+    api_key: int
+    api_name: str
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+
+
+class LoggedRequest(NamedTuple):
+    """Everything that a completed request's record states, whatever its generation."""
+
+    generation: LogGeneration
+    header: Header
+    tail: TextTail
+    client_instance_id: str | None
+    is_forwarded: bool
+    error_code: int | None
+    request: str | None
+    response: str | None
+    deprecated: bool | None
+    replica_id: int | None
+
+
+def int16(value: object, what: str) -> int:
+    """`value` where it is an int16, as api keys and versions are."""
+    return _ranged(value, _INT16, what)
+
+
+def int32(value: object, what: str) -> int:
+    """`value` where it is an int32, as correlation ids are."""
+    return _ranged(value, _INT32, what)
+
+
+def _ranged(value: object, allowed: range, what: str) -> int:
+    if isinstance(value, bytes):
+        value = int(value)
+    if type(value) is not int or value not in allowed:
+        found = repr(value)[:80]
+        raise MalformedRecord(
+            "malformed_value", f"{what} is {found}, not an integer in {allowed.start}..{allowed.stop - 1}"
+        )
+    return value

@@ -1,0 +1,136 @@
+"""2.8 to today, and KIP-1313's header v3: one JSON object.
+
+Only what stands left of the request and right of the response is parsed: the bodies between them are most of the
+bytes. Quotes inside JSON strings are escaped, so `},"request":` and `,"connection":"` cannot be text of a string.
+"""
+
+import json
+import re
+from typing import Any
+
+from ...protocol import api_name
+from ..apis import CONTROL_APIS
+from ..bodies import json_body, json_error_code
+from ..request_event import MalformedRecord
+from ..text_tail import TextTail
+from .fields import Header, LoggedRequest, int16, int32
+
+STARTS = (b'{"',)
+
+_REQUEST = b',"request":'
+_RESPONSE = b',"response":'
+_CONNECTION = b',"connection":"'
+_REPLICA = re.compile(
+    rb'\{"(?:clusterId":(?:null|"[^"\\]*"),")?replicaId":(\d{1,9}),|.{0,200}?"replicaState":\{"replicaId":(\d{1,9}),'
+)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+def read(message: bytes) -> LoggedRequest:
+    """Read a message that starts with `{"`.
+
+    Raises:
+        MalformedRecord: `malformed_json`, `malformed_header`, `malformed_tail` or `malformed_value`.
+    """
+    at_request = message.find(_REQUEST)
+    at_connection = message.rfind(_CONNECTION)
+    if at_request < 0 or at_connection < at_request:
+        raise MalformedRecord("malformed_json", "no request between a requestHeader and a connection")
+    left = _object(message[:at_request] + b"}")
+    right = _object(b"{" + message[at_connection + 1 :])
+    header, instance_id, deprecated = _header(left)
+    between = message.find(_RESPONSE, at_request, at_connection + 1)
+    request_end = between if between >= 0 else at_connection
+    request = message[at_request + len(_REQUEST) : request_end]
+    response = message[between + len(_RESPONSE) : at_connection] if between >= 0 else b""
+    kept = header.api_key in CONTROL_APIS
+    return LoggedRequest(
+        "json",
+        header,
+        _tail(right, at_connection),
+        instance_id,
+        left.get("isForwarded") is True,
+        json_error_code(response),
+        json_body(request) if kept else None,
+        json_body(response) if kept else None,
+        deprecated,
+        _replica_id(request) if header.api_key in (1, 2) else None,
+    )
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    try:
+        value = json.loads(text.decode("utf-8", "replace"))
+    except (ValueError, RecursionError) as error:
+        raise MalformedRecord("malformed_json", str(error)[:200]) from None
+    if not isinstance(value, dict):
+        raise MalformedRecord("malformed_json", "not a JSON object")
+    return value
+
+
+def _header(left: dict[str, Any]) -> tuple[Header, str | None, bool | None]:
+    header = left.get("requestHeader")
+    if not isinstance(header, dict):
+        raise MalformedRecord("malformed_header", "no requestHeader object")
+    key = int16(header.get("requestApiKey"), "requestApiKey")
+    name = _text(header.get("requestApiKeyName"), "requestApiKeyName") or api_name(key) or f"UNKNOWN({key})"
+    instance_id = _text(header.get("clientInstanceId"), "clientInstanceId")
+    if instance_id is not None and not _INSTANCE_ID.fullmatch(instance_id):
+        raise MalformedRecord("malformed_value", f"clientInstanceId is {instance_id[:40]!r}, not a Uuid in base64url")
+    deprecated = header.get("requestApiVersionDeprecated")
+    return (
+        Header(
+            key,
+            api_name(key) or name,
+            int16(header.get("requestApiVersion"), "requestApiVersion"),
+            int32(header.get("correlationId"), "correlationId"),
+            _text(header.get("clientId"), "clientId"),
+        ),
+        instance_id,
+        deprecated if isinstance(deprecated, bool) else False,
+    )
+
+
+def _tail(right: dict[str, Any], start: int) -> TextTail:
+    software = right.get("clientInformation")
+    known = software if isinstance(software, dict) else {}
+    connection = _text(right.get("connection"), "connection")
+    if not connection:
+        raise MalformedRecord("malformed_tail", "connection is empty")
+    return TextTail(
+        start,
+        connection,
+        _number(right, "totalTimeMs"),
+        _number(right, "requestQueueTimeMs"),
+        _number(right, "localTimeMs"),
+        _number(right, "remoteTimeMs"),
+        _number(right, "throttleTimeMs"),
+        _number(right, "responseQueueTimeMs"),
+        _number(right, "sendTimeMs"),
+        _text(right.get("securityProtocol"), "securityProtocol"),
+        _text(right.get("principal"), "principal"),
+        _text(right.get("listener"), "listener"),
+        _text(known.get("softwareName"), "softwareName"),
+        _text(known.get("softwareVersion"), "softwareVersion"),
+    )
+
+
+def _number(right: dict[str, Any], name: str) -> float:
+    value = right.get(name)
+    if isinstance(value, int | float) and not isinstance(value, bool) and -1e15 < value < 1e15:
+        return float(value)
+    raise MalformedRecord("malformed_tail", f"{name} is {value!r:.80}, not a number of milliseconds")
+
+
+def _text(value: object, what: str) -> str | None:
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise MalformedRecord("malformed_value", f"{what} is {value!r:.80}, not a text")
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value) if not value.isascii() else value
+
+
+def _replica_id(request: bytes) -> int | None:
+    found = _REPLICA.match(request)
+    return int(found[1] or found[2]) if found else None

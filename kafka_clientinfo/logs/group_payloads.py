@@ -1,0 +1,127 @@
+"""What the bytes of a logged group message mean, as JSON text: subscriptions and assignments of group members.
+
+Only JSON records hold these bytes (as base64). The protocol type says what they are (KIP-559): where neither the
+request nor the response of a record carries it, as in SyncGroup before v5, or where it is not known, they stay
+bytes and are counted under `undecoded` with the reason. Nothing in here raises.
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..protocol import DecodeError, GroupPayload, api_key, decode_member_assignment, decode_member_metadata
+
+JOIN_GROUP, SYNC_GROUP, DESCRIBE_GROUPS = (api_key(name) for name in ("JOIN_GROUP", "SYNC_GROUP", "DESCRIBE_GROUPS"))
+MAX_LISTED = 1000
+"""Subscriptions, and assignments, of one record that are written out; a group's leader is told about all members."""
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_Found = tuple[str, str, dict[str, Any]]
+
+
+def group_payloads(key: int, request: str | None, response: str | None) -> str | None:
+    """The decoded payloads of a record of JoinGroup, SyncGroup or DescribeGroups.
+
+    Args:
+        key: API key.
+        request: the request's JSON text.
+        response: the response's JSON text.
+
+    Returns:
+        JSON text of an object with `subscriptions` (memberId, groupId in DescribeGroups, protocolType, protocolName,
+        version, and by type topics, ownedPartitions, generationId, rackId, userDataBytes or url), `assignments`
+        (memberId, protocolType, version, assignedPartitions …) and `undecoded` (reason to count); None where the
+        record holds no payload.
+    """
+    read = _READERS.get(key)
+    if read is None:
+        return None
+    lists: dict[str, list[dict[str, Any]]] = {"subscriptions": [], "assignments": []}
+    undecoded: Counter[str] = Counter()
+    for kind, problem, entry in read(_object(request), _object(response)):
+        if problem or len(lists[kind]) >= MAX_LISTED:
+            undecoded[problem or "too many"] += 1
+        else:
+            lists[kind].append(entry)
+    found: dict[str, Any] = {name: entries for name, entries in lists.items() if entries}
+    if undecoded:
+        found["undecoded"] = dict(sorted(undecoded.items()))
+    if not found:
+        return None
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", json.dumps(found, ensure_ascii=False, separators=(",", ":")))
+
+
+def _object(text: str | None) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else None
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _objects(value: object) -> Iterator[dict[str, Any]]:
+    if isinstance(value, list):
+        yield from (item for item in value if isinstance(item, dict))
+
+
+def _join(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
+    kind, member = request.get("protocolType"), request.get("memberId") or response.get("memberId")
+    for protocol in _objects(request.get("protocols")):
+        yield _read("subscriptions", kind, protocol.get("metadata"), member, protocolName=protocol.get("name"))
+    kind, name = response.get("protocolType") or kind, response.get("protocolName")
+    for other in _objects(response.get("members")):
+        yield _read("subscriptions", kind, other.get("metadata"), other.get("memberId"), protocolName=name)
+
+
+def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
+    kind = request.get("protocolType") or response.get("protocolType")
+    for other in _objects(request.get("assignments")):
+        yield _read("assignments", kind, other.get("assignment"), other.get("memberId"))
+    if response.get("assignment"):
+        yield _read("assignments", kind, response["assignment"], request.get("memberId"))
+
+
+def _describe(_: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
+    for group in _objects(response.get("groups")):
+        kind, where = group.get("protocolType"), {"groupId": group.get("groupId")}
+        for member in _objects(group.get("members")):
+            name, more = member.get("memberId"), where | {"protocolName": group.get("protocolData")}
+            yield _read("subscriptions", kind, member.get("memberMetadata"), name, **more)
+            if member.get("memberAssignment"):
+                yield _read("assignments", kind, member["memberAssignment"], name, **where)
+
+
+_READERS: dict[int | None, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Found]]] = {
+    JOIN_GROUP: _join,
+    SYNC_GROUP: _sync,
+    DESCRIBE_GROUPS: _describe,
+}
+
+
+def _read(kind: str, protocol_type: object, payload: object, member: object, **more: object) -> _Found:
+    entry = {"memberId": member, "protocolType": protocol_type, **more}
+    if not isinstance(protocol_type, str) or not protocol_type:
+        return kind, "no protocol type", entry
+    if not isinstance(payload, str):
+        return kind, "no bytes", entry
+    decode = decode_member_metadata if kind == "subscriptions" else decode_member_assignment
+    try:
+        decoded = decode(protocol_type, payload)
+    except DecodeError:
+        return kind, "malformed", entry
+    if not decoded.known:
+        return kind, "unknown protocol type", entry
+    return kind, "", entry | _content(decoded)
+
+
+def _content(payload: GroupPayload) -> dict[str, Any]:
+    """The payload's fields; bytes inside it belong to the client's own assignor, and only their number is told."""
+    content: dict[str, Any] = {"version": payload.version}
+    for name, value in (payload.body or {}).items():
+        if isinstance(value, bytes | bytearray | memoryview):
+            content[f"{name}Bytes"] = len(value)
+        else:
+            content[name] = value
+    return content

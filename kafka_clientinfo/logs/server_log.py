@@ -1,0 +1,127 @@
+"""server.log: the requests that a broker could not read, and the logins that failed.
+
+Such requests never reach the request log: the broker closes the connection and says why in server.log, in a record
+`Closing socket for CONNECTION because of error` (twice, the other one is `Exception while processing request from`)
+with the exception below it. Failed logins name the channel, from 2.x on.
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from ..protocol import api_key, api_name
+from .clock import LogClock
+from .connection import remote_end
+from .framing import PREFIX, RawRecord
+from .request_event import IgnoredRecord
+
+FailureReason = Literal["unsupported_version", "unknown_api", "unreadable_request", "failed_authentication", "other"]
+
+_READ = 16 << 10
+_DETAIL = 500
+_CLOSING = re.compile(r"Closing socket for (\S{1,600}) because of error")
+_LOGIN = re.compile(
+    r"(?:\[[^\]]*\] )?Failed authentication with (\S+) \(channelId=(\S{1,600})\)(?: \(([^\n]*)\))? \([\w.$]+\)"
+)
+_REQUEST = re.compile(
+    r"Error getting request for apiKey: (-?\w+)(?:,| and) apiVersion: (-?\d{1,5})"
+    r"(?:, connectionId: \S+, listenerName: ListenerName\(([^)]*)\), principal: ([^\n]*))?"
+)
+_VERSION = re.compile(r"Received request for api with key (-?\d{1,5}) \(\w+\) and unsupported version (-?\d{1,5})")
+_GUESS = re.compile(r"(?:Our best guess of the apiKey(?:Id)? is: |Unknown API key )(-?\d{1,5})")
+_UNSUPPORTED = re.compile(r"Invalid version for API key|unsupported version|UnsupportedVersionException")
+_UNKNOWN_API = re.compile(r"Unexpected ApiKeys id|Unexpected api key|Unknown API key")
+_EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error)\b[^\n]*", re.MULTILINE)
+_UNREADABLE = re.compile(r"Error parsing request header|Error getting request|SchemaException|BufferUnderflow")
+_INT16 = range(-(1 << 15), 1 << 15)
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRequest:
+    """A request or a login that failed before it could be logged as a request.
+
+    `logged_at` is microseconds since the epoch. `api_key` and `api_version` are what the broker made of the bytes,
+    None where it made nothing of them.
+    """
+
+    byte_offset: int
+    logged_at: int
+    connection_id: str
+    remote_host: str | None
+    api_key: int | None
+    api_name: str | None
+    api_version: int | None
+    listener: str | None
+    principal: str | None
+    reason: FailureReason
+    detail: str
+
+
+class ServerLogParser:
+    """Turns the records of one server.log into failed requests; everything else is only counted.
+
+    Args:
+        zone: IANA name of the zone of the log's timestamps.
+    """
+
+    def __init__(self, zone: str = "UTC") -> None:
+        """Start before the first record."""
+        self._clock = LogClock(zone)
+
+    def parse(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
+        """The failure that a record tells of, whatever its bytes."""
+        prefix = PREFIX.match(record.data)
+        if prefix is not None and prefix[3] in (b"ERROR", b"INFO"):
+            text = record.data[prefix.end() : prefix.end() + _READ].decode("utf-8", "replace")
+            closing, login = _CLOSING.match(text), _LOGIN.match(text)
+            if closing or login:
+                try:
+                    at = self._clock.micros(prefix[1], prefix[2])
+                except ValueError:
+                    return IgnoredRecord(record.offset, "server_log")
+                return _closed(record.offset, at, closing[1], text) if closing else _refused(record.offset, at, text)
+        return IgnoredRecord(record.offset, "server_log")
+
+
+def _closed(offset: int, at: int, connection: str, text: str) -> FailedRequest:
+    request, version, guess = _REQUEST.search(text), _VERSION.search(text), _GUESS.search(text)
+    key, number = (request[1], request[2]) if request else (version[1], version[2]) if version else (None, None)
+    api = _api(key) if key is not None else _number(guess[1]) if guess else None
+    exception = _EXCEPTION.search(text)
+    return FailedRequest(
+        offset,
+        at,
+        connection,
+        remote_end(connection)[0],
+        api,
+        None if api is None else api_name(api) or f"UNKNOWN({api})",
+        _number(number),
+        request[3] if request else None,
+        request[4] if request else None,
+        _reason(text),
+        (exception[0] if exception else "no exception is logged")[:_DETAIL],
+    )
+
+
+def _refused(offset: int, at: int, text: str) -> FailedRequest:
+    login = _LOGIN.match(text)
+    assert login is not None
+    detail = (login[3] or "no reason is logged")[:_DETAIL]
+    host = remote_end(login[2])[0]
+    return FailedRequest(offset, at, login[2], host, None, None, None, None, None, "failed_authentication", detail)
+
+
+def _reason(text: str) -> FailureReason:
+    if _UNKNOWN_API.search(text):
+        return "unknown_api"
+    if _UNSUPPORTED.search(text):
+        return "unsupported_version"
+    return "unreadable_request" if _UNREADABLE.search(text) else "other"
+
+
+def _api(key: str) -> int | None:
+    return api_key(key) if not key.lstrip("-").isdigit() else _number(key)
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and int(text) in _INT16 else None

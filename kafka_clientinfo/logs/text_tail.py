@@ -1,0 +1,117 @@
+"""The end of a completed request in text (before 2.8): ` from connection …;totalTime:…,principal:…`.
+
+Everything left of it is written by the client and may hold a perfect copy of a tail, so the rightmost tail that
+matches up to the record's end is the broker's own.
+"""
+
+import re
+from typing import NamedTuple
+
+from .request_event import MalformedRecord
+
+# 0.11 formats times in the broker's locale: 272.278000 or 272,278000.
+_TIME = rb"(-?\d{1,18}(?:[.,]\d{1,18})?(?:E-?\d{1,3})?)"
+_TAIL = re.compile(
+    rb" from (?:connection|client) ([^\s;]{1,600});totalTime:" + _TIME
+    + rb",requestQueueTime:" + _TIME
+    + rb",localTime:" + _TIME
+    + rb",remoteTime:" + _TIME
+    + rb"(?:,throttleTime:" + _TIME + rb")?"
+    + rb",responseQueueTime:" + _TIME
+    + rb",sendTime:" + _TIME
+    + rb"(?:,securityProtocol:(\w+),principal:(.*?))?"
+    + rb"(?:,temporaryMemoryBytes:-?\d+)?(?:,messageConversionsTime:[\d.,E-]+)?",
+    re.DOTALL,
+)  # fmt: skip
+_LISTENER = b",listener:"
+_BEHIND_PRINCIPAL = re.compile(
+    rb",listener:([^,]*)"
+    rb"(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?"
+)
+_STARTS = (b" from connection ", b" from client ")
+
+
+class TextTail(NamedTuple):
+    """Connection, times in milliseconds, and what the broker knew of the connection."""
+
+    start: int
+    connection_id: str
+    total_time_ms: float
+    request_queue_time_ms: float
+    local_time_ms: float
+    remote_time_ms: float
+    throttle_time_ms: float | None
+    response_queue_time_ms: float
+    send_time_ms: float
+    security_protocol: str | None
+    principal: str | None
+    listener: str | None
+    software_name: str | None
+    software_version: str | None
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else value.decode("utf-8", "replace")
+
+
+def _number(value: bytes) -> float:
+    return float(value.replace(b",", b"."))
+
+
+def read_tail(message: bytes) -> TextTail:
+    """The tail of a message whose logger has been taken off.
+
+    Raises:
+        MalformedRecord: `malformed_tail` when no tail reaches the message's end.
+    """
+    end = len(message)
+    for _ in range(16):
+        at = max(message.rfind(start, 0, end) for start in _STARTS)
+        if at < 0:
+            break
+        found = _TAIL.fullmatch(message, at)
+        if found is not None:
+            return _tail(at, found)
+        end = at
+    raise MalformedRecord("malformed_tail", "no connection and times at the record's end")
+
+
+def _behind_principal(text: bytes | None) -> tuple[bytes | None, ...]:
+    """Principal, listener, software name and version. A principal may hold copies of all that follows it."""
+    at = -1 if text is None else text.rfind(_LISTENER)
+    found = None if text is None or at < 0 else _BEHIND_PRINCIPAL.fullmatch(text, at)
+    if text is None or found is None:
+        return text, None, None, None
+    return text[:at], *found.groups()
+
+
+def _tail(at: int, found: re.Match[bytes]) -> TextTail:
+    (
+        connection,
+        total,
+        queue,
+        local,
+        remote,
+        throttle,
+        response,
+        send,
+        protocol,
+        principal,
+    ) = found.groups()
+    principal, listener, name, version = _behind_principal(principal)
+    return TextTail(
+        at,
+        connection.decode("utf-8", "replace"),
+        _number(total),
+        _number(queue),
+        _number(local),
+        _number(remote),
+        None if throttle is None else _number(throttle),
+        _number(response),
+        _number(send),
+        _text(protocol),
+        _text(principal),
+        _text(listener),
+        _text(name),
+        _text(version),
+    )

@@ -1,0 +1,158 @@
+"""Bodies in struct text become the JSON that newer brokers log; error codes are the top-level ones."""
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs.bodies import MAX_BODY, json_body, json_error_code, struct_body, text_error_code
+from kafka_clientinfo.logs.struct_text import struct_to_json
+from kafka_clientinfo.protocol import api_key
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import request
+
+RANGES = "{api_key=0,min_version=0,max_version=8},{api_key=18,min_version=0,max_version=3}"
+RANGE_JSON = [{"apiKey": 0, "minVersion": 0, "maxVersion": 8}, {"apiKey": 18, "minVersion": 0, "maxVersion": 3}]
+AV35 = {"errorCode": 35, "apiKeys": RANGE_JSON}
+PARTITIONS = [{"partitionIndex": 0}, {"partitionIndex": 1}]
+BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
+
+
+@pytest.mark.parametrize(
+    ("api", "version", "kind", "text", "expected"),
+    [
+        ("API_VERSIONS", 0, "request", "{}", {}),
+        ("API_VERSIONS", 0, "response", f"{{error_code=35,api_keys=[{RANGES}]}}", AV35),
+        ("API_VERSIONS", 0, "response", f"{{error_code=35,api_versions=[{RANGES}]}}", AV35),
+        ("API_VERSIONS", 99, "response", "{error_code=35,api_versions=[]}", {"errorCode": 35, "apiKeys": []}),
+        ("API_VERSIONS", 3, "request",
+         "{client_software_name=a,client_software_version=x=1,_tagged_fields={}}",
+         {"clientSoftwareName": "a", "clientSoftwareVersion": "x=1"}),
+        ("FIND_COORDINATOR", 0, "response", "{error_code=15,coordinator={node_id=-1,host=,port=-1}}",
+         {"errorCode": 15, "nodeId": -1, "host": "", "port": -1}),
+        ("JOIN_GROUP", 0, "request",
+         f"{{group_id=g,session_timeout=10,member_id=,protocol_type=consumer,group_protocols=[{{protocol_name=range,"
+         f"protocol_metadata={BUFFER}}}]}}",
+         {"groupId": "g", "sessionTimeoutMs": 10, "memberId": "", "protocolType": "consumer",
+          "protocols": [{"name": "range", "metadata": None}]}),
+        ("HEARTBEAT", 3, "request", "{group_id=null,generation_id=1,member_id=m,group_instance_id=null}",
+         {"groupId": "null", "generationId": 1, "memberId": "m", "groupInstanceId": None}),
+        ("DESCRIBE_GROUPS", 3, "request", "{groups=[a,b c],include_authorized_operations=true}",
+         {"groups": ["a", "b c"], "includeAuthorizedOperations": True}),
+        ("OFFSET_DELETE", 0, "request",
+         "{group_id=g,topics=[{name=t,partitions=[{partition_index=0},{partition_index=1}]}]}",
+         {"groupId": "g", "topics": [{"name": "t", "partitions": PARTITIONS}]}),
+    ],
+)  # fmt: skip
+def test_it_turns_struct_text_into_the_json_of_newer_brokers(
+    api: str, version: int, kind: Any, text: str, expected: dict[str, Any]
+) -> None:
+    key = api_key(api)
+    assert key is not None
+    body = struct_body(text.encode(), key, version, kind)
+    assert body is not None
+    assert json.loads(body) == expected
+
+
+def test_it_gives_one_shape_for_the_same_body_in_text_and_in_json() -> None:
+    asked = {"api": "API_VERSIONS", "version": 0}
+    new = request(json_record(**asked, request={}, response=AV35))
+    old = request(
+        request_header_struct_record(**asked, request="{}", response=f"{{error_code=35,api_keys=[{RANGES}]}}")
+    )
+    assert (old.error_code, old.request, old.response) == (new.error_code, new.request, new.response)
+    assert new.error_code == 35
+
+
+@pytest.mark.parametrize(
+    "name", ["a,b", "x{y", "x}y", "[", "]", "=", "a=b", "", "null", "_tagged_fields", "\n\r", "💥"]
+)
+def test_it_keeps_a_hostile_software_name_as_it_is(name: str) -> None:
+    text = f"{{client_software_name={name},client_software_version=v,_tagged_fields={{}}}}"
+    body = struct_body(text.encode(), 18, 3, "request")
+    assert json.loads(body or "null") == {"clientSoftwareName": name, "clientSoftwareVersion": "v"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("{a=[1]}", {"a": [1]}),
+        ("{a=[1,2],b=true}", {"a": [1, 2], "b": True}),
+        ("{a=[{b=1}],some_name=x}", {"a": [{"b": 1}], "someName": "x"}),
+        ("{a={b=null}}", {"a": {"b": None}}),
+        (f"{{a={BUFFER},b=2}}", {"a": None, "b": 2}),
+        ("{a=12345678901234567890}", {"a": "12345678901234567890"}),
+    ],
+)
+def test_it_reads_bodies_that_no_schema_knows(text: str, expected: dict[str, Any]) -> None:
+    assert json.loads(struct_to_json(text, None) or "null") == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "x", "{", "{a", "{a=", "{a={b=1}", "{a=[1}", "{a=[{b=1}{c=1}]}", "{_tagged_fields=", "{a=[1]x}",
+     "{a=" * 40 + "}" * 40],
+)  # fmt: skip
+def test_it_gives_nothing_for_text_that_is_no_struct(text: str) -> None:
+    assert struct_to_json(text, None) is None
+
+
+def test_it_falls_back_to_plain_names_where_text_and_schema_disagree() -> None:
+    body = struct_body(b"{error_code=x,api_keys={a=1}}", 18, 0, "response")
+    assert json.loads(body or "null") == {"errorCode": "x", "apiKeys": {"a": 1}}
+
+
+@pytest.mark.parametrize("element", ["{b=1}", "1", "{b=1,c=2}", "x", "b=1"])
+def test_it_stays_linear_in_the_elements_of_an_array_or_struct(element: str) -> None:
+    opening, closing = ("{a={", "}}") if element == "b=1" else ("{a=[", "]}")
+    started = time.perf_counter()
+    assert struct_to_json(opening + ",".join([element] * (450_000 // len(element))) + closing, None)
+    assert time.perf_counter() - started < 8
+
+
+@pytest.mark.parametrize(
+    ("response", "code"),
+    [
+        ('{"errorCode":35,"apiKeys":[{"errorCode":1}]}', 35),
+        ('{"throttleTimeMs":0,"errorCode":-1}', -1),
+        ('{"topics":[{"errorCode":3}],"errorCode":7}', 7),
+        ('{"topics":[{"errorCode":3}]}', None),
+        ('{"a":{"errorCode":3}}', None),
+        ("", None),
+        ("null", None),
+    ],
+)
+def test_it_reads_the_top_level_error_code_in_json(response: str, code: int | None) -> None:
+    assert json_error_code(response.encode()) == code
+
+
+@pytest.mark.parametrize(
+    ("response", "code"),
+    [
+        ("{error_code=35,api_keys=[{error_code=1}]}", 35),
+        ("{throttle_time_ms=0,error_code=15,error_message=null}", 15),
+        ("{topics=[{error_code=3}],error_code=7,_tagged_fields={}}", 7),
+        ("{topics=[{topic=t,error_code=3}]}", None),
+        ("", None),
+    ],
+)
+def test_it_reads_the_top_level_error_code_in_text(response: str, code: int | None) -> None:
+    assert text_error_code(response.encode()) == code
+
+
+def test_it_leaves_out_overlong_and_absent_bodies() -> None:
+    huge = b'{"metrics":"' + b"A" * MAX_BODY + b'"}'
+    assert json_body(huge) is None
+    assert struct_body(huge, 18, 0, "request") is None
+    assert json_body(b'""') is None
+    assert struct_body(b"", 18, 0, "request") is None
+
+
+@given(st.text("{}[]=,a_b1 \n"), st.sampled_from([(18, 0), (18, 3), (11, 5), (10, 1), (47, 0), (99, 0)]))
+def test_it_never_raises_whatever_the_text(text: str, api: tuple[int, int]) -> None:
+    for kind in ("request", "response"):
+        body = struct_body(("{" + text).encode(), *api, kind)  # type: ignore[arg-type]
+        assert body is None or isinstance(json.loads(body), dict)

@@ -1,0 +1,118 @@
+"""Log timestamps to instants: zones, the repeated hour, what is no time; and both ends of connection strings."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs import clock
+from kafka_clientinfo.logs.clock import LogClock
+from kafka_clientinfo.logs.connection import remote_end
+
+BERLIN = "Europe/Berlin"
+
+
+def instants(zone: str, *texts: str) -> list[str]:
+    """UTC instants of `MM-dd HH:mm:ss.SSS` texts of 2026, read in order."""
+    reader = LogClock(zone)
+    found = []
+    for text in texts:
+        time, _, fraction = text.partition(".")
+        micros = reader.micros(f"2026-{time}".encode(), fraction.encode() or None)
+        found.append(f"{datetime.fromtimestamp(micros / 1e6, UTC):%m-%d %H:%M:%S}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("zone", "local", "utc"),
+    [
+        ("UTC", "11-21 12:00:00", "11-21 12:00:00"),
+        (BERLIN, "11-21 12:00:00", "11-21 11:00:00"),
+        (BERLIN, "07-01 12:00:00", "07-01 10:00:00"),
+        ("Asia/Kolkata", "07-01 00:00:00", "06-30 18:30:00"),
+        ("Australia/Lord_Howe", "01-01 12:00:00", "01-01 01:00:00"),
+    ],
+)
+def test_it_reads_times_in_the_zone_of_the_log(zone: str, local: str, utc: str) -> None:
+    assert instants(zone, local) == [utc]
+
+
+@pytest.mark.parametrize(
+    ("local", "utc"),
+    [
+        (["02:10:00", "02:59:59", "02:00:00", "02:30:00"], ["00:10:00", "00:59:59", "01:00:00", "01:30:00"]),
+        (
+            ["02:59:59.900", "02:00:00", "02:59:59.950", "02:00:00.100"],
+            ["00:59:59", "01:00:00", "00:59:59", "01:00:00"],
+        ),
+        (["01:59:59", "02:00:00", "01:59:59", "02:00:01"], ["23:59:59", "00:00:00", "23:59:59", "00:00:01"]),
+        (["02:30:00", "02:10:00", "03:00:00", "02:59:59.950"], ["00:30:00", "01:10:00", "02:00:00", "01:59:59"]),
+        (["02:30:00", "02:29:59.700", "02:30:00"], ["00:30:00", "00:29:59", "00:30:00"]),
+        (["03:00:01", "02:59:59"], ["02:00:01", "01:59:59"]),
+    ],
+)
+def test_it_tells_the_two_readings_of_the_repeated_hour_by_order(local: list[str], utc: list[str]) -> None:
+    found = instants(BERLIN, *(f"10-25 {text}" for text in local))
+    assert [text[6:] for text in found] == utc
+
+
+def test_it_reads_a_time_that_the_spring_change_skips() -> None:
+    assert instants(BERLIN, "03-29 01:59:59", "03-29 02:30:00", "03-29 03:00:00")[0::2] == [
+        "03-29 00:59:59",
+        "03-29 01:00:00",
+    ]
+
+
+@pytest.mark.parametrize("fraction", [b"935", b"935123", b"935123456"])
+def test_it_keeps_at_most_microseconds(fraction: bytes) -> None:
+    micros = LogClock().micros(b"2026-11-21T12:00:00", fraction)
+    assert micros % 1_000_000 == int(fraction[:6].ljust(6, b"0"))
+
+
+@pytest.mark.parametrize("text", ["2026-02-31 00:00:00", "2026-13-01 00:00:00", "0000-01-01 00:00:00",
+                                  "2026-01-01 24:00:00", "2026-01-01 00:60:00", "2026-01-01 00:00:60"])  # fmt: skip
+def test_it_refuses_what_is_no_time(text: str) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        LogClock().micros(text.encode(), None)
+
+
+def test_it_bounds_what_it_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "_CACHE_LIMIT", 3)
+    assert len(instants("UTC", *(f"11-21 12:{minute:02d}:00" for minute in range(10)))) == 10
+
+
+@given(st.datetimes(datetime(1971, 1, 1), datetime(2100, 1, 1)))
+def test_it_agrees_with_datetime(moment: datetime) -> None:
+    text = f"{moment:%Y-%m-%d %H:%M:%S}".encode()
+    micros = LogClock().micros(text, f"{moment.microsecond:06d}".encode())
+    assert datetime.fromtimestamp(micros // 1_000_000, UTC).replace(microsecond=micros % 1_000_000) == moment.replace(
+        tzinfo=UTC
+    )
+
+
+@pytest.mark.parametrize(
+    ("connection", "expected"),
+    [
+        ("127.0.0.1:9092-10.0.0.2:40000", ("10.0.0.2", 40000)),
+        ("127.0.0.1:9092-10.0.0.2:40000-3", ("10.0.0.2", 40000)),
+        ("127.0.0.1:9092-10.0.0.2:40000-1-21", ("10.0.0.2", 40000)),
+        ("0:0:0:0:0:0:0:1:9092-0:0:0:0:0:0:0:2:40000-0", ("0:0:0:0:0:0:0:2", 40000)),
+        ("[::1]:9092-[fe80::1%eth0]:40000-0-1", ("[fe80::1%eth0]", 40000)),
+        ("broker-1.example.org:9092-client-7.example.org:40000-2", ("client-7.example.org", 40000)),
+        ("/10.0.0.2:40000", ("10.0.0.2", 40000)),
+        ("host/10.0.0.2:40000", ("10.0.0.2", 40000)),
+        ("/0:0:0:0:0:0:0:1:40000", ("0:0:0:0:0:0:0:1", 40000)),
+        ("", (None, None)),
+        ("nothing", (None, None)),
+        ("a:1-b:999999", (None, None)),
+        (":1-" * 100_000, (None, None)),
+    ],
+)
+def test_it_finds_the_clients_end_of_a_connection(connection: str, expected: tuple[str | None, int | None]) -> None:
+    assert remote_end(connection) == expected
+
+
+def test_it_reads_the_years_of_the_thai_calendar() -> None:
+    # Java in a Thai locale writes 2569 for 2026.
+    assert LogClock().micros(b"2569-11-21 12:00:00", None) == LogClock().micros(b"2026-11-21 12:00:00", None)

@@ -1,0 +1,124 @@
+"""Bytes to records: nothing lost, nothing twice, whatever the blocks; forged lines stay text; memory stays bounded."""
+
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs import framing
+from kafka_clientinfo.logs.framing import RawRecord, is_finished, split_records, strip_logger
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
+
+FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
+STACK_TRACE = b"java.lang.Exception\n\tat kafka.Foo(Foo.scala:3)\n"
+
+
+def blocks(data: bytes, cuts: list[int]) -> Iterator[bytes]:
+    places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    for start, end in pairwise(places):
+        yield data[start:end]
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_it_puts_every_byte_into_exactly_one_record(generation: str) -> None:
+    data = EXCERPTS[generation]
+    found = records(data)
+    assert b"".join(record.data for record in found) == data
+    assert [record.offset for record in found] == [sum(r.length for r in found[:i]) for i in range(len(found))]
+    assert all(record.finished for record in found)
+
+
+@given(st.sampled_from(GENERATIONS), st.lists(st.integers(0, 1 << 20), max_size=12))
+def test_it_gives_the_same_records_however_the_blocks_are_cut(generation: str, cuts: list[int]) -> None:
+    data = EXCERPTS[generation]
+    assert list(split_records(blocks(data, cuts))) == records(data)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.sampled_from([b"\n[", b"\n", b"[2026-01-01 00:00:00,000]", b" DEBUG ", b"   ", b" (a.b)", b"x"])))
+def test_it_gives_the_same_records_byte_by_byte(parts: list[bytes]) -> None:
+    data = b"".join(parts) + b"[2026-11-21 12:00:00,000] INFO x (a)\n" * 2
+    assert list(split_records(data[at : at + 1] for at in range(len(data)))) == records(data)
+
+
+@pytest.mark.parametrize("client_id", [f"inj{FORGED}", f"two{FORGED}{FORGED}", f"cr\r{FORGED}"])
+def test_it_keeps_forged_records_before_2_8_as_text_of_their_record(client_id: str) -> None:
+    genuine = [request_header_struct_record(client_id=client_id), request_header_struct_record()]
+    assert [record.data for record in records(b"".join(genuine))] == genuine
+
+
+def test_it_does_not_take_a_logger_inside_a_client_id_for_the_records_end() -> None:
+    genuine = [request_header_struct_record(client_id=f"x (kafka.request.logger){FORGED}"), json_record()]
+    assert [record.data for record in records(b"".join(genuine))] == genuine
+
+
+@pytest.mark.parametrize("damage", [b"", b"\x00", STACK_TRACE])
+def test_it_lets_json_records_give_way_to_any_prefix(damage: bytes) -> None:
+    first, second = (
+        json_record().removesuffix(b" (kafka.request.logger)\n") + damage + b"\n",
+        json_record(client_id="b"),
+    )
+    assert [record.data for record in records(first + second)] == [first, second]
+
+
+@pytest.mark.parametrize("leading", [b"\n", b"rest of a record (kafka.request.logger)\n", b"\xef\xbb\xbf", STACK_TRACE])
+def test_it_makes_the_bytes_before_the_first_prefix_a_record_of_their_own(leading: bytes) -> None:
+    # A byte order mark hides the first record's start: only a line's start is one.
+    found = records(leading + (json_record() if leading.endswith(b"\n") else b"\n" + json_record()))
+    assert found[0].data.startswith(leading)
+    assert found[-1].data == json_record()
+
+
+@pytest.mark.parametrize("cut", [1, 2, 10, 200])
+def test_it_tells_an_unfinished_last_record(cut: int) -> None:
+    # Even the newline counts: the rest of the record would be a record of its own when the file has grown.
+    whole = json_record()
+    *_, last = records(whole + whole[:-cut])
+    assert (last.data, last.finished) == (whole[:-cut], False)
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\n\n", b"\r\n\r\n"])
+def test_it_knows_the_ends_of_lines(end: bytes) -> None:
+    line = request_header_struct_record()[:-1] + end
+    assert [record.finished for record in records(line * 2)] == [True, True]
+    assert strip_logger(line) == line.removesuffix(b" (kafka.request.logger)" + end)
+
+
+@pytest.mark.parametrize("text", [b"", b"x", b"(1)\n", b"(a", b"(a b)", b"(" + b"a" * 400 + b")"])
+def test_it_finds_no_logger_where_none_ends_the_text(text: bytes) -> None:
+    assert strip_logger(text) is None
+    assert not is_finished(text, 0, len(text))
+
+
+def test_it_lets_go_of_the_middle_of_an_oversized_record(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framing, "MAX_RECORD", 1 << 16)
+    monkeypatch.setattr(framing, "_KEPT_HEAD", 1 << 12)
+    monkeypatch.setattr(framing, "_KEPT_TAIL", 1 << 12)
+    huge = json_record(request={"metrics": "A" * (1 << 20)})
+    stream = json_record() + huge + json_record()
+    held: list[int] = []
+
+    def feed() -> Iterator[bytes]:
+        for at in range(0, len(stream), 1 << 12):
+            yield stream[at : at + (1 << 12)]
+
+    found = []
+    for record in split_records(feed()):
+        held.append(len(record.data))
+        found.append(record)
+    assert [record.length for record in found] == [len(json_record()), len(huge), len(json_record())]
+    assert max(held) <= (1 << 16) + (1 << 12) + 64
+    assert found[2] == RawRecord(len(json_record()) + len(huge), json_record(), len(json_record()), True)
+
+
+@pytest.mark.parametrize("level", ["DEBUG Completed request:", "TRACE Processor 0 received request: "])
+def test_it_stays_linear_in_prefixes_inside_one_record(level: str) -> None:
+    start = f"[2026-01-01 00:00:00,000] {level}RequestHeader(apiKey=FETCH\n".encode()
+    started = time.perf_counter()
+    (record,) = records(start * 40_000)
+    assert record.length == len(start) * 40_000
+    assert time.perf_counter() - started < 5

@@ -1,0 +1,174 @@
+"""What each generation of the record states, field by field, from real brokers' lines and from built ones."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.logs import IgnoredRecord
+from tests.builders import (
+    api_key_struct_record,
+    json_record,
+    name_text_record,
+    request_header_struct_record,
+)
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, request, requests
+
+KIP_511_EXAMPLE = (
+    b"[2019-07-02 14:11:16,137] DEBUG Completed request:RequestHeader(apiKey=FIND_COORDINATOR, apiVersion=2, "
+    b"clientId=consumer-1, correlationId=11) -- {coordinator_key=console-consumer-17661,coordinator_type=0},"
+    b"response:{throttle_time_ms=0,error_code=15,error_message=null,coordinator={node_id=-1,host=,port=-1}} from "
+    b"connection 192.168.12.241:9092-192.168.12.241:52149-3;totalTime:3.187,requestQueueTime:0.137,localTime:2.899,"
+    b"remoteTime:0.0,throttleTime:0.098,responseQueueTime:0.048,sendTime:0.124,securityProtocol:PLAINTEXT,"
+    b"principal:User:ANONYMOUS,listener:PLAINTEXT,clientInformation:ClientInformation(softwareName=apache-kafka-java, "
+    b"softwareVersion=2.4.0)(kafka.request.logger)\n"
+)
+COMMON = {"client_id": "app", "correlation_id": 7, "total": 12.5}
+SAME = {"api_name": "METADATA", "api_key": 3, "client_id": "app", "correlation_id": 7, "total_time_ms": 12.5}
+ANONYMOUS = {"security_protocol": "PLAINTEXT", "principal": "User:ANONYMOUS"}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        (
+            name_text_record(**COMMON | {"total": 12}),
+            SAME
+            | {"total_time_ms": 12.0, "api_version": 0, "header_version": 1, "connection_id": "/10.0.0.2:40000"}
+            | {"remote_host": "10.0.0.2", "remote_port": 40000, "principal": None, "listener": None}
+            | {"log_generation": "name_text", "throttle_time_ms": None, "client_software_name": None},
+        ),
+        (
+            name_text_record(connection="h:1-r:2", **COMMON),
+            SAME | ANONYMOUS | {"remote_host": "r", "remote_port": 2, "listener": None},
+        ),
+        (
+            api_key_struct_record(throttle=None, listener=None, connection="h:1-r:2", **COMMON),
+            SAME | ANONYMOUS | {"log_generation": "api_key_struct", "listener": None, "error_code": None},
+        ),
+        (
+            api_key_struct_record(throttle=0.5, **COMMON),
+            SAME | ANONYMOUS | {"throttle_time_ms": 0.5, "listener": "PLAINTEXT", "response": None},
+        ),
+        (
+            request_header_struct_record(software=None, **COMMON),
+            SAME | ANONYMOUS | {"log_generation": "request_header_struct", "client_software_name": None},
+        ),
+        (
+            request_header_struct_record(software=("sarama", "1.40.0"), version=9, throttle=3, **COMMON),
+            SAME
+            | {"client_software_name": "sarama", "client_software_version": "1.40.0", "header_version": 2}
+            | {"throttle_time_ms": 3.0, "is_forwarded": False, "api_version_deprecated": None},
+        ),
+        (
+            request_header_struct_record(extra=",temporaryMemoryBytes:88,messageConversionsTime:0.17", **COMMON),
+            SAME | {"listener": "PLAINTEXT", "client_software_version": "unknown"},
+        ),
+        (
+            json_record(version=12, software=("a", "1"), is_forwarded=True, deprecated=True, level="INFO", **COMMON),
+            SAME
+            | ANONYMOUS
+            | {"log_generation": "json", "header_version": 2, "is_forwarded": True, "api_version_deprecated": True}
+            | {"client_software_name": "a", "log_level": "INFO", "remote_port": 40000, "client_instance_id": None},
+        ),
+        (json_record(extra=',"temporaryMemoryBytes":9,"messageConversionsTime":0.1', **COMMON), SAME),
+        (
+            KIP_511_EXAMPLE,
+            {"api_name": "FIND_COORDINATOR", "api_version": 2, "client_id": "consumer-1", "error_code": 15}
+            | {"remote_host": "192.168.12.241", "remote_port": 52149, "client_software_name": "apache-kafka-java"}
+            | {"client_software_version": "2.4.0", "send_time_ms": 0.124, "listener": "PLAINTEXT"},
+        ),
+    ],
+)
+def test_it_reads_every_field(line: bytes, expected: dict[str, Any]) -> None:
+    event = request(line)._asdict()
+    assert {name: event[name] for name in expected} == expected
+
+
+@pytest.mark.parametrize(
+    ("build", "fields"),
+    [(json_record, {}), (request_header_struct_record, {}), (api_key_struct_record, {}), (name_text_record, {})],
+)
+def test_it_reads_all_seven_times(build: Any, fields: dict[str, Any]) -> None:
+    times = {"total": 7.5, "queue": 1.5, "local": 2.5, "remote": 0.5, "throttle": 0.25, "response_queue": 2.0}
+    event = request(build(**times, send=1.0, connection="h:1-r:2", **fields))
+    assert event[21:28] == (7.5, 1.5, 2.5, 0.5, 0.25, 2.0, 1.0)
+    assert event.logged_at - event.started_at == 7500
+
+
+def test_it_reads_times_in_the_locale_of_the_broker() -> None:
+    # 0.11 formats times with %f, so a German broker writes a comma.
+    times = {"total": "272,278000", "queue": "0,25", "throttle": "1,5", "extra": ",messageConversionsTime:0,5"}
+    event = request(api_key_struct_record(**times))
+    assert (event.total_time_ms, event.request_queue_time_ms, event.throttle_time_ms) == (272.278, 0.25, 1.5)
+    assert event.listener == "PLAINTEXT"
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_it_rejects_nothing_of_what_real_brokers_wrote(generation: str) -> None:
+    events = parse(EXCERPTS[generation])
+    ignored = [event for event in events if isinstance(event, IgnoredRecord)]
+    found = requests(events)
+    assert len(found) + len(ignored) == len(events)
+    assert {event.log_generation for event in found} == {generation}
+    assert {event.kind for event in ignored} <= {"received_request", "sending_response", "not_sending_response"}
+
+
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        (b"Processor 1 received request: RequestHeader(apiKey=FETCH) -- {}", "received_request"),
+        (b"Processor 1 received request : Name: FetchRequest", "received_request"),
+        (b"Sending API_VERSIONS response to client 1 of 635 bytes.", "sending_response"),
+        (b"Not sending PRODUCE response to client x, because acks=0", "not_sending_response"),
+        (b"Something that no release has written yet", "other"),
+    ],
+)
+def test_it_counts_other_records_by_their_kind(message: bytes, kind: str) -> None:
+    (event,) = parse(b"[2026-11-21 12:00:00,000] TRACE " + message + b" (kafka.network.RequestChannel$)\n")
+    assert event == IgnoredRecord(0, kind)  # type: ignore[arg-type]
+
+
+def test_it_ignores_blank_lines_at_the_start() -> None:
+    assert parse(b"\n\r\n" + json_record())[0] == IgnoredRecord(0, "blank")
+
+
+@pytest.mark.parametrize(("total", "twins"), [(9.0, True), (1.5, False)])
+@pytest.mark.parametrize("build", [request_header_struct_record, json_record])
+def test_it_knows_a_request_that_was_logged_twice(build: Any, total: float, twins: bool) -> None:
+    # The client closed while the response was being sent: everything but the time of sending is the same.
+    first, second = requests(parse(build() + build(total=total, send=total - 1.125)))
+    assert (first.is_duplicate, second.is_duplicate) == (False, twins)
+
+
+@pytest.mark.parametrize("changed", ["queue", "local", "remote", "throttle", "response_queue", "correlation_id"])
+def test_it_takes_no_other_request_for_a_twin(changed: str) -> None:
+    # Clients that repeat a correlation id (the old Scala consumer always sends 0) need all times to differ by chance.
+    other = request_header_struct_record(**{changed: 5, "total": 9.0})
+    assert not requests(parse(request_header_struct_record() + other))[1].is_duplicate
+
+
+def test_it_takes_no_twins_from_integer_milliseconds() -> None:
+    assert not any(event.is_duplicate for event in requests(parse(name_text_record() + name_text_record(total=9))))
+
+
+def test_it_forgets_twins_that_are_too_far_apart() -> None:
+    between = b"".join(json_record(correlation_id=number) for number in range(2, 4200))
+    events = requests(parse(json_record() + between + json_record(total=9.0)))
+    assert not events[-1].is_duplicate
+
+
+@pytest.mark.parametrize(
+    ("line", "replica"),
+    [
+        (request_header_struct_record(api="FETCH", request="{replica_id=2,max_wait_time=1}"), 2),
+        (request_header_struct_record(api="FETCH", request="{replica_id=-1,max_wait_time=1}"), None),
+        (api_key_struct_record(api="FETCH", request="{replica_id=3,max_wait_time=1}"), 3),
+        (name_text_record(api="FetchRequest", request="; ReplicaId: 4; MaxWait: 1 ms"), 4),
+        (json_record(api="FETCH", request={"replicaId": 5, "maxWaitMs": 1}), 5),
+        (json_record(api="FETCH", request={"clusterId": None, "replicaId": 5, "maxWaitMs": 1}), 5),
+        (json_record(api="FETCH", request={"maxWaitMs": 1, "replicaState": {"replicaId": 6, "replicaEpoch": 1}}), 6),
+        (json_record(api="METADATA", request={"replicaId": 5, "maxWaitMs": 1}), None),
+    ],
+)
+def test_it_reads_a_followers_replica_id(line: bytes, replica: int | None) -> None:
+    assert request(line).replica_id == replica

@@ -1,0 +1,82 @@
+"""Bytes in group messages become JSON; what cannot be decoded is counted with the reason, and nothing raises."""
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs.group_payloads import DESCRIBE_GROUPS, JOIN_GROUP, MAX_LISTED, SYNC_GROUP, group_payloads
+
+RANGE = {"name": "range", "metadata": "AAMAAAABAAJ0MQAAAAAAAAAA/////wAA"}
+T1 = "AAAAAAABAAJ0MQAAAAIAAAAAAAAAAQAAAAA="
+ASSIGNED = {"assignedPartitions": [{"topic": "t1", "partitions": [0, 1]}], "userDataBytes": 0, "version": 0}
+
+
+def decoded(key: int | None, request: Any, response: Any = None) -> Any:
+    assert key is not None
+    found = group_payloads(key, json.dumps(request), None if response is None else json.dumps(response))
+    return None if found is None else json.loads(found)
+
+
+def test_a_subscription_is_decoded_with_its_member() -> None:
+    request = {"memberId": "", "protocolType": "consumer", "protocols": [RANGE]}
+    (found,) = decoded(JOIN_GROUP, request, {"memberId": "m"})["subscriptions"]
+    assert {
+        "memberId": "m",
+        "protocolName": "range",
+        "version": 3,
+        "topics": ["t1"],
+        "rackId": "",
+    }.items() <= found.items()
+
+
+def test_the_leaders_answer_tells_of_all_members() -> None:
+    answer = {"protocolName": "range", "members": [{"memberId": name, "metadata": RANGE["metadata"]} for name in "ab"]}
+    found = decoded(JOIN_GROUP, {"protocolType": "consumer", "protocols": []}, answer)["subscriptions"]
+    assert [entry["memberId"] for entry in found] == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "expected"),
+    [("consumer", {"assignments": [{"memberId": "m", "protocolType": "consumer", **ASSIGNED}]}),
+     (None, {"undecoded": {"no protocol type": 1}}),
+     ("sr", {"undecoded": {"unknown protocol type": 1}})],
+)  # fmt: skip
+def test_an_assignment_needs_its_protocol_type(kind: str | None, expected: dict[str, Any]) -> None:
+    request = {"memberId": "m", "protocolType": kind, "assignments": [{"memberId": "m", "assignment": T1}]}
+    assert decoded(SYNC_GROUP, request) == expected
+
+
+def test_describe_groups_names_group_and_member() -> None:
+    member = {"memberId": "m", "memberMetadata": RANGE["metadata"], "memberAssignment": T1}
+    group = {"groupId": "g", "protocolType": "consumer", "protocolData": "range", "members": [member]}
+    found = decoded(DESCRIBE_GROUPS, {}, {"groups": [group]})
+    assert (found["subscriptions"][0]["groupId"], found["assignments"][0]["groupId"]) == ("g", "g")
+
+
+def test_many_members_are_cut_and_counted() -> None:
+    members = [{"memberId": str(n), "metadata": RANGE["metadata"]} for n in range(MAX_LISTED + 5)]
+    found = decoded(JOIN_GROUP, {"protocolType": "consumer"}, {"members": members})
+    assert (len(found["subscriptions"]), found["undecoded"]) == (MAX_LISTED, {"too many": 5})
+
+
+def test_other_apis_hold_no_payload() -> None:
+    assert decoded(18, {"protocols": [RANGE]}) is None
+
+
+_NAMES = st.sampled_from(
+    ["protocolType", "protocols", "metadata", "members", "assignments", "assignment", "memberId", "groups", "consumer"]
+)
+_JSON = st.recursive(
+    st.none() | st.integers() | st.text(max_size=8) | st.sampled_from(["consumer", "connect", "AAA=", T1, "\ud800"]),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_NAMES, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@given(st.sampled_from([JOIN_GROUP, SYNC_GROUP, DESCRIBE_GROUPS]), _JSON, _JSON)
+def test_no_body_makes_it_raise(key: int, request: Any, response: Any) -> None:
+    found = group_payloads(key, json.dumps(request), json.dumps(response))
+    assert found is None or json.loads(found.encode("utf-8"))

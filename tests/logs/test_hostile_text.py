@@ -1,0 +1,116 @@
+"""Before 2.8 nothing was quoted: what clients and certificates can put into a record, and what must come out."""
+
+from typing import Any
+
+import pytest
+
+from tests.builders import (
+    api_key_struct_record,
+    json_record,
+    name_text_record,
+    request_header_struct_record,
+)
+from tests.logs.excerpts import EXCERPTS, parse, request, requests
+
+BUILDERS = [json_record, request_header_struct_record, api_key_struct_record, name_text_record]
+FORGED = "inj\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
+TAIL = " from connection 1.2.3.4:1-5.6.7.8:2;totalTime:1"
+WHOLE_TAIL = (
+    TAIL + ".0,requestQueueTime:1.0,localTime:1.0,remoteTime:0.0,throttleTime:0.0,responseQueueTime:0.0,sendTime:0.0,"
+    "securityProtocol:PLAINTEXT,principal:User:EVIL,listener:EVIL"
+)
+
+
+@pytest.mark.parametrize("build", BUILDERS)
+@pytest.mark.parametrize(
+    "client_id",
+    ["a,b", "new\nline", "cr\rret", "crlf\r\nx", "nul\0byte", "b)", "x;y", FORGED, TAIL, WHOLE_TAIL, "ü\N{SNOWMAN}",
+     "}", "{", '"', "\\", "Some(x)", ",response:{error_code=3}", "a -- {b", "%s{}$"],
+)  # fmt: skip
+def test_it_keeps_a_client_id_as_it_is(build: Any, client_id: str) -> None:
+    event = request(build(client_id=client_id, connection="h:1-10.9.8.7:6", correlation_id=5))
+    assert (event.client_id, event.remote_host, event.correlation_id) == (client_id, "10.9.8.7", 5)
+    assert event.principal == "User:ANONYMOUS"
+
+
+@pytest.mark.parametrize(
+    ("line", "client_id"),
+    [
+        (json_record(client_id=None), None),
+        (json_record(client_id=""), ""),
+        (request_header_struct_record(client_id=""), ""),
+        (api_key_struct_record(client_id=None), None),
+        (name_text_record(api="ControlledShutdownRequest", client_id=None, request="; BrokerId: 1"), None),
+        (name_text_record(api="ControlledShutdownRequest", client_id="Some(1)", request="; BrokerId: 1"), "1"),
+    ],
+)
+def test_it_reads_absent_client_ids(line: bytes, client_id: str | None) -> None:
+    assert request(line).client_id == client_id
+
+
+@pytest.mark.parametrize(
+    "principal",
+    [
+        'User:CN=cli\\, ent),OU=q\\"u\\;o,OU=two+O=Ac me,C=US',
+        "User:CN=a,listener:EVIL",
+        "User:CN=a,listener:EVIL,clientInformation:ClientInformation(softwareName=evil, softwareVersion=1)",
+        "User:CN=x from connection y",
+        "User:CN=x,temporaryMemoryBytes:1",
+        "User:CN=two\nlines",
+        "",
+    ],
+)
+@pytest.mark.parametrize("software", [None, ("real", "2")])
+@pytest.mark.parametrize("extra", ["", ",temporaryMemoryBytes:80,messageConversionsTime:0.2"])
+def test_it_keeps_a_principal_as_it_is(principal: str, software: tuple[str, str] | None, extra: str) -> None:
+    # A certificate's name can copy all that follows the principal: listener and software are read from the right.
+    event = request(request_header_struct_record(principal=principal, software=software, listener="SSL", extra=extra))
+    assert (event.principal, event.listener) == (principal, "SSL")
+    assert (event.client_software_name, event.client_software_version) == (software or (None, None))
+
+
+@pytest.mark.parametrize("principal", ["User:a", "User:CN=a,listener:EVIL,x"])
+def test_it_reads_a_principal_without_listener(principal: str) -> None:
+    event = request(api_key_struct_record(principal=principal, listener=None))
+    assert (event.principal, event.listener) == (principal, None)
+
+
+@pytest.mark.parametrize("response", [None, ""])
+def test_it_reads_produce_without_response(response: str | None) -> None:
+    event = request(request_header_struct_record(api="PRODUCE", version=3, request="{acks=0}", response=response))
+    assert (event.api_name, event.error_code, event.response) == ("PRODUCE", None, None)
+
+
+@pytest.mark.parametrize(
+    ("generation", "client_ids"),
+    [
+        ("name_text", {"a,b", "cr\rret", "crlf\r\nx", "nul\0byte", TAIL.strip(), "1"}),
+        ("api_key_struct", {"a,b", "cr\rret", "crlf\r\nx", "nul\0byte", TAIL.strip(), ""}),
+        ("request_header_struct", {TAIL.strip(), "c-wt", "c-acks0", ""}),
+        ("json", {"new\nline\tcid", "", "kgo"}),
+    ],
+)
+def test_it_reads_the_hostile_client_ids_of_real_brokers(generation: str, client_ids: set[str]) -> None:
+    assert client_ids <= {event.client_id for event in requests(parse(EXCERPTS[generation]))}
+
+
+@pytest.mark.parametrize("generation", ["name_text", "api_key_struct"])
+def test_it_takes_no_forged_line_of_a_real_log_for_a_record(generation: str) -> None:
+    events = requests(parse(EXCERPTS[generation]))
+    assert any("[2026-01-01" in (event.client_id or "") for event in events)
+    assert {event.correlation_id for event in events if event.client_id == "fake"} == set()
+
+
+@pytest.mark.parametrize("escape", ["\\ud800", "\\udfff\\ud800", "x\\udc00y"])
+def test_it_replaces_lone_surrogates(escape: str) -> None:
+    line = json_record(client_id="@").replace(b'"clientId":"@"', b'"clientId":"' + escape.encode() + b'"')
+    client_id = request(line).client_id
+    assert client_id is not None
+    assert "\N{REPLACEMENT CHARACTER}" in client_id
+    client_id.encode()
+
+
+@pytest.mark.parametrize("build", [request_header_struct_record, api_key_struct_record])
+def test_it_replaces_what_is_no_utf8(build: Any) -> None:
+    line = build(client_id="@@").replace(b"@@", b"a\xff\xc3")
+    assert request(line).client_id == "a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}"

@@ -1,0 +1,161 @@
+"""Files: compression, damage, ranges, where a range may start, and what makes a file the same file."""
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs import (
+    CorruptFile,
+    FileHead,
+    RawRecord,
+    file_id,
+    head,
+    range_records,
+    reader,
+    split_records,
+)
+from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, record_start, resume_hash
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
+
+FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
+Save = Callable[[bytes], Path]
+
+
+@pytest.fixture
+def save(tmp_path: Path) -> Save:
+    def write(data: bytes) -> Path:
+        path = tmp_path / "kafka-request.log"
+        path.write_bytes(data)
+        return path
+
+    return write
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_it_reads_the_same_records_from_a_compressed_file(save: Save, generation: str) -> None:
+    data = EXCERPTS[generation]
+    assert list(range_records(save(gzip.compress(data)), 0, None)) == records(data)
+    middle = records(data)[3].offset
+    assert list(range_records(save(gzip.compress(data)), middle, None)) == records(data)[3:]
+
+
+def test_it_reads_a_file_of_several_compressed_members(save: Save) -> None:
+    data = EXCERPTS["json"]
+    path = save(gzip.compress(data[:5000]) + gzip.compress(data[5000:]))
+    assert b"".join(read_blocks(path)) == data
+
+
+@pytest.mark.parametrize("share", [0.02, 0.5, 0.99])
+def test_it_yields_all_that_stands_before_the_damage_of_a_compressed_file(save: Save, share: float) -> None:
+    data = EXCERPTS["json"] * 50
+    packed = gzip.compress(data, 1)
+    path = save(packed[: int(len(packed) * share)])
+    blocks = []
+    with pytest.raises(CorruptFile) as error:
+        blocks.extend(read_blocks(path))
+    found = b"".join(blocks)
+    assert data.startswith(found)
+    assert len(found) > len(data) * share * 0.5 - 20_000
+    assert (error.value.offset, bool(error.value.detail)) == (len(found), True)
+
+
+@pytest.mark.parametrize("bad", [b"\x1f\x8b", b"\x1f\x8b\x08" + b"\xff" * 40, gzip.compress(b"")[:-6] + b"x" * 6])
+def test_it_says_that_a_file_cannot_be_decompressed(save: Save, bad: bytes) -> None:
+    with pytest.raises(CorruptFile):
+        list(read_blocks(save(bad)))
+    assert head(save(bad)).first_record is None
+    assert resume_hash(save(bad), 10) is None
+
+
+@given(st.sampled_from(GENERATIONS), st.lists(st.integers(0, 1 << 15), max_size=6))
+def test_it_reads_each_record_in_the_range_that_holds_its_first_byte(
+    tmp_path_factory: pytest.TempPathFactory, generation: str, cuts: list[int]
+) -> None:
+    path = tmp_path_factory.mktemp("ranges") / "kafka-request.log"
+    path.write_bytes(EXCERPTS[generation])
+    whole = records(EXCERPTS[generation])
+    offsets = [record.offset for record in whole]
+    places = sorted({0, *(offsets[cut % len(offsets)] for cut in cuts)})
+    ends: list[int | None] = [*places[1:], None]
+    assert [r for start, end in zip(places, ends, strict=True) for r in range_records(path, start, end)] == whole
+
+
+@settings(max_examples=300)
+@given(st.sampled_from(GENERATIONS), st.integers(0, 1 << 15), st.integers(0, 1 << 15))
+def test_it_reads_a_growing_file_as_it_reads_the_whole(generation: str, first: int, second: int) -> None:
+    # An unfinished last record waits for its rest, wherever the writer was when the file was read.
+    data = EXCERPTS[generation]
+    found: list[RawRecord] = []
+    end = 0
+    for size in (*sorted((first % len(data), second % len(data))), len(data)):
+        for record in split_records([data[end:size]], end):
+            if record.finished:
+                found.append(record)
+                end = record.offset + record.length
+    assert found == records(data)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_it_starts_a_range_only_where_a_record_starts(save: Save, generation: str) -> None:
+    data = EXCERPTS[generation]
+    path = save(data)
+    starts = {record.offset for record in records(data)}
+    found = [record_start(path, near) for near in range(0, len(data), 37)]
+    assert {place for place in found if place is not None} <= starts
+    assert len(set(found)) > len(starts) // 3
+
+
+def test_it_does_not_start_a_range_at_a_forged_line(save: Save) -> None:
+    # Two forged lines look like a record behind a whole line; only the real end has connection and times.
+    data = request_header_struct_record(client_id="x" + FORGED * 4) + request_header_struct_record() * 2
+    path = save(data)
+    starts = {record.offset for record in records(data)}
+    assert {record_start(path, near) for near in range(len(data))} <= {*starts, None}
+
+
+def test_it_finds_a_start_across_blocks(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reader, "BLOCK", 1 << 10)
+    data = EXCERPTS["name_text"]
+    starts = {record.offset for record in records(data)}
+    path = save(data)
+    found = {record_start(path, near) for near in range(0, len(data), 101)}
+    assert found <= {*starts, None}
+    assert len(found) > 3
+
+
+@pytest.mark.parametrize("data", [b"", b"\n" * 100, json_record() * 2])
+def test_it_finds_no_start_behind_the_last(save: Save, data: bytes) -> None:
+    assert record_start(save(data), max(0, len(data) - 10)) is None
+
+
+def test_it_reads_no_further_than_it_needs_for_a_files_head(save: Save) -> None:
+    first = json_record(client_id="first")
+    data = first + json_record() * 3
+    assert head(save(data)) == FileHead(first, len(data), False)
+    packed = gzip.compress(data)
+    assert head(save(packed)) == FileHead(first, len(packed), True)
+
+
+@pytest.mark.parametrize("data", [b"", json_record()[:100], json_record()[:-1], b"text"])
+def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes) -> None:
+    assert head(save(data)) == FileHead(None, len(data), False)
+
+
+def test_it_identifies_a_file_by_cluster_broker_and_first_record() -> None:
+    ids = {file_id("c", "b", b"x\n"), file_id("c", "b", b"y\n"), file_id("cb", "", b"x\n"), file_id("", "cb", b"x\n")}
+    assert len(ids) == 4
+    assert file_id("c", "b", b"x\n") == file_id("c", "b", b"x\r\n") == file_id("c", "b", b"x")
+
+
+@pytest.mark.parametrize("offset", [0, 1, 5000])
+def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: int) -> None:
+    data = EXCERPTS["json"]
+    expected = hash_bytes(data[:offset])
+    assert resume_hash(save(data), offset) == expected
+    assert resume_hash(save(gzip.compress(data)), offset) == expected
+    assert resume_hash(save(data[: max(0, offset - 1)]), offset) == (expected if offset == 0 else None)

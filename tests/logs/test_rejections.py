@@ -1,0 +1,113 @@
+"""What cannot be read is kept with one of a few reasons, and never as a request with wrong values."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.logs import REJECT_REASONS, Parser, RawRecord, RejectedRecord, RequestEvent, framing
+from kafka_clientinfo.logs.request_event import RAW_LIMIT
+from tests.builders import (
+    ZERO_UUID,
+    api_key_struct_record,
+    json_record,
+    name_text_record,
+    request_header_struct_record,
+)
+from tests.logs.excerpts import parse, rejected
+
+
+def swap(line: bytes, old: str, new: str) -> bytes:
+    assert old.encode() in line, line
+    return line.replace(old.encode(), new.encode(), 1)
+
+
+JSON = json_record()
+TEXT = request_header_struct_record()
+STRUCT = api_key_struct_record()
+NAMED = name_text_record()
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        (b"no prefix at all (a.b)\n", "no_record_start"),
+        (b"\xef\xbb\xbf" + JSON, "no_record_start"),
+        (JSON.replace(b"\n", b"\r\r")[1:], "no_record_start"),
+        (JSON[:300] + b"\n", "unfinished"),
+        (TEXT[:-1], "unfinished"),
+        (swap(TEXT, "RequestHeader(", "RequestFooter("), "malformed_header"),
+        (swap(TEXT, "apiKey=METADATA", "apiKey=NO_SUCH_API"), "malformed_header"),
+        (swap(TEXT, ", correlationId=1)", ", correlationId=one)"), "malformed_header"),
+        (swap(STRUCT, "api_version", "api_ver"), "malformed_header"),
+        (swap(NAMED, "TopicMetadataRequest", "NoSuchRequest"), "malformed_header"),
+        (swap(NAMED, "CorrelationId", "Correlation"), "malformed_header"),
+        (swap(JSON, '"requestHeader":{', '"requestHead":{'), "malformed_header"),
+        (swap(TEXT, ",localTime:", ",lokalTime:"), "malformed_tail"),
+        (swap(TEXT, "totalTime:1.5", "totalTime:soon"), "malformed_tail"),
+        (swap(STRUCT, "sendTime:0.375", "sendTime:"), "malformed_tail"),
+        (swap(TEXT, ";totalTime:", ";total:"), "unfinished"),
+        (swap(JSON, '"totalTimeMs":1.5', '"totalTimeMs":NaN'), "malformed_tail"),
+        (swap(JSON, '"totalTimeMs":1.5', '"totalTimeMs":1e400'), "malformed_tail"),
+        (swap(JSON, '"totalTimeMs":1.5', '"totalTimeMs":-Infinity'), "malformed_tail"),
+        (swap(JSON, '"totalTimeMs":1.5', '"totalTimeMs":true'), "malformed_tail"),
+        (swap(JSON, '"connection":"10.0.0.1:9092-10.0.0.2:40000-0"', '"connection":""'), "malformed_tail"),
+        (swap(JSON, ',"request":', ',"requst":'), "malformed_json"),
+        (swap(JSON, ',"connection":', ',"konnection":'), "malformed_json"),
+        (swap(JSON, '"isForwarded":false', '"isForwarded":fals'), "malformed_json"),
+        (swap(JSON, '"isForwarded":false', '"isForwarded":' + "[" * 5000), "malformed_json"),
+        (swap(JSON, '"totalTimeMs":1.5', f'"totalTimeMs":{"9" * 5000}'), "malformed_json"),
+        (swap(JSON, '"correlationId":1', '"correlationId":1.5'), "malformed_value"),
+        (swap(JSON, '"correlationId":1', '"correlationId":true'), "malformed_value"),
+        (swap(JSON, '"correlationId":1', '"correlationId":2147483648'), "malformed_value"),
+        (swap(JSON, '"requestApiKey":3', '"requestApiKey":40000'), "malformed_value"),
+        (swap(JSON, '"clientId":"app"', '"clientId":7'), "malformed_value"),
+        (swap(JSON, '"clientId":"app"', f'"clientId":"a","clientInstanceId":"{ZERO_UUID}=="'), "malformed_value"),
+        (swap(JSON, '"clientId":"app"', '"clientId":"a","clientInstanceId":[]'), "malformed_value"),
+        (request_header_struct_record(version=40000), "malformed_value"),
+        (request_header_struct_record(correlation_id=3_000_000_000), "malformed_value"),
+        (json_record(at="2026-02-31 00:00:00,000"), "malformed_value"),
+        (json_record(at="1026-11-21 00:00:00,000"), "malformed_value"),
+        (json_record(total=9e14), "malformed_value"),
+        (request_header_struct_record(total="9" * 17), "malformed_value"),
+        (request_header_struct_record(total="1.0E300"), "malformed_value"),
+        (request_header_struct_record(total="1.0E400"), "malformed_value"),
+    ],
+)
+def test_it_names_why_a_record_cannot_be_read(line: bytes, reason: str) -> None:
+    found = rejected(line)
+    assert (found.reason, found.raw, found.raw_length) == (reason, line, len(line))
+    assert found.detail
+    found.detail.encode()
+
+
+def test_it_rejects_a_record_that_another_ends_before_its_own_end() -> None:
+    # JSON gives way to any prefix, so what stands before is cut in the middle of the file.
+    first, second = parse(JSON[:-30] + b"\n" + JSON)
+    assert isinstance(first, RejectedRecord)
+    assert (first.reason, type(second)) == ("unfinished", RequestEvent)
+
+
+@pytest.mark.parametrize("count", [3, 40])
+def test_it_gives_up_where_no_tail_of_many_is_whole(count: int) -> None:
+    line = request_header_struct_record(client_id="x", principal=" from connection y" * count, send="?")
+    assert rejected(line).reason == "malformed_tail"
+
+
+def test_it_rejects_an_oversized_record_and_keeps_its_start() -> None:
+    record = RawRecord(7, JSON, framing.MAX_RECORD + 1, True)
+    found: Any = Parser().parse(record)
+    assert (found.reason, found.raw_length, found.byte_offset) == ("oversized", framing.MAX_RECORD + 1, 7)
+
+
+def test_it_keeps_a_bounded_part_of_a_rejected_record() -> None:
+    line = b"x" * (RAW_LIMIT + 10)
+    found = rejected(line)
+    assert (len(found.raw), found.raw_length) == (RAW_LIMIT, RAW_LIMIT + 10)
+
+
+def test_it_uses_every_reason_of_the_vocabulary_somewhere() -> None:
+    # `unreadable` is given by the reader of compressed files, not by the parser.
+    package = Path(framing.__file__).parents[1]
+    sources = "".join(path.read_text("utf-8") for path in package.rglob("*.py") if path.name != "request_event.py")
+    assert [reason for reason in REJECT_REASONS if f'"{reason}"' not in sources] == []

@@ -1,0 +1,97 @@
+"""server.log: requests that brokers could not read, with real records of 0.10 to 4.4."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs.framing import SERVER_LOG, RawRecord, split_records
+from kafka_clientinfo.logs.server_log import FailedRequest, ServerLogParser
+
+CONNECTION = "127.0.0.1:18341-127.0.0.1:45612-64"
+CLOSING = (
+    f"[2026-11-21 02:47:29,215] ERROR Closing socket for {CONNECTION} because of error (kafka.network.Processor)\n"
+)
+ERRORS = "org.apache.kafka.common.errors."
+WHERE = f"connectionId: {CONNECTION}, listenerName: ListenerName(PLAINTEXT), principal: User:ANONYMOUS"
+
+CASES: dict[str, tuple[str, tuple[object, ...]]] = {
+    "1.0, a version that is not supported": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: METADATA, apiVersion: 99, {WHERE}\n"
+        "Caused by: java.lang.IllegalArgumentException: Invalid version for API key METADATA: 99\n",
+        ("METADATA", 99, "PLAINTEXT", "User:ANONYMOUS", "unsupported_version"),
+    ),
+    "0.11, keys as numbers": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: 17 and apiVersion: 99\n"
+        "Caused by: java.lang.IllegalArgumentException: Invalid version for API key 17: 99\n",
+        ("SASL_HANDSHAKE", 99, None, None, "unsupported_version"),
+    ),
+    "4.x, advertised but not accepted": (
+        f"{ERRORS}UnsupportedVersionException: Received request for api with key 0 (Produce) and unsupported version 2\n",
+        ("PRODUCE", 2, None, None, "unsupported_version"),
+    ),
+    "1.0, an API that does not exist": (
+        f"{ERRORS}InvalidRequestException: Unknown API key 1000\n",
+        ("UNKNOWN(1000)", None, None, None, "unknown_api"),
+    ),
+    "4.x, an API that does not exist": (
+        f"{ERRORS}InvalidRequestException: Error parsing request header. Our best guess of the apiKeyId is: 999\n"
+        "Caused by: java.lang.IllegalArgumentException: Unexpected api key: 999\n",
+        ("UNKNOWN(999)", None, None, None, "unknown_api"),
+    ),
+    "2.5, a broken header": (
+        f"{ERRORS}InvalidRequestException: Error parsing request header. Our best guess of the apiKey is: 18\n",
+        ("API_VERSIONS", None, None, None, "unreadable_request"),
+    ),
+    "a number that is no API key": (
+        f"{ERRORS}InvalidRequestException: Error parsing request header. Our best guess of the apiKey is: 99999\n",
+        (None, None, None, None, "unreadable_request"),
+    ),
+    "something else": ("java.lang.IndexOutOfBoundsException\n", (None, None, None, None, "other")),
+    "no exception": ("", (None, None, None, None, "other")),
+}
+
+
+def parse(text: str) -> list[object]:
+    parser = ServerLogParser()
+    return [parser.parse(record) for record in split_records([text.encode()], framing=SERVER_LOG)]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_tells_what_the_broker_made_of_the_request(name: str) -> None:
+    cause, expected = CASES[name]
+    (failed,) = parse(CLOSING + cause + "\tat kafka.network.Processor.run(SocketServer.scala:1)\n")
+    assert isinstance(failed, FailedRequest)
+    found = (failed.api_name, failed.api_version, failed.listener, failed.principal, failed.reason)
+    assert found == expected
+    assert (failed.connection_id, failed.remote_host) == (CONNECTION, "127.0.0.1")
+
+
+def test_a_stack_trace_belongs_to_its_record_and_the_second_report_is_not_counted_again() -> None:
+    second = CLOSING.replace("Closing socket for", "Exception while processing request from").replace(
+        " because of error", ""
+    )
+    found = parse(CLOSING + "java.io.EOFException\n\tat x\n" + second + "java.io.EOFException\n" + CLOSING)
+    assert [type(event).__name__ for event in found] == ["FailedRequest", "IgnoredRecord", "FailedRequest"]
+
+
+def test_a_failed_login_names_its_channel() -> None:
+    (failed,) = parse(
+        "[2026-11-21 02:47:29,215] INFO [SocketServer listenerType=BROKER, nodeId=1] Failed authentication with /10.0.0.9 "
+        "(channelId=10.0.0.1:19592-10.0.0.9:42010-68) (Authentication failed: Invalid username or password) "
+        "(org.apache.kafka.common.network.Selector)\n"
+    )
+    assert isinstance(failed, FailedRequest)
+    assert (failed.remote_host, failed.reason) == ("10.0.0.9", "failed_authentication")
+    assert failed.detail == "Authentication failed: Invalid username or password"
+
+
+def test_a_date_that_does_not_exist_is_passed_over() -> None:
+    (event,) = parse(CLOSING.replace("2026-11-21", "2026-02-31"))
+    assert not isinstance(event, FailedRequest)
+
+
+@given(st.binary(max_size=400))
+def test_no_bytes_raise(data: bytes) -> None:
+    parser = ServerLogParser()
+    for start in (b"", CLOSING[:46].encode(), CLOSING.encode()):
+        parser.parse(RawRecord(0, start + data, len(start) + len(data), True))
