@@ -1,0 +1,16 @@
+"""Declarations of the Delta tables and of the rules; no Spark."""
+
+from .rules import Rule, rules
+from .spec import CONNECTION_KEY, SESSION_KEY, Column, TableSpec, parse_spec, table_spec, table_specs
+
+__all__ = [
+    "CONNECTION_KEY",
+    "SESSION_KEY",
+    "Column",
+    "Rule",
+    "TableSpec",
+    "parse_spec",
+    "rules",
+    "table_spec",
+    "table_specs",
+]

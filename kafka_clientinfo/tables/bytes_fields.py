@@ -1,0 +1,39 @@
+"""KIP-559's gap analysis as reference data: which bytes in Kafka's messages can be read on their own, by version."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .. import resources
+from ..errors import TableSpecError
+
+
+@dataclass(frozen=True, slots=True)
+class BytesField:
+    """A field of type bytes.
+
+    Attributes:
+        api: Kafka's name of the API.
+        message: request or response.
+        field: path of the field in it.
+        self_describing: versions whose message tells how the bytes are to be read, such as `7+`.
+        gap: versions that need what was said before, empty where there are none.
+        read_by: what tells how the bytes are to be read.
+    """
+
+    api: str
+    message: str
+    field: str
+    self_describing: str
+    gap: str
+    read_by: str
+
+
+@lru_cache(maxsize=1)
+def bytes_fields() -> tuple[BytesField, ...]:
+    """All fields of schemas/bytes_fields.toml."""
+    data = tomllib.loads((resources.schemas() / "bytes_fields.toml").read_text("utf-8"))
+    try:
+        return tuple(BytesField(**entry) for entry in data["fields"])
+    except (KeyError, TypeError) as error:
+        raise TableSpecError(f"schemas/bytes_fields.toml: {error}") from None

@@ -1,0 +1,69 @@
+"""schemas/tables.md from the declarations; `python -m kafka_clientinfo.tables.docs` writes it, a test compares it."""
+
+import sys
+from pathlib import Path
+
+from .bytes_fields import bytes_fields
+from .rules import Rule, rules
+from .spec import TableSpec, table_specs
+
+_HEAD = """# Tables
+
+Generated from `schemas/tables/*.toml` and `schemas/rules.toml` by `make docs`; edit those. All are Delta tables without deletion vectors, so
+delta-rs, DuckDB and Polars read them. Times are UTC. Bold columns are NOT NULL.
+"""
+
+
+def _table(spec: TableSpec) -> str:
+    lines = [
+        f"## {spec.name}",
+        "",
+        spec.comment,
+        "",
+        f"Key: {', '.join(spec.key)}. Clustered by {', '.join(spec.cluster_by)}.",
+    ]
+    lines += ["", "| column | type | meaning |", "|---|---|---|"]
+    for column in spec.columns:
+        name = f"**{column.name}**" if column.required else column.name
+        lines.append(f"| {name} | {column.type} | {column.comment.replace('|', chr(92) + '|')} |")
+    if spec.checks:
+        lines += ["", "Checks:", ""]
+        lines += [f"- {name}: `{expression}`" for name, expression in spec.checks]
+    return "\n".join(lines)
+
+
+def _rule(rule: Rule) -> str:
+    source = f"{rule.kip}, " if rule.kip else ""
+    return f"- **{rule.name}** ({source}{rule.severity}): {rule.what}. Asked: {rule.asks}. {rule.advice}"
+
+
+def _rules() -> str:
+    return "\n".join(
+        ["## Rules of violations", "", "Declared in `schemas/rules.toml`.", "", *map(_rule, rules().values())]
+    )
+
+
+def _bytes() -> str:
+    lines = [
+        "## Bytes fields (KIP-559)",
+        "",
+        "Which bytes in Kafka's messages can be read on their own, by version; declared in `schemas/bytes_fields.toml`.",
+        "`group_protocols` counts the group messages of both kinds.",
+        "",
+        "| API | message | field | self-describing | gap | read by |",
+        "|---|---|---|---|---|---|",
+    ]
+    lines += [
+        f"| {f.api} | {f.message} | {f.field} | {f.self_describing} | {f.gap or '–'} | {f.read_by} |"
+        for f in bytes_fields()
+    ]
+    return "\n".join(lines)
+
+
+def markdown() -> str:
+    """The whole page."""
+    return "\n\n".join([_HEAD.rstrip(), *(_table(spec) for spec in table_specs().values()), _rules(), _bytes()]) + "\n"
+
+
+if __name__ == "__main__":
+    Path(sys.argv[1] if len(sys.argv) > 1 else "schemas/tables.md").write_text(markdown(), encoding="utf-8")

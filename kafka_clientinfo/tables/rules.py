@@ -1,0 +1,54 @@
+"""The rules of the table `violations`, declared once in schemas/rules.toml."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .. import resources
+from ..errors import TableSpecError
+
+SEVERITIES = ("error", "warning", "info")
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        name: its key in `violations.rule`.
+        kip: the KIP that states it, None where none does.
+        severity: error, warning or info.
+        what: what breaks it.
+        asks: what it asks for; ends every message.
+        advice: what to do.
+    """
+
+    name: str
+    kip: str | None
+    severity: str
+    what: str
+    asks: str
+    advice: str
+
+
+def parse_rules(text: str, source: str) -> dict[str, Rule]:
+    """Rules by name from TOML text.
+
+    Raises:
+        TableSpecError: naming the rule, what was found and what to do.
+    """
+    rules: dict[str, Rule] = {}
+    for name, data in tomllib.loads(text).items():
+        missing = sorted({"kip", "severity", "what", "asks", "advice"} ^ set(data))
+        if missing:
+            raise TableSpecError(f"{source}: rule {name}: {missing[0]!r} is missing or unknown")
+        if data["severity"] not in SEVERITIES:
+            raise TableSpecError(f"{source}: rule {name}: severity is {data['severity']!r}; use one of {SEVERITIES}")
+        rules[name] = Rule(name, data["kip"] or None, data["severity"], data["what"], data["asks"], data["advice"])
+    return rules
+
+
+@lru_cache(maxsize=1)
+def rules() -> dict[str, Rule]:
+    """All declared rules by name."""
+    return parse_rules((resources.schemas() / "rules.toml").read_text("utf-8"), "schemas/rules.toml")

@@ -1,0 +1,44 @@
+"""KIP-559's gap analysis: complete, and true of the schemas."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import resources
+from kafka_clientinfo.protocol import api_key, api_name, fields
+from kafka_clientinfo.tables.bytes_fields import BytesField, bytes_fields
+
+GAPS = [field for field in bytes_fields() if field.gap]
+
+
+def _of_type_bytes(message: dict[str, Any]) -> Iterator[str]:
+    for field in message.get("fields", []):
+        if field["type"] in ("bytes", "records"):
+            yield field["name"]
+        yield from _of_type_bytes(field)
+
+
+def test_every_bytes_field_of_the_schemas_is_there() -> None:
+    listed = {(field.api, field.message, field.field.rpartition(".")[2].lower()) for field in bytes_fields()}
+    found = set()
+    for name, text in resources.texts(resources.schemas() / "messages", ".json"):
+        message = json.loads(text)
+        kind = message.get("type")
+        if kind in ("request", "response"):
+            found |= {(api_name(message["apiKey"]), kind, field.lower()) for field in _of_type_bytes(message)}
+        assert name
+    assert found <= listed
+
+
+@pytest.mark.parametrize("field", GAPS, ids=lambda field: f"{field.api} {field.message}")
+def test_a_gap_ends_where_the_protocol_type_begins(field: BytesField) -> None:
+    key = api_key(field.api)
+    assert key is not None
+    first = int(field.self_describing.rstrip("+"))
+    assert field.gap == f"0-{first - 1}"
+    kind: Any = field.message
+    for version, expected in ((first - 1, False), (first, True)):
+        names = {known.name for known in fields(key, version, kind) or ()}
+        assert ("protocolType" in names) is expected
