@@ -1,0 +1,270 @@
+"""Splits to Arrow batches: the one place where rows are made in Python.
+
+Every batch has four struct columns, of which one is filled: `request`, `rejected`, `failed` (from server.log) or
+`file`. The last is the accounting of one split, so one pass over the bytes feeds four tables.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import astuple
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from ..logs.apis import INTER_BROKER_APIS
+from ..logs.framing import REQUEST_LOG, SERVER_LOG, RawRecord
+from ..logs.parser import Parser
+from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, range_records
+from ..logs.request_event import RejectedRecord, RequestEvent
+from ..logs.server_log import FailedRequest, ServerLogParser
+from .plan import Split, is_server_log
+
+BATCH_ROWS = 4096
+BATCH_BYTES = 16 << 20
+LOOKBACK = 4 << 20
+"""Bytes before a split that are parsed again, and not counted, so that a request logged twice is seen as such."""
+_START_WINDOW = 20
+"""Requests at a file's start that may show that the broker had just started."""
+
+_TIMESTAMP = pa.timestamp("us", tz="UTC")
+_ARROW: dict[Any, pa.DataType] = {
+    int: pa.int32(),
+    int | None: pa.int32(),
+    str: pa.string(),
+    str | None: pa.string(),
+    bool: pa.bool_(),
+    bool | None: pa.bool_(),
+    float: pa.float64(),
+    float | None: pa.float64(),
+}
+_SPECIAL = {
+    "byte_offset": pa.int64(),
+    "logged_at": _TIMESTAMP,
+    "started_at": _TIMESTAMP,
+    "log_generation": pa.string(),
+}
+_EVENT_FIELDS = [
+    pa.field(name, _SPECIAL[name] if name in _SPECIAL else _ARROW[kind])
+    for name, kind in RequestEvent.__annotations__.items()
+]
+_WHERE = [pa.field(name, pa.string()) for name in ("cluster", "broker", "file_id")]
+REQUEST_TYPE = pa.struct([*_WHERE, *_EVENT_FIELDS])
+REJECTED_TYPE = pa.struct(
+    [
+        pa.field("file_id", pa.string()),
+        pa.field("byte_offset", pa.int64()),
+        pa.field("reason", pa.string()),
+        pa.field("detail", pa.string()),
+        pa.field("raw", pa.binary()),
+        pa.field("raw_length", pa.int64()),
+    ]
+)
+FAILED_TYPE = pa.struct(
+    [
+        *_WHERE,
+        pa.field("byte_offset", pa.int64()),
+        pa.field("logged_at", _TIMESTAMP),
+        pa.field("connection_id", pa.string()),
+        pa.field("remote_host", pa.string()),
+        pa.field("api_key", pa.int32()),
+        pa.field("api_name", pa.string()),
+        pa.field("api_version", pa.int32()),
+        pa.field("listener", pa.string()),
+        pa.field("principal", pa.string()),
+        pa.field("reason", pa.string()),
+        pa.field("detail", pa.string()),
+    ]
+)
+FILE_TYPE = pa.struct(
+    [
+        pa.field("file_id", pa.string()),
+        pa.field("end_offset", pa.int64()),
+        pa.field("pending_bytes", pa.int64()),
+        pa.field("resume_hash", pa.string()),
+        pa.field("records", pa.int64()),
+        pa.field("requests", pa.int64()),
+        pa.field("rejected", pa.int64()),
+        pa.field("ignored", pa.map_(pa.string(), pa.int64())),
+        pa.field("first_logged_at", _TIMESTAMP),
+        pa.field("last_logged_at", _TIMESTAMP),
+        pa.field("covers_broker_start", pa.bool_()),
+        pa.field("error", pa.string()),
+    ]
+)
+SCHEMA = pa.schema(
+    [("request", REQUEST_TYPE), ("rejected", REJECTED_TYPE), ("failed", FAILED_TYPE), ("file", FILE_TYPE)]
+)
+
+
+class ReadError(OSError):
+    """A file stopped being readable in the middle; the text begins with `READ_ERROR`."""
+
+
+READ_ERROR = "log file cannot be read on: "
+
+
+def _batch(column: str, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
+    kind = SCHEMA.field(column).type
+    filled = pa.StructArray.from_arrays(arrays, fields=list(kind))
+    columns = [filled if field.name == column else pa.nulls(len(filled), field.type) for field in SCHEMA]
+    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+class _SplitReader:
+    """Reads one split and keeps its account."""
+
+    def __init__(self, split: Split, zone: str) -> None:
+        self.split = split
+        self.framing = SERVER_LOG if is_server_log(Path(split.path)) else REQUEST_LOG
+        self.parser: Parser | ServerLogParser = ServerLogParser(zone) if self.framing is SERVER_LOG else Parser(zone)
+        self.events: list[RequestEvent] = []
+        self.rejected: list[RejectedRecord] = []
+        self.failed: list[FailedRequest] = []
+        self.held = 0
+        self.counts: Counter[str] = Counter()
+        self.ignored: Counter[str] = Counter()
+        self.end = split.start
+        self.pending = 0
+        self.recent: deque[bytes] = deque()
+        self.recent_bytes = 0
+        self.first_logged_at: int | None = None
+        self.last_logged_at: int | None = None
+        self.covers_start = False
+        self.error: str | None = None
+
+    def batches(self) -> Iterator[pa.RecordBatch]:
+        try:
+            self._look_back()
+            for record in range_records(Path(self.split.path), self.split.start, self.split.end, self.framing):
+                if self._waits(record):
+                    self.pending = record.length
+                    break
+                self._take(record)
+                if len(self.events) >= BATCH_ROWS or self.held >= BATCH_BYTES:
+                    yield from self._flush()
+        except CorruptFile as error:
+            self._corrupt(error)
+        except OSError as error:
+            self._unreadable(error)
+        yield from self._flush()
+        yield self._account()
+
+    def _look_back(self) -> None:
+        """Parse what stands before a split that begins inside a file, for the parser's memory only."""
+        start = self.split.start
+        if start == 0:
+            return
+        before = max(0, start - LOOKBACK)
+        for record in range_records(Path(self.split.path), before, start, self.framing):
+            data = record.data[: max(0, start - record.offset)]
+            self._remember(data)
+            if record.offset > before or before == 0:
+                self.parser.parse(record)
+
+    def _waits(self, record: RawRecord) -> bool:
+        """A last record that is not complete waits for its rest."""
+        return not record.finished and self.split.is_last
+
+    def _take(self, record: RawRecord) -> None:
+        event = self.parser.parse(record)
+        self.counts["records"] += 1
+        self.end = record.offset + record.length
+        self._remember(record.data)
+        if isinstance(event, RequestEvent):
+            self._request(event)
+        elif isinstance(event, RejectedRecord):
+            self.counts["rejected"] += 1
+            self.rejected.append(event)
+            self.held += len(event.raw)
+        elif isinstance(event, FailedRequest):
+            self.ignored["failed_request"] += 1
+            self.failed.append(event)
+        else:
+            self.ignored[event.kind] += 1
+
+    def _remember(self, data: bytes) -> None:
+        """Keep the last bytes read, for the hash that a later run compares before it resumes."""
+        self.recent.append(data)
+        self.recent_bytes += len(data)
+        while self.recent_bytes - len(self.recent[0]) >= RESUME_WINDOW:
+            self.recent_bytes -= len(self.recent.popleft())
+
+    def _request(self, event: RequestEvent) -> None:
+        seen = self.counts["requests"]
+        self.counts["requests"] = seen + 1
+        self.events.append(event)
+        self.held += len(event.request or "") + len(event.response or "")
+        if seen < _START_WINDOW and self.split.start == 0 and event.log_level != "INFO":
+            self.covers_start = self.covers_start or _shows_broker_start(event)
+        at = event.logged_at
+        if self.first_logged_at is None:
+            self.first_logged_at = self.last_logged_at = at
+        self.last_logged_at = max(self.last_logged_at or at, at)
+        self.first_logged_at = min(self.first_logged_at, at)
+
+    def _corrupt(self, error: CorruptFile) -> None:
+        self.error = error.detail
+        self.counts["records"] += 1
+        self.counts["rejected"] += 1
+        detail = f"decompression stopped: {error.detail}"
+        self.rejected.append(RejectedRecord(error.offset, "unreadable", detail, b"", 0))
+
+    def _unreadable(self, error: OSError) -> None:
+        """Keep what was read, if nothing behind it is read by another split: the next run goes on from there."""
+        if not self.split.is_last:
+            raise ReadError(f"{READ_ERROR}{self.split.path}: {error.strerror or error}") from error
+        self.error = f"cannot be read on: {error.strerror or error}"
+
+    def _flush(self) -> Iterator[pa.RecordBatch]:
+        if self.events:
+            count = len(self.events)
+            where = [pa.repeat(value, count) for value in (self.split.cluster, self.split.broker, self.split.file_id)]
+            columns = zip(*self.events, strict=True)
+            values = [pa.array(column, field.type) for column, field in zip(columns, _EVENT_FIELDS, strict=True)]
+            yield _batch("request", [*where, *values])
+        if self.rejected:
+            rows = [(self.split.file_id, r.byte_offset, r.reason, r.detail, r.raw, r.raw_length) for r in self.rejected]
+            columns = zip(*rows, strict=True)
+            yield _batch("rejected", [pa.array(list(c), f.type) for c, f in zip(columns, REJECTED_TYPE, strict=True)])
+        if self.failed:
+            where_from = (self.split.cluster, self.split.broker, self.split.file_id)
+            failures = zip(*[(*where_from, *astuple(failure)) for failure in self.failed], strict=True)
+            yield _batch("failed", [pa.array(list(c), f.type) for c, f in zip(failures, FAILED_TYPE, strict=True)])
+        self.events, self.rejected, self.failed, self.held = [], [], [], 0
+
+    def _resume_hash(self) -> str | None:
+        """None where nothing was read up to the place where a later run resumes, so that the known hash stays."""
+        if not self.split.is_last or (self.split.start and not self.recent):
+            return None
+        return hash_bytes(b"".join(self.recent)[-RESUME_WINDOW:])
+
+    def _account(self) -> pa.RecordBatch:
+        row = (
+            self.split.file_id,
+            self.end,
+            self.pending,
+            self._resume_hash(),
+            self.counts["records"],
+            self.counts["requests"],
+            self.counts["rejected"],
+            list(self.ignored.items()),
+            self.first_logged_at,
+            self.last_logged_at,
+            self.covers_start,
+            self.error,
+        )
+        return _batch("file", [pa.array([value], field.type) for value, field in zip(row, FILE_TYPE, strict=True)])
+
+
+def _shows_broker_start(event: RequestEvent) -> bool:
+    """A broker's own first request, or a connection with INDEX 0, among a file's first requests."""
+    if event.api_key in INTER_BROKER_APIS and event.correlation_id == 0:
+        return True
+    return event.log_generation in ("json", "request_header_struct") and event.connection_id.endswith("-0")
+
+
+def read_splits(splits: Iterable[Split], zone: str) -> Iterator[pa.RecordBatch]:
+    """Arrow batches of `SCHEMA` for some splits, in order."""
+    for split in splits:
+        yield from _SplitReader(split, zone).batches()

@@ -1,0 +1,228 @@
+"""Which bytes are new: files found, compared with what was read before, and cut into splits."""
+
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.ingest.plan import Plan, find_logs, make_plan
+from kafka_clientinfo.logs import Parser, file_id, head, range_records
+from kafka_clientinfo.logs.reader import resume_hash
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
+
+SETTINGS = Settings(cluster="c")
+LOG = b"".join(json_record(correlation_id=number) for number in range(20))
+FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
+Known = dict[str, dict[str, Any]]
+
+
+def save(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
+
+
+def ingested(path: Path, upto: int | None = None, pending: int = 0) -> Known:
+    """The row of ingested_files after a run that read a file up to some place."""
+    beginning = head(path)
+    assert beginning.first_record is not None
+    end = upto if upto is not None else sum(len(record.data) for record in range_records(path, 0, None))
+    row = {
+        "bytes_ingested": end,
+        "pending_bytes": pending,
+        "resume_hash": resume_hash(path, end),
+        "compressed": beginning.compressed,
+        "size_on_disk": beginning.size,
+        "path": str(path),
+    }
+    return {file_id("c", path.absolute().parent.name, beginning.first_record): row}
+
+
+def plan(*paths: Path, known: Known | None = None, settings: Settings = SETTINGS, tasks: int = 1) -> Plan:
+    return make_plan(paths, known or {}, settings, tasks)
+
+
+def kinds(found: Plan) -> list[tuple[str, str]]:
+    return [(Path(problem.path).name, problem.kind) for problem in found.problems]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    for name in ("b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02", "b2/deep/kafka-request.log.gz"):
+        save(tmp_path / name, LOG)
+    save(tmp_path / "b1" / "server.log", LOG)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("items", "found"),
+    [
+        (["b1/kafka-request.log"], ["b1/kafka-request.log"]),
+        (["b1/server.log"], ["b1/server.log"]),
+        (["b1"], ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02"]),
+        (["b*/kafka-request.log.2*"], ["b1/kafka-request.log.2026-11-21-02"]),
+        (["**/*.gz"], ["b2/deep/kafka-request.log.gz"]),
+        (["b?"], ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02", "b2/deep/kafka-request.log.gz"]),
+        (["b2", "b2/deep", "b2/deep/kafka-request.log.gz"], ["b2/deep/kafka-request.log.gz"]),
+    ],
+)
+def test_it_finds_logs_by_file_folder_and_glob(logs: Path, items: list[str], found: list[str]) -> None:
+    assert find_logs([str(logs / item) for item in items]) == [logs / name for name in found]
+
+
+def test_it_gives_absolute_paths(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(logs)
+    assert find_logs(["b1/kafka-request.log"]) == [logs / "b1" / "kafka-request.log"]
+
+
+@pytest.mark.parametrize(
+    ("item", "hint"), [("nothing", "no such file"), ("b3", "below this folder"), ("*.log", "no such file")]
+)
+def test_it_says_what_names_no_log(logs: Path, item: str, hint: str) -> None:
+    (logs / "b3").mkdir()
+    with pytest.raises(InputError, match=hint):
+        find_logs([str(logs / "b1"), str(logs / item)])
+
+
+def test_it_plans_a_new_file_from_its_start(tmp_path: Path) -> None:
+    found = plan(save(tmp_path / "b1" / "kafka-request.log", LOG))
+    (file,) = found.files
+    assert (file.resume_at, file.cluster, file.broker, file.known, file.compressed) == (0, "c", "b1", None, False)
+    assert [(s.start, s.end, s.is_last) for task in found.splits for s in task] == [(0, None, True)]
+    assert (found.unchanged, found.problems) == ((), ())
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_it_resumes_a_grown_file_also_where_it_was_compressed_meanwhile(
+    tmp_path: Path, pack: Callable[[bytes], bytes]
+) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    known = ingested(path)
+    renamed = save(tmp_path / "b1" / "kafka-request.log.1", pack(LOG + json_record(correlation_id=99)))
+    (file,) = plan(renamed, known=known).files
+    assert (file.resume_at, file.known) == (len(LOG), next(iter(known.values())))
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_it_leaves_out_what_was_read_before(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", pack(LOG))
+    found = plan(path, known=ingested(path))
+    assert (found.files, found.unchanged, found.splits) == ((), (str(path),), ())
+
+
+def test_it_leaves_out_a_compressed_copy_of_what_was_read_before(tmp_path: Path) -> None:
+    known = ingested(save(tmp_path / "b1" / "kafka-request.log", LOG))
+    packed = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG))
+    assert plan(packed, known=known).unchanged == (str(packed),)
+
+
+def test_it_leaves_out_a_file_whose_unfinished_record_has_not_grown(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG[:-50])
+    whole = len(LOG) - len(json_record(correlation_id=19))
+    pending = len(LOG) - 50 - whole
+    assert plan(path, known=ingested(path, whole, pending)).unchanged == (str(path),)
+    save(path, LOG)
+    assert plan(path, known=ingested(path, whole, pending)).files[0].resume_at == whole
+
+
+@pytest.mark.parametrize(
+    ("data", "kind"),
+    [
+        (b"", "empty"),
+        (LOG[:100], "unreadable"),
+        (b"\x1f\x8bno gzip at all", "unreadable"),
+        (LOG[: len(LOG) // 2], "shorter"),
+        (gzip.compress(LOG[: len(LOG) // 2]), "shorter"),
+        (LOG.replace(b'"correlationId":7', b'"correlationId":8') + json_record(), "rewritten"),
+    ],
+)
+def test_it_reports_files_that_it_passes_over(tmp_path: Path, data: bytes, kind: str) -> None:
+    known = ingested(save(tmp_path / "b1" / "kafka-request.log", LOG))
+    other = save(tmp_path / "b1" / "kafka-request.log.1", data)
+    good = save(tmp_path / "b2" / "kafka-request.log", LOG)
+    found = plan(other, good, known=known)
+    assert kinds(found) == [("kafka-request.log.1", kind)]
+    assert found.problems[0].detail
+    assert [file.path for file in found.files] == [good]
+
+
+def test_it_reports_a_file_that_cannot_be_opened(tmp_path: Path) -> None:
+    found = plan(tmp_path / "kafka-request.log")
+    assert kinds(found) == [("kafka-request.log", "unreadable")]
+
+
+@pytest.mark.parametrize("first_longer", [True, False])
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_it_keeps_the_longer_of_two_copies(tmp_path: Path, first_longer: bool, pack: Callable[[bytes], bytes]) -> None:
+    longer = save(tmp_path / "b1" / "kafka-request.log", pack(LOG))
+    shorter = save(tmp_path / "b1" / "kafka-request.log.1", LOG[: len(LOG) // 2])
+    found = plan(*((longer, shorter) if first_longer else (shorter, longer)))
+    assert [file.path for file in found.files] == [longer]
+    assert kinds(found) == [("kafka-request.log.1", "copy")]
+
+
+def test_it_takes_a_damaged_copy_for_as_long_as_it_can_be_read(tmp_path: Path) -> None:
+    whole = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    packed = gzip.compress(LOG * 3)
+    damaged = save(tmp_path / "b1" / "kafka-request.log.gz", packed[: len(packed) - 4])
+    assert [file.path for file in plan(whole, damaged).files] == [damaged]
+
+
+def test_it_makes_files_of_two_brokers_different_files(tmp_path: Path) -> None:
+    paths = [save(tmp_path / broker / "kafka-request.log", LOG) for broker in ("b1", "b2")]
+    found = plan(*paths)
+    assert [file.broker for file in found.files] == ["b1", "b2"]
+    assert len({file.file_id for file in found.files}) == 2
+
+
+def test_it_gives_the_same_input_the_same_batch_id(tmp_path: Path) -> None:
+    first, second = (save(tmp_path / broker / "kafka-request.log", LOG) for broker in ("b1", "b2"))
+    assert plan(first, second).batch_id == plan(second, first).batch_id
+    assert plan(first, second).batch_id != plan(first).batch_id
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(GENERATIONS), st.integers(1, 30_000), st.integers(1, 6))
+def test_it_cuts_a_file_into_splits_that_give_what_the_whole_file_gives(
+    tmp_path_factory: pytest.TempPathFactory, generation: str, split_bytes: int, tasks: int
+) -> None:
+    path = save(tmp_path_factory.mktemp("splits") / "b1" / "kafka-request.log", EXCERPTS[generation])
+    found = plan(path, settings=replace(SETTINGS, split_bytes=split_bytes), tasks=tasks)
+    splits = sorted(split for task in found.splits for split in task)
+    assert len(found.splits) <= tasks
+    assert [split.end for split in splits] == [*(split.start for split in splits[1:]), None]
+    assert [split.is_last for split in splits] == [False] * (len(splits) - 1) + [True]
+    read = [record for split in splits for record in range_records(path, split.start, split.end)]
+    assert read == records(EXCERPTS[generation])
+    assert [Parser().parse(record) for record in read] == [Parser().parse(r) for r in records(EXCERPTS[generation])]
+
+
+def test_it_cuts_no_split_at_a_forged_line(tmp_path: Path) -> None:
+    hostile = request_header_struct_record(client_id="x" + FORGED * 3)
+    path = save(tmp_path / "b1" / "kafka-request.log", hostile * 30)
+    found = plan(path, settings=replace(SETTINGS, split_bytes=1), tasks=30)
+    starts = {record.offset for record in records(hostile * 30)}
+    assert {split.start for task in found.splits for split in task} <= starts
+
+
+def test_it_makes_one_task_of_a_compressed_file(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG * 10))
+    found = plan(path, settings=replace(SETTINGS, split_bytes=1), tasks=8)
+    assert [len(task) for task in found.splits] == [1]
+
+
+def test_it_spreads_files_evenly_over_tasks(tmp_path: Path) -> None:
+    sizes = (8, 1, 1, 4, 2)
+    paths = [save(tmp_path / f"b{i}" / "kafka-request.log", LOG * size) for i, size in enumerate(sizes)]
+    found = plan(*paths, settings=replace(SETTINGS, split_bytes=1 << 30), tasks=2)
+    loads = [sum(os.path.getsize(split.path) // len(LOG) for split in task) for task in found.splits]
+    assert loads == [8, 8]

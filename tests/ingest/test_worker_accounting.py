@@ -1,0 +1,66 @@
+"""Splits to Arrow batches: whatever the bytes, they fit the columns, and every record is accounted for."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.ingest.plan import Split
+from kafka_clientinfo.ingest.worker import SCHEMA, read_splits
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, GENERATIONS
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("worker") / "kafka-request.log"
+
+
+def read(path: Path, data: bytes) -> tuple[dict[str, Any], dict[str, int]]:
+    """The account of a file read as one split, and the rows of each kind that came with it."""
+    path.write_bytes(data)
+    rows = {"request": 0, "rejected": 0}
+    account: dict[str, Any] = {}
+    for batch in read_splits([Split(str(path), "id", "c", "b", 0, None, True)], "UTC"):
+        batch.validate(full=True)
+        assert batch.schema == SCHEMA
+        for name in rows:
+            rows[name] += len(batch) - batch.column(name).null_count
+        if batch.column("file").null_count == 0:
+            (account,) = batch.column("file").to_pylist()
+    return account, rows
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.sampled_from(GENERATIONS),
+    st.lists(st.tuples(st.integers(0, 1 << 15), st.binary(max_size=3)), max_size=8),
+    st.integers(0, 1 << 15),
+)
+def test_it_accounts_for_every_record(path: Path, generation: str, changes: list[tuple[int, bytes]], cut: int) -> None:
+    data = EXCERPTS[generation]
+    for at, new in changes:
+        place = at % len(data)
+        data = data[:place] + new + data[place + len(new) :]
+    data = data[: len(data) - cut % len(data)] if cut % 2 else data
+    account, rows = read(path, data)
+    assert (account["requests"], account["rejected"]) == (rows["request"], rows["rejected"])
+    assert account["records"] == account["requests"] + account["rejected"] + sum(n for _, n in account["ignored"])
+    assert account["end_offset"] + account["pending_bytes"] == len(data)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        json_record(total=9e14),
+        request_header_struct_record(total="1.0E300"),
+        request_header_struct_record(queue="9" * 18),
+        json_record(at="0001-01-01 00:00:00,000"),
+        json_record(client_id="@").replace(b'"@"', b'"\\ud800"'),
+    ],
+)
+def test_it_takes_values_at_the_ends_of_their_ranges(path: Path, line: bytes) -> None:
+    account, _ = read(path, line)
+    assert (account["records"], account["pending_bytes"]) == (1, 0)
