@@ -1,0 +1,167 @@
+"""The policy for clients: which software may connect, how old it may be, how client ids look, which rules count.
+
+conf/client_policy.toml is the policy unless the setting `client_policy` names another file. An empty policy judges
+nobody. Versions are compared by their leading numbers: clients write `v1.22.2`, `2.16.1-rdkafka-2.16.0` and
+`7.5.0-ccs`, which the strict grammars of version libraries (PEP 440, SemVer) reject. What does not begin with
+numbers is said to be unreadable and is not compared.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from . import resources
+from .errors import ConfigError
+
+VERSION = r"^[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})([^0-9].*)?$"
+"""A version that can be compared: its numbers, and what stands behind them; for Python and for Spark."""
+
+PRE_RELEASE = r"^[-.+_~]?(?:rc|cr|alpha|beta|snapshot|dev|pre|ea|[abmAB][0-9])"
+"""Begin of a text behind the numbers that puts a version before the release of that number; in lower case."""
+
+SEVERITIES = ("error", "warning", "info", "off")
+_CHOICES = ("allowed", "refused")
+_KEYS = frozenset(
+    {"software", "other_software", "unknown_software", "client_id_patterns", "exempt_listeners", "severity"}
+)
+_TRAILING_ZEROS = re.compile(r"(?:\.0+)+$")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What clients are measured by; all is allowed by default.
+
+    Attributes:
+        software: allowed software names, each with its minimum version or None.
+        other_software: `refused` where only the names in `software` are allowed.
+        unknown_software: whether clients whose name the broker does not know are `allowed`.
+        client_id_patterns: regular expressions; a client id must match one of them as a whole.
+        exempt_listeners: names of listeners whose connections are not judged.
+        severity: rule to error, warning, info or off, where it differs from schemas/rules.toml.
+    """
+
+    software: tuple[tuple[str, str | None], ...] = ()
+    other_software: str = "refused"
+    unknown_software: str = "allowed"
+    client_id_patterns: tuple[str, ...] = ()
+    exempt_listeners: tuple[str, ...] = ()
+    severity: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def judges(self) -> bool:
+        """Whether it asks anything of a client; without that no client has a verdict."""
+        return bool(self.software or self.client_id_patterns or self.unknown_software == "refused")
+
+    def severity_of(self, rule: str, default: str) -> str:
+        """Severity of a rule, `off` where it is not to be looked for."""
+        return dict(self.severity).get(rule, default)
+
+
+def version_key(text: str) -> tuple[tuple[int, ...], bool] | None:
+    """What versions are compared by: the numbers without zeros at the end, and whether it is a release.
+
+    Returns:
+        None where the text does not begin with numbers.
+    """
+    found = re.match(VERSION, text)
+    if found is None:
+        return None
+    numbers = tuple(int(part) for part in _TRAILING_ZEROS.sub("", found[1]).split("."))
+    return numbers, re.match(PRE_RELEASE, (found[2] or "").lower()) is None
+
+
+def load_policy(path: str = "") -> Policy:
+    """The policy of a file, or of conf/client_policy.toml where `path` is empty.
+
+    Raises:
+        ConfigError: naming the file, what was found and what to do.
+    """
+    try:
+        text = (Path(path) if path else resources.conf() / "client_policy.toml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the policy {path}: {error}") from None
+    return parse_policy(text, path or "conf/client_policy.toml")
+
+
+def parse_policy(text: str, source: str) -> Policy:
+    """A policy from the text of its TOML file; see `load_policy`."""
+    try:
+        data = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{source}: not valid TOML: {error}") from None
+    unknown = sorted(set(data) - _KEYS)
+    if unknown:
+        raise ConfigError(f"{source}: unknown property {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+    return Policy(
+        software=_software(data.get("software", {}), source),
+        other_software=_choice(data, "other_software", "refused", source),
+        unknown_software=_choice(data, "unknown_software", "allowed", source),
+        client_id_patterns=_patterns(_texts(data, "client_id_patterns", source), source),
+        exempt_listeners=_texts(data, "exempt_listeners", source),
+        severity=_severity(data.get("severity", {}), source),
+    )
+
+
+def _table(value: Any, name: str, source: str) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise ConfigError(f"{source}: {name} is {value!r}; make it a table")
+    return value
+
+
+def _software(value: Any, source: str) -> tuple[tuple[str, str | None], ...]:
+    found = []
+    for name, entry in sorted(_table(value, "software", source).items()):
+        where = f"software.{name}"
+        unknown = sorted(set(_table(entry, where, source)) - {"minimum"})
+        if unknown:
+            raise ConfigError(f"{source}: {where}: unknown property {unknown[0]!r}; known is minimum")
+        minimum = entry.get("minimum")
+        if minimum is not None and (not isinstance(minimum, str) or version_key(minimum) is None):
+            raise ConfigError(f'{source}: {where}: minimum is {minimum!r}; give a version such as "3.0.0"')
+        found.append((name, minimum))
+    return tuple(found)
+
+
+def _choice(data: Mapping[str, Any], name: str, default: str, source: str) -> str:
+    value = data.get(name, default)
+    if value not in _CHOICES:
+        raise ConfigError(f"{source}: {name} is {value!r}; use one of {', '.join(_CHOICES)}")
+    return str(value)
+
+
+def _texts(data: Mapping[str, Any], name: str, source: str) -> tuple[str, ...]:
+    value = data.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{source}: {name} is {value!r}; give a list of texts")
+    return tuple(value)
+
+
+def _patterns(patterns: tuple[str, ...], source: str) -> tuple[str, ...]:
+    for pattern in patterns:
+        try:
+            re.compile(pattern)
+        except re.error as error:
+            raise ConfigError(f"{source}: client_id_patterns: {pattern!r} is no regular expression: {error}") from None
+        if "(?P" in pattern:  # Python's own words, which Java does not know
+            raise ConfigError(f"{source}: client_id_patterns: {pattern!r} has a named group; use a plain one")
+    return patterns
+
+
+def _severity(value: Any, source: str) -> tuple[tuple[str, str], ...]:
+    for rule, severity in _table(value, "severity", source).items():
+        if rule not in _rule_names():
+            raise ConfigError(
+                f"{source}: severity: unknown rule {rule!r}; known are {', '.join(sorted(_rule_names()))}"
+            )
+        if severity not in SEVERITIES:
+            raise ConfigError(f"{source}: severity of {rule} is {severity!r}; use one of {', '.join(SEVERITIES)}")
+    return tuple(sorted(value.items()))
+
+
+@lru_cache(maxsize=1)
+def _rule_names() -> frozenset[str]:
+    return frozenset(tomllib.loads((resources.schemas() / "rules.toml").read_text("utf-8")))

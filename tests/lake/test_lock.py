@@ -1,0 +1,52 @@
+"""Two runs on one warehouse: one waits, and fails clearly when it waits too long."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.lake import exclusive
+from kafka_clientinfo.lake.lock import local_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_second_run_waits_and_then_says_why_it_stops(tmp_path: Path) -> None:
+    said: list[str] = []
+    busy = pytest.raises(WarehouseError, match="another run is at work")
+    with exclusive(str(tmp_path), 1), busy, exclusive(str(tmp_path), 0.2, said.append):
+        pass
+    assert said == ["waiting for another run on this warehouse"]
+
+
+def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
+    program = (
+        "import os\nfrom kafka_clientinfo.lake import exclusive\n"
+        f"with exclusive({str(tmp_path)!r}, 1): os.kill(os.getpid(), 9)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=False, cwd=ROOT)
+    with exclusive(str(tmp_path), 0.1):
+        assert (tmp_path / ".kafka_clientinfo.lock").exists()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(WarehouseError, match="cannot be written"), exclusive(str(tmp_path / "file" / "lake"), 1):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("root", "folder"),
+    [
+        ("/data/lake", "/data/lake"),
+        ("file:///data/lake", "/data/lake"),
+        ("lake", "lake"),
+        ("s3://bucket/lake", None),
+        ("abfss://c@a/lake", None),
+        ("dbfs:/lake", None),
+    ],
+)
+def test_only_local_warehouses_are_locked(root: str, folder: str | None) -> None:
+    assert local_folder(root) == (None if folder is None else Path(folder))
