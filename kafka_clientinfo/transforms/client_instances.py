@@ -1,0 +1,147 @@
+"""Client instances across connections, brokers and time, by any id that tells one process from another.
+
+An id stands in request headers (KIP-1313), in telemetry bodies (KIP-714) or in heartbeats as a member id (KIP-848 and
+its like). The same 128 bits are one instance whatever their encoding. Ids that differ are not joined: a client that
+follows no convention has one row per id, and `other_ids` leads from one to the other.
+"""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ..tables import SESSION_KEY
+from .columns import merged_texts, sorted_texts, uuid_bits
+
+_KEY = ("cluster", "instance_id")
+
+
+def transform(client_instance_ids: DataFrame, connection_sessions: DataFrame) -> DataFrame:
+    """One row per id."""
+    sessions = connection_sessions.select(
+        *SESSION_KEY,
+        "last_request_at",
+        "requests",
+        "start",
+        "remote_host",
+        "principal",
+        "client_id",
+        F.concat_ws(" ", "client_software_name", "client_software_version").alias("software"),
+    )
+    carried = _carried(client_instance_ids).join(sessions, on=list(SESSION_KEY), how="inner")
+    return _folded(carried.withColumn("meets_other_host", _meets_other_host()))
+
+
+def _carried(client_instance_ids: DataFrame) -> DataFrame:
+    """One row per connection and id, with the kinds and encodings of the id there."""
+    pairs = [
+        *(F.struct(F.lit(kind).alias("kind"), F.col(name).alias("text")) for kind, name in _SINGLE_IDS),
+    ]
+    many = [F.transform(name, _pair(kind)) for kind, name in (("header", "other_ids"), ("member", "member_ids"))]
+    ids = F.filter(F.concat(F.array(*pairs), *many), lambda pair: pair["text"].isNotNull() & (pair["text"] != ""))
+    exploded = client_instance_ids.select("*", F.explode(ids).alias("id")).withColumn("instance_id", _canonical())
+    all_ids = F.transform(ids, lambda pair: _canonical_of(pair["text"]))
+    return (
+        exploded.withColumn("all_ids", all_ids)
+        .groupBy(*SESSION_KEY, "instance_id")
+        .agg(
+            sorted_texts(F.col("id.kind")).alias("kinds"),
+            sorted_texts(F.col("id.text")).alias("encodings"),
+            F.bool_or(F.col("different") > 0).alias("changed"),
+            F.bool_or(_is_assigned()).alias("assigned"),
+            F.bool_or(F.col("id.text") == F.col("telemetry_request_id")).alias("requested"),
+            F.bool_or((F.col("id.kind") == "header") & (F.col("telemetry_scenario") == "UUID-H")).alias("in_header"),
+            F.first("member_id_alignment").alias("alignment"),
+            F.first("all_ids").alias("all_ids"),
+        )
+    )
+
+
+def _is_assigned() -> Column:
+    """An answer to a request with the zero id; brokers also send back the id that a client sent (KIP-714 says zero)."""
+    asked_for_one = F.coalesce(F.col("telemetry_scenario") == "UUID-B", F.lit(False))
+    return asked_for_one & (F.col("id.text") == F.col("telemetry_response_id"))
+
+
+_SINGLE_IDS = (
+    ("header", "client_instance_id"),
+    ("telemetry", "telemetry_request_id"),
+    ("telemetry", "telemetry_response_id"),
+)
+
+
+def _pair(kind: str) -> Callable[[Column], Column]:
+    return lambda text: F.struct(F.lit(kind).alias("kind"), text.alias("text"))
+
+
+def _canonical() -> Column:
+    return _canonical_of(F.col("id.text"))
+
+
+def _canonical_of(text: Column) -> Column:
+    """As Kafka writes a Uuid: base64url without padding; other texts stay."""
+    base64 = F.base64(F.unhex(uuid_bits(text)))
+    return F.coalesce(F.translate(F.rtrim(F.translate(base64, "=", " ")), "+/", "-_"), text)
+
+
+def _meets_other_host() -> Column:
+    """Whether an earlier connection from another host is still open when this one opens.
+
+    To compare with the one that stays open longest is enough to find the first such pair: were an earlier one of a
+    third host in the way, it would make a pair itself.
+    """
+    earlier = (
+        Window.partitionBy(*_KEY)
+        .orderBy("opened_at", "last_request_at", "broker", "connection_id", "opened_seq")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    longest = F.max(F.when(F.col("remote_host").isNotNull(), F.struct("last_request_at", "remote_host"))).over(earlier)
+    overlap = (longest["last_request_at"] >= F.col("opened_at")) & (longest["remote_host"] != F.col("remote_host"))
+    return F.coalesce(overlap, F.lit(False))
+
+
+def _folded(carried: DataFrame) -> DataFrame:
+    scenario = (
+        F.when(F.bool_or("in_header"), "UUID-H")
+        .when(F.bool_or("assigned"), "UUID-B")
+        .when(F.bool_or("requested"), "UUID-R")
+    )
+    folded = carried.groupBy(*_KEY).agg(
+        merged_texts(F.col("kinds")).alias("id_kinds"),
+        merged_texts(F.col("encodings")).alias("encodings"),
+        F.min("opened_at").alias("first_seen"),
+        F.max("last_request_at").alias("last_seen"),
+        F.count("*").alias("connections"),
+        F.sum("requests").alias("requests"),
+        sorted_texts(F.col("broker")).alias("brokers"),
+        F.countDistinct("remote_host").alias("host_count"),
+        sorted_texts(F.col("remote_host")).alias("hosts"),
+        F.bool_or("meets_other_host").alias("two_hosts_at_once"),
+        sorted_texts(F.col("principal")).alias("principals"),
+        sorted_texts(F.col("client_id")).alias("client_ids"),
+        sorted_texts(F.col("software")).alias("software"),
+        F.sum(F.col("changed").cast("int")).alias("changed_on_connections"),
+        F.min(_rank()).alias("alignment"),
+        merged_texts(F.col("all_ids"), 21).alias("all_ids"),
+        scenario.alias("telemetry_scenario"),
+        F.bool_and(F.col("start") != "before_log").alias("starts_seen"),
+    )
+    kind = F.col("telemetry_scenario")
+    return folded.select(
+        *(name for name in folded.columns if name not in ("alignment", "all_ids", "starts_seen")),
+        F.slice(F.array_remove("all_ids", F.col("instance_id")), 1, 20).alias("other_ids"),
+        F.element_at(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).alias("member_id_alignment"),
+        F.when(kind == "UUID-R", F.col("starts_seen")).when(kind.isNotNull(), F.lit(True)).alias("scenario_certain"),
+        F.when(kind == "UUID-B", "old").when(kind.isNotNull(), "new").alias("client_by_kip"),
+        F.when(kind == "UUID-H", "new")
+        .when(kind == "UUID-R", "old")
+        .when(kind == "UUID-B", "either")
+        .alias("broker_by_kip"),
+    )
+
+
+_ALIGNMENTS = ("aligned", "same_uuid_other_encoding", "different", "none")
+
+
+def _rank() -> Column:
+    return F.array_position(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).cast("int")

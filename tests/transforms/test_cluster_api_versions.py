@@ -1,0 +1,102 @@
+"""KIP-35's example of a client that wants to use a feature, and what a rolling upgrade looks like."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import protocol
+from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.tables.broker_releases import features, releases
+from kafka_clientinfo.transforms import cluster_api_versions
+from tests.frames import at, frame
+
+B1 = {0: (0, 3), 1: (2, 3)}
+B2 = {0: (1, 2), 1: (0, 3), 2: (0, 0)}
+CLUSTERS: dict[str, list[dict[int, tuple[int, int]]]] = {
+    "KIP-35": [B1, B2],
+    "nothing in common": [{0: (0, 1)}, {0: (2, 3)}],
+    **{
+        name: [{key: (r.low, r.high) for key, r in releases()[version].apis.items()} for version in versions]
+        for name, versions in {"rolling": ("3.9.1", "4.0.1"), "done": ("4.0.1", "4.0.1"), "old": ("2.3.1",)}.items()
+    },
+}
+
+
+def row(cluster: str, broker: int, key: int, ends: tuple[int, int], seconds: float = 9, **given: Any) -> dict[str, Any]:
+    return {
+        "cluster": cluster,
+        "broker": str(broker),
+        "listener": "PLAINTEXT",
+        "api_key": key,
+        "min_version": ends[0],
+        "max_version": ends[1],
+        "first_seen": at(0),
+        "last_seen": at(seconds),
+        "answers": 1,
+    } | given
+
+
+@pytest.fixture(scope="module")
+def found(spark: Any) -> dict[str, dict[int, Any]]:
+    rows = [
+        row(cluster, number, key, ends)
+        for cluster, brokers in CLUSTERS.items()
+        for number, ranges in enumerate(brokers)
+        for key, ends in ranges.items()
+    ]
+    rows += [
+        row("done", 0, 1, (0, 17), seconds=5),  # before its upgrade
+        row("done", 0, 7, (0, 3), seconds=5),  # gone since
+        row("done", 0, 1, (17, 17), listener="CONTROLLER"),
+    ]
+    files = [{"file_id": n, "cluster": "done", "broker": n, "requests": int(n)} for n in ("0", "1", "2", "3")]
+    files[0]["requests"] = 9
+    files[3]["requests"] = 0  # a server.log
+    result = cluster_api_versions.transform(
+        frame(spark, "broker_api_versions", rows), frame(spark, "ingested_files", files), Settings()
+    )
+    made: dict[str, dict[int, Any]] = {}
+    for item in result.collect():
+        made.setdefault(item["cluster"], {})[item["api_key"]] = item
+    return made
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_the_ranges_are_what_all_brokers_take(found: dict[str, dict[int, Any]], cluster: str) -> None:
+    common = {
+        k: (r["min_version"], r["max_version"]) for k, r in found[cluster].items() if r["min_version"] is not None
+    }
+    assert common == protocol.intersection(CLUSTERS[cluster])
+
+
+@pytest.mark.parametrize("cluster", CLUSTERS)
+def test_a_feature_is_usable_if_every_api_allows_it(found: dict[str, dict[int, Any]], cluster: str) -> None:
+    usable: dict[str, set[bool]] = {}
+    for item in found[cluster].values():
+        for feature in item["features"]:
+            usable.setdefault(feature["feature"], set()).add(feature["usable"])
+    assert usable == {
+        name: {protocol.supports_feature(feature.needs, CLUSTERS[cluster])} for name, feature in features().items()
+    }
+
+
+def test_a_rolling_upgrade_shows(found: dict[str, dict[int, Any]]) -> None:
+    fetch = found["rolling"][1]
+    assert (fetch["same_everywhere"], fetch["lowest_min"], fetch["highest_max"]) == (False, 0, 17)
+    assert found["rolling"][0]["brokers"] == 2
+    assert found["done"][1]["same_everywhere"]
+
+
+def test_a_brokers_former_ranges_do_not_count(found: dict[str, dict[int, Any]]) -> None:
+    assert 7 not in found["done"]
+
+
+def test_brokers_without_an_answer_are_counted(found: dict[str, dict[int, Any]]) -> None:
+    assert {item["brokers_silent"] for item in found["done"].values()} == {1}
+    assert {item["brokers_silent"] for item in found["old"].values()} == {0}
+
+
+def test_what_an_api_allows_and_what_the_feature_needs_are_kept_apart(found: dict[str, dict[int, Any]]) -> None:
+    (zstd,) = [f for f in found["KIP-35"][0]["features"] if f["feature"] == "zstd_compression"]
+    assert (zstd["kip"], zstd["min_version"], zstd["met"], zstd["usable"]) == ("KIP-110", 7, False, False)
+    assert found["KIP-35"][22]["brokers_with_api"] == 0
