@@ -1,0 +1,10 @@
+"""spark-submit jobs/ingest_requests.py LOGS… --warehouse URI [--cluster NAME] [--conf conf/cluster.toml] [--json]."""
+
+import sys
+
+from pyspark.sql import SparkSession
+
+from kafka_clientinfo.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["ingest", *sys.argv[1:]], SparkSession.builder.appName("kafka_clientinfo ingest").getOrCreate()))

@@ -1,0 +1,347 @@
+"""The steps of a run, in the order of their inputs.
+
+`ingest` reads new bytes into requests, rejected_records and ingested_files; `build` derives every other table from
+requests. Each step can be run alone and again: ingest commits ingested_files last and first removes what a broken
+run left behind; build works from a watermark that it moves last, and replaces whole connection strings.
+
+Transforms are found, not listed: a module of `transforms` with a function `transform` is one, its parameters name
+the relations that it needs, and a table declaration of the same name makes its result a table. Results without a
+declaration (session_requests, session_facts) are kept for the run only.
+"""
+
+import inspect
+import pkgutil
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from graphlib import TopologicalSorter
+from importlib import import_module
+from typing import Any
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from . import __version__, transforms
+from .ingest import (
+    Plan,
+    Problem,
+    accounts_of,
+    file_report,
+    file_row,
+    find_logs,
+    make_plan,
+    parse_logs,
+    with_server_logs,
+)
+from .lake import Warehouse, exclusive, lightly, utc
+from .settings import Settings
+from .tables import CONNECTION_KEY, table_specs
+
+Progress = Callable[[str], None]
+_SOURCES = frozenset({"requests", "ingested_files", "rejected_records", "failed_requests", "settings"})
+_BUILT_UNTIL = "kafka_clientinfo.built_until"
+_BUILT_WITH = "kafka_clientinfo.built_with"
+_AT_ONCE = 3
+_KEPT = StorageLevel.MEMORY_AND_DISK
+
+
+@dataclass
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        files: per file read: path, broker, what it held and what waits.
+        unchanged: files without new bytes.
+        problems: files passed over, with reasons.
+        tables: rows per table after the run.
+        seconds: time per stage.
+    """
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    tables: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str, progress: Progress | None) -> Iterator[None]:
+        """Time a stage and say that it begins."""
+        if progress is not None:
+            progress(name)
+        started = time.monotonic()
+        yield
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
+
+
+def run(
+    spark: SparkSession,
+    logs: Sequence[str],
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Ingest log files and build all tables.
+
+    Args:
+        spark: a session with Delta.
+        logs: files, folders or globs.
+        warehouse: folder or URI of the Delta tables.
+        settings: defaults when None.
+        progress: called with the name of each stage as it begins.
+
+    Raises:
+        InputError: when `logs` name nothing.
+        WarehouseError: when the warehouse does not fit this release, cannot be written, or another run is at work on it.
+    """
+    settings = settings or Settings()
+    with exclusive(warehouse, settings.lock_wait_seconds, progress):
+        report = _ingest(spark, logs, warehouse, settings, progress)
+        return _build(spark, warehouse, settings, progress, report)
+
+
+def ingest(
+    spark: SparkSession,
+    logs: Sequence[str],
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
+    settings = settings or Settings()
+    with exclusive(warehouse, settings.lock_wait_seconds, progress):
+        return _ingest(spark, logs, warehouse, settings, progress)
+
+
+def build(
+    spark: SparkSession,
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Derive all other tables for the connection strings that have new requests; see `run`."""
+    settings = settings or Settings()
+    with exclusive(warehouse, settings.lock_wait_seconds, progress):
+        return _build(spark, warehouse, settings, progress, RunReport())
+
+
+def _ingest(
+    spark: SparkSession, logs: Sequence[str], warehouse: str, settings: Settings, progress: Progress | None
+) -> RunReport:
+    report = RunReport()
+    paths = find_logs(logs)
+    if settings.server_logs:
+        paths = with_server_logs(paths)
+    with utc(spark), lightly(spark):
+        lake = Warehouse(spark, warehouse)
+        with report.stage("prepare", progress):
+            lake.ensure()
+        with report.stage("plan", progress):
+            known = {row["file_id"]: row.asDict() for row in lake.read("ingested_files").collect()}
+            plan = make_plan(paths, known, settings, _tasks(spark))
+        report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
+        if plan.files:
+            with report.stage("recover", progress):
+                _remove_leftovers(lake, known)
+            _read(spark, lake, plan, settings, report, progress)
+    return report
+
+
+def _tasks(spark: SparkSession) -> int:
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # a Spark Connect session has no context
+        return 8
+
+
+def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Delete rows that a broken run appended without committing their files."""
+    last = lake.last_batch("requests")
+    if last is None or last in {row["batch_id"] for row in known.values()}:
+        return
+    files = lake.read("ingested_files").select("file_id", "bytes_ingested")
+    for name in ("requests", "rejected_records", "failed_requests"):
+        joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
+        beyond = F.col("byte_offset") >= F.coalesce("bytes_ingested", F.lit(0))
+        for row in joined.where(beyond).select("file_id", "bytes_ingested").distinct().collect():
+            from_offset = F.col("byte_offset") >= F.lit(row["bytes_ingested"] or 0)
+            lake.delete(name, (F.col("file_id") == row["file_id"]) & from_offset)
+
+
+def _read(
+    spark: SparkSession,
+    lake: Warehouse,
+    plan: Plan,
+    settings: Settings,
+    report: RunReport,
+    progress: Progress | None,
+) -> None:
+    now = _after(datetime.now(UTC), lake)
+    parsed = parse_logs(spark, plan, settings.log_zone).persist(_KEPT)
+    try:
+        with report.stage("read and parse", progress):
+            accounts = accounts_of(parsed)
+        with report.stage("requests", progress):
+            requests = parsed.where("request IS NOT NULL").select("request.*", F.lit(now).alias("ingested_at"))
+            lake.append("requests", requests, plan.batch_id)
+        with report.stage("rejected_records", progress):
+            if any(account["rejected"] for account in accounts):
+                lake.append(
+                    "rejected_records",
+                    parsed.where("rejected IS NOT NULL").select("rejected.*"),
+                    plan.batch_id,
+                )
+        with report.stage("failed_requests", progress):
+            if any(dict(account["ignored"] or {}).get("failed_request") for account in accounts):
+                failed = parsed.where("failed IS NOT NULL").select("failed.*", F.lit(now).alias("ingested_at"))
+                lake.append("failed_requests", failed, plan.batch_id)
+        with report.stage("ingested_files", progress):
+            rows = [file_row(file, accounts, plan.batch_id, now) for file in plan.files]
+            columns = table_specs()["ingested_files"].ddl.replace(" NOT NULL", "")
+            lake.upsert(
+                "ingested_files",
+                spark.createDataFrame([tuple(row.values()) for row in rows], columns),
+                plan.batch_id,
+            )
+    finally:
+        parsed.unpersist()
+    report.files = [file_report(file, row, accounts) for file, row in zip(plan.files, rows, strict=True)]
+
+
+def _after(now: datetime, lake: Warehouse) -> datetime:
+    """A time of ingestion above all earlier ones, whatever the clock does."""
+    row = lake.read("ingested_files").agg(F.unix_micros(F.max("ingested_at"))).first()
+    if row is None or row[0] is None:
+        return now
+    latest = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(row[0]))
+    return max(now, latest + timedelta(microseconds=1))
+
+
+def _build(
+    spark: SparkSession, warehouse: str, settings: Settings, progress: Progress | None, report: RunReport
+) -> RunReport:
+    with utc(spark), lightly(spark) as light:
+        lake = Warehouse(spark, warehouse)
+        if "prepare" not in report.seconds:
+            lake.ensure()
+        files = lake.read("ingested_files")
+        until = lake.property("ingested_files", _BUILT_UNTIL)
+        made_with = f"{__version__} {settings.fingerprint()}"
+        if until is not None and lake.property("ingested_files", _BUILT_WITH) != made_with:
+            until = None  # other settings or another release: everything is derived anew
+        is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")
+        state = files.agg(F.max("ingested_at").cast("string"), F.sum(F.when(is_new, F.col("requests")))).first()
+        newest, waiting = (None, None) if state is None else (state[0], state[1])
+        if newest is not None and newest != until:
+            light(int(waiting or 0))
+            _derive(lake, files, until, newest, settings, report, progress)
+            lake.set_properties("ingested_files", {_BUILT_UNTIL: newest, _BUILT_WITH: made_with})
+        with report.stage("count", progress), ThreadPoolExecutor(_AT_ONCE) as pool:
+            report.tables = dict(zip(table_specs(), pool.map(lake.count, table_specs()), strict=True))
+    return report
+
+
+def _derive(
+    lake: Warehouse,
+    files: DataFrame,
+    until: str | None,
+    newest: str,
+    settings: Settings,
+    report: RunReport,
+    progress: Progress | None,
+) -> None:
+    requests = lake.read("requests")
+    touched = _touched(requests, files, until).persist(_KEPT)
+    if until is not None:
+        requests = requests.join(touched, on=list(CONNECTION_KEY), how="left_semi")
+    relations: dict[str, Any] = {
+        "requests": requests,
+        "ingested_files": files,
+        "failed_requests": lake.read("failed_requests"),
+        "settings": settings,
+    }
+    kept = [touched]
+
+    def derive(name: str, transform: Callable[..., DataFrame]) -> None:
+        spec = table_specs().get(name)
+        if spec is not None and spec.replaced == "whole":
+            # Made of whole tables, not of what this run touched; those it needs are committed by now.
+            with report.stage(name, progress):
+                whole = {parameter: _whole(lake, parameter, settings) for parameter in _parameters(transform)}
+                lake.overwrite(name, transform(**whole), newest)
+                relations[name] = lake.read(name)
+            return
+        arguments = {parameter: relations[parameter] for parameter in _parameters(transform)}
+        with report.stage(name, progress):
+            result = transform(**arguments)
+            if name in shared_relations():
+                result = result.persist(_KEPT)
+                kept.append(result)
+            relations[name] = result
+            if spec is not None:
+                lake.replace_connections(name, result, touched, newest)
+
+    try:
+        _in_order_of_inputs(derive)
+    finally:
+        for relation in kept:
+            relation.unpersist()
+
+
+def _parameters(transform: Callable[..., DataFrame]) -> list[str]:
+    return list(inspect.signature(transform).parameters)
+
+
+def _whole(lake: Warehouse, name: str, settings: Settings) -> Any:
+    return settings if name == "settings" else lake.read(name)
+
+
+def _in_order_of_inputs(derive: Callable[[str, Callable[..., DataFrame]], None]) -> None:
+    """Call `derive` for every transform after those that it needs, some at once: a small commit is mostly latency."""
+    found = transforms_by_name()
+    sorter = TopologicalSorter({name: set(_parameters(function)) - _SOURCES for name, function in found.items()})
+    sorter.prepare()
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        running: dict[Future[None], str] = {}
+        while sorter.is_active():
+            for name in sorted(sorter.get_ready()):
+                running[pool.submit(derive, name, found[name])] = name
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                done.result()
+                sorter.done(running.pop(done))
+
+
+def _touched(requests: DataFrame, files: DataFrame, until: str | None) -> DataFrame:
+    """Connection strings with requests that no build has seen; after late files, all strings of their brokers.
+
+    A late file stands in its broker's order before one that was built: it may move seams and show beginnings.
+    """
+    keys = requests.select(*CONNECTION_KEY)
+    if until is None:
+        return keys.distinct()
+    new = F.col("ingested_at") > F.lit(until).cast("timestamp")
+    place = F.struct("first_logged_at", "last_logged_at", "file_id").alias("place")
+    fresh = files.where(new).groupBy("cluster", "broker").agg(F.min(place).alias("earliest"))
+    built = files.where(~new).groupBy("cluster", "broker").agg(F.max(place).alias("latest"))
+    late = fresh.join(built, on=["cluster", "broker"], how="inner").where(F.col("latest") > F.col("earliest"))
+    of_late = keys.join(F.broadcast(late.select("cluster", "broker")), on=["cluster", "broker"], how="left_semi")
+    return requests.where(new).select(*CONNECTION_KEY).union(of_late.select(*CONNECTION_KEY)).distinct()
+
+
+@lru_cache(maxsize=1)
+def transforms_by_name() -> dict[str, Callable[..., DataFrame]]:
+    """The transforms that exist, by module name."""
+    modules = pkgutil.iter_modules(transforms.__path__)
+    loaded = {module.name: import_module(f"{transforms.__name__}.{module.name}") for module in modules}
+    return {name: module.transform for name, module in loaded.items() if hasattr(module, "transform")}
+
+
+@lru_cache(maxsize=1)
+def shared_relations() -> frozenset[str]:
+    """Relations that other transforms read: worth keeping for the run."""
+    parameters = [name for function in transforms_by_name().values() for name in _parameters(function)]
+    return frozenset(name for name in parameters if name not in _SOURCES)

@@ -1,0 +1,265 @@
+"""The verdict on an upgrade or downgrade: who would break at a release, who owns it, and what the log cannot tell."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from .console import columns, number, safe
+from .errors import WarehouseError
+from .lake import Warehouse
+from .tables.broker_releases import REASONS, VERDICTS, release, releases
+
+CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+_ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list")
+_TIMES = ("first_seen", "last_seen")
+_WHY = ("verdict", "reason", "refused_from", "advertised", "accepted", "limited_by")
+_MARKS = {"removed": "X", "deprecated": "!", "unknown": "?", "ok": "."}
+_WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
+_SHOWN = 50
+_TITLES = {
+    "removed": "Would break",
+    "deprecated": "Would work, but not with a later release",
+    "unknown": "Cannot be judged",
+}
+
+
+@dataclass
+class Impact:
+    """What a target release means for the clients of a warehouse.
+
+    Attributes:
+        target: the release; None where all are asked for.
+        breaks: whether a client would break (at the target, or at any release where there is none).
+        clients: clients per worst verdict, for the target.
+        rows: what is not ok at the target, one per client, API and version; the most used first.
+        by_release: clients per worst verdict, for every release.
+        matrix: per client that is not fine everywhere: its columns and `marks`, one character per release.
+        cannot_tell: sentences about what the log, or the reference data, do not show.
+    """
+
+    target: str | None
+    breaks: bool = False
+    clients: dict[str, int] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    by_release: dict[str, dict[str, int]] = field(default_factory=dict)
+    matrix: list[dict[str, Any]] = field(default_factory=list)
+    cannot_tell: list[str] = field(default_factory=list)
+
+
+def impact(
+    spark: SparkSession,
+    warehouse: str,
+    target: str | None,
+    all_targets: bool = False,
+    cluster: str | None = None,
+) -> Impact:
+    """Read the verdicts of a warehouse.
+
+    Args:
+        spark: a session with Delta.
+        warehouse: folder or URI of the Delta tables.
+        target: a release of the reference data, or None for all.
+        all_targets: also fill `by_release` and `matrix`.
+        cluster: only this cluster.
+
+    Raises:
+        ConfigError: where the reference data has no such release.
+        WarehouseError: where the table upgrade_impact is missing.
+    """
+    if target is not None:
+        release(target)
+    lake = Warehouse(spark, warehouse)
+    if not lake.exists("upgrade_impact"):
+        raise WarehouseError(f"{safe(lake.path('upgrade_impact'))} does not exist; run `kafka-clientinfo run` first")
+    found = _of_cluster(lake.read("upgrade_impact"), cluster)
+    result = Impact(target)
+    if target is not None:
+        _for_target(result, found.where(F.col("target") == target))
+    if all_targets:
+        _for_all(result, found)
+    counted = [result.clients] if target is not None else list(result.by_release.values())
+    result.breaks = any(counts.get("removed") for counts in counted)
+    result.cannot_tell = _cannot_tell(result, lake, cluster)
+    return result
+
+
+def _of_cluster(table: DataFrame, cluster: str | None) -> DataFrame:
+    return table if cluster is None else table.where(F.col("cluster") == cluster)
+
+
+def _rank() -> Any:
+    place = F.lit(len(_WORST_FIRST))
+    for number_, verdict in enumerate(_WORST_FIRST):
+        place = F.when(F.col("verdict") == verdict, number_).otherwise(place)
+    return place
+
+
+def _counts(found: DataFrame) -> dict[str, dict[str, int]]:
+    """Per target: clients by their worst verdict."""
+    worst = found.groupBy("target", *CLIENT).agg(F.min(_rank()).alias("rank"))
+    counts: dict[str, dict[str, int]] = {}
+    for row in worst.groupBy("target", "rank").count().collect():
+        counts.setdefault(row["target"], dict.fromkeys(VERDICTS, 0))[_WORST_FIRST[row["rank"]]] = row["count"]
+    return counts
+
+
+def _for_target(result: Impact, found: DataFrame) -> None:
+    result.clients = _counts(found).get(str(result.target), dict.fromkeys(VERDICTS, 0))
+    wanted = found.where(F.col("verdict") != "ok").orderBy(
+        _rank(), F.desc("requests"), *CLIENT, "api_key", "api_version"
+    )
+    times = (F.unix_micros(name).alias(name) for name in _TIMES)
+    for row in wanted.select(*_ROW, *times, *_WHY).collect():
+        result.rows.append(row.asDict() | {name: _utc(row[name]) for name in _TIMES})
+
+
+def _utc(micros: int) -> datetime:
+    """Not left to the driver's own zone, in which Spark would hand times over."""
+    return datetime.fromtimestamp(micros // 1_000_000, UTC)
+
+
+def _for_all(result: Impact, found: DataFrame) -> None:
+    counts = _counts(found)
+    result.by_release = {name: counts.get(name, dict.fromkeys(VERDICTS, 0)) for name in releases()}
+    place = {name: index for index, name in enumerate(releases())}
+    worst = found.groupBy(*CLIENT, "target").agg(F.min(_rank()).alias("rank"))
+    marked = worst.groupBy(*CLIENT).agg(
+        F.collect_list(F.struct("target", "rank")).alias("ranks"), F.count_if(F.col("rank") == 0).alias("breaks_at")
+    )
+    wanted = marked.where(F.exists("ranks", lambda item: item["rank"] < len(_WORST_FIRST) - 1))
+    for row in wanted.orderBy(F.desc("breaks_at"), *CLIENT).collect():
+        marks = ["."] * len(place)
+        for item in row["ranks"]:
+            if item["target"] in place:
+                marks[place[item["target"]]] = _MARKS[_WORST_FIRST[item["rank"]]]
+        result.matrix.append({name: row[name] for name in CLIENT} | {"marks": "".join(marks)})
+
+
+def _cannot_tell(result: Impact, lake: Warehouse, cluster: str | None) -> list[str]:
+    usage = _of_cluster(lake.read("api_usage"), cluster)
+    window = usage.agg(F.unix_micros(F.min("first_at")), F.unix_micros(F.max("last_at"))).first()
+    said = []
+    if window is not None and window[0] is not None:
+        span = f"{_utc(window[0]):%Y-%m-%d %H:%M} to {_utc(window[1]):%Y-%m-%d %H:%M} UTC"
+        said.append(f"The requests are from {span}; who did not come in that time is not judged.")
+    else:
+        said.append("The warehouse holds no requests: nobody is judged.")
+    said += _blind_brokers(lake, usage, cluster)
+    said += [
+        "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) "
+        "may take newer ones after an upgrade.",
+        "Requests that today's brokers refuse with a closed connection are in no request log (failed_requests has those "
+        "that a server.log names).",
+        "Programs that share principal, client id and software are one client here: look at the hosts.",
+    ]
+    if result.target is not None and not release(result.target).tried:
+        said.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
+    return said
+
+
+def _blind_brokers(lake: Warehouse, usage: DataFrame, cluster: str | None) -> list[str]:
+    at_info = usage.groupBy("cluster", "broker").agg(F.bool_and("info_only").alias("info")).where("info")
+    answered = _of_cluster(lake.read("broker_api_versions"), cluster).select("cluster", "broker")
+    silent = usage.select("cluster", "broker").distinct().join(answered, on=["cluster", "broker"], how="left_anti")
+    said = []
+    if names := _names(at_info):
+        said.append(
+            f"Brokers that log at INFO: {names}. There only requests with deprecated versions are logged: whoever is "
+            "named is certain, but clients that are fine are not counted, and what a broker does not call deprecated "
+            "(such as whatever a downgrade would break) does not show."
+        )
+    if names := _names(silent):
+        said.append(
+            f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
+            "versions is judged by other evidence, or not at all (limited_by unknown)."
+        )
+    return said
+
+
+def _names(brokers: DataFrame) -> str:
+    rows = brokers.select("cluster", "broker").orderBy("cluster", "broker").limit(_SHOWN + 1).collect()
+    names = [safe(f"{row['cluster']}/{row['broker']}", 80) for row in rows[:_SHOWN]]
+    return ", ".join(names) + (" …" if len(rows) > _SHOWN else "")
+
+
+def as_text(result: Impact) -> str:
+    """The verdict for a terminal."""
+    parts = []
+    if result.target is not None:
+        parts.append(_headline(result))
+        parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
+        reasons = dict.fromkeys(row["reason"] for row in result.rows)
+        if reasons:
+            parts.append("Why\n" + "\n".join(f"  {reason}: {REASONS.get(reason, reason)}" for reason in reasons))
+    if result.by_release:
+        parts += _matrix(result)
+    parts.append("What this cannot tell\n" + "\n".join(f"  - {sentence}" for sentence in result.cannot_tell))
+    return "\n\n".join(parts)
+
+
+def _headline(result: Impact) -> str:
+    counts = result.clients
+    total = sum(counts.values())
+    return (
+        f"Kafka {result.target}: of {number(total)} clients {number(counts['removed'])} would break, "
+        f"{number(counts['deprecated'])} would work but not with a later release, {number(counts['unknown'])} "
+        f"cannot be judged, {number(counts['ok'])} are fine."
+    )
+
+
+def _section(result: Impact, verdict: str, title: str) -> str:
+    rows = [row for row in result.rows if row["verdict"] == verdict]
+    if not rows:
+        return ""
+    header = ("cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why")
+    lines = [(*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows[:_SHOWN]]
+    return f"{title}\n{columns(header, lines)}" + _more(rows)
+
+
+def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    name, version = row["client_software_name"], row["client_software_version"]
+    software = name if version == "unknown" else f"{name} {version}"
+    client_id = "(none)" if not row["client_id"] else safe(row["client_id"], 40)
+    return row["cluster"], row["principal"] or "(none)", client_id, safe(software, 40)
+
+
+def _what(row: dict[str, Any]) -> str:
+    return f"{row['api_name']} v{row['api_version']}"
+
+
+def _hosts(row: dict[str, Any]) -> str:
+    shown = ", ".join(row["host_list"][:3]) or "(unknown)"
+    return shown if row["hosts"] <= 3 else f"{shown}, … ({number(row['hosts'])})"
+
+
+def _day(row: dict[str, Any]) -> str:
+    return f"{row['last_seen']:%Y-%m-%d %H:%M}"
+
+
+def _why(row: dict[str, Any]) -> str:
+    return f"{row['reason']} (from {row['refused_from']})" if row["refused_from"] else str(row["reason"])
+
+
+def _more(rows: Sequence[object]) -> str:
+    return f"\n  … and {number(len(rows) - _SHOWN)} more; --json has all" if len(rows) > _SHOWN else ""
+
+
+def _matrix(result: Impact) -> list[str]:
+    lines = [
+        (name, *(counts[verdict] for verdict in ("removed", "deprecated", "unknown", "ok")))
+        for name, counts in result.by_release.items()
+    ]
+    parts = ["Clients by release\n" + columns(("release", "break", "warned", "not judged", "fine"), lines)]
+    if result.matrix:
+        names = list(result.by_release)
+        header = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
+        rows = [(*_who(row), row["marks"]) for row in result.matrix[:_SHOWN]]
+        legend = "X breaks, ! works there but not later, ? cannot be judged, . fine; one mark per release, as above"
+        parts.append(
+            f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix)}"
+        )
+    return parts
