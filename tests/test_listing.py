@@ -1,0 +1,132 @@
+"""The listing of violations: what is chosen, in what order, and safe to print."""
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli, listing
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.lake import Warehouse
+from tests.frames import at, frame
+
+
+def row(rule: str, severity: str, seconds: float, **given: Any) -> dict[str, Any]:
+    known = {
+        "rule": rule,
+        "cluster": "c",
+        "broker": "b",
+        "connection_id": "1.2.3.4:1-5.6.7.8:2-3",
+        "opened_at": at(0),
+        "opened_seq": 0,
+        "severity": severity,
+        "occurrences": 2,
+        "first_at": at(0),
+        "last_at": at(seconds),
+        "example": (at(0), 7, "^x"),
+        "message": "client id 'x\x1b[2J'; asked",
+    }
+    return known | given
+
+
+ROWS = [
+    row("client_id_changed", "warning", 10),
+    row("instance_id_zero", "error", 5),
+    row("instance_id_zero", "error", 20, opened_seq=1),
+    row(
+        "mixed_protocol_types", "warning", 30,
+        broker=None, connection_id=None, opened_at=None, opened_seq=None, group_id="g\n", cluster="d",
+    ),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+    root = str(tmp_path_factory.mktemp("listing"))
+    lake = Warehouse(spark, root)
+    lake.ensure(["violations"])
+    lake.append("violations", frame(spark, "violations", ROWS), "b")
+    return root
+
+
+@pytest.mark.parametrize(
+    ("arguments", "rules"),
+    [
+        ([], ["instance_id_zero", "instance_id_zero", "mixed_protocol_types", "client_id_changed"]),
+        (["--rule", "client_id_changed"], ["client_id_changed"]),
+        (
+            ["--rule", "client_id_changed", "--rule", "mixed_protocol_types"],
+            ["mixed_protocol_types", "client_id_changed"],
+        ),
+        (["--since", "2026-11-21T02:00:20Z"], ["instance_id_zero", "mixed_protocol_types"]),
+        (["--since", "2026-11-21T03:00:30+01:00"], ["mixed_protocol_types"]),
+        (["--since", "2026-11-22"], []),
+        (["--cluster", "d"], ["mixed_protocol_types"]),
+    ],
+)
+def test_it_lists_what_is_asked_for(
+    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
+) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, "--json", *arguments], spark) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [violation["rule"] for violation in found["violations"]] == rules
+    assert found["total"] == len(rules)
+
+
+def test_times_are_utc_whatever_the_sessions_zone_is(spark: Any, warehouse: str) -> None:
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        (newest, *_), _ = listing.violations(spark, warehouse)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+    assert newest["last_at"] == "2026-11-21T02:00:20.000Z"
+    assert newest["example"] == {"logged_at": "2026-11-21T02:00:00.000Z", "correlation_id": 7, "grep": "^x"}
+
+
+def test_text_is_safe_for_a_terminal_and_says_what_to_do(
+    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse], spark) == 0
+    text = capsys.readouterr().out
+    assert "\x1b" not in text
+    assert "group g\ufffd" in text
+    assert "report it to the client's authors" in text
+
+
+def test_more_than_the_limit_is_said(spark: Any, warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(listing, "LIMIT", 1)
+    rows, total = listing.violations(spark, warehouse)
+    assert (len(rows), total) == (1, 4)
+    assert "3 more are not shown" in listing.as_text(rows, total)
+
+
+def test_nothing_found_is_said() -> None:
+    assert listing.as_text([], 0) == "No violations."
+
+
+def test_a_warehouse_without_the_table_is_named(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", str(tmp_path)], spark) == 1
+    assert "has no table violations" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", [["--rule", "nothing"], ["--since", "yesterday"]])
+def test_wrong_arguments_are_named_before_spark_starts(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["violations", "--warehouse", "/nowhere", *arguments]) == 2
+    assert arguments[1] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "hour"), [("2026-11-21", 0), ("2026-11-21T02:00", 2), ("2026-11-21T02:00:00-05:00", 7)]
+)
+def test_times_without_a_zone_are_utc(text: str, hour: int) -> None:
+    assert listing.since_time(text) == datetime(2026, 11, 21, hour, tzinfo=UTC)
+
+
+def test_a_time_that_is_none_is_named() -> None:
+    with pytest.raises(ConfigError, match="--since is 'soon'"):
+        listing.since_time("soon")

@@ -1,0 +1,206 @@
+"""Runs as a whole: what the sample logs give, and that cuts, orders, repetitions and crashes change nothing."""
+
+import gzip
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chispa import assert_df_equality
+
+from kafka_clientinfo import pipeline
+from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.lake import Warehouse
+from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.tables import table_specs
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
+NOT_COMPARED = (
+    "file_id",
+    "byte_offset",
+    "path",
+    "batch_id",
+    "ingested_at",
+    "compressed",
+    "size_on_disk",
+    "resume_hash",
+)
+COMPARED = [name for name in table_specs() if name != "ingested_files"]
+
+
+def assert_same_tables(spark: Any, found: Path, expected: Path) -> None:
+    for name in COMPARED:
+        left, right = (Warehouse(spark, str(root)).read(name).drop(*NOT_COMPARED) for root in (found, expected))
+        assert_df_equality(left, right, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+
+
+@pytest.fixture(scope="module")
+def records() -> list[bytes]:
+    return [record.data for record in split_records([gzip.decompress(REAL.read_bytes())])]
+
+
+@pytest.fixture(scope="module")
+def at_once(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tables of one run over everything."""
+    root = tmp_path_factory.mktemp("at-once")
+    log = root / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    log.write_bytes(b"".join(records))
+    pipeline.run(spark, [str(log)], str(root / "lake"))
+    return root / "lake"
+
+
+def test_every_record_of_the_samples_is_accounted_for(spark: Any, sample_warehouse: Path) -> None:
+    lake = Warehouse(spark, str(sample_warehouse))
+    files = lake.read("ingested_files").collect()
+    assert len(files) == len(list((ROOT / "sample_logs").rglob("*.log*")))
+    assert all(f["records"] == f["requests"] + f["rejected"] + sum(f["ignored"].values()) for f in files)
+    assert sum(f["requests"] for f in files) == lake.count("requests")
+    assert lake.count("rejected_records") == 0
+
+
+def test_every_concern_shows_in_the_samples(spark: Any, sample_warehouse: Path) -> None:
+    lake = Warehouse(spark, str(sample_warehouse))
+
+    def values(table: str, column: str) -> set[Any]:
+        return {row[0] for row in lake.read(table).select(column).distinct().collect()}
+
+    assert len(values("requests", "log_generation")) == 4
+    assert values("client_instance_ids", "verdict") >= {"conforming", "violating", "outside_kip_rule", "no_header_v3"}
+    assert values("client_id_cache", "verdict") >= {"unchanged", "sent_once", "changed"}
+    assert values("api_versions_negotiations", "outcome") >= {"negotiated", "fell_back", "not_sent", "not_observed"}
+    assert values("connection_sessions", "role") == {"client", "broker", "forwarding"}
+    assert values("violations", "kip") >= {"KIP-511", "KIP-1313"}
+
+
+def test_keys_are_unique(spark: Any, sample_warehouse: Path) -> None:
+    lake = Warehouse(spark, str(sample_warehouse))
+    for name, spec in table_specs().items():
+        assert lake.read(name).groupBy(*spec.key).count().where("count > 1").count() == 0, name
+
+
+def test_the_example_of_a_violation_can_be_found_in_the_log(spark: Any, sample_warehouse: Path) -> None:
+    import re
+
+    rows = Warehouse(spark, str(sample_warehouse)).read("violations").collect()
+    for row in rows:
+        name = "kafka-request.log*" if row["opened_at"] else "server.log*"
+        (path,) = (ROOT / "sample_logs" / row["broker"]).glob(name)
+        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        assert re.search(row["example"]["grep"].encode(), content, re.MULTILINE), row
+
+
+def test_a_second_run_adds_nothing(spark: Any, records: list[bytes], tmp_path: Path) -> None:
+    log = tmp_path / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    log.write_bytes(b"".join(records[:200]))
+    lake = Warehouse(spark, str(tmp_path / "lake"))
+    first = pipeline.run(spark, [str(tmp_path / "b")], lake.root)
+    version = {name: lake._detail(name)["lastModified"] for name in table_specs()}
+    second = pipeline.run(spark, [str(tmp_path / "b"), str(log)], lake.root)
+    assert (second.files, second.unchanged, second.tables) == ([], [str(log)], first.tables)
+    assert {name: lake._detail(name)["lastModified"] for name in table_specs()} == version
+
+
+def test_a_growing_file_gives_what_the_whole_file_gives(
+    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path
+) -> None:
+    log = tmp_path / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    content = b"".join(records)
+    for cut in (len(content) // 3 + 5, len(content)):
+        log.write_bytes(content[:cut])
+        report = pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
+    assert report.files[0]["from_offset"] > 0
+    assert_same_tables(spark, tmp_path / "lake", at_once)
+
+
+def test_rotated_files_give_the_same_in_any_order(
+    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "b"
+    folder.mkdir()
+    half = len(records) // 2
+    parts = {  # the later one comes first
+        "kafka-request.log": b"".join(records[half:]),
+        "kafka-request.log.2026-11-21-01.gz": gzip.compress(b"".join(records[:half])),
+    }
+    for name, content in parts.items():
+        (folder / name).write_bytes(content)
+        pipeline.run(spark, [str(folder)], str(tmp_path / "lake"))
+    assert_same_tables(spark, tmp_path / "lake", at_once)
+
+
+@pytest.mark.parametrize("broken_at", ["ingested_files", "violations"])
+def test_a_run_that_breaks_is_mended_by_the_next(
+    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_at: str
+) -> None:
+    log = tmp_path / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    log.write_bytes(b"".join(records))
+
+    class Broken(Warehouse):
+        def append(self, name: str, *rest: Any) -> None:
+            if name == broken_at:
+                raise RuntimeError("power failure")
+            super().append(name, *rest)
+
+    monkeypatch.setattr(pipeline, "Warehouse", Broken)
+    with pytest.raises(RuntimeError, match="power failure"):
+        pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
+    monkeypatch.undo()
+    pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
+    assert_same_tables(spark, tmp_path / "lake", at_once)
+
+
+def test_what_cannot_be_read_is_kept_with_its_reason(spark: Any, records: list[bytes], tmp_path: Path) -> None:
+    log = tmp_path / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    torn = records[0].replace(b";totalTime", b";totalWine")
+    log.write_bytes(b"tail of something\n" + torn + b"".join(records[1:20]))
+    report = pipeline.ingest(spark, [str(log)], str(tmp_path / "lake"))
+    rows = Warehouse(spark, str(tmp_path / "lake")).read("rejected_records").orderBy("byte_offset").collect()
+    assert report.files[0]["rejected"] == len(rows) >= 1
+    assert rows[0]["reason"] == "no_record_start"
+    assert bytes(rows[0]["raw"]).startswith(b"tail of something")
+
+
+def test_logs_that_are_not_there_are_named(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        pipeline.run(spark, [str(tmp_path / "nowhere")], str(tmp_path / "lake"))
+
+
+def test_the_callers_time_zone_comes_back(spark: Any, at_once: Path) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        pipeline.build(spark, str(at_once))
+        assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_acceptance_of_the_corpus(spark: Any, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    shared = ROOT.parent / "shared"
+    if not (shared / "accept" / "check.py").exists():
+        pytest.skip("the independent checker and its corpus are not here")
+    pipeline.run(spark, [str(shared / "corpus")], str(tmp_path / "lake"))
+    command = [
+        sys.executable,
+        str(shared / "accept" / "check.py"),
+        str(tmp_path / "lake"),
+        str(shared / "accept" / "expected"),
+    ]
+    said = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert said.returncode == 0, said.stdout
+    shutil.rmtree(tmp_path / "lake")
+
+
+def test_a_report_is_json(spark: Any, at_once: Path) -> None:
+    from dataclasses import asdict
+
+    assert json.loads(json.dumps(asdict(pipeline.build(spark, str(at_once))), default=str))["tables"]["requests"] > 0

@@ -1,0 +1,99 @@
+"""The policy: what its file may say, and how versions compare."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.policy import Policy, load_policy, parse_policy, version_key
+from kafka_clientinfo.settings import Settings, load_settings
+
+
+def test_the_policy_that_comes_with_the_package_judges_nobody() -> None:
+    assert load_policy() == Policy()
+    assert not load_policy().judges
+
+
+def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(
+        'exempt_listeners = ["INSIDE"]\nclient_id_patterns = ["a.*"]\nunknown_software = "refused"\n'
+        '[software.kgo]\n[software.apache-kafka-java]\nminimum = "3.0"\n[severity]\nclient_id_changed = "off"\n'
+    )
+    settings = load_settings(client_policy=str(path))
+    assert settings.policy == Policy(
+        software=(("apache-kafka-java", "3.0"), ("kgo", None)),
+        unknown_software="refused",
+        client_id_patterns=("a.*",),
+        exempt_listeners=("INSIDE",),
+        severity=(("client_id_changed", "off"),),
+    )
+    assert settings.fingerprint() != load_settings().fingerprint()
+    assert settings.policy.severity_of("client_id_changed", "warning") == "off"
+
+
+def test_the_shipped_examples_are_valid_once_uncommented() -> None:
+    lines = (Path(__file__).parent.parent / "conf" / "client_policy.toml").read_text().splitlines()
+    examples = [line[2:] for line in lines if line.startswith("# ") and (" = " in line or line.startswith("# ["))]
+    assert parse_policy("\n".join(examples), "x").judges
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a = ", "not valid TOML"),
+        ("colour = 1", "unknown property 'colour'; known are"),
+        ("software = 1", "software is 1; make it a table"),
+        ("[software.x]\nmin = '1'", "software.x: unknown property 'min'"),
+        ("[software.x]\nminimum = 3", "minimum is 3; give a version"),
+        ("[software.x]\nminimum = 'new'", "minimum is 'new'"),
+        ("unknown_software = 'maybe'", "use one of allowed, refused"),
+        ("client_id_patterns = 'a'", "give a list of texts"),
+        ("client_id_patterns = ['(']", "is no regular expression"),
+        ("client_id_patterns = ['(?P<a>b)']", "has a named group"),
+        ("[severity]\nnothing = 'off'", "unknown rule 'nothing'"),
+        ("[severity]\nclient_id_changed = 'fatal'", "use one of error, warning, info, off"),
+    ],
+)
+def test_it_names_what_is_wrong(text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=r"^p\.toml: ") as caught:
+        parse_policy(text, "p.toml")
+    assert says in str(caught.value)
+
+
+def test_a_policy_that_is_not_there_is_named() -> None:
+    with pytest.raises(ConfigError, match="cannot read the policy /nowhere"):
+        load_settings(client_policy="/nowhere")
+
+
+def test_the_policy_is_no_setting_of_its_own() -> None:
+    with pytest.raises(ConfigError, match="unknown setting 'policy'"):
+        load_settings(policy={})
+    assert Settings().policy == Policy()
+
+
+@pytest.mark.parametrize(
+    ("older", "newer"),
+    [
+        ("3.9.1", "3.10"),
+        ("v1.9.3", "1.22"),
+        ("4.0.0-rc1", "4.0.0"),
+        ("4.0-SNAPSHOT", "4"),
+        ("2.0.2-rdkafka-9", "2.16.1"),
+    ],
+)
+def test_versions_compare_by_number(older: str, newer: str) -> None:
+    low, high = version_key(older), version_key(newer)
+    assert low is not None
+    assert high is not None
+    assert low < high
+
+
+@pytest.mark.parametrize(("one", "other"), [("3.0.0", "3"), ("v2.1", "2.1.0"), ("7.5.0-ccs", "7.5")])
+def test_versions_that_are_equal(one: str, other: str) -> None:
+    assert version_key(one) == version_key(other)
+
+
+@pytest.mark.parametrize("text", ["", "unknown", "main-2", "12345678901", "٣.1"])
+def test_what_begins_with_no_number_is_unreadable(text: str) -> None:
+    assert version_key(text) is None

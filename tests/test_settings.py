@@ -1,0 +1,71 @@
+"""Settings: later sources win, and every wrong value is named with what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.settings import Settings, load_settings
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    conf = tmp_path / "c.toml"
+    conf.write_text('cluster = "from-file"\nmax_idle_ms = 5\nlog_zone = "Europe/Berlin"\n[spark]\n"spark.x" = true\n')
+    given = {"spark.kafka_clientinfo.max_idle_ms": "7", "spark.other": "1"}
+    found = load_settings(conf, given, cluster="from-argument", broker_pattern=None)
+    assert (found.cluster, found.max_idle_ms, found.log_zone) == ("from-argument", 7, "Europe/Berlin")
+    assert found.spark["spark.x"] == "true"
+    assert "spark.master" in found.spark  # the file adds to the defaults' conf and does not replace it
+
+
+def test_lists_can_come_from_the_spark_conf() -> None:
+    given = {"spark.kafka_clientinfo.controller_listeners": "CONTROLLER, RAFT"}
+    assert load_settings(spark_conf=given).controller_listeners == ("CONTROLLER", "RAFT")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cluster = ", "not valid TOML"),
+        ('colour = "red"', "unknown setting 'colour'; known are"),
+        ('cluster = ""', "give the cluster a name"),
+        ("cluster = 5", "cluster is 5; expected a value like"),
+        ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
+        ("max_idle_ms = -1", "give a number above 0"),
+        ('log_zone = "Berlin"', "give an IANA name"),
+        ('broker_pattern = "("', "is no regular expression"),
+        ('broker_pattern = "broker"', "has no group named broker"),
+        ("controller_listeners = [1]", "controller_listeners is"),
+        ("spark = 1", "spark is 1"),
+    ],
+)
+def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
+    conf = tmp_path / "c.toml"
+    conf.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(conf)
+    assert says in str(caught.value)
+
+
+def test_it_says_which_file_it_cannot_read(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match=r"none\.toml"):
+        load_settings(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "broker"),
+    [
+        ("", "/logs/b1/kafka-request.log", "b1"),
+        (r"/(?P<broker>broker-\d+)/", "/logs/broker-7/2026/kafka-request.log.gz", "broker-7"),
+        (r"/(?P<broker>broker-\d+)/", "/logs/other/kafka-request.log", "other"),
+        ("", "/kafka-request.log", "unknown"),
+    ],
+)
+def test_the_path_names_the_broker(pattern: str, path: str, broker: str) -> None:
+    assert Settings(broker_pattern=pattern).broker_of(Path(path)) == broker
+
+
+def test_the_configurations_that_ship_are_valid() -> None:
+    conf = Path(__file__).resolve().parent.parent / "conf"
+    for name in ("local.toml", "cluster.toml"):
+        load_settings(conf / name)
