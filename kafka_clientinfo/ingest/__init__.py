@@ -7,8 +7,10 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from .accounting import accounts_of, file_report, file_row
-from .plan import Plan, PlannedFile, Problem, Split, find_logs, make_plan, with_server_logs
+from .accounting import accounts_of, file_report, file_row, readable_rows
+from .discovery import find_logs, with_server_logs
+from .plan import Plan, PlannedFile, Problem, Split, make_plan
+from .storage import StoredFile
 from .worker import SCHEMA, read_splits
 
 __all__ = [
@@ -16,12 +18,14 @@ __all__ = [
     "PlannedFile",
     "Problem",
     "Split",
+    "StoredFile",
     "accounts_of",
     "file_report",
     "file_row",
     "find_logs",
     "make_plan",
     "parse_logs",
+    "readable_rows",
     "with_server_logs",
 ]
 

@@ -1,80 +1,113 @@
-"""The accounts of splits to the accounts of files: records = requests + rejected + sum(ignored), always."""
+"""The accounts of splits to the accounts of files: records = requests + rejected + sum(ignored), always.
 
-from collections.abc import Mapping, Sequence
+A split that could not be read to its end ends its file's part in this run: what it read before is kept, what later
+splits read of the same file is not, because a file has one place where the next run resumes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
-from ..errors import InputError
+from ..tables import table_spec
 from .plan import PlannedFile
-from .worker import READ_ERROR
+
+Account = Mapping[str, Any]
 
 
 def accounts_of(parsed: DataFrame) -> list[dict[str, Any]]:
-    """The account of every split, as `worker.FILE_TYPE` has it; asking for it reads and parses everything.
-
-    Raises:
-        InputError: a file stopped being readable in the middle; nothing of this run is committed.
-    """
-    try:
-        rows = parsed.where("file IS NOT NULL").select("file").collect()
-    except Exception as error:
-        said = [line for line in str(error).splitlines() if READ_ERROR in line]
-        if said:
-            raise InputError(said[-1][said[-1].index(READ_ERROR) :]) from error
-        raise
-    return [row["file"].asDict(recursive=True) for row in rows]
+    """The accounts of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
+    rows = parsed.where("file IS NOT NULL").select("file").collect()
+    return counted(row["file"].asDict(recursive=True) for row in rows)
 
 
-def file_row(file: PlannedFile, accounts: Sequence[Mapping[str, Any]], batch_id: str, now: datetime) -> dict[str, Any]:
-    """A file's row of ingested_files: what was known of it, and what its splits found now."""
+def counted(accounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Accounts without those of splits behind one of the same file that stopped early; in the order of the files."""
+    kept: list[dict[str, Any]] = []
+    stopped: set[str] = set()
+    for account in sorted(accounts, key=lambda one: (one["file_id"], one["start_offset"])):
+        if account["file_id"] not in stopped:
+            kept.append(account)
+        if account["error"] is not None:
+            stopped.add(account["file_id"])
+    return kept
+
+
+def readable_rows(parsed: DataFrame, accounts: Sequence[Account]) -> DataFrame:
+    """The parsed rows that the accounts count: nothing behind the place where a file could not be read on."""
+    ends = [(account["file_id"], account["end_offset"]) for account in accounts if account["error"] is not None]
+    if not ends:
+        return parsed
+    columns = ("request", "rejected", "failed")
+    file_id = F.coalesce(*(F.col(f"{name}.file_id") for name in columns))
+    offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
+    beyond = [(file_id == F.lit(name)) & (offset > F.lit(end)) for name, end in ends]
+    return parsed.where(~F.coalesce(reduce(lambda one, other: one | other, beyond), F.lit(False)))
+
+
+def file_row(file: PlannedFile, accounts: Sequence[Account], batch_id: str, now: datetime) -> dict[str, Any]:
+    """A file's row of ingested_files, in the order of its columns: what was known of it, and what was found now."""
+    state = {**file_state(file, accounts), "batch_id": batch_id, "ingested_at": now}
+    return {column.name: state[column.name] for column in table_spec("ingested_files").columns}
+
+
+def file_state(file: PlannedFile, accounts: Sequence[Account]) -> dict[str, Any]:
+    """What ingested_files tells of a file after a run; `damage` is why it could not be read to its end."""
     own = [account for account in accounts if account["file_id"] == file.file_id]
-    before: Mapping[str, Any] = file.known or {}
-    last = max(own, key=lambda account: (account["end_offset"], account["resume_hash"] is not None))
-    ignored: dict[str, int] = dict(before.get("ignored") or {})
-    for account in own:
-        for kind, count in dict(account["ignored"] or {}).items():
-            ignored[kind] = ignored.get(kind, 0) + count
-    firsts = [a["first_logged_at"] for a in own if a["first_logged_at"]] + [
-        t for t in [before.get("first_logged_at")] if t
-    ]
-    lasts = [a["last_logged_at"] for a in own if a["last_logged_at"]] + [t for t in [before.get("last_logged_at")] if t]
+    before: Account = file.known or {}
+    end = max(account["end_offset"] for account in own)
     total = {name: before.get(name, 0) + sum(a[name] for a in own) for name in ("records", "requests", "rejected")}
+    hashes = (a["resume_hash"] for a in own if a["end_offset"] == end and a["resume_hash"])
     return {
         "file_id": file.file_id,
-        "path": str(file.path),
+        "path": file.path,
         "cluster": file.cluster,
         "broker": file.broker,
         "compressed": file.compressed,
         "size_on_disk": file.size_on_disk,
-        "bytes_ingested": last["end_offset"],
-        "pending_bytes": sum(a["pending_bytes"] for a in own),
-        "resume_hash": next((a["resume_hash"] for a in own if a["resume_hash"]), before.get("resume_hash", "")),
+        "bytes_ingested": end,
+        "pending_bytes": sum(account["pending_bytes"] for account in own),
+        "resume_hash": next(hashes, before.get("resume_hash", "")),
         **total,
-        "ignored": ignored,
-        "first_logged_at": min(firsts, default=None),
-        "last_logged_at": max(lasts, default=None),
-        "covers_broker_start": bool(before.get("covers_broker_start")) or any(a["covers_broker_start"] for a in own),
-        "batch_id": batch_id,
-        "ingested_at": now,
+        "ignored": _ignored([before, *own]),
+        "first_logged_at": min(_times([before, *own], "first_logged_at"), default=None),
+        "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
+        "covers_broker_start": any(account.get("covers_broker_start") for account in [before, *own]),
+        "damage": _error(own),
     }
 
 
-def file_report(file: PlannedFile, row: Mapping[str, Any], accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _ignored(accounts: Iterable[Account]) -> dict[str, int]:
+    ignored: dict[str, int] = {}
+    for account in accounts:
+        for kind, count in dict(account.get("ignored") or {}).items():
+            ignored[kind] = ignored.get(kind, 0) + count
+    return ignored
+
+
+def _times(accounts: Iterable[Account], name: str) -> list[datetime]:
+    return [account[name] for account in accounts if account.get(name)]
+
+
+def _error(accounts: Iterable[Account]) -> str | None:
+    return next((account["error"] for account in accounts if account["error"]), None)
+
+
+def file_report(file: PlannedFile, row: Account, accounts: Sequence[Account]) -> dict[str, Any]:
     """What this run read of a file, for the report."""
-    before: Mapping[str, Any] = file.known or {}
-    counts = {name: row[name] - before.get(name, 0) for name in ("records", "requests", "rejected")}
+    before: Account = file.known or {}
+    ignored_before = dict(before.get("ignored") or {})
     return {
-        "path": str(file.path),
+        "path": file.path,
         "broker": file.broker,
         "file_id": file.file_id,
         "from_offset": file.resume_at,
         "to_offset": row["bytes_ingested"],
-        **counts,
-        "ignored": {
-            kind: count - dict(before.get("ignored") or {}).get(kind, 0) for kind, count in row["ignored"].items()
-        },
+        **{name: row[name] - before.get(name, 0) for name in ("records", "requests", "rejected")},
+        "ignored": {kind: count - ignored_before.get(kind, 0) for kind, count in row["ignored"].items()},
         "pending_bytes": row["pending_bytes"],
-        "error": next((a["error"] for a in accounts if a["file_id"] == file.file_id and a["error"]), None),
+        "error": _error(account for account in accounts if account["file_id"] == file.file_id),
     }

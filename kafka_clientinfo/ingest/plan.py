@@ -1,29 +1,33 @@
-"""Which bytes of which files are new: paths to splits, on the driver, reading only the files' heads.
+"""Which bytes of which files are new: files to splits, on the driver, reading only the files' heads.
 
 A file that was read before is resumed where that ended, if the bytes before that place are still the same. What
-cannot be read is a problem that is reported and does not stop the rest.
+cannot be read is a problem that is reported and does not stop the rest. What a run reads is settled here: a file
+that grows meanwhile is read up to the size that it has now, and one that another file has replaced is noticed.
+
+A file of which an earlier run could not read the rest (a copy that is not complete yet, damage, a failing disk) has
+one rejected record for that rest, at the place where it resumes. A run that resumes it takes that record back
+(`Plan.marks`): what it stood for is read now, or gets a mark of its own.
 """
 
-import glob
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..errors import InputError
 from ..logs.framing import REQUEST_LOG, SERVER_LOG
-from ..logs.reader import CorruptFile, FileHead, file_id, head, read_blocks, record_start, resume_hash
+from ..logs.layouts import KAFKA, Layout, detect
+from ..logs.reader import FileHead, file_id, hash_bytes, head, readable_bytes, record_start, resume_point
 from ..settings import Settings
-
-LOG_NAMES = "kafka-request.log*"
-SERVER_LOG_NAMES = "server.log*"
+from .discovery import is_server_log
+from .storage import StoredFile, local_file
 
 
 class Split(NamedTuple):
     """A range of a file for one task: bytes [start, end) of the decompressed content; end None is the file's end.
 
-    `is_last` marks the split that reads up to the file's end and so knows what is pending.
+    `is_last` marks the split that reads up to the file's end and so knows what is pending. `file` opens it, `path`
+    where it is None; `first_record` is the hash of what the file must begin with, unless it is empty.
     """
 
     path: str
@@ -33,25 +37,43 @@ class Split(NamedTuple):
     start: int
     end: int | None
     is_last: bool
+    file: StoredFile | None = None
+    first_record: str = ""
+    layout: Layout = KAFKA
 
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
-    """A file with new bytes, from `resume_at` on; `known` is its row in ingested_files, None for a new file."""
+    """A file with new bytes, from `resume_at` on.
+
+    Attributes:
+        known: its row in ingested_files without the mark of an unreadable rest, None for a new file.
+        was_damaged: whether such a mark was taken off it.
+        first_record: hash of its first record.
+        layout: how its records are laid out.
+    """
 
     file_id: str
-    path: Path
+    file: StoredFile
     cluster: str
     broker: str
     resume_at: int
     size_on_disk: int
     compressed: bool
     known: Mapping[str, Any] | None
+    was_damaged: bool = False
+    first_record: str = ""
+    layout: Layout = KAFKA
+
+    @property
+    def path(self) -> str:
+        """Where it lies, for tables and messages."""
+        return self.file.path
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that was passed over: `kind` is empty, unreadable, rewritten, shorter or copy."""
+    """A file that was passed over: `kind` is empty, unreadable, damaged (as before), rewritten, shorter or copy."""
 
     path: str
     kind: str
@@ -76,166 +98,173 @@ class Plan:
     splits: tuple[tuple[Split, ...], ...]
     batch_id: str
 
-
-def find_logs(logs: Sequence[str]) -> list[Path]:
-    """Files that LOGS name: files, folders (every `kafka-request.log*` below), globs.
-
-    Raises:
-        InputError: when one of them names nothing.
-    """
-    found: dict[Path, None] = {}
-    for item in logs:
-        paths = [path for path in _expand(item) if path.is_file()]
-        if not paths:
-            hint = f"no {LOG_NAMES} below this folder" if Path(item).is_dir() else "no such file, folder or match"
-            raise InputError(f"{item}: {hint}; give log files, folders that hold {LOG_NAMES}, or quoted globs")
-        found.update(dict.fromkeys(path.absolute() for path in paths))
-    return list(found)
+    @property
+    def marks(self) -> dict[str, int]:
+        """The rejected records to delete before this plan is read: offsets by file_id."""
+        return {file.file_id: file.resume_at for file in self.files if file.was_damaged}
 
 
-def _expand(item: str) -> Iterable[Path]:
-    path = Path(item)
-    if path.is_dir():
-        return sorted(path.rglob(LOG_NAMES))
-    if path.exists():
-        return [path]
-    return [
-        match
-        for name in sorted(glob.glob(item, recursive=True))
-        for match in (sorted(Path(name).rglob(LOG_NAMES)) if Path(name).is_dir() else [Path(name)])
-    ]
-
-
-def is_server_log(path: Path) -> bool:
-    """Whether a log is a broker's server.log, by its name."""
-    return path.match(SERVER_LOG_NAMES)
-
-
-def with_server_logs(paths: Sequence[Path]) -> list[Path]:
-    """The logs and every server.log that lies beside one of them."""
-    folders = dict.fromkeys(path.parent for path in paths)
-    beside = [found for folder in folders for found in sorted(folder.glob(SERVER_LOG_NAMES)) if found.is_file()]
-    return list(dict.fromkeys([*paths, *beside]))
-
-
-def make_plan(paths: Sequence[Path], known: Mapping[str, Mapping[str, Any]], settings: Settings, tasks: int) -> Plan:
+def make_plan(
+    files: Sequence[StoredFile | Path], known: Mapping[str, Mapping[str, Any]], settings: Settings, tasks: int
+) -> Plan:
     """Compare files with what was read of them before.
 
     Args:
-        paths: log files.
+        files: log files.
         known: rows of ingested_files by file_id.
-        settings: cluster, broker_pattern and split_bytes are used.
+        settings: cluster, broker_pattern, log_layout and split_bytes are used.
         tasks: tasks that run at once.
+
+    Raises:
+        ConfigError: when log_layout is no layout's name.
     """
-    files: dict[str, PlannedFile] = {}
-    unchanged: list[str] = []
-    problems: list[Problem] = []
-    for path in paths:
-        outcome = _plan_file(path, known, settings)
-        if isinstance(outcome, Problem):
-            problems.append(outcome)
-        elif outcome is None:
-            unchanged.append(str(path))
-        elif outcome.file_id in files:
-            problems.append(_settle_copy(files, outcome))
-        else:
-            files[outcome.file_id] = outcome
+    detect(b"", settings.log_layout)
+    found = _Found()
+    for item in files:
+        found.add(*_planned(item if isinstance(item, StoredFile) else local_file(item), known, settings))
     splits: list[Split] = []
-    for file in list(files.values()):
+    for file in list(found.files.values()):
         try:
             splits += _splits(file, settings, tasks)
         except OSError as error:
-            del files[file.file_id]
-            problems.append(Problem(str(file.path), "unreadable", error.strerror or str(error)))
-    chosen = tuple(files.values())
-    return Plan(chosen, tuple(unchanged), tuple(problems), _bins(splits, files, tasks), _batch_id(chosen))
+            del found.files[file.file_id]
+            found.problems.append(Problem(file.path, "unreadable", _said(error)))
+    chosen = tuple(found.files.values())
+    bins = _bins(splits, found.files, tasks)
+    return Plan(chosen, tuple(found.unchanged), tuple(found.problems), bins, _batch_id(chosen))
 
 
-def _plan_file(path: Path, known: Mapping[str, Mapping[str, Any]], settings: Settings) -> PlannedFile | Problem | None:
+@dataclass
+class _Found:
+    files: dict[str, PlannedFile] = field(default_factory=dict)
+    unchanged: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+
+    def add(self, path: str, outcome: PlannedFile | Problem | None) -> None:
+        if isinstance(outcome, Problem):
+            self.problems.append(outcome)
+        elif outcome is None:
+            self.unchanged.append(path)
+        elif outcome.file_id in self.files:
+            self._settle_copy(outcome)
+        else:
+            self.files[outcome.file_id] = outcome
+
+    def _settle_copy(self, other: PlannedFile) -> None:
+        """Of two copies of a file keep the one with more bytes; compressed ones count by what they hold."""
+        kept = self.files[other.file_id]
+        try:
+            longer, shorter = (other, kept) if _content_size(other) > _content_size(kept) else (kept, other)
+        except OSError as error:
+            self.problems.append(Problem(other.path, "unreadable", _said(error)))
+            return
+        self.files[other.file_id] = longer
+        self.problems.append(Problem(shorter.path, "copy", f"the same log as {longer.path}"))
+
+
+def _said(error: OSError) -> str:
+    return error.strerror or str(error)
+
+
+def _planned(
+    file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
+) -> tuple[str, PlannedFile | Problem | None]:
     try:
-        beginning = head(path, SERVER_LOG if is_server_log(path) else REQUEST_LOG)
-        if beginning.first_record is None:
-            kind = "empty" if beginning.size == 0 else "unreadable"
-            return Problem(str(path), kind, "it holds no complete record yet")
-        broker = settings.broker_of(path)
-        identity = file_id(settings.cluster, broker, beginning.first_record)
-        row = known.get(identity)
-        if row is not None and (seen := _seen_before(path, row, beginning)) is not _HAS_MORE:
-            return seen
+        return file.path, _compared(file.measured(), known, settings)
     except OSError as error:
-        return Problem(str(path), "unreadable", error.strerror or str(error))
-    resume_at = 0 if row is None else int(row["bytes_ingested"])
-    return PlannedFile(identity, path, settings.cluster, broker, resume_at, beginning.size, beginning.compressed, row)
+        return file.path, Problem(file.path, "unreadable", _said(error))
+
+
+def _compared(
+    file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
+) -> PlannedFile | Problem | None:
+    framing = SERVER_LOG if is_server_log(file.path) else REQUEST_LOG
+    beginning = head(file, framing, name=settings.log_layout, latest=file.modified)
+    first = beginning.first_record
+    if first is None:
+        kind = "empty" if beginning.empty else "unreadable"
+        return Problem(file.path, kind, beginning.error or "it holds no complete record yet")
+    broker = settings.broker_of(file.folders)
+    identity = file_id(settings.cluster, broker, first)
+    row = known.get(identity)
+    if row is not None and (seen := _seen_before(file, row, beginning)) is not _HAS_MORE:
+        return seen
+    damaged = row is not None and bool(row.get("damage"))
+    return PlannedFile(
+        file_id=identity,
+        file=file,
+        cluster=settings.cluster,
+        broker=broker,
+        resume_at=0 if row is None else int(row["bytes_ingested"]),
+        size_on_disk=beginning.size,
+        compressed=beginning.compressed,
+        known=_without_mark(row) if row is not None and damaged else row,
+        was_damaged=damaged,
+        first_record=hash_bytes(first),
+        layout=beginning.layout,
+    )
+
+
+def _without_mark(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**row, "records": int(row["records"]) - 1, "rejected": int(row["rejected"]) - 1, "damage": None}
 
 
 _HAS_MORE = Problem("", "", "")
 
 
-def _seen_before(path: Path, row: Mapping[str, Any], beginning: FileHead) -> Problem | None:
+def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | None:
     """None where a known file has nothing new, `_HAS_MORE` where it has, else what is wrong with it."""
     resume_at = int(row["bytes_ingested"])
-    if _is_same_archive(row, path, beginning):
+    if _is_same_archive(file, row, beginning):
         return None
-    found = resume_hash(path, resume_at)
-    if found is None:
+    place = resume_point(file, resume_at)
+    if place.hash is None:
         detail = f"{resume_at} bytes of it were read before; this is an older copy, or it was truncated"
-        return Problem(str(path), "shorter", detail)
-    if found != row["resume_hash"]:
-        return Problem(str(path), "rewritten", f"the bytes before offset {resume_at} are not those read before")
+        return Problem(file.path, "shorter", detail)
+    if place.hash != row["resume_hash"]:
+        return Problem(file.path, "rewritten", f"the bytes before offset {resume_at} are not those read before")
+    if row.get("damage"):
+        return _still_damaged(file, row) if beginning.compressed else _HAS_MORE
     if beginning.compressed:
-        return _HAS_MORE if _has_bytes_behind(path, resume_at) else None
+        return _HAS_MORE if place.has_more else None
     return None if beginning.size == resume_at + int(row["pending_bytes"]) else _HAS_MORE
 
 
-def _is_same_archive(row: Mapping[str, Any], path: Path, beginning: FileHead) -> bool:
+def _is_same_archive(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> bool:
     """Whether it is the same compressed file: those are written once, and to look inside costs reading them whole."""
-    was_read_here = bool(row["compressed"]) and row["path"] == str(path)
+    was_read_here = bool(row["compressed"]) and row["path"] == file.path and not row.get("damage")
     return beginning.compressed and was_read_here and int(row["size_on_disk"]) == beginning.size
 
 
-def _has_bytes_behind(path: Path, offset: int) -> bool:
-    try:
-        return bool(next(read_blocks(path, offset), b""))
-    except CorruptFile:
-        return False
-
-
-def _settle_copy(files: dict[str, PlannedFile], other: PlannedFile) -> Problem:
-    """Of two copies of a file keep the one with more bytes; compressed ones count by what they hold."""
-    kept = files[other.file_id]
-    longer, shorter = (other, kept) if _content_size(other) > _content_size(kept) else (kept, other)
-    files[other.file_id] = longer
-    return Problem(str(shorter.path), "copy", f"the same log as {longer.path}")
+def _still_damaged(file: StoredFile, row: Mapping[str, Any]) -> Problem:
+    """Whether a damaged archive ends where it ended before; it may have been replaced by one of the same size."""
+    readable, damage = readable_bytes(file)
+    if damage and readable == int(row["bytes_ingested"]) + int(row["pending_bytes"]):
+        return Problem(file.path, "damaged", f"nothing new; {damage} behind byte {readable} of its content, as before")
+    return _HAS_MORE
 
 
 def _content_size(file: PlannedFile) -> int:
-    if not file.compressed:
-        return file.size_on_disk
-    total = 0
-    try:
-        for block in read_blocks(file.path):
-            total += len(block)
-    except CorruptFile:
-        pass
-    return total
+    return readable_bytes(file.file)[0] if file.compressed else file.size_on_disk
 
 
 def _splits(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:
     """One split per task and file at most, and none below split_bytes: few large tasks are fast."""
     starts = [file.resume_at]
-    if not file.compressed and not is_server_log(file.path):
+    if file.layout.splittable and not file.compressed and not is_server_log(file.path):
         new_bytes = file.size_on_disk - file.resume_at
         starts += _cuts(file, max(settings.split_bytes, -(-new_bytes // max(tasks, 1))))
     ends: list[int | None] = [*starts[1:], None]
     for start, end in zip(starts, ends, strict=True):
-        yield Split(str(file.path), file.file_id, file.cluster, file.broker, start, end, end is None)
+        where = (file.path, file.file_id, file.cluster, file.broker)
+        yield Split(*where, start, end, end is None, file.file, file.first_record, file.layout)
 
 
 def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
     at = file.resume_at + step
     last = file.resume_at
     while at < file.size_on_disk:
-        cut = record_start(file.path, at)
+        cut = record_start(file.file, at)
         if cut is None:
             return
         if cut > last:
@@ -263,5 +292,8 @@ def _bins(splits: Sequence[Split], files: Mapping[str, PlannedFile], tasks: int)
 def _batch_id(files: Iterable[PlannedFile]) -> str:
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda item: item.file_id):
-        digest.update(f"{file.file_id}:{file.resume_at}:{file.size_on_disk}\n".encode())
+        digest.update(f"{file.file_id}:{file.resume_at}:{file.size_on_disk}".encode())
+        if file.was_damaged and file.known:  # the same bytes once more, and another batch
+            digest.update(f":{file.known.get('batch_id')}".encode())
+        digest.update(b"\n")
     return digest.hexdigest()[:32]

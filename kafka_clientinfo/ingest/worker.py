@@ -4,10 +4,10 @@ Every batch has four struct columns, of which one is filled: `request`, `rejecte
 `file`. The last is the accounting of one split, so one pass over the bytes feeds four tables.
 """
 
+import errno
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,10 +15,12 @@ import pyarrow as pa
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.framing import REQUEST_LOG, SERVER_LOG, RawRecord
 from ..logs.parser import Parser
-from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, range_records
-from ..logs.request_event import RejectedRecord, RequestEvent
+from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
+from ..logs.request_event import RAW_LIMIT, RejectedRecord, RequestEvent
 from ..logs.server_log import FailedRequest, ServerLogParser
-from .plan import Split, is_server_log
+from .discovery import is_server_log
+from .plan import Split
+from .storage import HeldFile, local_file
 
 BATCH_ROWS = 4096
 BATCH_BYTES = 16 << 20
@@ -79,6 +81,7 @@ FAILED_TYPE = pa.struct(
 FILE_TYPE = pa.struct(
     [
         pa.field("file_id", pa.string()),
+        pa.field("start_offset", pa.int64()),
         pa.field("end_offset", pa.int64()),
         pa.field("pending_bytes", pa.int64()),
         pa.field("resume_hash", pa.string()),
@@ -97,13 +100,6 @@ SCHEMA = pa.schema(
 )
 
 
-class ReadError(OSError):
-    """A file stopped being readable in the middle; the text begins with `READ_ERROR`."""
-
-
-READ_ERROR = "log file cannot be read on: "
-
-
 def _batch(column: str, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
     kind = SCHEMA.field(column).type
     filled = pa.StructArray.from_arrays(arrays, fields=list(kind))
@@ -116,7 +112,8 @@ class _SplitReader:
 
     def __init__(self, split: Split, zone: str) -> None:
         self.split = split
-        self.framing = SERVER_LOG if is_server_log(Path(split.path)) else REQUEST_LOG
+        self.file = split.file or local_file(split.path)
+        self.framing = SERVER_LOG if is_server_log(split.path) else REQUEST_LOG
         self.parser: Parser | ServerLogParser = ServerLogParser(zone) if self.framing is SERVER_LOG else Parser(zone)
         self.events: list[RequestEvent] = []
         self.rejected: list[RejectedRecord] = []
@@ -126,6 +123,7 @@ class _SplitReader:
         self.ignored: Counter[str] = Counter()
         self.end = split.start
         self.pending = 0
+        self.waiting: RawRecord | None = None
         self.recent: deque[bytes] = deque()
         self.recent_bytes = 0
         self.first_logged_at: int | None = None
@@ -135,32 +133,55 @@ class _SplitReader:
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         try:
-            self._look_back()
-            for record in range_records(Path(self.split.path), self.split.start, self.split.end, self.framing):
-                if self._waits(record):
-                    self.pending = record.length
-                    break
-                self._take(record)
-                if len(self.events) >= BATCH_ROWS or self.held >= BATCH_BYTES:
-                    yield from self._flush()
+            with self.file.open() as raw:
+                yield from self._read(HeldFile(raw, self.file.size))
         except CorruptFile as error:
-            self._corrupt(error)
+            self.pending = max(0, error.offset - self.end)
+            self._stopped(f"{error.detail} behind byte {error.offset} of its content")
         except OSError as error:
-            self._unreadable(error)
+            self.pending, self.waiting = 0, None
+            self._stopped(f"cannot be read on: {error.strerror or error}")
         yield from self._flush()
         yield self._account()
 
-    def _look_back(self) -> None:
+    def _read(self, file: HeldFile) -> Iterator[pa.RecordBatch]:
+        self._check_identity(file)
+        self._look_back(file)
+        for record in range_records(file, self.split.start, self.split.end, self.framing, self.split.layout):
+            if self._waits(record):
+                self.pending, self.waiting = record.length, record
+                continue
+            self._take(record)
+            if len(self.events) >= BATCH_ROWS or self.held >= BATCH_BYTES:
+                yield from self._flush()
+
+    def _check_identity(self, file: HeldFile) -> None:
+        """A log that is rotated between planning and reading leaves another file under its name."""
+        wanted = self.split.first_record
+        if not wanted:
+            return
+        first = head(file, self.framing, self.split.layout).first_record
+        if first is None or hash_bytes(first) != wanted:
+            raise OSError(errno.ESTALE, "another file has taken its place since it was planned")
+
+    def _look_back(self, file: HeldFile) -> None:
         """Parse what stands before a split that begins inside a file, for the parser's memory only."""
         start = self.split.start
         if start == 0:
             return
-        before = max(0, start - LOOKBACK)
-        for record in range_records(Path(self.split.path), before, start, self.framing):
-            data = record.data[: max(0, start - record.offset)]
-            self._remember(data)
-            if record.offset > before or before == 0:
-                self.parser.parse(record)
+        before = reached = max(0, start - LOOKBACK)
+        try:
+            for record in range_records(file, before, start, self.framing, self.split.layout):
+                reached = record.offset + record.length
+                self._remember(record.data if reached <= start else record.data[: start - record.offset])
+                if record.offset > before or before == 0:
+                    self.parser.parse(record)
+        except CorruptFile:
+            pass  # what is read next finds the damage again
+        finally:
+            if reached < start:
+                self.recent.clear()
+                self.recent_bytes = 0
 
     def _waits(self, record: RawRecord) -> bool:
         """A last record that is not complete waits for its rest."""
@@ -203,18 +224,13 @@ class _SplitReader:
         self.last_logged_at = max(self.last_logged_at or at, at)
         self.first_logged_at = min(self.first_logged_at, at)
 
-    def _corrupt(self, error: CorruptFile) -> None:
-        self.error = error.detail
+    def _stopped(self, why: str) -> None:
+        """One rejected record stands for all that could not be read, until a later run reads it after all."""
+        self.error = why
         self.counts["records"] += 1
         self.counts["rejected"] += 1
-        detail = f"decompression stopped: {error.detail}"
-        self.rejected.append(RejectedRecord(error.offset, "unreadable", detail, b"", 0))
-
-    def _unreadable(self, error: OSError) -> None:
-        """Keep what was read, if nothing behind it is read by another split: the next run goes on from there."""
-        if not self.split.is_last:
-            raise ReadError(f"{READ_ERROR}{self.split.path}: {error.strerror or error}") from error
-        self.error = f"cannot be read on: {error.strerror or error}"
+        raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
+        self.rejected.append(RejectedRecord(self.end, "unreadable", why, raw, length))
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
         if self.events:
@@ -235,13 +251,14 @@ class _SplitReader:
 
     def _resume_hash(self) -> str | None:
         """None where nothing was read up to the place where a later run resumes, so that the known hash stays."""
-        if not self.split.is_last or (self.split.start and not self.recent):
+        if self.split.start and not self.recent:
             return None
         return hash_bytes(b"".join(self.recent)[-RESUME_WINDOW:])
 
     def _account(self) -> pa.RecordBatch:
         row = (
             self.split.file_id,
+            self.split.start,
             self.end,
             self.pending,
             self._resume_hash(),

@@ -1,0 +1,327 @@
+"""Where log files lie: this machine, an object store, or whatever pyarrow and fsspec can open.
+
+One small thing stands for a file everywhere, `StoredFile`: text for tables and messages, and what opens it. The two
+are kept apart because a URI may hold keys: those stay in `root`, which no text, table or error ever shows, and are
+taken out of what libraries say. A name that is no valid Unicode is shown with escapes and opened by its bytes.
+
+`s3` (`s3a`), `gs`, `abfss` and `hdfs` go through pyarrow; other schemes, and those which this build of pyarrow
+lacks, through fsspec where it is installed.
+"""
+
+import io
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, unquote, urlencode
+
+from pyarrow import fs as arrow_fs
+
+from ..errors import InputError
+from ..logs.reader import RawBytes, open_regular
+
+_URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/]*)(?P<key>.*)", re.DOTALL)
+_QUERY = re.compile(r"\?([A-Za-z_][\w.-]*=[^?]*)\Z")
+_ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
+_HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
+_NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
+"""Schemes in which the part before @ is a container, not a secret."""
+_HARMLESS = frozenset({"region", "scheme", "endpoint_override", "allow_bucket_creation", "retry_limit_seconds"})
+_HINTS = (
+    (re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|bucket does not exist", re.I), "no such bucket"),
+    (
+        re.compile(r"ACCESS_DENIED|INVALID_ACCESS|SIGNATURE|Forbidden|Unauthori[sz]ed|credential|\b40[13]\b", re.I),
+        "access is denied; give credentials as the store's own tools take them (AWS_ACCESS_KEY_ID …), or check them",
+    ),
+    (
+        re.compile(r"NETWORK_CONNECTION|resolve host|[Cc]ould not connect|Connection refused|Failed to connect"),
+        "the store cannot be reached; check its name, region and endpoint",
+    ),
+)
+
+
+class StorageError(OSError):
+    """A store said no; its text holds no secrets."""
+
+
+class _Bytes(io.RawIOBase):
+    """A remote file, whose errors are all OSErrors without secrets."""
+
+    def __init__(self, file: Any, root: str) -> None:
+        self._file = file
+        self._root = root
+
+    def read(self, size: int = -1, /) -> bytes:
+        with _plain_errors(self._root):
+            return bytes(self._file.read(size if size >= 0 else None))
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        with _plain_errors(self._root):
+            return int(self._file.seek(offset, whence))
+
+    def close(self) -> None:
+        if not self.closed:
+            super().close()
+            with _plain_errors(self._root):
+                self._file.close()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """A file somewhere.
+
+    Attributes:
+        path: absolute path or URI for tables and messages, valid Unicode and without secrets.
+        inner: what its file system calls it.
+        root: URI of its file system, with secrets; empty for this machine's.
+        size: bytes on disk to read at most, None as long as nobody has asked.
+        modified: when it was last written, None where that is not known.
+    """
+
+    path: str
+    inner: str = field(repr=False)
+    root: str = field(default="", repr=False)
+    size: int | None = None
+    modified: datetime | None = None
+
+    @property
+    def name(self) -> str:
+        """The last part of its path."""
+        return self.path.rpartition("/")[2]
+
+    @property
+    def folders(self) -> Path:
+        """Its path as the settings take the broker's name from it: for a URI, /bucket/key."""
+        found = _URI.fullmatch(self.path)
+        return Path(self.path) if found is None else Path(f"/{found['authority']}{found['key']}")
+
+    def open(self) -> AbstractContextManager[RawBytes]:
+        """Its bytes, seekable.
+
+        Raises:
+            OSError: where it cannot be opened.
+        """
+        if not self.root:
+            return open_regular(self.inner)
+        with _plain_errors(self.root):
+            return _Bytes(_file_system(self.root)[0].open_input_file(self.inner), self.root)
+
+    def measured(self) -> "StoredFile":
+        """The same with the size that it has now; remote files have theirs from the listing.
+
+        Raises:
+            OSError: where there is no such file.
+        """
+        if not self.root:
+            found = os.stat(self.inner)
+            return replace(self, size=found.st_size, modified=datetime.fromtimestamp(found.st_mtime, UTC))
+        return self if self.size is not None else replace(self, size=_stat(self.root, self.inner).size)
+
+
+class HeldFile:
+    """A file that is open already: whatever takes its name meanwhile, these are its bytes."""
+
+    def __init__(self, raw: RawBytes, size: int | None) -> None:
+        """Keep it; who opened it closes it."""
+        self._raw = raw
+        self.size = size
+
+    def open(self) -> AbstractContextManager[RawBytes]:
+        """The same file again, from wherever it was left: who reads it goes to a place first."""
+        return nullcontext(self._raw)
+
+
+def shown(name: str) -> str:
+    """A file name as valid Unicode: bytes that are none become escapes."""
+    return os.fsencode(name).decode("utf-8", "backslashreplace")
+
+
+def local_file(path: str | Path) -> StoredFile:
+    """A file of this machine."""
+    absolute = os.path.abspath(path)
+    return StoredFile(shown(absolute), absolute)
+
+
+class Location(NamedTuple):
+    """A place in a remote file system.
+
+    Attributes:
+        root: URI of the file system, with secrets.
+        shown_root: the same for people.
+        prefix: how paths inside begin, the bucket's name for instance.
+        inner: the path inside, as the file system takes it.
+    """
+
+    root: str
+    shown_root: str
+    prefix: str
+    inner: str
+
+    def file(self, inner: str, size: int | None = None) -> StoredFile:
+        """A file at a path inside the same file system."""
+        key = inner[len(self.prefix) :].lstrip("/")
+        return StoredFile(shown(f"{self.shown_root}/{key}"), inner, self.root, size)
+
+
+def local_path(item: str) -> str | None:
+    """The path on this machine that LOGS name; None for the URI of another place."""
+    if item.startswith("dbfs:"):
+        rest = "/" + item.removeprefix("dbfs:").lstrip("/")
+        return rest if rest.startswith("/Volumes/") else "/dbfs" + rest
+    if item.startswith("file:"):
+        path = "/" + item.removeprefix("file:").lstrip("/")
+        return path if os.path.lexists(path) else unquote(path)
+    return None if _URI.match(item) else item
+
+
+def locate(item: str) -> Location:
+    """The place that a URI names.
+
+    Raises:
+        InputError: when nothing here can open it, or what is missing.
+    """
+    scheme, authority, key, query = _parts(item)
+    root = f"{scheme}://{authority}" + (f"?{query}" if query else "")
+    shown_root = f"{scheme}://{_without_secrets(scheme, authority)}"
+    try:
+        with _plain_errors(root):
+            prefix = _file_system(root)[1].rstrip("/")
+    except OSError as error:
+        raise InputError(f"{shown(shown_root + key)}: {error}") from None
+    return Location(root, shown_root, prefix, f"{prefix}/{key.strip('/')}".rstrip("/"))
+
+
+def shown_uri(item: str) -> str:
+    """A URI for messages: without user, password and options."""
+    if local_path(item) is not None:
+        return shown(item)
+    scheme, authority, key, _ = _parts(item)
+    return shown(f"{scheme}://{_without_secrets(scheme, authority)}{key}")
+
+
+def _parts(item: str) -> tuple[str, str, str, str]:
+    query = _QUERY.search(item)
+    found = _URI.fullmatch(item[: query.start()] if query else item)
+    assert found is not None, "local_path was asked before"
+    return found["scheme"].lower(), found["authority"], found["key"], query[1] if query else ""
+
+
+def _without_secrets(scheme: str, authority: str) -> str:
+    user, at, host = authority.rpartition("@")
+    return f"{user.partition(':')[0]}@{host}" if at and scheme in _NAMES_CONTAINER else host
+
+
+def _secrets(root: str) -> list[str]:
+    """What a URI must not tell, longest first."""
+    scheme, authority, _, query = _parts(root)
+    user, _, password = authority.rpartition("@")[0].partition(":")
+    found = [password] if scheme in _NAMES_CONTAINER else [user, password]
+    found += [value for name, value in parse_qsl(query) if name not in _HARMLESS]
+    return sorted({text for secret in found for text in (secret, unquote(secret)) if text}, key=len, reverse=True)
+
+
+@contextmanager
+def _plain_errors(root: str) -> Iterator[None]:
+    """Whatever a library raises becomes a `StorageError` that tells what to do and no secrets."""
+    try:
+        yield
+    except StorageError:
+        raise
+    except Exception as error:
+        text = " ".join((str(error) or type(error).__name__).split())
+        for secret in _secrets(root):
+            text = text.replace(secret, "***")
+        hint = next((said for pattern, said in _HINTS if pattern.search(text)), "")
+        raise StorageError(f"{hint} ({text})" if hint else text) from None
+
+
+@lru_cache(maxsize=64)
+def _file_system(root: str) -> tuple[arrow_fs.FileSystem, str]:
+    """The file system of a root URI, and how paths in it begin."""
+    scheme, authority, _, query = _parts(root)
+    if scheme in _HADOOP_SCHEMES:
+        return _hadoop(root)
+    if scheme in _ARROW_SCHEMES:
+        options = _with_environment(query) if _ARROW_SCHEMES[scheme] == "s3" else query
+        uri = f"{_ARROW_SCHEMES[scheme]}://{authority}/" + (f"?{options}" if options else "")
+        try:
+            found: tuple[arrow_fs.FileSystem, str] = arrow_fs.FileSystem.from_uri(uri)
+            return found
+        except (ValueError, NotImplementedError) as error:
+            if "nrecognized filesystem" not in str(error) and "built" not in str(error):
+                raise
+    return _fsspec(scheme, f"{scheme}://{authority}")
+
+
+def _with_environment(query: str) -> str:
+    """The options of an s3 URI, with endpoint and region from the environment where it does not give them."""
+    options = dict(parse_qsl(query))
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
+    scheme, found, host = endpoint.rstrip("/").partition("://")
+    if found and "endpoint_override" not in options:
+        options.update(endpoint_override=host, scheme=scheme)
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if region:
+        options.setdefault("region", region)
+    return urlencode(options)
+
+
+def _hadoop(root: str) -> tuple[arrow_fs.FileSystem, str]:
+    try:
+        return arrow_fs.FileSystem.from_uri(root + "/")[0], "/"
+    except OSError as error:
+        if "libhdfs" in str(error) or "libjvm" in str(error):
+            said = "Hadoop's client is missing; set JAVA_HOME, HADOOP_HOME and CLASSPATH (`hadoop classpath --glob`)"
+            raise StorageError(f"{said} ({error})") from None
+        raise
+
+
+def _fsspec(scheme: str, root: str) -> tuple[arrow_fs.FileSystem, str]:
+    try:
+        from fsspec.core import url_to_fs
+    except ImportError:
+        raise StorageError(f"{scheme}:// needs fsspec and its package for this scheme; install them") from None
+    try:
+        found, prefix = url_to_fs(root)
+    except ImportError as error:
+        raise StorageError(f"{scheme}:// needs another package: {error}") from None
+    except ValueError as error:
+        raise StorageError(f"no library here knows {scheme}:// ({error})") from None
+    return arrow_fs.PyFileSystem(arrow_fs.FSSpecHandler(found)), str(prefix)
+
+
+def _stat(root: str, inner: str) -> arrow_fs.FileInfo:
+    with _plain_errors(root):
+        (info,) = _file_system(root)[0].get_file_info([inner])
+        if info.type is arrow_fs.FileType.NotFound:
+            # the listing says more: whether there is no such bucket, or no permission
+            with suppress(FileNotFoundError):
+                _file_system(root)[0].get_file_info(arrow_fs.FileSelector(inner))
+        return info
+
+
+def kind_of(place: Location) -> str:
+    """What stands at a place: `file`, `folder` or `nothing`.
+
+    Raises:
+        OSError: where the store does not tell.
+    """
+    kinds = {arrow_fs.FileType.File: "file", arrow_fs.FileType.Directory: "folder"}
+    return kinds.get(_stat(place.root, place.inner).type, "nothing")
+
+
+def files_below(place: Location, inner: str, recursive: bool = True) -> Iterable[StoredFile]:
+    """Every file in a remote folder, with its size.
+
+    Raises:
+        OSError: where the store cannot list it.
+    """
+    with _plain_errors(place.root):
+        selector = arrow_fs.FileSelector(inner, recursive=recursive, allow_not_found=True)
+        infos = _file_system(place.root)[0].get_file_info(selector)
+    return [place.file(info.path, info.size) for info in infos if info.type is arrow_fs.FileType.File]

@@ -1,0 +1,232 @@
+"""Compressed bytes to plain ones, in bounded memory: gzip, zstd, lz4 frames, bzip2 and xz.
+
+What a file is compressed with is what its first bytes say, never its name. A file may hold any number of members
+(frames) one after the other. The decoders are fed few bytes at a time, so few that even the densest data that a
+format allows gives some megabytes per step: a bomb costs time, not memory. Small steps also lose least where bytes
+are damaged, because what a step gave before the damage is gone with it.
+"""
+
+import bz2
+import lzma
+import zlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, Protocol
+
+import lz4.frame
+import zstandard
+
+MAX_WINDOW = 128 << 20
+"""Memory that zstd and xz data may ask for; what the zstd command allows too without `--long`."""
+SNIFFED = 16
+"""First bytes of a file that `codec_of` needs."""
+
+_INPUT = 256 << 10
+_OUTPUT = 4 << 20
+_MOST_AT_ONCE = 4 << 20
+_DECODER_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, RuntimeError, ValueError, EOFError)
+
+
+class Undecodable(Exception):
+    """Compressed bytes that cannot be decompressed further.
+
+    Attributes:
+        truncated: whether they only end too early, so that more of them may come.
+    """
+
+    def __init__(self, detail: str, truncated: bool = False) -> None:
+        """Keep what was found."""
+        self.truncated = truncated
+        super().__init__(detail)
+
+
+class _Decoder(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes | None: ...
+    def decompress(self, data: bytes, /) -> bytes: ...
+
+
+class _Limited(Protocol):
+    @property
+    def eof(self) -> bool: ...
+    @property
+    def unused_data(self) -> bytes: ...
+    @property
+    def needs_input(self) -> bool: ...
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+
+
+class Codec(NamedTuple):
+    """A compression format.
+
+    Attributes:
+        name: as people call it.
+        magic: the first bytes of every member.
+        step: compressed bytes that are fed at once: gzip gives at most 1032 times as many, lz4 255 times, zstd
+            128 KiB for every 4.
+        decoder: makes the decoder of one member.
+    """
+
+    name: str
+    magic: bytes
+    step: int
+    decoder: Callable[[], "_Decoder | _Limited"]
+
+
+def _zstd() -> _Decoder:
+    decoder: _Decoder = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
+    return decoder
+
+
+_BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
+"""Behind `BZh` and a digit: the first block, or the end of an empty member."""
+_CODECS = (
+    Codec("gzip", b"\x1f\x8b\x08", 4 << 10, lambda: zlib.decompressobj(31)),
+    Codec("zstd", b"\x28\xb5\x2f\xfd", 512, _zstd),
+    Codec("lz4", b"\x04\x22\x4d\x18", 16 << 10, lz4.frame.LZ4FrameDecompressor),
+    *(Codec("bzip2", b"BZh%d%b" % (n, rest), 4 << 10, bz2.BZ2Decompressor) for n in range(1, 10) for rest in _BZIP2),
+    Codec("xz", b"\xfd7zXZ\x00", 4 << 10, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW)),
+)
+_SKIPPABLE = b"\x2a\x4d\x18"
+"""Behind a byte 0x50 to 0x5f: a frame without content, in zstd and lz4 files."""
+_NOT_READ = {
+    b"PK\x03\x04": "a zip archive; unpack it",
+    b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it",
+    b"\x1f\x9d": "data of the command compress (.Z); decompress it, or compress it with gzip",
+    b"\x02\x21\x4c\x18": "lz4 data in the legacy format; decompress it, or compress it as lz4 frames",
+}
+
+
+def is_compressed(beginning: bytes) -> bool:
+    """Whether a file's first `SNIFFED` bytes are those of compressed data, also of a kind that is not read."""
+    if _codec_of(beginning) is not None or _is_skippable(beginning) or _is_cut(beginning):
+        return True
+    return any(beginning.startswith(magic) for magic in _NOT_READ)
+
+
+def _codec_of(beginning: bytes) -> Codec | None:
+    return next((codec for codec in _CODECS if beginning.startswith(codec.magic)), None)
+
+
+def _is_skippable(beginning: bytes) -> bool:
+    return beginning[1:4] == _SKIPPABLE and beginning[0] & 0xF0 == 0x50
+
+
+def _is_cut(beginning: bytes) -> bool:
+    """Whether bytes end within what a member begins with."""
+    return len(beginning) > 1 and any(codec.magic.startswith(beginning) for codec in _CODECS)
+
+
+class _Input:
+    """Compressed bytes, of which some can be looked at before they are taken, or given back."""
+
+    def __init__(self, read: Callable[[int], bytes]) -> None:
+        self._read = read
+        self._buffer = b""
+        self._at = 0
+
+    def peek(self, size: int) -> bytes:
+        while len(self._buffer) - self._at < size and (more := self._read(_INPUT)):
+            self._buffer = self._buffer[self._at :] + more
+            self._at = 0
+        return self._buffer[self._at : self._at + size]
+
+    def take(self, size: int) -> bytes:
+        data = self.peek(size)
+        self._at += len(data)
+        return data
+
+    def give_back(self, size: int) -> None:
+        """Return the last bytes of what `take` gave last."""
+        self._at -= size
+
+
+def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
+    """The content of compressed bytes, in pieces of some megabytes.
+
+    Args:
+        read: gives up to so many of the next bytes, none at their end.
+
+    Raises:
+        Undecodable: behind the last piece, where the bytes are damaged, end too early, or are of no known kind.
+    """
+    source = _Input(read)
+    pieces: list[bytes] = []
+    held = 0
+    try:
+        for piece in _members(source):
+            pieces.append(piece)
+            held += len(piece)
+            if held >= _OUTPUT:
+                yield b"".join(pieces)
+                pieces, held = [], 0
+    except Undecodable:
+        if held:
+            yield b"".join(pieces)
+        raise
+    if held:
+        yield b"".join(pieces)
+
+
+def _members(source: _Input) -> Iterator[bytes]:
+    while beginning := source.peek(SNIFFED):
+        codec = _codec_of(beginning)
+        if codec is not None:
+            yield from _member(source, codec)
+        elif _is_skippable(beginning):
+            _skip(source)
+        else:
+            _end(source, beginning)
+            return
+
+
+def _member(source: _Input, codec: Codec) -> Iterator[bytes]:
+    decoder = codec.decoder()
+    while not decoder.eof:
+        data = source.take(codec.step)
+        if not data:
+            raise Undecodable(f"the {codec.name} data ends early", truncated=True)
+        try:
+            yield from _step(decoder, data)
+        except _DECODER_ERRORS as error:
+            raise Undecodable(f"damaged {codec.name} data: {_said(error)}") from error
+    source.give_back(len(decoder.unused_data or b""))
+
+
+def _step(decoder: "_Decoder | _Limited", data: bytes) -> Iterator[bytes]:
+    if not isinstance(decoder, bz2.BZ2Decompressor | lzma.LZMADecompressor):
+        yield decoder.decompress(data)
+        return
+    # These two have no useful bound on what a step can give, but can stop and go on.
+    yield decoder.decompress(data, _MOST_AT_ONCE)
+    while not decoder.needs_input and not decoder.eof:
+        yield decoder.decompress(b"", _MOST_AT_ONCE)
+
+
+def _said(error: Exception) -> str:
+    text = str(error) or type(error).__name__
+    if "too much memory" in text or "emory usage limit" in text:
+        return f"{text}: its window is above {MAX_WINDOW >> 20} MiB; compress it again without `--long` or `--ultra`"
+    return text
+
+
+def _skip(source: _Input) -> None:
+    left = int.from_bytes(source.take(8)[4:8], "little")
+    while left:
+        taken = len(source.take(min(left, _INPUT)))
+        if not taken:
+            raise Undecodable("the data ends early inside a skippable frame", truncated=True)
+        left -= taken
+
+
+def _end(source: _Input, beginning: bytes) -> None:
+    """What stands behind the last member: zeros, which block devices add, or the beginning of a member to come."""
+    for magic, advice in _NOT_READ.items():
+        if beginning.startswith(magic):
+            raise Undecodable(advice)
+    if _is_cut(beginning):
+        raise Undecodable("the compressed data ends early", truncated=True)
+    while data := source.take(_INPUT):
+        if data.strip(b"\0"):
+            raise Undecodable("other bytes behind the end of the compressed data")

@@ -1,0 +1,154 @@
+"""What LOGS name, here: files, folders, globs, and names that are not ordinary files."""
+
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.ingest import find_logs, make_plan, with_server_logs
+from kafka_clientinfo.ingest.discovery import is_server_log
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record
+from tests.ingest.test_plan import LOG, save
+
+
+def paths(*items: Path | str) -> list[str]:
+    return [file.path for file in find_logs([str(item) for item in items])]
+
+
+@pytest.fixture
+def logs(tmp_path: Path) -> Path:
+    for name in ("b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02", "b2/deep/kafka-request.log.gz"):
+        save(tmp_path / name, LOG)
+    save(tmp_path / "b1" / "server.log", LOG)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("items", "found"),
+    [
+        (["b1/kafka-request.log"], ["b1/kafka-request.log"]),
+        (["b1/server.log"], ["b1/server.log"]),
+        (["b1"], ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02"]),
+        (["b*/kafka-request.log.2*"], ["b1/kafka-request.log.2026-11-21-02"]),
+        (["**/*.gz"], ["b2/deep/kafka-request.log.gz"]),
+        (["**/kafka-request.log"], ["b1/kafka-request.log"]),
+        (["**/deep"], ["b2/deep/kafka-request.log.gz"]),
+        (["b?"], ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02", "b2/deep/kafka-request.log.gz"]),
+        (["b2", "b2/deep", "b2/deep/kafka-request.log.gz"], ["b2/deep/kafka-request.log.gz"]),
+    ],
+)
+def test_it_finds_logs_by_file_folder_and_glob(logs: Path, items: list[str], found: list[str]) -> None:
+    assert paths(*(logs / item for item in items)) == [str(logs / name) for name in found]
+    assert paths(*(f"file://{logs / item}" for item in items)) == [str(logs / name) for name in found]
+
+
+def test_it_gives_absolute_paths(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(logs)
+    assert paths("b1/kafka-request.log") == [str(logs / "b1" / "kafka-request.log")]
+
+
+def test_it_decodes_a_file_uri_unless_there_is_a_file_of_that_name(tmp_path: Path) -> None:
+    plain = save(tmp_path / "a b" / "kafka-request.log", LOG)
+    encoded = save(tmp_path / "a%20c" / "kafka-request.log", LOG)
+    assert paths(f"file:{tmp_path}/a%20b", f"file:{tmp_path}/a%20c") == [str(plain), str(encoded)]
+
+
+@pytest.mark.parametrize(
+    ("item", "hint"),
+    [
+        ("nothing", "no such file"),
+        ("b3", "below this folder"),
+        ("*.log", "no such file"),
+        ("**/x", "no such file"),
+        ("kafka-request.log\0", "no such file"),
+    ],
+)
+def test_it_says_what_names_no_log(logs: Path, item: str, hint: str) -> None:
+    (logs / "b3").mkdir()
+    with pytest.raises(InputError, match=hint):
+        find_logs([str(logs / "b1"), str(logs / item)])
+
+
+def test_it_reads_dbfs_where_databricks_mounts_it() -> None:
+    with pytest.raises(InputError, match=r"dbfs:/logs: .*/dbfs.* does not have"):
+        find_logs(["dbfs:/logs"])
+
+
+def test_it_finds_the_server_log_beside_a_log(logs: Path) -> None:
+    found = with_server_logs(find_logs([str(logs / "b1" / "kafka-request.log")]))
+    assert [file.name for file in found] == ["kafka-request.log", "server.log"]
+    assert [is_server_log(file.path) for file in found] == [False, True]
+
+
+def test_it_follows_no_loop_of_links_and_names_each_file_once(logs: Path) -> None:
+    (logs / "b1" / "loop").symlink_to(logs)
+    (logs / "a-current").symlink_to(logs / "b1")
+    (logs / "b2" / "kafka-request.log.1").symlink_to(logs / "b1" / "kafka-request.log")
+    whole = [str(logs / "b1" / "kafka-request.log"), str(logs / "b2" / "deep" / "kafka-request.log.gz")]
+    assert [path for path in paths(logs) if "2026" not in path] == whole
+    assert paths(logs / "**" / "kafka-request.log") == whole[:1]
+    assert paths(logs / "*" / "kafka-request.log") == whole[:1]
+
+
+def test_it_keeps_a_link_whose_file_is_named_nowhere_else(logs: Path) -> None:
+    link = logs / "b9" / "kafka-request.log"
+    link.parent.mkdir()
+    link.symlink_to(logs / "b1" / "kafka-request.log")
+    assert paths(link.parent) == [str(link)]
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "dangling", "loop", "device"])
+def test_it_reports_what_is_no_regular_file_and_waits_for_none(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)  # a socket's name must be short
+    odd, good = Path("b1/kafka-request.log"), save(tmp_path / "b2" / "kafka-request.log", LOG)
+    odd.parent.mkdir()
+    if kind == "pipe":
+        os.mkfifo(odd)
+    elif kind == "socket":
+        socket.socket(socket.AF_UNIX).bind(str(odd))
+    else:
+        odd.symlink_to({"dangling": "nowhere", "loop": odd.name, "device": "/dev/zero"}[kind])
+    plan = make_plan(find_logs([str(tmp_path)]), {}, Settings(), 1)
+    assert [(problem.path, problem.kind) for problem in plan.problems] == [(str(tmp_path / odd), "unreadable")]
+    assert [file.path for file in plan.files] == [str(good)]
+
+
+def test_it_looks_below_folders_with_the_name_of_a_log(tmp_path: Path) -> None:
+    inside = save(tmp_path / "kafka-request.log.d" / "kafka-request.log", LOG)
+    assert paths(tmp_path) == [str(inside)]
+
+
+def test_it_reports_a_folder_that_cannot_be_listed(logs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    scandir = os.scandir
+
+    def refuse(path: str) -> object:
+        if str(path).endswith("b2"):
+            raise PermissionError(13, "Permission denied", path)
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    plan = make_plan(find_logs([str(logs)]), {}, Settings(), 1)
+    assert [(problem.path, problem.kind) for problem in plan.problems if problem.kind != "copy"] == [
+        (f"{logs}/b2/", "unreadable")
+    ]
+    assert [file.path for file in plan.files] == [str(logs / "b1" / "kafka-request.log")]
+
+
+@pytest.mark.parametrize(
+    "folder", [b"with blanks", "Ünïcödé 日本".encode(), b"\xff\xfe broken", b"new\nline", b"a?b[c]*"]
+)
+def test_it_reads_files_whatever_their_names(tmp_path: Path, folder: bytes) -> None:
+    path = os.path.join(os.fsencode(tmp_path), folder, b"kafka-request.log")
+    os.mkdir(os.path.dirname(path))
+    with open(path, "wb") as file:
+        file.write(json_record() * 2)
+    (found,) = find_logs([str(tmp_path)])
+    assert found == find_logs([os.fsdecode(path)])[0]
+    (planned,) = make_plan([found], {}, Settings(), 1).files
+    assert planned.path.encode()
+    assert planned.broker == folder.decode("utf-8", "backslashreplace")

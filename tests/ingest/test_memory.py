@@ -1,0 +1,122 @@
+"""Memory of planning and reading: bounded by the block and record limits, however long a line and dense a bomb."""
+
+import gzip
+import json
+import subprocess
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zstandard
+
+from tests.builders import json_record
+
+ALLOWED = 250 << 20
+"""Bytes above those of the process that has imported everything; a record may have 32 MB, and is copied some times."""
+PROGRAM = """
+import json, resource, sys
+from kafka_clientinfo.ingest import find_logs, make_plan
+from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.settings import Settings
+
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+before = peak()
+plan = make_plan(find_logs(sys.argv[1:]), {}, Settings(), 2)
+planned = peak()
+accounts = []
+for task in plan.splits:
+    for batch in read_splits(task, "UTC"):
+        accounts += [row for row in batch.column("file").to_pylist() if row]
+names = ("records", "requests", "rejected", "end_offset", "pending_bytes", "error")
+print(json.dumps({
+    "planned": planned - before,
+    "read": peak() - before,
+    "problems": [problem.detail for problem in plan.problems],
+    "accounts": [{name: account[name] for name in names} for account in accounts],
+}))
+"""
+LINE = json_record()
+MEGABYTE = b"x" * (1 << 20)
+
+
+def line_of(megabytes: int) -> Iterator[bytes]:
+    """A log whose second record is one long line, which ends."""
+    yield LINE + LINE[: LINE.index(b'"clientId":"') + 12]
+    yield from (MEGABYTE for _ in range(megabytes))
+    yield b'"}} (kafka.request.logger)\n' + LINE
+
+
+def zeros(megabytes: int) -> Iterator[bytes]:
+    yield LINE
+    yield from (bytes(1 << 20) for _ in range(megabytes))
+
+
+def plain(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    return pieces
+
+
+def gzipped(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    yield from (packer.compress(piece) for piece in pieces)
+    yield packer.flush()
+
+
+def zstandardised(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    packer = zstandard.ZstdCompressor(3).compressobj()
+    yield from (packer.compress(piece) for piece in pieces)
+    yield packer.flush()
+
+
+Pack = Callable[[Iterator[bytes]], Iterator[bytes]]
+
+
+def measured(folder: Path, pieces: Iterator[bytes]) -> dict[str, Any]:
+    path = folder / "b1" / "kafka-request.log"
+    path.parent.mkdir()
+    with path.open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
+    done = subprocess.run([sys.executable, "-c", PROGRAM, str(path)], capture_output=True, text=True, check=True)
+    path.unlink()
+    found: dict[str, Any] = json.loads(done.stdout)
+    print(f"\n{found}")
+    assert max(found["planned"], found["read"]) < ALLOWED
+    return found
+
+
+def check_line(folder: Path, pack: Pack, megabytes: int) -> None:
+    (account,) = measured(folder, pack(line_of(megabytes)))["accounts"]
+    counts = {"records": 3, "requests": 2, "rejected": 1, "pending_bytes": 0, "error": None}
+    assert {name: account[name] for name in counts} == counts
+
+
+def check_zeros(folder: Path, pack: Pack, megabytes: int) -> None:
+    (account,) = measured(folder, pack(zeros(megabytes)))["accounts"]
+    assert account["end_offset"] + account["pending_bytes"] == len(LINE) + (megabytes << 20)
+
+
+def test_a_bomb_is_read_in_bounded_memory(tmp_path: Path) -> None:
+    check_zeros(tmp_path, zstandardised, 600)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pack", [plain, gzipped, zstandardised])
+def test_a_line_of_a_gigabyte_is_read_in_bounded_memory(tmp_path: Path, pack: Pack) -> None:
+    check_line(tmp_path, pack, 1024)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("pack", [gzipped, zstandardised])
+def test_ten_gigabytes_of_zeros_are_read_in_bounded_memory(tmp_path: Path, pack: Pack) -> None:
+    check_zeros(tmp_path, pack, 10 << 10)
+
+
+@pytest.mark.soak
+def test_a_bomb_in_front_of_any_record_is_planned_in_bounded_memory(tmp_path: Path) -> None:
+    found = measured(tmp_path, iter([gzip.compress(bytes(1 << 30))]))
+    assert found["accounts"][0]["pending_bytes"] == 1 << 30

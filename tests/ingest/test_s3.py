@@ -1,0 +1,125 @@
+"""Logs on an S3 store: a stand-in of its own in an environment of its own, asked over HTTP."""
+
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyarrow import fs as arrow_fs
+
+from kafka_clientinfo import pipeline
+from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.ingest import find_logs, make_plan
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record
+from tests.ingest.test_plan import LOG
+
+pytestmark = pytest.mark.oracle
+KEYS = "testing:s3cret%2Fkey"
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def server_command(folder: Path) -> list[str]:
+    """The server of KAFKA_CLIENTINFO_MOTO (a moto_server), or of an environment that is made for it."""
+    named = os.environ.get("KAFKA_CLIENTINFO_MOTO")
+    if named:
+        return [named]
+    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
+    subprocess.run([str(folder / "bin" / "pip"), "install", "-qq", "moto[server]>=5"], check=True)
+    return [str(folder / "bin" / "moto_server")]
+
+
+@pytest.fixture(scope="module")
+def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    port = free_port()
+    command = [*server_command(tmp_path_factory.mktemp("moto")), "-H", "127.0.0.1", "-p", str(port)]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        until = time.monotonic() + 60
+        while time.monotonic() < until:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                break
+            except OSError:
+                time.sleep(0.2)
+        yield f"127.0.0.1:{port}"
+        server.terminate()
+
+
+@pytest.fixture(scope="module")
+def store(endpoint: str) -> Any:
+    options = f"endpoint_override={endpoint}&scheme=http&allow_bucket_creation=true"
+    store, _ = arrow_fs.FileSystem.from_uri(f"s3://{KEYS}@logs/?{options}")
+    store.create_dir("logs")
+    for path, data in {
+        "logs/prod/b1/kafka-request.log": LOG * 3000,
+        "logs/prod/b1/kafka-request.log.1": json_record(client_id="one") + LOG,
+        "logs/prod/b 2/kafka-request.log": LOG,
+        "logs/prod/ü#?x=1/kafka-request.log": LOG,
+    }.items():
+        with store.open_output_stream(path) as file:
+            file.write(data)
+    return store
+
+
+def test_it_finds_logs_by_file_folder_and_glob(store: Any, endpoint: str) -> None:
+    options = f"?endpoint_override={endpoint}&scheme=http"
+    for item, found in {
+        "prod/b1/kafka-request.log": ["prod/b1/kafka-request.log"],
+        "prod/b1": ["prod/b1/kafka-request.log", "prod/b1/kafka-request.log.1"],
+        "prod/*/kafka-request.log": [
+            "prod/b 2/kafka-request.log",
+            "prod/b1/kafka-request.log",
+            "prod/ü#?x=1/kafka-request.log",
+        ],
+        "**/*.1": ["prod/b1/kafka-request.log.1"],
+    }.items():
+        paths = [file.path for file in find_logs([f"s3a://{KEYS}@logs/{item}{options}"])]
+        assert paths == [f"s3a://logs/{name}" for name in found]
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ("s3://{keys}@nothing/x?{options}", "no such bucket"),
+        ("s3://{keys}@logs/nothing?{options}", "no such file, folder or match"),
+        ("s3://{keys}@logs/x?endpoint_override=127.0.0.1:9&scheme=http", "cannot be reached"),
+    ],
+)
+def test_it_says_what_is_wrong_without_the_keys(store: Any, endpoint: str, item: str, said: str) -> None:
+    options = f"endpoint_override={endpoint}&scheme=http"
+    with pytest.raises(InputError, match=said) as error:
+        find_logs([item.format(keys=KEYS, options=options)])
+    assert "s3cret" not in str(error.value)
+    assert "testing" not in str(error.value)
+
+
+def test_a_run_reads_them_by_range_and_writes_no_keys(
+    spark: Any, store: Any, endpoint: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{endpoint}")
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    logs = [f"s3://{KEYS}@logs/prod"]
+    settings = Settings(split_bytes=8 << 20)
+    plan = make_plan(find_logs(logs), {}, settings, 4)
+    assert sum(len(task) for task in plan.splits) > len(plan.files) == 4
+    # The tasks run in processes that do not have this environment, so the endpoint is in the URI.
+    with_endpoint = [f"s3://{KEYS}@logs/prod?endpoint_override={endpoint}&scheme=http"]
+    report = pipeline.ingest(spark, with_endpoint, str(tmp_path / "lake"), settings)
+    assert [file["error"] for file in report.files] == [None] * 4
+    assert sum(file["requests"] for file in report.files) == 3000 * 20 + 21 + 20 + 20
+    with store.open_output_stream("logs/prod/b 2/kafka-request.log") as file:
+        file.write(LOG + json_record(client_id="two"))
+    again = pipeline.ingest(spark, with_endpoint, str(tmp_path / "lake"), settings)
+    assert [(file["path"], file["requests"]) for file in again.files] == [("s3://logs/prod/b 2/kafka-request.log", 1)]
+    for path in (tmp_path / "lake").rglob("*"):
+        assert not path.is_file() or b"s3cret" not in path.read_bytes()

@@ -1,0 +1,228 @@
+"""Logs on remote stores: found, read by range, and never telling a secret."""
+
+import gzip
+import pickle
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.ingest import Split, find_logs, make_plan, with_server_logs
+from kafka_clientinfo.ingest import storage as module
+from kafka_clientinfo.ingest.storage import StoredFile, locate, shown_uri
+from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record
+from tests.ingest.test_plan import LOG
+
+fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
+FILES = {
+    "/logs/b1/kafka-request.log": LOG * 3,
+    "/logs/b1/kafka-request.log.2026-11-21-02": json_record(client_id="two") + LOG,
+    "/logs/b1/server.log": b"[2026-11-21 02:45:09,935] INFO up (kafka.server.KafkaServer)\n",
+    "/logs/b 2/kafka-request.log.gz": gzip.compress(LOG),
+    "/logs/b2/ü#%20/kafka-request.log": LOG,
+    "/other/notes.txt": b"x",
+}
+
+
+@pytest.fixture(autouse=True)
+def memory() -> Iterator[Any]:
+    store = fsspec.filesystem("memory")
+    store.store.clear()
+    for path, data in FILES.items():
+        store.pipe_file(path, data)
+    yield store
+    store.store.clear()
+
+
+def paths(*items: str) -> list[str]:
+    return [file.path for file in find_logs(items)]
+
+
+@pytest.mark.parametrize(
+    ("item", "found"),
+    [
+        ("memory://logs/b1/kafka-request.log", ["b1/kafka-request.log"]),
+        ("memory://logs/b1", ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02"]),
+        ("memory://logs/b1/", ["b1/kafka-request.log", "b1/kafka-request.log.2026-11-21-02"]),
+        ("memory://logs/*/kafka-request.log", ["b1/kafka-request.log"]),
+        ("memory://logs/**/kafka-request.log", ["b1/kafka-request.log", "b2/ü#%20/kafka-request.log"]),
+        ("memory://logs/b ?", ["b 2/kafka-request.log.gz"]),
+        ("memory://logs/b2", ["b2/ü#%20/kafka-request.log"]),
+        ("memory://logs/b1/server.l*", ["b1/server.log"]),
+    ],
+)
+def test_it_finds_logs_by_file_folder_and_glob(item: str, found: list[str]) -> None:
+    assert paths(item) == [f"memory://logs/{name}" for name in found]
+
+
+def test_what_it_finds_can_be_given_again() -> None:
+    found = paths("memory://logs")
+    assert len(found) == 4
+    assert paths(*found) == found
+
+
+@pytest.mark.parametrize("item", ["memory://nothing", "memory://logs/*/x", "memory://other"])
+def test_it_says_what_names_no_log(item: str) -> None:
+    with pytest.raises(InputError, match="no such file, folder or match"):
+        find_logs([item])
+
+
+def test_it_finds_the_server_log_beside_a_log() -> None:
+    found = with_server_logs(find_logs(["memory://logs/b1/kafka-request.log"]))
+    assert [file.path for file in found] == ["memory://logs/b1/kafka-request.log", "memory://logs/b1/server.log"]
+
+
+def accounts(splits: tuple[tuple[Split, ...], ...]) -> list[dict[str, Any]]:
+    batches = [batch for task in splits for batch in read_splits(pickle.loads(pickle.dumps(task)), "UTC")]
+    return [batch.column("file").to_pylist()[0] for batch in batches if batch.column("file").null_count == 0]
+
+
+def test_tasks_read_them_by_range() -> None:
+    plan = make_plan(find_logs(["memory://logs"]), {}, Settings(split_bytes=3000), 3)
+    assert [file.broker for file in plan.files] == ["b 2", "b1", "b1", "ü#%20"]
+    assert len([split for task in plan.splits for split in task if split.file_id == plan.files[1].file_id]) > 1
+    read = accounts(plan.splits)
+    assert sum(account["requests"] for account in read) == 20 + 60 + 21 + 20
+    assert [account["error"] for account in read if account["error"]] == []
+
+
+def test_the_pattern_of_the_settings_finds_the_broker_in_a_uri() -> None:
+    settings = Settings(broker_pattern=r"/logs/(?P<broker>[^/]+)/")
+    plan = make_plan(find_logs(["memory://logs/b2"]), {}, settings, 1)
+    assert [file.broker for file in plan.files] == ["b2"]
+
+
+class Counting:
+    """A file that counts the bytes that are read of it."""
+
+    def __init__(self, data: bytes) -> None:
+        self.data, self.at, self.read_bytes = data, 0, 0
+
+    def read(self, size: int) -> bytes:
+        piece = self.data[self.at : self.at + size]
+        self.at += len(piece)
+        self.read_bytes += len(piece)
+        return piece
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        self.at = offset
+        return offset
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def counting(monkeypatch: pytest.MonkeyPatch) -> Counting:
+    file = Counting(json_record(client_id="first") + LOG * 500)
+
+    class Store:
+        def open_input_file(self, inner: str) -> Counting:
+            return file
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "bucket"))
+    return file
+
+
+def test_planning_reads_little_of_a_remote_file(counting: Counting) -> None:
+    size = len(counting.data)
+    stored = StoredFile("s3://bucket/b1/kafka-request.log", "bucket/b1/kafka-request.log", "s3://bucket", size)
+    (file,) = make_plan([stored], {}, Settings(), 1).files
+    assert counting.read_bytes < 100_000
+    (account,) = accounts(make_plan([stored], {}, Settings(), 1).splits)
+    known = {
+        file.file_id: {
+            "bytes_ingested": account["end_offset"],
+            "pending_bytes": 0,
+            "resume_hash": account["resume_hash"],
+            "compressed": False,
+            "size_on_disk": size,
+            "path": stored.path,
+        }
+    }
+    counting.read_bytes = 0
+    assert make_plan([stored], known, Settings(), 1).unchanged == (stored.path,)
+    counting.data += json_record() * 2
+    grown = make_plan([replace(stored, size=len(counting.data))], known, Settings(), 1)
+    assert [file.resume_at for file in grown.files] == [size]
+    assert counting.read_bytes < 300_000
+    assert size > 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("item", "said"),
+    [
+        ("nosuchscheme://x/y", "no library here knows nosuchscheme://"),
+        ("hdfs://namenode:8020/logs", "Hadoop's client is missing"),
+        ("adl://x/y", "needs another package"),
+        ("s3://bucket/x?endpoint=1", "Unexpected query parameter"),
+    ],
+)
+def test_it_says_what_is_missing_for_a_scheme(item: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    with pytest.raises(InputError, match=said):
+        find_logs([item])
+
+
+def test_it_says_that_fsspec_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)
+    with pytest.raises(InputError, match="needs fsspec"):
+        find_logs(["sftp://host/logs"])
+
+
+@pytest.mark.parametrize(
+    ("item", "shown"),
+    [
+        ("s3://AKIAKEY:s3cret%2Fkey@bucket/a/b", "s3://bucket/a/b"),
+        ("s3://bucket/a?region=eu-west-1&session_token=s3cret", "s3://bucket/a"),
+        ("abfss://logs:s3cret@account.dfs.core.windows.net/a", "abfss://logs@account.dfs.core.windows.net/a"),
+        ("abfss://logs@account.dfs.core.windows.net/a?sas_token=s3cret", "abfss://logs@account.dfs.core.windows.net/a"),
+        ("sftp://me:s3cret@host/a", "sftp://host/a"),
+        ("s3://bucket/what?.log", "s3://bucket/what?.log"),
+        ("/logs/what?x=1", "/logs/what?x=1"),
+    ],
+)
+def test_it_shows_no_secrets_of_a_uri(item: str, shown: str) -> None:
+    assert shown_uri(item) == shown
+
+
+@pytest.mark.parametrize("failing", ["list", "open", "read"])
+def test_it_takes_secrets_out_of_what_libraries_say(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    said = "AWS Error ACCESS_DENIED: s3cret/key of AKIAKEY (s3cret%2Fkey) is no good"
+
+    class Refusing(Counting):
+        def read(self, size: int) -> bytes:
+            raise RuntimeError(said)
+
+    class Store:
+        def get_file_info(self, what: object) -> list[Any]:
+            raise ValueError(said)
+
+        def open_input_file(self, inner: str) -> Counting:
+            if failing == "open":
+                raise OSError(said)
+            return Refusing(b"x")
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "bucket"))
+    item = "s3://AKIAKEY:s3cret%2Fkey@bucket/kafka-request.log?scheme=http"
+    if failing == "list":
+        with pytest.raises(InputError, match="access is denied; give credentials") as error:
+            find_logs([item])
+        text = str(error.value)
+        assert error.value.__suppress_context__
+    else:
+        stored = replace(locate(item).file("bucket/kafka-request.log"), size=10)
+        assert "s3cret" not in repr(stored)
+        (problem,) = make_plan([stored], {}, Settings(), 1).problems
+        text = f"{problem.path} {problem.detail}"
+        (account,) = accounts(((Split(stored.path, "f", "c", "b", 0, None, True, stored),),))
+        assert "access is denied" in account["error"]
+        text += account["error"] + repr(Split(stored.path, "f", "c", "b", 0, None, True, stored))
+    assert "access is denied" in text
+    assert "***" in text
+    assert "s3cret" not in text
+    assert "AKIAKEY" not in text

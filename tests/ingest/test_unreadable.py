@@ -1,0 +1,312 @@
+"""Files that cannot be read to their end: what is read is kept and counted, and later runs lose and repeat nothing."""
+
+import bz2
+import gzip
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import lz4.frame
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.ingest import Plan, find_logs, make_plan, parse_logs, readable_rows
+from kafka_clientinfo.ingest.accounting import counted, file_report, file_state
+from kafka_clientinfo.ingest.storage import HeldFile, StoredFile
+from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.logs import split_records
+from kafka_clientinfo.logs.reader import RawBytes
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record
+from tests.ingest.test_plan import save
+
+LOG = b"".join(json_record(correlation_id=number, client_id=os.urandom(30).hex()) for number in range(60))
+PACKS: dict[str, Callable[[bytes], bytes]] = {
+    "gzip": gzip.compress,
+    "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "lz4": lambda data: lz4.frame.compress(data, content_checksum=True),
+    "bzip2": bz2.compress,
+}
+SMALL = Settings(split_bytes=5000)
+
+
+class Tables:
+    """What the steps of a run do with plans and accounts, on lists: requests, rejected_records and ingested_files."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, dict[str, Any]] = {}
+        self.rows: dict[str, list[dict[str, Any]]] = {"request": [], "rejected": []}
+        self.reports: list[dict[str, Any]] = []
+
+    def plan(self, *paths: Path | str, settings: Settings = SMALL, tasks: int = 3) -> Plan:
+        return make_plan(find_logs([str(path) for path in paths]), self.files, settings, tasks)
+
+    def run(self, *paths: Path | str) -> Plan:
+        plan = self.plan(*paths)
+        self.read(plan)
+        return plan
+
+    def read(self, plan: Plan) -> None:
+        kept = [row for row in self.rows["rejected"] if row["byte_offset"] < plan.marks.get(row["file_id"], 1 << 60)]
+        self.rows["rejected"] = kept
+        batches = [batch for task in plan.splits for batch in read_splits(task, "UTC")]
+        found = {
+            name: [row for batch in batches for row in batch.column(name).to_pylist() if row] for name in self.rows
+        }
+        accounts = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
+        ends = {account["file_id"]: account["end_offset"] for account in accounts if account["error"]}
+        for name, rows in found.items():
+            self.rows[name] += [row for row in rows if row["byte_offset"] <= ends.get(row["file_id"], 1 << 60)]
+        states = {f.file_id: {**file_state(f, accounts), "batch_id": plan.batch_id} for f in plan.files}
+        self.reports = [file_report(file, states[file.file_id], accounts) for file in plan.files]
+        self.files |= states
+        self.check()
+
+    def check(self) -> None:
+        """Every record is counted once, and every row has a place of its own."""
+        for file_id, state in self.files.items():
+            assert state["records"] == state["requests"] + state["rejected"] + sum(state["ignored"].values())
+            for name, column in (("request", "requests"), ("rejected", "rejected")):
+                offsets = [row["byte_offset"] for row in self.rows[name] if row["file_id"] == file_id]
+                assert len(offsets) == len(set(offsets)) == state[column]
+                beyond = [offset for offset in offsets if offset >= state["bytes_ingested"]]
+                assert len(beyond) == (1 if state["damage"] and name == "rejected" else 0)
+
+    def content(self) -> list[tuple[int, int]]:
+        return sorted((row["byte_offset"], row["correlation_id"]) for row in self.rows["request"])
+
+
+def whole() -> list[tuple[int, int]]:
+    return [(record.offset, number) for number, record in enumerate(split_records([LOG]))]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(PACKS)), st.lists(st.floats(0.0, 1.0), max_size=4))
+def test_a_compressed_file_that_is_still_being_copied_loses_nothing(
+    tmp_path_factory: pytest.TempPathFactory, codec: str, cuts: list[float]
+) -> None:
+    # Two members: bzip2 gives a member's content only when its block is complete.
+    packed = PACKS[codec](LOG[:9000]) + PACKS[codec](LOG[9000:])
+    path = tmp_path_factory.mktemp("copied") / "b1" / "kafka-request.log.x"
+    tables = Tables()
+    for share in [*sorted(cuts), 1.0]:
+        save(path, packed[: int(len(packed) * share)])
+        tables.run(path)
+    assert tables.content() == whole()
+    assert tables.rows["rejected"] == []
+    assert tables.run(path).unchanged == (str(path),)
+
+
+@pytest.mark.parametrize("codec", PACKS)
+def test_the_rest_of_a_damaged_file_is_one_rejected_record(tmp_path: Path, codec: str) -> None:
+    first = PACKS[codec](LOG[:9000])
+    path = save(tmp_path / "b1" / "kafka-request.log.x", first + b"\xff" * 300)
+    other = save(tmp_path / "b2" / "kafka-request.log", LOG)
+    tables = Tables()
+    tables.run(tmp_path)
+    read = [offset for offset, _ in whole() if offset + len(json_record()) < 9000]
+    (mark,) = tables.rows["rejected"]
+    state = tables.files[mark["file_id"]]
+    assert [(r["path"], bool(r["error"])) for r in tables.reports] == [(str(path), True), (str(other), False)]
+    assert state["requests"] > len(read) - 3
+    assert (mark["reason"], mark["byte_offset"]) == ("unreadable", state["bytes_ingested"])
+    assert mark["detail"] == state["damage"]
+    assert LOG[:9000].endswith(mark["raw"])
+    assert mark["raw_length"] == len(mark["raw"]) == 9000 - state["bytes_ingested"] == state["pending_bytes"]
+
+    again = tables.plan(tmp_path)
+    assert ([file.path for file in again.files], again.unchanged) == ([], (str(other),))
+    assert [(problem.kind, problem.path) for problem in again.problems] == [("damaged", str(path))]
+
+    save(path, first + PACKS[codec](LOG[9000:]))
+    tables.run(tmp_path)
+    assert [row for row in tables.rows["rejected"] if row["reason"] == "unreadable"] == []
+    assert len(tables.rows["request"]) == 120
+
+
+def test_an_archive_that_is_repaired_to_the_same_size_is_read_on(tmp_path: Path) -> None:
+    packed = gzip.compress(LOG[:9000]) + gzip.compress(LOG[9000:])
+    damaged = bytearray(packed)
+    damaged[-5:] = b"\0" * 5
+    path = save(tmp_path / "b1" / "kafka-request.log.gz", bytes(damaged))
+    tables = Tables()
+    tables.run(path)
+    assert len(tables.rows["rejected"]) == 1
+    save(path, packed)
+    tables.run(path)
+    assert (tables.content(), tables.rows["rejected"]) == (whole(), [])
+
+
+class Failing:
+    """A file whose disk fails, or whose end comes sooner, from some byte on."""
+
+    def __init__(self, raw: RawBytes, from_byte: int, error: OSError | None) -> None:
+        self.raw, self.from_byte, self.error = raw, from_byte, error
+
+    def read(self, size: int) -> bytes:
+        room = self.from_byte - self.raw.seek(0, os.SEEK_CUR)
+        if room > 0:
+            return self.raw.read(min(size, room))
+        if self.error is not None:
+            raise self.error
+        return b""
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return self.raw.seek(offset, whence)
+
+    def __enter__(self) -> "Failing":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
+    real = StoredFile.open
+
+    def fail(from_byte: int, error: OSError | None) -> None:
+        def opened(self: StoredFile) -> Any:
+            if not self.path.endswith("bad/kafka-request.log"):
+                return real(self)
+            if from_byte < 0 and error is not None:
+                raise error
+            return Failing(real(self), from_byte, error)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(StoredFile, "open", opened)
+
+    yield fail
+    monkeypatch.setattr(StoredFile, "open", real)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError(5, "Input/output error"), "Input/output error"),
+        (FileNotFoundError(2, "No such file or directory"), "No such file"),
+        (PermissionError(13, "Permission denied"), "Permission denied"),
+        (None, "shorter than the"),
+    ],
+)
+@pytest.mark.parametrize("share", [-1.0, 0.0, 0.1, 0.5, 0.99])
+def test_a_file_that_fails_in_the_middle_is_kept_up_to_there(
+    tmp_path: Path,
+    failing: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    pack: Callable[[bytes], bytes],
+    error: OSError | None,
+    said: str,
+    share: float,
+) -> None:
+    path = save(tmp_path / "bad" / "kafka-request.log", pack(LOG))
+    good = save(tmp_path / "good" / "kafka-request.log", LOG)
+    tables = Tables()
+    plan = tables.plan(tmp_path)
+    assert len(plan.splits) == 3
+    with monkeypatch.context() as patched:
+        failing(int(share * path.stat().st_size), error)
+        if error is None and share < 0:
+            path.rename(tmp_path / "gone")
+        tables.read(plan)
+        patched.undo()
+    reports = {report["path"]: report for report in tables.reports}
+    assert said in reports[str(path)]["error"] or "No such file" in reports[str(path)]["error"]
+    assert (reports[str(good)]["error"], reports[str(good)]["requests"]) == (None, 60)
+    assert reports[str(path)]["rejected"] == 1
+    assert reports[str(path)]["requests"] <= 60 * max(share, 0)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("from_byte", [-1, 100, 4000, 9000])
+def test_the_next_run_goes_on_where_a_file_failed(
+    tmp_path: Path,
+    failing: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+    pack: Callable[[bytes], bytes],
+    from_byte: int,
+) -> None:
+    path = save(tmp_path / "bad" / "kafka-request.log", pack(LOG))
+    tables = Tables()
+    plan = tables.plan(path)
+    failing(from_byte, OSError(5, "Input/output error"))
+    tables.read(plan)
+    again = tables.plan(path)
+    assert [problem.kind for problem in again.problems] in (["unreadable"], [])
+    monkeypatch.undo()
+    assert tables.run(path).batch_id != plan.batch_id
+    assert (tables.content(), tables.rows["rejected"]) == (whole(), [])
+
+
+def test_a_log_that_is_rotated_after_planning_is_read_under_its_new_name(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    tables = Tables()
+    plan = tables.plan(path)
+    path.rename(tmp_path / "b1" / "kafka-request.log.1")
+    save(path, json_record(client_id="new") * 100)
+    tables.read(plan)
+    assert "another file has taken its place" in tables.reports[0]["error"]
+    assert tables.rows["request"] == []
+    tables.run(tmp_path)
+    assert [state["requests"] for state in tables.files.values()] == [60, 100]
+    assert tables.rows["rejected"] == []
+
+
+def test_a_log_that_is_cut_to_nothing_while_it_is_read_is_reported(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    tables = Tables()
+    tables.run(path)
+    with path.open("ab") as file:
+        file.write(LOG)
+    plan = tables.plan(path)
+    os.truncate(path, 0)
+    tables.read(plan)
+    assert tables.reports[0]["error"]
+    assert tables.content() == whole()
+    assert [problem.kind for problem in tables.run(path).problems] == ["empty"]
+
+
+def test_bytes_that_are_appended_while_a_file_is_read_wait_for_the_next_run(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG[:9000])
+    tables = Tables()
+    plan = tables.plan(path)
+    save(path, LOG)
+    tables.read(plan)
+    (state,) = tables.files.values()
+    assert state["bytes_ingested"] + state["pending_bytes"] == 9000
+    tables.run(path)
+    assert (tables.content(), tables.rows["rejected"]) == (whole(), [])
+
+
+def test_a_held_file_keeps_its_bytes_whatever_takes_its_name(tmp_path: Path) -> None:
+    path = save(tmp_path / "kafka-request.log", LOG)
+    (stored,) = find_logs([str(path)])
+    with stored.open() as raw:
+        held = HeldFile(raw, len(LOG))
+        path.unlink()
+        save(path, b"other")
+        with held.open() as first, held.open() as again:
+            assert first is again
+            assert first.read(len(LOG)) == LOG
+
+
+def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    save(tmp_path / "b2" / "kafka-request.log", LOG)
+    plan = make_plan(find_logs([str(tmp_path)]), {}, SMALL, 4)
+    middle = sorted(split for task in plan.splits for split in task if split.path == str(path))[1]
+    gone = replace(middle.file or StoredFile("", ""), inner=str(tmp_path / "gone"))
+    splits = tuple(tuple(s._replace(file=gone) if s == middle else s for s in task) for task in plan.splits)
+    parsed = parse_logs(spark, replace(plan, splits=splits)).persist()
+    accounts = counted([row["file"].asDict(True) for row in parsed.where("file IS NOT NULL").select("file").collect()])
+    numbers = ("count(request.file_id)", "count(rejected.file_id)")
+    everything, counts = (rows.selectExpr(*numbers).first() for rows in (parsed, readable_rows(parsed, accounts)))
+    assert tuple(counts) == tuple(sum(account[name] for account in accounts) for name in ("requests", "rejected"))
+    assert everything[0] > counts[0] > 60
+    assert counts[1] == 1
+    assert readable_rows(parsed, []) is parsed
+    parsed.unpersist()

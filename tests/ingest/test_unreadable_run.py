@@ -1,0 +1,32 @@
+"""A run over an archive that is copied while it is read, and the run over the whole: the tables hold it once."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+from kafka_clientinfo import pipeline
+from kafka_clientinfo.lake import Warehouse
+from tests.ingest.test_plan import save
+from tests.ingest.test_unreadable import LOG, whole
+
+
+def test_the_mark_of_a_damaged_file_goes_when_the_file_is_whole(spark: Any, tmp_path: Path) -> None:
+    packed = gzip.compress(LOG)
+    path = save(tmp_path / "b1" / "kafka-request.log.gz", packed[: len(packed) // 2])
+    lake = Warehouse(spark, str(tmp_path / "lake"))
+
+    def state() -> tuple[Any, int, int]:
+        (file,) = lake.read("ingested_files").collect()
+        assert file["records"] == file["requests"] + file["rejected"] + sum(file["ignored"].values())
+        assert (file["requests"], file["rejected"]) == (lake.count("requests"), lake.count("rejected_records"))
+        return file["damage"], file["requests"], file["rejected"]
+
+    report = pipeline.ingest(spark, [str(path)], lake.root)
+    damage, requests, rejected = state()
+    assert report.files[0]["error"] == damage
+    assert (0 < requests < 60, rejected) == (True, 1)
+    assert [problem.kind for problem in pipeline.ingest(spark, [str(path)], lake.root).problems] == ["damaged"]
+    save(path, packed)
+    pipeline.ingest(spark, [str(path)], lake.root)
+    assert state() == (None, 60, 0)
+    assert {row["byte_offset"] for row in lake.read("requests").collect()} == {offset for offset, _ in whole()}

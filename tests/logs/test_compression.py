@@ -1,0 +1,186 @@
+"""Compressed logs: known by their first bytes, in any number of members, in bounded memory, up to the damage."""
+
+import bz2
+import gzip
+import io
+import lzma
+from collections.abc import Callable
+from pathlib import Path
+
+import lz4.frame
+import pytest
+import zstandard
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs import CorruptFile, head, range_records
+from kafka_clientinfo.logs.compression import MAX_WINDOW, Undecodable, decompressed, is_compressed
+from kafka_clientinfo.logs.reader import read_blocks, readable_bytes, resume_hash, resume_point
+from tests.builders import json_record
+from tests.logs.excerpts import EXCERPTS, records
+
+Pack = Callable[[bytes], bytes]
+PACKS: dict[str, Pack] = {
+    "gzip": gzip.compress,
+    "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
+    "lz4": lambda data: lz4.frame.compress(data, content_checksum=True),
+    "bzip2": bz2.compress,
+    "xz": lzma.compress,
+}
+DATA = EXCERPTS["json"]
+SKIPPABLE = b"\x5a\x2a\x4d\x18" + (5).to_bytes(4, "little") + b"notes"
+every_codec = pytest.mark.parametrize("codec", PACKS)
+
+
+def save(folder: Path, data: bytes) -> Path:
+    path = folder / "kafka-request.log"
+    path.write_bytes(data)
+    return path
+
+
+def unpack(packed: bytes) -> tuple[bytes, Undecodable | None]:
+    """What can be read, and why not more."""
+    pieces: list[bytes] = []
+    try:
+        pieces.extend(decompressed(io.BytesIO(packed).read))
+    except Undecodable as error:
+        return b"".join(pieces), error
+    return b"".join(pieces), None
+
+
+@every_codec
+def test_it_reads_the_same_records_whatever_they_are_compressed_with(tmp_path: Path, codec: str) -> None:
+    path = save(tmp_path, PACKS[codec](DATA))
+    whole = records(DATA)
+    assert list(range_records(path, 0, None)) == whole
+    assert list(range_records(path, whole[3].offset, None)) == whole[3:]
+    assert head(path).first_record == whole[0].data
+    assert head(path).compressed
+    assert resume_hash(path, whole[5].offset) == resume_hash(save(tmp_path, DATA), whole[5].offset)
+
+
+@every_codec
+@pytest.mark.parametrize("behind", [b"", b"\0" * 1000, SKIPPABLE])
+def test_it_reads_every_member(codec: str, behind: bytes) -> None:
+    pack = PACKS[codec]
+    packed = b"".join(pack(DATA[at : at + 1000]) for at in range(0, len(DATA), 1000)) + pack(b"") + behind
+    assert unpack(packed) == (DATA, None)
+
+
+@pytest.mark.parametrize("codec", ["zstd", "lz4"])
+def test_it_passes_over_a_skippable_frame_in_front(codec: str) -> None:
+    assert unpack(SKIPPABLE + PACKS[codec](DATA)) == (DATA, None)
+    assert is_compressed(SKIPPABLE)
+
+
+def test_it_reads_members_of_different_kinds() -> None:
+    assert unpack(b"".join(pack(DATA) for pack in PACKS.values())) == (DATA * len(PACKS), None)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(PACKS)), st.integers(0, 1 << 16))
+def test_a_cut_file_gives_a_beginning_and_says_that_it_is_cut(codec: str, cut: int) -> None:
+    packed = PACKS[codec](DATA) * 2
+    found, error = unpack(packed[: 2 + cut % (len(packed) - 2)])
+    assert (DATA * 2).startswith(found)
+    if error is None:
+        assert found == DATA  # cut between the members
+    else:
+        assert error.truncated
+        assert "early" in str(error)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(sorted(PACKS)), st.integers(0, 1 << 16), st.integers(1, 255))
+def test_damage_never_raises_anything_else(codec: str, at: int, change: int) -> None:
+    packed = bytearray(PACKS[codec](DATA) * 2)
+    packed[at % len(packed)] ^= change
+    found, error = unpack(bytes(packed))
+    assert error is None or str(error)
+    assert error is not None or found in (DATA * 2, DATA) or not is_compressed(bytes(packed[:16])) or codec == "gzip"
+
+
+@every_codec
+def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str) -> None:
+    packed = PACKS[codec](DATA)
+    path = save(tmp_path, packed + packed[: len(packed) // 2] + b"\x55" * len(packed))
+    with pytest.raises(CorruptFile) as error:
+        list(range_records(path, 0, None))
+    assert error.value.offset >= len(DATA)
+    assert readable_bytes(path) == (error.value.offset, error.value.detail)
+
+
+@every_codec
+def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, codec: str) -> None:
+    path = save(tmp_path, PACKS[codec](DATA) + PACKS[codec](b"x")[:-3])
+    found = []
+    with pytest.raises(CorruptFile) as error:
+        found.extend(range_records(path, 0, None))
+    assert error.value.truncated
+    assert b"".join(record.data for record in found)[: len(DATA)] == DATA
+
+
+@pytest.mark.parametrize(
+    ("packed", "said"),
+    [
+        (gzip.compress(DATA) + b"garbage", "other bytes"),
+        (gzip.compress(DATA)[:-8] + b"\0" * 8, "damaged gzip data"),
+        (gzip.compress(DATA) + b"PK\x03\x04", "zip archive"),
+        (b"\x02\x21\x4c\x18" + b"x" * 100, "legacy"),
+        (SKIPPABLE[:-1], "skippable"),
+    ],
+)
+def test_it_says_what_is_wrong(packed: bytes, said: str) -> None:
+    assert said in str(unpack(packed)[1])
+
+
+def test_a_zstd_window_above_the_limit_is_refused_with_advice() -> None:
+    parameters = zstandard.ZstdCompressionParameters(window_log=28)
+    packer = zstandard.ZstdCompressor(compression_params=parameters).compressobj()  # no content size: the window counts
+    packed = packer.compress(DATA) + packer.flush()
+    found, error = unpack(packed)
+    assert found == b""
+    assert f"above {MAX_WINDOW >> 20} MiB" in str(error)
+
+
+def test_an_xz_dictionary_above_the_limit_is_refused_with_advice() -> None:
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 1 << 28}]
+    assert f"above {MAX_WINDOW >> 20} MiB" in str(unpack(lzma.compress(DATA, filters=filters))[1])
+
+
+@pytest.mark.parametrize(
+    ("codec", "megabytes", "largest"),
+    [("gzip", 64, 9), ("zstd", 64, 21), ("lz4", 64, 9), ("bzip2", 16, 9), ("xz", 16, 9)],
+)
+def test_a_bomb_comes_in_pieces(codec: str, megabytes: int, largest: int) -> None:
+    packed = PACKS[codec](bytes(megabytes << 20))
+    sizes = [len(piece) for piece in decompressed(io.BytesIO(packed).read)]
+    assert sum(sizes) == megabytes << 20
+    assert max(sizes) <= largest << 20
+
+
+@pytest.mark.parametrize("text", [b"", b"[2026-11-21", b"BZhere", b"\x1f\x8b no", b"PKzip", b"(\xb5/", b"\x50*M"])
+def test_plain_text_is_not_taken_for_compressed(text: bytes) -> None:
+    assert is_compressed(text) == (text == b"(\xb5/")  # which may be a beginning
+
+
+@every_codec
+@pytest.mark.parametrize("offset", [0, 100, len(DATA), len(DATA) + 1])
+def test_it_sees_where_an_earlier_read_ended(tmp_path: Path, codec: str, offset: int) -> None:
+    plain, packed = save(tmp_path, DATA), tmp_path / "packed"
+    packed.write_bytes(PACKS[codec](DATA))
+    assert resume_point(packed, offset) == resume_point(plain, offset)
+    assert resume_point(plain, offset).has_more == (offset < len(DATA))
+
+
+def test_blocks_end_where_they_should(tmp_path: Path) -> None:
+    for data in (DATA, gzip.compress(DATA)):
+        path = save(tmp_path, data)
+        for start, end in ((0, 10), (3, 3), (5, 20_000), (len(DATA) - 1, None), (len(DATA) + 5, None)):
+            assert b"".join(read_blocks(path, start, end)) == DATA[start:end]
+
+
+def test_a_first_record_above_a_megabyte_identifies_its_file_by_its_beginning(tmp_path: Path) -> None:
+    long = json_record(client_id="x" * (3 << 20)) + json_record()
+    heads = {head(save(tmp_path, data)).first_record for data in (long, gzip.compress(long), long[: 2 << 20])}
+    assert heads == {long[: 1 << 20]}
