@@ -29,6 +29,7 @@ class Settings:
         broker_pattern: regular expression with a group `broker`, searched in a log's absolute path; where it is
             empty or finds nothing the folder that holds the log names the broker.
         log_zone: IANA name of the zone in which the brokers write timestamps.
+        log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
         max_idle_ms: the brokers' connections.max.idle.ms.
         coverage_gap_ms: a silence between two files of a broker that is longer means that a file is missing.
         controller_listeners: names of listeners that only brokers and controllers use.
@@ -38,12 +39,15 @@ class Settings:
         server_logs: whether the server.log files beside request logs are read too, for failed_requests.
         lock_wait_seconds: how long to wait for another run on the same local warehouse.
         split_bytes: bytes of plain log text that one task reads at least; few large tasks are fast.
+        retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.
+        vacuum_hours: `maintain` deletes files that no table has held for so many hours.
         spark: conf of the local Spark session, used only where no session is given.
     """
 
     cluster: str = "default"
     broker_pattern: str = ""
     log_zone: str = "UTC"
+    log_layout: str = "auto"
     max_idle_ms: int = 600_000
     coverage_gap_ms: int = 300_000
     controller_listeners: tuple[str, ...] = ("CONTROLLER",)
@@ -53,6 +57,8 @@ class Settings:
     server_logs: bool = True
     lock_wait_seconds: int = 600
     split_bytes: int = 128 << 20
+    retention_days: int = 0
+    vacuum_hours: int = 168
     spark: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -62,6 +68,9 @@ class Settings:
         for name in ("max_idle_ms", "coverage_gap_ms", "bucket_minutes", "lock_wait_seconds", "split_bytes"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; give a number above 0")
+        for name in ("retention_days", "vacuum_hours"):
+            if getattr(self, name) < 0:
+                raise ConfigError(f"{name} is {getattr(self, name)}; give 0 or more")
         try:
             ZoneInfo(self.log_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -5,7 +5,7 @@ the records decides: the first reading holds unless it would lie well before the
 neighbours step back by less than a second, so the seams of the hour are not taken for its repetition.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -14,13 +14,15 @@ _BUDDHIST_ERA = 543
 _FIRST_BUDDHIST_YEAR = "2513"
 """A broker under a Thai locale writes years of the Buddhist era: 2569 is 2026."""
 _CACHE_LIMIT = 100_000
+_WIDEST_OFFSET = 18 * 60
+"""Minutes; java.time knows no zone that is farther from UTC."""
 
 
 class LogClock:
     """Converts `yyyy-MM-dd HH:mm:ss` texts of one file, in the order of its records.
 
     Args:
-        zone: IANA name of the zone in which the broker wrote its log.
+        zone: IANA name of the zone in which the broker wrote its log, for times that name none themselves.
     """
 
     def __init__(self, zone: str = "UTC") -> None:
@@ -29,13 +31,13 @@ class LogClock:
         self._minutes: dict[bytes, tuple[int, int]] = {}
         self._last = 0
 
-    def micros(self, text: bytes, fraction: bytes | None) -> int:
-        """Microseconds since the epoch of e.g. `b"2026-11-21 02:45:09"` and `b"935"`.
+    def micros(self, text: bytes, fraction: bytes | None, zone: bytes | None = None) -> int:
+        """Microseconds since the epoch of e.g. `b"2026-11-21 02:45:09"`, `b"935"` and `b"+01:00"`.
 
         Raises:
             ValueError: when the text is no time, such as a 31st of February.
         """
-        minute = text[:16]
+        minute = text[:16] if zone is None else text[:16] + zone
         both = self._minutes.get(minute)
         if both is None:
             both = self._read_minute(minute)
@@ -51,12 +53,13 @@ class LogClock:
         return self._last
 
     def _read_minute(self, minute: bytes) -> tuple[int, int]:
-        text = minute.decode("ascii", "replace").replace("T", " ")
+        text, zone = minute[:16].decode("ascii", "replace").replace("T", " "), minute[16:]
         if text[:4] >= _FIRST_BUDDHIST_YEAR:
             text = f"{int(text[:4]) - _BUDDHIST_ERA}{text[4:]}"
         naive = datetime.strptime(text, "%Y-%m-%d %H:%M")
+        where = _offset(zone) if zone else self._zone
         first, second = (
-            (naive.replace(tzinfo=self._zone, fold=fold) - _EPOCH) // timedelta(microseconds=1) for fold in (0, 1)
+            (naive.replace(tzinfo=where, fold=fold) - _EPOCH) // timedelta(microseconds=1) for fold in (0, 1)
         )
         if len(self._minutes) >= _CACHE_LIMIT:
             self._minutes.clear()
@@ -64,3 +67,12 @@ class LogClock:
         both = (first, second) if second > first else (first, first)
         self._minutes[minute] = both
         return both
+
+
+def _offset(zone: bytes) -> timezone:
+    """`Z`, `+01`, `+0100` or `+01:00`."""
+    digits = zone[1:].replace(b":", b"")
+    minutes = int(digits[:2] or b"0") * 60 + int(digits[2:] or b"0")
+    if minutes > _WIDEST_OFFSET:
+        raise ValueError(f"{minutes} minutes from UTC")
+    return timezone(timedelta(minutes=-minutes if zone.startswith(b"-") else minutes))

@@ -6,6 +6,7 @@ of a record: whoever connects can send a client id that holds a newline and a wh
 a record only where the record before has ended: with ` (logger)` and, for a completed request in text, with its
 connection and times in front of it. JSON (2.8+) escapes newlines: there a prefix always starts a record.
 
+This is Kafka's own layout in a plain file; other layouts and wrappers are read by `unwrapping`, under the same rule.
 Memory stays bounded by the block size and `MAX_RECORD`: the middle of a longer record is let go, its length kept.
 """
 
@@ -14,14 +15,15 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 MAX_RECORD = 32 << 20
-_KEPT_HEAD = 1 << 20
-_KEPT_TAIL = 1 << 16
+KEPT_HEAD = 1 << 20
+KEPT_TAIL = 1 << 16
 
-PREFIX = re.compile(
-    rb"\[(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{3,9}))?\] {1,4}(TRACE|DEBUG|INFO|WARN|ERROR|FATAL) {1,4}"
-)
+TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
+LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
+PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
+"""Groups: date and time, fraction, zone, level."""
 _PREFIX_ANCHOR = b"\n["
-_PREFIX_LENGTH = 48
+_PREFIX_LENGTH = 64
 """No prefix is longer; a shorter rest of a block must wait for the next one."""
 
 _LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
@@ -34,14 +36,22 @@ COMPLETED = b"Completed request:"
 class RawRecord(NamedTuple):
     """One record's bytes, with its line ends.
 
-    `length` is its true length in bytes, larger than `len(data)` where the middle was let go. `finished` tells
-    whether it ends as a record ends; only the last record of a file or range can be unfinished without being damaged.
+    Attributes:
+        offset: where it starts in the decompressed file.
+        data: the file's own bytes, whatever the layout.
+        length: its true length in bytes, larger than `len(data)` where the middle was let go.
+        finished: whether it ends as a record ends; only the last record of a file or range can be unfinished without
+            being damaged.
+        forged_prefixes: starts of records inside it that were judged to be text of this record.
+        text: the record in Kafka's default layout where the file has another layout, wrapper or encoding; else None.
     """
 
     offset: int
     data: bytes
     length: int
     finished: bool
+    forged_prefixes: int = 0
+    text: bytes | None = None
 
 
 def strip_logger(data: bytes) -> bytes | None:
@@ -102,6 +112,7 @@ class _Splitter:
         self.buffer = b""
         self.let_go = 0
         self.search_from = 0
+        self.forged = 0
 
     def feed(self, block: bytes) -> Iterator[RawRecord]:
         self.buffer = self.buffer + block if self.buffer else block
@@ -127,23 +138,25 @@ class _Splitter:
                 self.search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
                 return -1
             at = newline + 1
-            if PREFIX.match(buffer, at) and self.framing.gives_way(buffer, start, at):
-                self.search_from = at
-                return at
+            if PREFIX.match(buffer, at):
+                if self.framing.gives_way(buffer, start, at):
+                    self.search_from = at
+                    return at
+                self.forged += 1
 
     def _record(self, start: int, end: int, finished: bool = True) -> RawRecord:
         data = self.buffer[start:end]
         length = len(data) + self.let_go
-        record = RawRecord(self.offset, data, length, finished)
+        record = RawRecord(self.offset, data, length, finished, self.forged)
         self.offset += length
-        self.let_go = 0
+        self.let_go = self.forged = 0
         return record
 
     def _let_go_of_middle(self) -> None:
-        dropped = len(self.buffer) - _KEPT_HEAD - _KEPT_TAIL
-        self.buffer = self.buffer[:_KEPT_HEAD] + self.buffer[_KEPT_HEAD + dropped :]
+        dropped = len(self.buffer) - KEPT_HEAD - KEPT_TAIL
+        self.buffer = self.buffer[:KEPT_HEAD] + self.buffer[KEPT_HEAD + dropped :]
         self.let_go += dropped
-        self.search_from = _KEPT_HEAD
+        self.search_from = max(KEPT_HEAD, self.search_from - dropped)
 
     def finish(self) -> Iterator[RawRecord]:
         """The records of what is left: prefixes near the end count, though nothing may follow them."""
@@ -151,9 +164,12 @@ class _Splitter:
         at = self.search_from
         while (newline := self.buffer.find(_PREFIX_ANCHOR, at)) >= 0:
             at = newline + 1
-            if PREFIX.match(self.buffer, at) and self.framing.gives_way(self.buffer, start, at):
-                yield self._record(start, at)
-                start = at
+            if PREFIX.match(self.buffer, at):
+                if self.framing.gives_way(self.buffer, start, at):
+                    yield self._record(start, at)
+                    start = at
+                else:
+                    self.forged += 1
         if start < len(self.buffer):
             # Without its newline a record is still being written; else the rest of it would be a record of its own.
             whole = self.buffer.endswith(b"\n") and self.framing.is_finished(self.buffer, start, len(self.buffer))

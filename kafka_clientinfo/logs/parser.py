@@ -29,6 +29,18 @@ _GENERATIONS = tuple(
     for module in (json, request_header_struct, api_key_struct, name_text)
     for start in module.STARTS
 )
+_FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
+"""What may stand before a file's first record: a byte order mark, and the zeros that a truncated file is refilled with."""
+_LOGGER = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
+_LOGGER_WINDOW = 300
+_REQUEST_LOGGER = re.compile(rb"(?:.*\.)?(?:logger|RequestChannel\$)")
+"""`kafka.request.logger` and what logs beside it, whole or shortened as `%c{1}` and `%c{1.}` do."""
+_TRACES = (COMPLETED, b";totalTime:")
+"""What lines of other programs never hold, and pieces of requests do."""
+_ESCAPED_PREFIX = re.compile(
+    rb"(?<!\\)(?:\\\\)*\\n\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\s\]]{0,20}\]? {1,4}(?:\[[^\]]{1,200}\] )?"
+    rb"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "
+)
 _OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind], ...] = (
     (re.compile(rb"Processor \d+ received request"), "received_request"),
     (re.compile(rb"Sending \w+ response to client"), "sending_response"),
@@ -54,26 +66,33 @@ class Parser:
 
     def parse(self, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord:
         """The event of a record, whatever its bytes."""
-        prefix = PREFIX.match(record.data)
+        data = record.data if record.text is None else record.text
+        prefix = PREFIX.match(data)
         if prefix is None:
-            return self._without_prefix(record)
-        if not record.data.startswith(COMPLETED, prefix.end()):
-            return IgnoredRecord(record.offset, self._kind(record.data, prefix.end()))
-        if record.length > MAX_RECORD or len(record.data) < record.length:
+            prefix = PREFIX.match(data, _FILLER.match(data).end())  # type: ignore[union-attr]  # it matches anything
+            if prefix is None:
+                return self._without_prefix(record, data)
+        if not data.startswith(COMPLETED, prefix.end()):
+            return IgnoredRecord(record.offset, self._kind(data, prefix.end()))
+        if record.length > MAX_RECORD or len(record.data) < record.length or len(data) > MAX_RECORD:
             return _rejected(record, "oversized", f"{record.length} bytes, at most {MAX_RECORD} are read")
         if not record.finished:
             return _rejected(record, "unfinished", "the file ends inside this record")
         try:
-            return self._request(record, prefix)
+            return self._request(record, data, prefix)
         except MalformedRecord as error:
             return _rejected(record, error.reason, error.detail)
         except (ValueError, OverflowError) as error:  # a 31st of February, a number of 5,000 digits
             return _rejected(record, "malformed_value", str(error)[:200])
 
     @staticmethod
-    def _without_prefix(record: RawRecord) -> RejectedRecord | IgnoredRecord:
-        if record.length == len(record.data) and not record.data.strip():
+    def _without_prefix(record: RawRecord, data: bytes) -> RejectedRecord | IgnoredRecord:
+        if record.length == len(record.data) and not data.strip(b" \t\r\n\v\f\0"):
             return IgnoredRecord(record.offset, "blank")
+        if record.text is not None and not any(trace in data for trace in _TRACES):
+            return IgnoredRecord(record.offset, "other_logger")
+        if record.text is not None and len(record.data) < record.length:
+            return _rejected(record, "oversized", f"{record.length} bytes in one line, at most {MAX_RECORD} are read")
         return _rejected(
             record,
             "no_record_start",
@@ -85,20 +104,24 @@ class Parser:
         for pattern, kind in _OTHER_KINDS:
             if pattern.match(data, start):
                 return kind
-        return "other"
+        logger = _LOGGER.search(data, max(start, len(data) - _LOGGER_WINDOW))
+        return "other_logger" if logger and not _REQUEST_LOGGER.fullmatch(logger[1]) else "other"
 
-    def _request(self, record: RawRecord, prefix: re.Match[bytes]) -> RequestEvent:
-        message = strip_logger(record.data)
+    def _request(self, record: RawRecord, data: bytes, prefix: re.Match[bytes]) -> RequestEvent:
+        message = strip_logger(data)
         if message is None:
             raise MalformedRecord("unfinished", "no ` (logger)` at the record's end")
         message = message[prefix.end() + len(COMPLETED) :]
+        if message.startswith(b'{"') and b"\n" in message:
+            raise MalformedRecord("malformed_json", "a raw line break: two records ran into one, or it is damaged")
         for start, read in _GENERATIONS:
             if message.startswith(start):
                 logged = read(message)
-                return self._event(record.offset, self._clock.micros(prefix[1], prefix[2]), prefix[3], logged)
+                logged_at = self._clock.micros(prefix[1], prefix[2], prefix[3])
+                return self._event(record.offset, logged_at, prefix[4], logged, _forged(record, message))
         raise MalformedRecord("malformed_header", "neither JSON nor one of the three text forms")
 
-    def _event(self, offset: int, logged_at: int, level: bytes, logged: LoggedRequest) -> RequestEvent:
+    def _event(self, offset: int, logged_at: int, level: bytes, logged: LoggedRequest, forged: int) -> RequestEvent:
         header, tail = logged.header, logged.tail
         host, port = remote_end(tail.connection_id)
         version = request_header_version(header.api_key, header.api_version)
@@ -141,6 +164,7 @@ class Parser:
             logged.deprecated,
             logged.replica_id,
             group_payloads(header.api_key, logged.request, logged.response) if logged.generation == "json" else None,
+            forged,
         )
 
     def _is_twin(self, logged: LoggedRequest) -> bool:
@@ -170,5 +194,14 @@ class Parser:
         return False
 
 
+def _forged(record: RawRecord, message: bytes) -> int:
+    """Starts of records in texts that clients wrote: raw ones before 2.8, escaped ones in JSON."""
+    if b"\\" not in message:  # one byte is found at the speed of memory, two are not
+        return record.forged_prefixes
+    return record.forged_prefixes + sum(1 for _ in _ESCAPED_PREFIX.finditer(message))
+
+
 def _rejected(record: RawRecord, reason: RejectReason, detail: str) -> RejectedRecord:
+    if record.forged_prefixes:
+        detail += f"; it holds {record.forged_prefixes} starts of records as text"
     return RejectedRecord(record.offset, reason, detail, record.data[:RAW_LIMIT], record.length)

@@ -1,27 +1,42 @@
-"""Log files to streams of bytes: compression, byte ranges, and what makes a file the same file.
+"""Log files to streams of bytes: byte ranges, damage, and what makes a file the same file.
 
 A file is known by its first complete record (and its cluster and broker), so a renamed, grown or compressed file
 stays the same file. Offsets are those of the decompressed content. A plain file can be read in ranges: a record
 belongs to the range that holds its first byte, and a range that starts inside a file first finds a line that
 starts a record behind a line that is a whole record.
+
+Where a file lies is not known here: a `LogFile` opens it. Of a plain file only the bytes that are asked for are
+read, in blocks that begin small, so that a look at a file on an object store costs kilobytes.
 """
 
-import gzip
+import errno
 import hashlib
 import io
+import os
 import re
-import zlib
+import stat
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import NamedTuple, Protocol
 
-from .framing import PREFIX, REQUEST_LOG, Framing, RawRecord, is_finished, split_records
+from .compression import SNIFFED, Undecodable, decompressed, is_compressed
+from .framing import PREFIX, REQUEST_LOG, Framing, RawRecord, is_finished
+from .layouts import KAFKA, SAMPLE, Layout, detect
+from .unwrapping import layout_records
 
 BLOCK = 4 << 20
+FIRST_BLOCK = 64 << 10
 RESUME_WINDOW = 64 << 10
 """Bytes before the resume offset whose hash tells a grown file from a rewritten one."""
+IDENTITY_BYTES = 1 << 20
+"""A longer first record identifies its file by so many of its first bytes."""
+START_WINDOW = 64 << 20
+"""Where so many bytes show no start of a record, none is looked for further on."""
 
-_GZIP_MAGIC = b"\x1f\x8b"
+_HEAD_BYTES = IDENTITY_BYTES + 4096
 _LINE = re.compile(rb"\n(?=\[)")
 
 
@@ -30,13 +45,40 @@ class CorruptFile(Exception):
 
     Attributes:
         offset: decompressed bytes that were read before.
+        truncated: whether the file only ends too early.
     """
 
-    def __init__(self, offset: int, detail: str) -> None:
+    def __init__(self, offset: int, detail: str, truncated: bool = False) -> None:
         """Keep where reading stopped and why."""
         self.offset = offset
         self.detail = detail
+        self.truncated = truncated
         super().__init__(detail)
+
+
+class RawBytes(Protocol):
+    """A file's bytes as they are on disk."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to so many of the next bytes, none at the end."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Go to a place; gives it."""
+
+
+class LogFile(Protocol):
+    """A file somewhere.
+
+    Attributes:
+        size: bytes on disk that are read at most, so that a file that grows meanwhile reads the same twice; None
+            where its end decides. Fewer bytes than that are an OSError.
+    """
+
+    @property
+    def size(self) -> int | None: ...
+
+    def open(self) -> AbstractContextManager[RawBytes]:
+        """Its bytes as they are on disk, seekable; raises OSError."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,73 +86,195 @@ class FileHead:
     """What planning knows of a file without reading it whole.
 
     Attributes:
-        first_record: its first complete record, None while it holds none.
+        first_record: its first complete record, up to `IDENTITY_BYTES` of it; None while it holds none.
         size: bytes on disk.
         compressed: whether its offsets are not those on disk.
+        error: why it cannot be decompressed further than its beginning, None where nothing is wrong so far.
+        empty: whether it holds nothing at all, decompressed.
+        layout: how its records are laid out.
     """
 
     first_record: bytes | None
     size: int
     compressed: bool
+    error: str | None = None
+    empty: bool = False
+    layout: Layout = KAFKA
 
 
-def is_compressed(path: Path) -> bool:
-    """Whether the file is gzip, by its first bytes and not by its name."""
-    with path.open("rb") as file:
-        return file.read(2) == _GZIP_MAGIC
+def open_regular(path: str | Path) -> io.FileIO:
+    """A local file's bytes, without a buffer.
+
+    Raises:
+        OSError: where it cannot be opened, or is a folder, pipe, socket or device, without waiting for any of them.
+    """
+    file = io.FileIO(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return file
 
 
-def open_decompressed(path: Path) -> io.BufferedReader | gzip.GzipFile:
-    """The file's decompressed content, as a stream of bytes."""
-    if is_compressed(path):
-        return gzip.open(path, "rb")
-    return io.BufferedReader(path.open("rb", buffering=0), BLOCK)
+class _Content:
+    """An open file: what its first bytes say, and its decompressed bytes from anywhere."""
+
+    def __init__(self, raw: RawBytes, limit: int | None) -> None:
+        self._raw = raw
+        self._limit = limit
+        self._seek(0)
+        self.compressed = is_compressed(self._read(SNIFFED))
+
+    @property
+    def size(self) -> int:
+        return self._raw.seek(0, os.SEEK_END) if self._limit is None else self._limit
+
+    def _seek(self, at: int) -> None:
+        self._raw.seek(at)
+        self._at = at
+
+    def _read(self, size: int) -> bytes:
+        if self._limit is not None:
+            size = min(size, self._limit - self._at)
+        if size <= 0:
+            return b""
+        data = self._raw.read(size)
+        if not data and self._limit is not None:
+            raise OSError(errno.ESTALE, f"it has become shorter than the {self._limit} bytes that were found before")
+        self._at += len(data)
+        return data
+
+    def blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
+        content = self._unpacked(start) if self.compressed else self._plain(start, end, first)
+        at = start
+        for block in content:
+            piece = block if end is None or at + len(block) <= end else block[: end - at]
+            at += len(piece)
+            if piece:
+                yield piece
+            if at == end:
+                return
+
+    def _plain(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
+        self._seek(start)
+        size = first
+        while block := self._read(size if end is None else min(size, end - self._at)):
+            yield block
+            size = min(size * 2, BLOCK)
+
+    def _unpacked(self, start: int) -> Iterator[bytes]:
+        self._seek(0)
+        at = 0
+        try:
+            for block in decompressed(self._read):
+                at += len(block)
+                if at > start:
+                    yield block[max(0, start - at + len(block)) :]
+        except Undecodable as error:
+            raise CorruptFile(at, str(error), error.truncated) from error
 
 
-def read_blocks(path: Path, start: int = 0, end: int | None = None) -> Iterator[bytes]:
+def _open(file: Path | LogFile) -> AbstractContextManager[RawBytes]:
+    return open_regular(file) if isinstance(file, Path) else file.open()
+
+
+def _limit(file: Path | LogFile) -> int | None:
+    return None if isinstance(file, Path) else file.size
+
+
+def read_blocks(
+    file: Path | LogFile, start: int = 0, end: int | None = None, first: int | None = None
+) -> Iterator[bytes]:
     """Blocks of decompressed bytes from `start` up to `end` (the end of the file when None).
+
+    Args:
+        file: a local path, or whatever can be opened.
+        start: offset in the decompressed content.
+        end: where to stop.
+        first: bytes of the first block of a plain file, doubled from block to block up to `BLOCK`; `BLOCK` when None.
 
     Raises:
         CorruptFile: where the compressed bytes are damaged or stop too early; all before has been yielded.
         OSError: where the file cannot be opened or read.
     """
-    at = start
+    with _open(file) as raw:
+        yield from _Content(raw, _limit(file)).blocks(start, end, first or BLOCK)
+
+
+def _records(blocks: Iterator[bytes], offset: int, framing: Framing, layout: Layout) -> Iterator[RawRecord]:
+    """Records up to the damage, the one that is cut there among them, and then the damage."""
+    damage: list[CorruptFile] = []
+
+    def readable() -> Iterator[bytes]:
+        try:
+            yield from blocks
+        except CorruptFile as error:
+            damage.append(error)
+
+    yield from layout_records(readable(), offset, layout, framing)
+    if damage:
+        raise damage[0]
+
+
+def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
+    """So much of the beginning as shows a file's layout, and all blocks from the beginning on."""
+    taken: list[bytes] = []
+    damage: list[CorruptFile] = []
+    size = 0
     try:
-        with open_decompressed(path) as file:
-            file.seek(start)
-            while end is None or at < end:
-                # read1 gives what is there: read would lose it where the compressed bytes are damaged behind it
-                block = file.read1(BLOCK if end is None else min(BLOCK, end - at))
-                if not block:
-                    return
-                at += len(block)
-                yield block
-    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise CorruptFile(at, str(error)) from error
+        for block in blocks:
+            taken.append(block)
+            size += len(block)
+            if size >= SAMPLE or (size >= FIRST_BLOCK and b"\n" in block):
+                break
+    except CorruptFile as error:
+        damage.append(error)
+
+    def again() -> Iterator[bytes]:
+        yield from taken
+        if damage:
+            raise damage[0]
+        yield from blocks
+
+    return b"".join(taken), again()
 
 
-def head(path: Path, framing: Framing = REQUEST_LOG) -> FileHead:
-    """Read as much of a file as its first record takes."""
+def head(
+    file: Path | LogFile,
+    framing: Framing = REQUEST_LOG,
+    layout: Layout | None = None,
+    name: str = "auto",
+    latest: datetime | None = None,
+) -> FileHead:
+    """Read as much of a file as its first record takes, and never much more than `IDENTITY_BYTES`.
+
+    Args:
+        file: a local path, or whatever can be opened.
+        framing: how records of this log end.
+        layout: of its records; found in its first bytes where None.
+        name: a layout's name, or `auto`; see `layouts.detect`.
+        latest: when the file was last written.
+
+    Raises:
+        OSError: where the file cannot be opened or read.
+    """
     first: bytes | None = None
-    try:
-        for record in split_records(_head_blocks(path), 0, framing):
-            if record.finished:
-                first = record.data
-            break
-    except CorruptFile:
-        first = None
-    return FileHead(first, path.stat().st_size, is_compressed(path))
-
-
-def _head_blocks(path: Path) -> Iterator[bytes]:
-    """The first blocks in growing pieces: most first records fit into a few KB."""
-    blocks = read_blocks(path)
-    for block in blocks:
-        view = io.BytesIO(block)
-        size = 64 << 10
-        while piece := view.read(size):
-            yield piece
-            size *= 2
+    error, empty = None, True
+    with _open(file) as raw:
+        content = _Content(raw, _limit(file))
+        try:
+            blocks = content.blocks(0, _HEAD_BYTES, FIRST_BLOCK)
+            if layout is None and framing is REQUEST_LOG:
+                sample, blocks = _begin(blocks)
+                layout = detect(sample, name, latest)
+            for record in _records(blocks, 0, framing, layout or KAFKA):
+                empty = False
+                if record.finished or record.length > IDENTITY_BYTES:
+                    first = record.data[:IDENTITY_BYTES]
+                    break
+        except CorruptFile as damage:
+            error = damage.detail
+        none = empty and error is None
+        return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA)
 
 
 def file_id(cluster: str, broker: str, first_record: bytes) -> str:
@@ -122,16 +286,38 @@ def file_id(cluster: str, broker: str, first_record: bytes) -> str:
     return digest.hexdigest()[:32]
 
 
-def resume_hash(path: Path, offset: int) -> str | None:
-    """Hash of the bytes before `offset` (up to `RESUME_WINDOW`); None where the file does not reach it."""
+class ResumePoint(NamedTuple):
+    """What stands around the place where an earlier read ended.
+
+    Attributes:
+        hash: of the bytes before it, as `resume_hash`.
+        has_more: whether bytes follow.
+    """
+
+    hash: str | None
+    has_more: bool
+
+
+def resume_point(file: Path | LogFile, offset: int) -> ResumePoint:
+    """Look at the place where an earlier read ended, in one pass.
+
+    Raises:
+        OSError: where the file cannot be opened or read.
+    """
     start = max(0, offset - RESUME_WINDOW)
+    wanted, content = offset - start, bytearray()
     try:
-        content = b"".join(read_blocks(path, start, offset))
+        for block in read_blocks(file, start, offset + 1, FIRST_BLOCK + 1):
+            content += block
     except CorruptFile:
-        return None
-    if len(content) < offset - start:
-        return None
-    return hash_bytes(content)
+        pass
+    known = hash_bytes(bytes(content[:wanted])) if len(content) >= wanted else None
+    return ResumePoint(known, len(content) > wanted)
+
+
+def resume_hash(file: Path | LogFile, offset: int) -> str | None:
+    """Hash of the bytes before `offset` (up to `RESUME_WINDOW`); None where the file does not reach it."""
+    return resume_point(file, offset).hash
 
 
 def hash_bytes(content: bytes) -> str:
@@ -139,31 +325,50 @@ def hash_bytes(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()[:32]
 
 
-def range_records(path: Path, start: int, end: int | None, framing: Framing = REQUEST_LOG) -> Iterator[RawRecord]:
+def readable_bytes(file: Path | LogFile) -> tuple[int, str | None]:
+    """Bytes of decompressed content, and why there are no more of them where the file is damaged.
+
+    Raises:
+        OSError: where the file cannot be opened or read.
+    """
+    total = 0
+    try:
+        for block in read_blocks(file):
+            total += len(block)
+    except CorruptFile as damage:
+        return damage.offset, damage.detail
+    return total, None
+
+
+def range_records(
+    file: Path | LogFile, start: int, end: int | None, framing: Framing = REQUEST_LOG, layout: Layout = KAFKA
+) -> Iterator[RawRecord]:
     """The records whose first byte lies in [start, end); the last one is read to its end.
 
     Args:
-        path: a file.
+        file: a local path, or whatever can be opened.
         start: 0, the end of an earlier read, or any byte of a plain file.
         end: None for the file's end.
         framing: how records of this log end.
+        layout: as `head` found it.
 
     Raises:
-        CorruptFile, OSError: as `read_blocks`.
+        CorruptFile: behind all records that stand before the damage, the one that it cuts included.
+        OSError: as `read_blocks`.
     """
-    for record in split_records(read_blocks(path, start), start, framing):
+    for record in _records(read_blocks(file, start), start, framing, layout):
         if end is not None and record.offset >= end:
             return
         yield record
 
 
-def record_start(path: Path, near: int) -> int | None:
-    """First position at or behind `near` of a plain file where a record starts for sure; None where none does.
+def record_start(file: Path | LogFile, near: int) -> int | None:
+    """First position at or behind `near` of a plain file where a record starts for sure; None where none is found.
 
     For sure means: the line before is a whole record, with prefix and logger, so no forged text is taken for one.
     """
     at, before = near, b""
-    for block in read_blocks(path, near):
+    for block in read_blocks(file, near, near + START_WINDOW, min(FIRST_BLOCK, BLOCK)):
         text = before + block
         for newline in _LINE.finditer(text):
             line_start = text.rfind(b"\n", 0, newline.start()) + 1

@@ -32,7 +32,14 @@ REJECT_REASONS: dict[RejectReason, str] = {
 }
 
 IgnoredKind = Literal[
-    "received_request", "sending_response", "not_sending_response", "blank", "failed_request", "server_log", "other"
+    "received_request",
+    "sending_response",
+    "not_sending_response",
+    "blank",
+    "failed_request",
+    "server_log",
+    "other_logger",
+    "other",
 ]
 
 RAW_LIMIT = 1 << 20
@@ -45,7 +52,8 @@ class RequestEvent(NamedTuple):
     Times are microseconds since the epoch (`logged_at`, `started_at`) or milliseconds (`*_time_ms`).
     `client_software_*` is the broker's knowledge *before* this request (KIP-511). `request` and `response` are
     JSON text in the shape that brokers from 2.8 on log, for control APIs only, else None; `group_payloads` is what
-    the bytes in them mean (see the module of that name).
+    the bytes in them mean (see the module of that name). `forged_lines` counts starts of log records in texts that the
+    client wrote: raw ones before 2.8, escaped ones in JSON.
     """
 
     byte_offset: int
@@ -83,6 +91,7 @@ class RequestEvent(NamedTuple):
     api_version_deprecated: bool | None
     replica_id: int | None
     group_payloads: str | None
+    forged_lines: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,12 +71,12 @@ class ServerLogParser:
     def parse(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
         """The failure that a record tells of, whatever its bytes."""
         prefix = PREFIX.match(record.data)
-        if prefix is not None and prefix[3] in (b"ERROR", b"INFO"):
+        if prefix is not None and prefix[4] in (b"ERROR", b"INFO"):
             text = record.data[prefix.end() : prefix.end() + _READ].decode("utf-8", "replace")
             closing, login = _CLOSING.match(text), _LOGIN.match(text)
             if closing or login:
                 try:
-                    at = self._clock.micros(prefix[1], prefix[2])
+                    at = self._clock.micros(prefix[1], prefix[2], prefix[3])
                 except ValueError:
                     return IgnoredRecord(record.offset, "server_log")
                 return _closed(record.offset, at, closing[1], text) if closing else _refused(record.offset, at, text)

@@ -10,7 +10,7 @@ from tests.builders import (
     name_text_record,
     request_header_struct_record,
 )
-from tests.logs.excerpts import EXCERPTS, parse, request, requests
+from tests.logs.excerpts import EXCERPTS, parse, rejected, request, requests
 
 BUILDERS = [json_record, request_header_struct_record, api_key_struct_record, name_text_record]
 FORGED = "inj\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
@@ -114,3 +114,42 @@ def test_it_replaces_lone_surrogates(escape: str) -> None:
 def test_it_replaces_what_is_no_utf8(build: Any) -> None:
     line = build(client_id="@@").replace(b"@@", b"a\xff\xc3")
     assert request(line).client_id == "a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}"
+
+
+PREFIXES = ["[2026-01-01 00:00:00,000] DEBUG ", "2026-01-01T00:00:00.5Z INFO ", "[2026-01-01 00:00:00,000+01:00] TRACE  x",
+            "2026-01-01 00:00:00 [thread] ERROR "]  # fmt: skip
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+@pytest.mark.parametrize("line_end", ["\n", "\r\n"])
+def test_it_counts_the_attempts_to_forge_a_line_in_json(prefix: str, line_end: str) -> None:
+    event = request(
+        json_record(client_id=f"x{line_end}{prefix}y{line_end}{prefix}", request={"topics": [f"\n{prefix}"]})
+    )
+    assert event.forged_lines == 3
+    assert event.client_id == f"x{line_end}{prefix}y{line_end}{prefix}"
+
+
+@pytest.mark.parametrize(
+    "client_id", ["x\ny", "\n[2026]", f"x{PREFIXES[0]}", f"x\\n{PREFIXES[0]}", f"\\\\n{PREFIXES[0]}", "\\", '"']
+)
+def test_it_counts_no_attempt_where_no_line_starts(client_id: str) -> None:
+    # A backslash and an n are two letters of the text: JSON doubles the backslash.
+    assert request(json_record(client_id=client_id)).forged_lines == 0
+
+
+@pytest.mark.parametrize("build", BUILDERS[1:])
+def test_it_counts_the_attempts_to_forge_a_line_before_2_8(build: Any) -> None:
+    assert request(build(client_id=FORGED)).forged_lines == 1
+    assert request(build()).forged_lines == 0
+
+
+def test_it_says_in_a_rejected_record_that_it_holds_starts_of_others() -> None:
+    line = request_header_struct_record(client_id=FORGED).replace(b"totalTime:1.5", b"totalTime:soon")
+    assert rejected(line).detail.endswith("; it holds 1 starts of records as text")
+
+
+def test_it_makes_no_request_of_two_records_that_ran_into_one() -> None:
+    # A crash left zeros where the second record's prefix would show.
+    first, second = json_record(client_id="a"), json_record(client_id="b")
+    assert rejected(first + b"\0\0" + second).reason == "malformed_json"

@@ -32,7 +32,7 @@ NAMED = name_text_record()
     ("line", "reason"),
     [
         (b"no prefix at all (a.b)\n", "no_record_start"),
-        (b"\xef\xbb\xbf" + JSON, "no_record_start"),
+        (b"\xef\xbb" + JSON, "no_record_start"),
         (JSON.replace(b"\n", b"\r\r")[1:], "no_record_start"),
         (JSON[:300] + b"\n", "unfinished"),
         (TEXT[:-1], "unfinished"),

@@ -1,0 +1,304 @@
+"""Layouts in which a request log arrives: encoding, wrapper and log4j pattern, told from a file's first bytes.
+
+Strategy. One file has one layout, fixed by `detect` before its records are read, so that text which a client wrote
+is never tried as a wrapper. Kafka's own pattern in plain UTF-8 goes the fast way (`framing.split_records`) and may be
+split; everything else is read line by line (`unwrapping`) and handed on in Kafka's own pattern (`RawRecord.text`).
+
+Patterns. `stamped` is any line that starts with time and level, with or without a thread, mostly with the logger at
+the end: `[%d] %p %m (%c)`, `%d{ISO8601} %p %m (%c) [%t]`. `logger_first` has the logger before the message:
+`%d %-5p [%t] %c{1}:%L - %m`. `message` is `%m` alone: a record starts with a request log's own words and its time is
+the wrapper's. `json` is one event a line. `any` is any of those but `message`, for files whose beginning holds nothing
+but other programs' output.
+"""
+
+import codecs
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Literal, NamedTuple
+
+from ..errors import ConfigError
+from .framing import LEVEL, PREFIX, TIME
+from .wrappers import Line, LogEvent, Unwrap, cri, docker, event, is_syslog, syslog
+
+Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
+Wrapper = Literal["none", "cri", "docker", "syslog"]
+Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
+
+SAMPLE = 1 << 20
+"""Bytes of a file's beginning that are looked at."""
+_SAMPLE_LINES = 2000
+_BOMS: tuple[tuple[bytes, Encoding], ...] = (
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_STAMP = re.compile(
+    rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)"
+    rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
+)
+_LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
+_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\Z")
+_END_WINDOW = 700
+_BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
+"""The end of a request without its logger."""
+_OWN_WORDS = re.compile(
+    rb"Completed request:|Processor \d{1,9} received request|Sending \w{1,64} response to client"
+    rb"|Not sending \w{1,64} response to client"
+)
+_CUT_DOCKER = re.compile(rb'\{"log": ?"')
+_CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
+REQUEST_LOGGER = b"kafka.request.logger"
+
+
+class Layout(NamedTuple):
+    """How the records of one file are laid out.
+
+    Attributes:
+        encoding: of the file; bytes that are not valid in it become U+FFFD.
+        wrapper: what stands around each line.
+        pattern: log4j's layout inside the wrapper.
+        logger_ends: whether records end with their logger, so that a line end without it ends none.
+        latest: no line is from more than a day after it (None: now); gives RFC 3164 times their year.
+    """
+
+    encoding: Encoding = "utf-8"
+    wrapper: Wrapper = "none"
+    pattern: Pattern = "kafka"
+    logger_ends: bool = True
+    latest: datetime | None = None
+
+    @property
+    def splittable(self) -> bool:
+        """Whether tasks may start inside the file; else one task reads it whole."""
+        return (self.encoding, self.wrapper, self.pattern) == ("utf-8", "none", "kafka")
+
+    @property
+    def name(self) -> str:
+        """As the setting `log_layout` has it, e.g. `cri+json`."""
+        return self.pattern if self.wrapper == "none" else f"{self.wrapper}+{self.pattern}"
+
+
+KAFKA = Layout()
+"""`[%d] %p %m (%c)%n` in UTF-8."""
+
+
+class Start(NamedTuple):
+    """The start of a record.
+
+    Attributes:
+        stamp: time and level as Kafka's own pattern has them, with a blank behind.
+        message: the first line of the message and, where `logger` is None, what stands behind it.
+        logger: where it does not stand behind the message.
+        whole: whether no line can follow.
+    """
+
+    stamp: bytes
+    message: bytes
+    logger: bytes | None
+    whole: bool
+
+
+def stamp(time: bytes, level: bytes) -> bytes:
+    """`[2026-11-21T02:45:09.935Z] DEBUG `."""
+    return b"[" + time + b"] " + level + b" "
+
+
+def stamped_start(line: Line) -> Start | None:
+    """The start of a record with time and level in front."""
+    found = _STAMP.match(line.text)
+    return None if found is None else Start(_stamp_of(found), line.text[found.end() :], None, False)
+
+
+def logger_first_start(line: Line) -> Start | None:
+    """The start of a record with time, level and logger in front."""
+    found = _STAMP.match(line.text)
+    logger = None if found is None else _LOGGER_FIRST.match(line.text, found.end())
+    if found is None or logger is None:
+        return None
+    return Start(_stamp_of(found), line.text[logger.end() :], logger[1], False)
+
+
+def _stamp_of(found: re.Match[bytes]) -> bytes:
+    return stamp(found[1] + (b"." + found[2] if found[2] else b"") + (found[3] or b""), found[4])
+
+
+def message_start(line: Line) -> Start | None:
+    """The start of a record without time, by its own words. INFO shows deprecated versions only, DEBUG all."""
+    if line.time is None or _OWN_WORDS.match(line.text) is None:
+        return None
+    deprecated = line.text.find(b'"requestApiVersionDeprecated":true', 0, 1 << 16) >= 0
+    return Start(stamp(line.time, line.level or (b"INFO" if deprecated else b"DEBUG")), line.text, None, False)
+
+
+def json_start(line: Line) -> Start | None:
+    """An event in JSON; where its message is a line of the log with its own time and level, that line."""
+    found = event(line.text)
+    if found is None:
+        return None
+    inner = None if found.message.startswith(b"{") else any_start(Line(found.message.rstrip(b"\r\n")))
+    return inner._replace(whole=True) if inner is not None else _of_event(found, line.time)
+
+
+def _of_event(found: LogEvent, taken: bytes | None) -> Start | None:
+    time = found.time or taken
+    if time is None:
+        return None
+    return Start(stamp(time, found.level or b"DEBUG"), found.message, found.logger or REQUEST_LOGGER, True)
+
+
+def any_start(line: Line) -> Start | None:
+    """Any of those that state their time."""
+    if line.text.startswith(b"{"):
+        return json_start(line)
+    first = logger_first_start(line)
+    return first if first is not None and _OWN_WORDS.match(first.message) else stamped_start(line)
+
+
+STARTS: dict[Pattern, Callable[[Line], Start | None]] = {
+    "kafka": stamped_start,
+    "stamped": stamped_start,
+    "logger_first": logger_first_start,
+    "message": message_start,
+    "json": json_start,
+    "any": any_start,
+}
+
+
+def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
+    """Message and logger of `MESSAGE (LOGGER)` or `MESSAGE (LOGGER) [THREAD]`, the rightmost that reaches the end."""
+    last = None
+    text = text.rstrip(b"\r\n")
+    at = max(0, len(text) - _END_WINDOW)
+    while (found := _END.search(text, at)) is not None:
+        last, at = found, found.start(1)
+    if last is None:
+        return text, None
+    return text[: last.start()].rstrip(b" "), last[1]
+
+
+def unwrapper(layout: Layout) -> Unwrap:
+    """The reader of one physical line."""
+    if layout.wrapper == "syslog":
+        return syslog(layout.latest or datetime.now(UTC))
+    readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker}
+    return readers[layout.wrapper]
+
+
+def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) -> Layout:
+    """The layout of a file.
+
+    Args:
+        sample: the first bytes of its decompressed content, best 64 KiB to 1 MiB.
+        name: `auto`, or a layout's name: a pattern (`kafka`, `stamped`, `logger_first`, `message`, `json`, `any`), alone
+            or behind a wrapper and a plus sign (`cri`, `docker`, `syslog`), as `cri+json`.
+        latest: when the file was last written; now where not known.
+
+    Raises:
+        ConfigError: for a name that is none.
+    """
+    encoding: Encoding = next((encoding for bom, encoding in _BOMS if sample.startswith(bom)), "utf-8")
+    latest = latest or datetime.now(UTC)
+    lines = _lines(sample[:SAMPLE], encoding)
+    if name != "auto":
+        wrapper, pattern = _named(name)
+        inner = _inner(lines, unwrapper(Layout(encoding, wrapper, pattern, True, latest)))
+        return Layout(encoding, wrapper, pattern, pattern == "kafka" or _logger_ends(inner), latest)
+    wrapper = _wrapper(lines, latest)
+    inner = _inner(lines, unwrapper(Layout(encoding, wrapper, "any", True, latest)))
+    years = latest if wrapper == "syslog" else None  # the only times without a year
+    return Layout(encoding, wrapper, _pattern(inner, wrapper), _logger_ends(inner), years)
+
+
+def _named(name: str) -> tuple[Wrapper, Pattern]:
+    wrappers: dict[str, Wrapper] = {"cri": "cri", "docker": "docker", "syslog": "syslog"}
+    patterns: dict[str, Pattern] = {name: name for name in STARTS}
+    before, plus, pattern = name.rpartition("+")
+    wrapper: Wrapper | None = wrappers.get(before) if plus else "none"
+    if wrapper is None or pattern not in patterns:
+        raise ConfigError(
+            f"log_layout is {name!r}: give auto, one of {', '.join(patterns)}, or one of them behind "
+            f"{', '.join(f'{wrapper}+' for wrapper in wrappers)}"
+        )
+    return wrapper, patterns[pattern]
+
+
+def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:
+    """The sample's whole lines, or its only one as far as it goes."""
+    text = sample.decode(encoding, "replace").lstrip("\ufeff\0").encode() if encoding != "utf-8" else sample
+    lines = text.removeprefix(codecs.BOM_UTF8).lstrip(b"\0").split(b"\n", _SAMPLE_LINES)
+    whole = lines[:-1] if len(lines) > 1 else lines
+    return [line.removesuffix(b"\r") for line in whole if line.strip()]
+
+
+def _wrapper(lines: list[bytes], latest: datetime) -> Wrapper:
+    """The wrapper of the first line that is a record or has one; genuine lines come first, clients' texts later."""
+    for line in lines:
+        if _STAMP.match(line) is not None:
+            return "none"
+        if cri(line) is not None:
+            return "cri"
+        if docker(line) is not None or _CUT_DOCKER.match(line):
+            return "docker"
+        if is_syslog(line):
+            return "syslog"
+        if event(line) is not None:
+            return "none"
+    return "none"
+
+
+def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
+    """The lines that the sample wraps, joined; those that go on behind the sample come last."""
+    found: list[Line] = []
+    parts: dict[bytes, list[Line]] = {}
+    for line in map(unwrap, lines):
+        if line is None:
+            continue
+        parts.setdefault(line.stream, []).append(line)
+        if line.whole:
+            found.append(_joined(parts.pop(line.stream)))
+    return found + [_joined(rest) for rest in parts.values()]
+
+
+def _joined(parts: list[Line]) -> Line:
+    return parts[0]._replace(text=b"".join(part.text for part in parts), whole=parts[-1].whole)
+
+
+def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
+    for line in lines:
+        if _STAMP.match(line.text):
+            return _stamped_pattern(line, lines, wrapper)
+        if wrapper != "none" and _OWN_WORDS.match(line.text):
+            return "message"
+        if line.text.startswith(b"{") and (event(line.text) or (not line.whole and _CUT_EVENT.search(line.text))):
+            return "json"
+    return "kafka" if wrapper == "none" and not _is_cut_event(lines) else "json" if wrapper == "none" else "any"
+
+
+def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern:
+    if wrapper == "none" and _is_kafka(lines):
+        return "kafka"
+    first = logger_first_start(line)
+    # A message may hold ` - ` too, as other loggers' do: then the logger stands at the end.
+    is_first = first is not None and (_OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
+    return "logger_first" if is_first else "stamped"
+
+
+def _is_cut_event(lines: list[Line]) -> bool:
+    """Whether the sample is a piece of one long line of JSON."""
+    return len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text) is not None
+
+
+def _is_kafka(lines: list[Line]) -> bool:
+    """Kafka's own pattern: prefixes in brackets, and lines that end with their logger rather than with a thread."""
+    if not any(PREFIX.match(line.text) for line in lines):
+        return False
+    ends = [line.text[-_END_WINDOW:].rstrip(b"\r") for line in lines]
+    threads = sum(1 for end in ends if end.endswith(b"]") and split_logger(end)[1] is not None)
+    return _logger_ends(lines) and 2 * threads <= len(ends)
+
+
+def _logger_ends(lines: list[Line]) -> bool:
+    """Whether as many lines end with a logger as requests without; a client's text is not the only line, as a rule."""
+    ends = [line.text[-_END_WINDOW:].rstrip(b"\r") for line in lines]
+    bare = sum(1 for end in ends if _BARE_END.search(end))
+    return sum(1 for end in ends if split_logger(end)[1] is not None) >= bare

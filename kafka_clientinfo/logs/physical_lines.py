@@ -1,0 +1,89 @@
+"""Blocks of bytes to physical lines, and bytes that grow line by line, both in bounded memory.
+
+Of what is longer than `framing.MAX_RECORD` only head and tail are kept, beside the true length.
+"""
+
+from collections.abc import Iterator
+
+from . import framing
+
+
+class PhysicalLines:
+    """Blocks to physical lines with their line ends; of a line that is too long only head and tail.
+
+    Attributes:
+        rest: the bytes behind the last line end.
+    """
+
+    def __init__(self, encoding: str) -> None:
+        """Start at a line's first byte."""
+        self._newline = "\n".encode(encoding)
+        self._width = len(self._newline)
+        self.rest = b""
+        self._let_go = 0
+        self._searched = 0
+
+    @property
+    def rest_length(self) -> int:
+        """True length of the rest."""
+        return len(self.rest) + self._let_go
+
+    def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+        """The lines that end in the block, with their true lengths; to be taken up to the last one."""
+        buffer = self.rest + block if self.rest else block
+        start, at = 0, self._searched
+        while (newline := self._next(buffer, start, at)) >= 0:
+            end = newline + self._width
+            yield buffer[start:end], end - start + self._let_go
+            self._let_go = 0
+            start = at = end
+        self.rest = buffer[start:]
+        self._searched = max(0, len(self.rest) - self._width + 1)
+        if len(self.rest) > framing.MAX_RECORD:
+            kept = shortened(self.rest)
+            self._let_go += len(self.rest) - len(kept)
+            self.rest, self._searched = kept, len(kept) - self._width + 1
+
+    def _next(self, buffer: bytes, start: int, at: int) -> int:
+        newline = buffer.find(self._newline, at)
+        while newline >= 0 and (newline - start) % self._width:
+            newline = buffer.find(self._newline, newline + 1)
+        return newline
+
+
+def shortened(data: bytes) -> bytes:
+    """Head and tail of what is too long; what is let go of is a multiple of four bytes, so UTF-16 stays aligned."""
+    dropped = (len(data) - framing.KEPT_HEAD - framing.KEPT_TAIL) & ~3
+    return data[: framing.KEPT_HEAD] + data[framing.KEPT_HEAD + dropped :]
+
+
+class Kept:
+    """Bytes that grow line by line; beyond `MAX_RECORD` only head and tail are kept, beside the true `length`."""
+
+    __slots__ = ("_bytes", "length")
+
+    def __init__(self) -> None:
+        """Start with nothing."""
+        self._bytes: bytes | bytearray = b""
+        self.length = 0
+
+    def add(self, data: bytes, length: int | None = None) -> None:
+        """Put bytes behind; `length` is their true length where some of them were let go."""
+        if not self.length:
+            self._bytes = data  # most records are one line: no copy
+        elif isinstance(self._bytes, bytearray):
+            self._bytes += data
+        else:
+            self._bytes = bytearray(self._bytes)
+            self._bytes += data
+        self.length += len(data) if length is None else length
+        if len(self._bytes) > framing.MAX_RECORD:
+            self._bytes = bytearray(shortened(bytes(self._bytes)))
+
+    def take(self, other: "Kept") -> None:
+        """Put what another holds behind."""
+        self.add(other.join(), other.length)
+
+    def join(self) -> bytes:
+        """What is held."""
+        return bytes(self._bytes)

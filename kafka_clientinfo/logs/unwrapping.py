@@ -1,0 +1,339 @@
+"""Wrapped lines to records: every byte of the file in exactly one record, and a resume at any record's end.
+
+Strategy. Physical lines are cut, unwrapped, and joined to whole lines per stream, as container runtimes cut long
+lines and mix stdout with stderr. Per stream one record is open at most. A record that can have no further line
+(JSON, an event, another logger's record that shows its end) is closed at once; a request in text, whose client id may
+hold line ends, is closed by the start of the next record. As in `framing`, a start behind a line that does not end
+the open record is text of that record, and counted. Requests in text end with their connection and times, and with
+their logger where the layout has it there; where it has not, `received request` ends behind its whole header. Lines
+behind such an end are other programs' output, unless they end as the request would: then all of it was one request.
+A line that belongs to no record is one of its own.
+
+Records leave in the order of their first bytes, once all that started before them are closed and own no byte behind
+them; so a record's bytes run up to the next one's first, and what is left at the end waits as a whole. `_MAX_HELD`
+bounds what mixed streams can hold back; `MAX_RECORD` a record.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from .framing import COMPLETED, REQUEST_LOG, Framing, RawRecord, split_records
+from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrapper
+from .physical_lines import Kept, PhysicalLines
+from .request_event import MalformedRecord
+from .text_tail import read_tail
+from .wrappers import Line
+
+_MAX_HELD = 1000
+_MAX_UNSETTLED = 64
+"""Lines behind a request's end; behind so many none is taken for a part of it."""
+_WINDOW = 8 << 10
+"""Connection, times, principal and listener of a text record fit in here."""
+_MAY_END = (b"sendTime:", b"listener:")
+_RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)")
+_HEADER_END = re.compile(
+    rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
+)
+_FILLER = b"\xef\xbb\xbf\0"
+
+
+def layout_records(
+    blocks: Iterable[bytes], offset: int, layout: Layout, kind: Framing = REQUEST_LOG
+) -> Iterator[RawRecord]:
+    """Cut a stream of byte blocks into records, whatever the layout.
+
+    Args:
+        blocks: consecutive pieces of a file, of any size.
+        offset: position of the first byte in the decompressed file: 0 or the end of a record.
+        layout: of the file, as `layouts.detect` found it.
+        kind: how records of Kafka's own layout end.
+
+    Yields:
+        Every byte in exactly one record, in order. Only the last record can be unfinished: it waits for more bytes.
+    """
+    if layout.splittable:
+        yield from split_records(blocks, offset, kind)
+        return
+    lines, assembly = PhysicalLines(layout.encoding), _Assembly(offset, layout)
+    for block in blocks:
+        for line, length in lines.feed(block):
+            yield from assembly.take(line, length)
+    yield from assembly.finish(lines.rest, lines.rest_length)
+
+
+class _Record:
+    """A record, or a line of which only the first part is there, with the bytes of the file from its start on."""
+
+    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_is_open", "last", "start", "stream",
+                 "text", "unsettled")  # fmt: skip
+
+    def __init__(self, begin: int, stream: bytes) -> None:
+        self.begin = begin
+        self.end = begin
+        self.stream = stream
+        self.data = Kept()
+        self.start: Start | None = None
+        self.text = Kept()
+        self.last = b""
+        self.forged = 0
+        self.done = False
+        self.header_is_open = False
+        self.finished = False
+        self.unsettled: list[_Record] = []
+
+    def open(self, start: Start | None, text: bytes) -> None:
+        self.start = start
+        self.text.add(text if start is None else start.message)
+        self.last = b"" if start is None else start.message[-_WINDOW:]
+        if start is not None and _RECEIVED.match(start.message):
+            self.header_is_open = _HEADER_END.search(start.message) is None
+
+    def go_on(self, text: bytes, end: int) -> None:
+        self.text.add(b"\n" + text)
+        self.last = (self.last + b"\n" + text)[-_WINDOW:]
+        self.end = end
+        self.header_is_open = self.header_is_open and _HEADER_END.search(text) is None
+
+    @property
+    def is_text_request(self) -> bool:
+        """A completed request before 2.8, which may go on in the next line."""
+        message = b"" if self.start is None else self.start.message
+        return message.startswith(COMPLETED) and not message.startswith(b'{"', len(COMPLETED))
+
+    def normal(self, logger_ends: bool) -> bytes:
+        """The record in Kafka's own layout; the bare text where it has no start, no end where that is missing."""
+        text = self.text.join().rstrip(b"\r\n")
+        if self.start is None:
+            return text
+        message, logger = (text, self.start.logger) if self.start.logger else split_logger(text)
+        logger = logger or (None if logger_ends else REQUEST_LOGGER)
+        return self.start.stamp + message + (b"" if logger is None else b" (" + logger + b")") + b"\n"
+
+
+class _Assembly:
+    """The records that are not yet given away, in the order of their first bytes, and the open one of each stream."""
+
+    def __init__(self, offset: int, layout: Layout) -> None:
+        self._layout = layout
+        self._unwrap = unwrapper(layout)
+        self._start = STARTS[layout.pattern]
+        self._at = offset
+        self._queue: list[_Record] = []
+        self._open: dict[bytes, _Record] = {}
+        self._parts: dict[bytes, tuple[_Record, Line]] = {}
+
+    def take(self, data: bytes, length: int) -> Iterator[RawRecord]:
+        """One physical line; `length` is its true length."""
+        begin, self._at = self._at, self._at + length
+        text = self._decoded(data, begin)
+        line = self._unwrap(text)
+        if line is None:
+            line = Line(text)
+            self._foreign(begin, data, length, line)
+        elif not line.whole or line.stream in self._parts:
+            self._part(begin, data, length, line)
+        else:
+            self._whole(begin, data, length, line)
+        yield from self._ready()
+
+    def _decoded(self, data: bytes, begin: int) -> bytes:
+        if self._layout.encoding != "utf-8":
+            data = data.decode(self._layout.encoding, "replace").encode()
+        text = data.removesuffix(b"\n")
+        return text.lstrip(_FILLER) if begin == 0 else text
+
+    def _foreign(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        """A line without the wrapper: of no stream, and a record of its own."""
+        record = self._new(begin, line.stream)
+        self._own(data, length)
+        record.open(None, line.text)
+        record.end, record.done = self._at, True
+
+    def _new(self, begin: int, stream: bytes) -> _Record:
+        record = _Record(begin, stream)
+        self._queue.append(record)
+        return record
+
+    def _own(self, data: bytes, length: int) -> None:
+        """The bytes of a line go to the record that started last, whichever record its text belongs to."""
+        self._queue[-1].data.add(data, length)
+
+    def _part(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        """A part of a line: it holds its place in the queue until the last part tells what the line is."""
+        if line.stream not in self._parts:
+            self._parts[line.stream] = (self._new(begin, line.stream), line)
+        place, first = self._parts[line.stream]
+        self._own(data, length)
+        place.text.add(line.text)
+        if not line.whole:
+            return
+        del self._parts[line.stream]
+        text, place.text = place.text.join(), Kept()
+        whole = line._replace(text=text, time=first.time)
+        if self._goes_on(whole):
+            self._give_up(place)
+            return
+        self._begin(place, whole)
+
+    def _whole(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        if self._goes_on(line):
+            self._own(data, length)
+            return
+        # What it closes is not yet given away, so its place in the queue is behind that.
+        record = self._new(begin, line.stream)
+        self._own(data, length)
+        self._begin(record, line)
+
+    def _give_up(self, place: _Record) -> None:
+        """The place of a line that went on with the record before; its bytes fall to the place before."""
+        at = self._queue.index(place)
+        self._queue[at - 1].data.take(place.data)
+        del self._queue[at]
+
+    def _goes_on(self, line: Line) -> bool:
+        """Give the line to the open record of its stream, unless that has ended."""
+        self._close_others(line.stream)
+        record = self._open.get(line.stream)
+        if record is None:
+            return False
+        start = self._start(line)
+        if start is not None and (record.finished or not self._shows_its_end(record)):
+            self._close(record)
+            return False
+        if record.finished:
+            return False
+        record.forged += start is not None or STARTS["any"](line) is not None
+        record.go_on(line.text, self._at)
+        self._judge(record)
+        return True
+
+    def _begin(self, record: _Record, line: Line) -> None:
+        start = self._start(line)
+        record.open(start, line.text)
+        record.end = self._at
+        owner = self._open.get(line.stream)
+        if owner is not None:
+            self._behind(owner, record)
+        elif start is None or start.whole:
+            record.forged = 0 if start is None else _starts_inside(start.message)
+            record.done = True
+        else:
+            self._open[record.stream] = record
+            self._judge(record)
+
+    def _judge(self, record: _Record) -> None:
+        """Whether the record has ended with its last line, and can have no other."""
+        assert record.start is not None
+        record.finished = not record.header_is_open and self._is_end(record.last, record)
+        if record.is_text_request:
+            return
+        if record.finished or record.start.message.startswith(COMPLETED) or not self._shows_its_end(record):
+            self._close(record)
+
+    def _behind(self, owner: _Record, record: _Record) -> None:
+        """A line behind a request's end: part of the request only if it, or what follows, ends as a request does."""
+        owner.unsettled.append(record)
+        if len(owner.unsettled) > _MAX_UNSETTLED:
+            self._close(owner)
+        elif self._is_end(b"\n".join(part.text.join() for part in owner.unsettled)[-_WINDOW:], owner):
+            for part in owner.unsettled:
+                owner.forged += STARTS["any"](Line(part.text.join())) is not None
+                owner.go_on(part.text.join(), part.end)
+                self._give_up(part)
+            owner.unsettled = []
+
+    def _close(self, record: _Record) -> None:
+        for part in (record, *record.unsettled):
+            part.done = True
+        record.unsettled = []
+        del self._open[record.stream]
+
+    def _close_others(self, stream: bytes) -> None:
+        """A line of another stream closes what has ended, so that a quiet stream holds nothing back."""
+        for other, record in list(self._open.items()):
+            if other != stream and other not in self._parts and record.finished:
+                self._close(record)
+
+    def _ends_with_logger(self, record: _Record) -> bool:
+        return self._layout.logger_ends and record.start is not None and record.start.logger is None
+
+    def _shows_its_end(self, record: _Record) -> bool:
+        """Whether a line that does not end the record leaves it open."""
+        return record.is_text_request or record.header_is_open or self._ends_with_logger(record)
+
+    def _is_end(self, text: bytes, record: _Record) -> bool:
+        """Whether the last bytes of a text are the end of such a record."""
+        message, logger = split_logger(text)
+        if logger is None and self._ends_with_logger(record):
+            return False
+        if not record.is_text_request:
+            return True
+        last_line = text[text.rfind(b"\n") + 1 :]
+        return any(part in last_line for part in _MAY_END) and _has_tail(message)
+
+    def _ready(self) -> Iterator[RawRecord]:
+        if len(self._queue) > _MAX_HELD:
+            self._let_all_go()
+        count = self._safe()
+        ends = [record.begin for record in self._queue[1 : count + 1]]
+        if count == len(self._queue) and count:
+            ends.append(self._at)
+        for record, end in zip(self._queue[:count], ends, strict=True):
+            yield self._raw(record, end, True)
+        if count:
+            del self._queue[:count]
+
+    def _safe(self) -> int:
+        """How many records can be given away: all closed, and no line of theirs behind the next one's start."""
+        safe, reach = 0, 0
+        for number, record in enumerate(self._queue, 1):
+            if not record.done:
+                break
+            reach = max(reach, record.end)
+            following = self._queue[number].begin if number < len(self._queue) else self._at
+            if reach <= following:
+                safe = number
+        return safe
+
+    def _let_all_go(self) -> None:
+        """Too much waits for a record of another stream: it ends here, as a damaged one."""
+        for record in self._queue:
+            record.done = True
+        self._open.clear()
+        self._parts.clear()
+
+    def finish(self, rest: bytes, length: int) -> Iterator[RawRecord]:
+        """What is left: whole records, and behind them one that waits for the rest of its bytes."""
+        for record in list(self._open.values()):
+            if record.stream not in self._parts and record.finished:
+                self._close(record)
+        if rest:
+            self._new(self._at, b"")
+            self._own(rest, length)
+            self._at += length
+        yield from self._ready()
+        if self._queue:
+            first = self._queue[0]
+            for record in self._queue[1:]:
+                first.data.take(record.data)
+            yield self._raw(first, self._at, False)
+
+    def _raw(self, record: _Record, end: int, finished: bool) -> RawRecord:
+        text = record.normal(self._layout.logger_ends)
+        return RawRecord(record.begin, record.data.join(), end - record.begin, finished, record.forged, text)
+
+
+def _starts_inside(message: bytes) -> int:
+    """Starts of records behind line ends inside one event's message."""
+    if b"\n" not in message:
+        return 0
+    start = STARTS["any"]
+    return sum(1 for line in message.split(b"\n")[1:] if start(Line(line)) is not None)
+
+
+def _has_tail(message: bytes) -> bool:
+    try:
+        read_tail(message)
+    except MalformedRecord:
+        return False
+    return True

@@ -1,0 +1,211 @@
+"""What stands around a line of the log: container runtimes, syslog, and events in JSON.
+
+Each reader takes one physical line without its line feed and gives the line that the program wrote, with what the
+wrapper knows of it, or None where the line has another form. Continuation lines of a record are wrapped like any
+other line, and a runtime cuts long lines into pieces: joining them is the business of `unwrapping`.
+
+Sources: Kubernetes' CRI log format, Docker's json-file driver, RFC 3164 and RFC 5424 (and the ISO time of rsyslog's
+default file format), and the event templates of log4j's JsonTemplateLayout and JsonLayout.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from .framing import TIME
+
+_TIME = re.compile(TIME)
+_CRI = re.compile(
+    rb"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)) (stdout|stderr) ([FP])(?::[\w:]{0,64})?(?: |\Z)"
+)
+_PRIORITY = rb"(?:<(\d{1,3})>)"
+_STRUCTURED = rb'(?:-|(?:\[[^\s\]="]{1,32}(?: [^\s\]="]{1,32}="(?:[^"\\\]]|\\.){0,1024}"){0,32}\]){1,16})'
+_RFC_5424 = re.compile(
+    _PRIORITY
+    + rb"?1 (-|\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)) \S{1,255} \S{1,48} \S{1,128} \S{1,32} "
+    + _STRUCTURED
+    + rb"(?: (?:\xef\xbb\xbf)?|\Z)"
+)
+_RFC_3164 = re.compile(
+    _PRIORITY
+    + rb"?(?:([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)))"
+    rb" \S{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
+)
+_MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
+_LINE_FEED_OF_RSYSLOG = b"#012"
+_SEVERITIES = (b"FATAL", b"FATAL", b"FATAL", b"ERROR", b"WARN", b"INFO", b"INFO", b"DEBUG")
+_LEVELS = {
+    "WARNING": b"WARN",
+    "CRITICAL": b"FATAL",
+    **{name: name.encode() for name in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")},
+}
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_MESSAGES = ("message", "short_message", "log", "msg")
+_TIMES = ("@timestamp", "timestamp", "time")
+_LOGGERS = ("logger_name", "loggerName", "logger", "_logger")
+_MILLIS_FROM = 10**11
+"""A greater number of a `timestamp` counts milliseconds, a smaller one seconds."""
+
+
+class Line(NamedTuple):
+    """A line as the program wrote it.
+
+    Attributes:
+        text: its bytes without line end.
+        stream: what tells the lines of one stream from those of another.
+        whole: False where the next line of the same stream goes on with this one.
+        time: when the wrapper took it, in the notation of `framing.TIME`, or None.
+        level: one of log4j's levels, or None.
+    """
+
+    text: bytes
+    stream: bytes = b""
+    whole: bool = True
+    time: bytes | None = None
+    level: bytes | None = None
+
+
+class LogEvent(NamedTuple):
+    """A whole log event, its message without layout. What the event does not state is None."""
+
+    message: bytes
+    time: bytes | None
+    level: bytes | None
+    logger: bytes | None
+
+
+Unwrap = Callable[[bytes], Line | None]
+
+
+def cri(line: bytes) -> Line | None:
+    """`2026-11-21T02:45:09.935123456Z stdout F MESSAGE`; `P` marks a part that is not the last."""
+    found = _CRI.match(line)
+    if found is None:
+        return None
+    return Line(line[found.end() :], found[2], found[3] == b"F", found[1])
+
+
+def docker(line: bytes) -> Line | None:
+    r"""`{"log":"MESSAGE\n","stream":"stdout","time":"…"}`; a part that is not the last has no `\n`."""
+    found = _object(line)
+    log = found.get("log") if found else None
+    if found is None or not isinstance(log, str) or not isinstance(found.get("stream"), str):
+        return None
+    text = _bytes(log)
+    stream, time = _bytes(found["stream"]), _time(found.get("time"))
+    if text.endswith(b"\n"):
+        return Line(text[:-1], stream, True, time)
+    return Line(text, stream, False, time)
+
+
+def syslog(latest: datetime) -> Callable[[bytes], Line]:
+    """A reader of RFC 5424 and RFC 3164 lines, with and without `<PRI>`.
+
+    A line without head is the rest of one that held a line end, as log4j's own syslog layouts write it. RFC 3164 names
+    no year and no zone: the year is the last one in which the time is not more than a day after
+    `latest`, so December stays in the year before January; the zone is that of the log.
+    """
+
+    def unwrap(line: bytes) -> Line:
+        found = _RFC_5424.match(line)
+        if found is not None:
+            time = None if found[2] == b"-" else found[2]
+        else:
+            found = _RFC_3164.match(line)
+            if found is None:
+                return Line(line)
+            time = found[3] or _with_year(found[2], latest)
+        severity = None if found[1] is None else _SEVERITIES[int(found[1]) % 8]
+        text = line[found.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG)
+        return Line(text, b"", True, time, severity)
+
+    return unwrap
+
+
+def is_syslog(line: bytes) -> bool:
+    """Whether a line has a syslog head."""
+    return _RFC_5424.match(line) is not None or _RFC_3164.match(line) is not None
+
+
+def _with_year(text: bytes, latest: datetime) -> bytes | None:
+    month = _MONTHS.get(text[:3])
+    if month is None:
+        return None
+    last = latest.astimezone(UTC).replace(tzinfo=None) + timedelta(days=1)
+    rest = f"{month:02d}-{int(text[4:6]):02d} {text[7:].decode('ascii')}"
+    year = last.year if f"{last.year}-{rest}" <= f"{last:%Y-%m-%d %H:%M:%S}" else last.year - 1
+    return f"{year}-{rest}".encode()
+
+
+def event(line: bytes) -> LogEvent | None:
+    """A line of JSON that has a message: ECS, logstash, JsonLayout, GELF and their like, nested or with dots."""
+    found = _object(line)
+    message = (
+        None if found is None else next((found[key] for key in _MESSAGES if isinstance(found.get(key), str)), None)
+    )
+    if found is None or message is None:
+        return None
+    inner = found.get("log")
+    nested: dict[str, Any] = inner if isinstance(inner, dict) else {}
+    levels = (found.get("log.level"), nested.get("level"), found.get("level"), found.get("severity"))
+    loggers = (found.get("log.logger"), nested.get("logger"), *(found.get(name) for name in _LOGGERS))
+    return LogEvent(_bytes(message), _event_time(found), _level(levels), _logger(loggers))
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    if not line.startswith(b"{"):
+        return None
+    try:
+        value = json.loads(line.decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def _bytes(text: str) -> bytes:
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", text).encode()
+
+
+def _level(values: tuple[object, ...]) -> bytes | None:
+    for value in values:
+        if isinstance(value, str) and value.upper() in _LEVELS:
+            return _LEVELS[value.upper()]
+        if type(value) is int and value in range(8):
+            return _SEVERITIES[value]
+    return None
+
+
+def _logger(values: tuple[object, ...]) -> bytes | None:
+    found = next((value for value in values if isinstance(value, str) and value), None)
+    return None if found is None else re.sub(rb"[^\w.$]", b"_", found[:255].encode("ascii", "replace"))
+
+
+def _event_time(found: dict[str, Any]) -> bytes | None:
+    instant = found.get("instant")
+    if isinstance(instant, dict):
+        seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond")
+        if type(seconds) is int and type(nanos) is int:
+            return _of_epoch(seconds * 1_000_000 + nanos // 1000)
+    millis = found.get("timeMillis")
+    if type(millis) is int:
+        return _of_epoch(millis * 1000)
+    return next((time for key in _TIMES if (time := _time(found.get(key))) is not None), None)
+
+
+def _time(value: object) -> bytes | None:
+    if isinstance(value, str):
+        text = value[:64].encode("ascii", "replace")
+        return text if _TIME.fullmatch(text) else None
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
+        return _of_epoch(round(value * (1000 if abs(value) > _MILLIS_FROM else 1_000_000)))
+    return None
+
+
+def _of_epoch(micros: int) -> bytes | None:
+    try:
+        moment = datetime.fromtimestamp(0, UTC) + timedelta(microseconds=micros)
+    except OverflowError:
+        return None
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond:06d}Z".encode()

@@ -1,0 +1,287 @@
+"""Damaged records by the thousand: read in memory, and as files through the worker, and every byte accounted for.
+
+Records of real brokers of all generations are damaged (`mutations`) and put into streams, some with an intact record
+behind them. Nothing may raise; every byte must belong to exactly one record, every record to exactly one of request,
+rejected and ignored; and whatever comes out must fit the Arrow types and be valid UTF-8.
+"""
+
+import gzip
+import time
+from array import array
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from kafka_clientinfo.ingest import make_plan
+from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent, split_records
+from kafka_clientinfo.settings import Settings
+from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
+from tests.logs.mutations import mutated
+
+SAMPLES = Path(__file__).parents[2] / "sample_logs"
+STREAM_RECORDS = 500
+_LONGEST = 8192
+_LONG_ONES = 50
+_SLOW = 1_000_000
+_INT32, _INT64 = range(-(1 << 31), 1 << 31), range(-(1 << 63), 1 << 63)
+_WIDE = frozenset({"byte_offset", "logged_at", "started_at"})
+_NAMES = tuple(RequestEvent.__annotations__)
+
+Pool = dict[str, list[bytes]]
+
+
+@dataclass
+class Report:
+    """What a run found.
+
+    Attributes:
+        mutations: damage done, by kind.
+        outcomes: records read, by what became of them.
+        exceptions: what was raised, with the kinds of damage and the record's first bytes.
+        lost: bytes of the streams that belong to no record or to more than one.
+        unfit: values that do not fit the tables, and texts that are not UTF-8.
+        neighbours: intact records behind damaged ones, and how many of them were read as requests.
+        nanoseconds: time to parse each record.
+        slowest: the longest of them, with the record's length and beginning.
+        per_byte: the most nanoseconds per byte of any record above 1 KB.
+        through_worker: records read as files by the worker.
+    """
+
+    mutations: Counter[str] = field(default_factory=Counter)
+    outcomes: Counter[str] = field(default_factory=Counter)
+    exceptions: list[str] = field(default_factory=list)
+    lost: int = 0
+    unfit: list[str] = field(default_factory=list)
+    neighbours: list[int] = field(default_factory=lambda: [0, 0])
+    nanoseconds: "array[int]" = field(default_factory=lambda: array("q"))
+    slowest: tuple[int, int, bytes] = (0, 0, b"")
+    per_byte: tuple[float, int, bytes] = (0.0, 0, b"")
+    damaged: int = 0
+    bytes_read: int = 0
+    seconds: float = 0.0
+    through_worker: int = 0
+
+    def text(self) -> str:
+        """The figures, for people."""
+        times = sorted(self.nanoseconds)
+        mean = sum(times) / len(times) / 1000
+        lines = [
+            f"{self.damaged:,} damaged records, {self.bytes_read:,} bytes in {self.seconds:.0f} s (damaging them included); "
+            f"{len(times):,} records read, {self.through_worker:,} of them as files too",
+            f"exceptions {len(self.exceptions)}, lost bytes {self.lost}, values that fit no table {len(self.unfit)}",
+            f"intact neighbours read {self.neighbours[1]:,} of {self.neighbours[0]:,}",
+            f"parse: mean {mean:.1f} us, median {times[len(times) // 2] / 1000:.1f}, "
+            f"p99 {times[len(times) * 99 // 100] / 1000:.1f}, max {self.slowest[0] / 1000:.1f} us "
+            f"({self.slowest[1]:,} bytes: {self.slowest[2]!r})",
+            f"most per byte (records above 1 KB): {self.per_byte[0]:.1f} ns ({self.per_byte[1]:,} bytes)",
+            *(f"  {kind}: {number:,}" for kind, number in sorted(self.mutations.items())),
+            *(f"  -> {kind}: {number:,}" for kind, number in sorted(self.outcomes.items())),
+            *self.exceptions[:20],
+            *self.unfit[:20],
+        ]
+        return "\n".join(lines)
+
+
+def small_pool() -> Pool:
+    """The golden excerpts: some records of each generation."""
+    return _by_generation([record for data in EXCERPTS.values() for record in split_records([data])])
+
+
+def real_pool() -> Pool:
+    """Records of sample_logs and, where it is there, of the corpus of real brokers' logs."""
+    found: list[RawRecord] = []
+    for path in sorted([*SAMPLES.glob("*/kafka-request.log*"), *CORPUS.glob("**/kafka-request.log.gz")]):
+        content = path.read_bytes()
+        found += split_records([gzip.decompress(content) if path.suffix == ".gz" else content])
+    return _by_generation(found)
+
+
+def _by_generation(records: list[RawRecord]) -> Pool:
+    """Distinct short records, and the first of the long ones: their bodies say little more and take long."""
+    pool: Pool = {name: [] for name in GENERATIONS}
+    long_ones: Counter[str] = Counter()
+    parser = Parser()
+    for record in records:
+        event = parser.parse(record)
+        if isinstance(event, RequestEvent):
+            long_ones[event.log_generation] += record.length > _LONGEST
+            if record.length <= _LONGEST or long_ones[event.log_generation] <= _LONG_ONES:
+                pool[event.log_generation].append(record.data)
+    return pool
+
+
+def _time_again(record: RawRecord) -> int:
+    """Nanoseconds of the fastest of three more: a pause of the interpreter is not the record's."""
+    taken = []
+    for _ in range(3):
+        parser, started = Parser(), time.thread_time_ns()
+        parser.parse(record)
+        taken.append(time.thread_time_ns() - started)
+    return min(taken)
+
+
+class Fuzz:
+    """One run of damage, the same for the same seed and pool.
+
+    Args:
+        pool: intact records by generation.
+        seed: of all that is random.
+        folder: where files for the worker are written.
+        worker_every: every so many streams one also goes through the worker.
+    """
+
+    def __init__(self, pool: Pool, seed: int, folder: Path, worker_every: int) -> None:
+        self.pool = pool
+        self.random = Random(seed)
+        self.folder = folder
+        self.worker_every = worker_every
+        self.report = Report()
+
+    def run(self, records: int) -> Report:
+        started = time.perf_counter()
+        number = 0
+        while self.report.damaged < records:
+            stream, intact = self._stream(min(STREAM_RECORDS, records - self.report.damaged))
+            found = self._read(stream)
+            self.report.neighbours[0] += len(intact)
+            self.report.neighbours[1] += len(intact & {event.byte_offset for event in found["requests"]})
+            if number % self.worker_every == 0:
+                self._through_worker(stream, found)
+            number += 1
+        self.report.seconds = time.perf_counter() - started
+        return self.report
+
+    def _stream(self, records: int) -> tuple[bytes, set[int]]:
+        """Damaged records with an intact one behind every fourth, and the intact ones' offsets."""
+        parts, at, intact = [self._any()], 0, {0}
+        at = len(parts[0])
+        for place in range(records):
+            generation = self.random.choice(GENERATIONS)
+            others = self.pool[self.random.choice([name for name in GENERATIONS if name != generation])]
+            line, kinds = mutated(self.random.choice(self.pool[generation]), others, self.random)
+            self.report.mutations.update(kinds)
+            parts.append(line)
+            at += len(line)
+            if place % 4 == 3:
+                parts.append(self._any())
+                intact.add(at)
+                at += len(parts[-1])
+        self.report.damaged += records
+        self.report.bytes_read += at
+        return b"".join(parts), intact
+
+    def _any(self) -> bytes:
+        return self.random.choice(self.pool[self.random.choice(GENERATIONS)])
+
+    def _blocks(self, stream: bytes) -> Iterator[bytes]:
+        at = 0
+        while at < len(stream):
+            size = self.random.choice((1, 7, 40, 50, 1 << 12, 1 << 16, 1 << 20))
+            yield stream[at : at + size]
+            at += size
+
+    def _read(self, stream: bytes) -> dict[str, list[Any]]:
+        found: dict[str, list[Any]] = {"requests": [], "rejected": [], "ignored": []}
+        parser = Parser(self.random.choice(("UTC", "Europe/Berlin", "America/St_Johns")))
+        at = 0
+        for record in self._records(stream):
+            if record.offset != at or (len(record.data) == record.length) != (
+                record.data == stream[at : at + record.length]
+            ):
+                self.report.lost += record.length
+            at = record.offset + record.length
+            event = self._parse(parser, record)
+            if event is not None:
+                self._classify(event, record, found)
+        self.report.lost += abs(len(stream) - at)
+        return found
+
+    def _records(self, stream: bytes) -> list[RawRecord]:
+        try:
+            return list(split_records(self._blocks(stream)))
+        except Exception as error:
+            self.report.exceptions.append(f"split_records: {error!r}")
+            return []
+
+    def _parse(self, parser: Parser, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord | None:
+        started = time.thread_time_ns()  # others on the machine do not count
+        try:
+            event = parser.parse(record)
+        except Exception as error:
+            self.report.exceptions.append(f"{error!r}: {record.data[:300]!r}")
+            return None
+        took = time.thread_time_ns() - started
+        if took > _SLOW:
+            took = min(took, _time_again(record))
+        self.report.nanoseconds.append(took)
+        self.report.slowest = max(self.report.slowest, (took, record.length, record.data[:60]))
+        if record.length > 1024:
+            self.report.per_byte = max(self.report.per_byte, (took / record.length, record.length, record.data[:60]))
+        return event
+
+    def _classify(self, event: object, record: RawRecord, found: dict[str, list[Any]]) -> None:
+        if isinstance(event, RequestEvent):
+            found["requests"].append(event)
+            self.report.outcomes[f"request {event.log_generation}"] += 1
+            self._check_values(event)
+        elif isinstance(event, RejectedRecord):
+            found["rejected"].append(event)
+            self.report.outcomes[f"rejected {event.reason}"] += 1
+            self._check_text("detail", event.detail)
+            if (event.byte_offset, event.raw_length) != (record.offset, record.length):
+                self.report.unfit.append(f"a rejected record at {record.offset} says {event.byte_offset}")
+        elif isinstance(event, IgnoredRecord):
+            found["ignored"].append(event)
+            self.report.outcomes[f"ignored {event.kind}"] += 1
+        else:
+            self.report.unfit.append(f"parse gave {event!r:.80}")
+
+    def _check_values(self, event: RequestEvent) -> None:
+        for name, value in zip(_NAMES, event, strict=True):
+            if type(value) is int and value not in (_INT64 if name in _WIDE else _INT32):
+                self.report.unfit.append(f"{name} is {value!r:.80}")
+            elif type(value) is float and not abs(value) < 1e300:
+                self.report.unfit.append(f"{name} is {value!r}")
+            elif type(value) is str:
+                self._check_text(name, value)
+
+    def _check_text(self, name: str, value: str) -> None:
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            self.report.unfit.append(f"{name} is not UTF-8: {value[:80]!r}")
+
+    def _through_worker(self, stream: bytes, found: dict[str, list[Any]]) -> None:
+        """The same bytes as a file; its last record waits where it is not finished, so it may be one fewer."""
+        path = self.folder / "kafka-request.log"
+        path.write_bytes(stream)
+        plan = make_plan([path], {}, Settings(), 1)
+        rows: dict[str, list[Any]] = {"request": [], "rejected": [], "failed": [], "file": []}
+        try:
+            for batch in (batch for splits in plan.splits for batch in read_splits(splits, "UTC")):
+                batch.validate(full=True)
+                for name in rows:
+                    rows[name] += [value for value in batch.column(name).to_pylist() if value is not None]
+        except Exception as error:
+            self.report.exceptions.append(f"worker: {error!r}")
+            return
+        self._check_account(rows, found, len(stream))
+
+    def _check_account(self, rows: dict[str, list[Any]], found: dict[str, list[Any]], size: int) -> None:
+        (account,) = rows["file"]
+        ignored = sum(dict(account["ignored"]).values())
+        self.report.through_worker += account["records"]
+        self.report.lost += abs(size - account["end_offset"] - account["pending_bytes"])
+        waits = int(account["pending_bytes"] > 0)
+        expected = [len(found["requests"]), len(found["rejected"]) - waits, len(found["ignored"])]
+        counted = [account["requests"], account["rejected"], ignored]
+        written = [len(rows["request"]), len(rows["rejected"]), ignored]
+        if not expected == counted == written or sum(counted) != account["records"]:
+            self.report.unfit.append(f"account {counted}, rows {written}, in memory {expected}")
+        offsets = {row["byte_offset"] for row in rows["request"]}
+        if offsets != {event.byte_offset for event in found["requests"]}:
+            self.report.unfit.append("the worker read other requests than the parser in memory")

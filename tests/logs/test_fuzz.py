@@ -1,0 +1,39 @@
+"""Nothing that stands in a log can break the reader: damaged records of real brokers, many and always the same ones."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.logs.excerpts import GENERATIONS
+from tests.logs.fuzz import Fuzz, Report, real_pool, small_pool
+from tests.logs.mutations import MUTATIONS
+
+
+def check(report: Report, records: int) -> None:
+    assert report.exceptions == []
+    assert report.lost == 0
+    assert report.unfit == []
+    assert report.damaged == records
+    assert len(report.nanoseconds) == sum(report.outcomes.values())
+    assert report.through_worker > 0
+    assert set(report.mutations) == set(MUTATIONS)
+    assert {f"request {name}" for name in GENERATIONS} <= set(report.outcomes)
+
+
+def test_damaged_records_raise_nothing_and_lose_nothing(tmp_path: Path) -> None:
+    check(Fuzz(small_pool(), seed=1, folder=tmp_path, worker_every=8).run(20_000), 20_000)
+
+
+@pytest.mark.soak
+def test_a_million_damaged_records_raise_nothing_and_lose_nothing(tmp_path: Path) -> None:
+    pool = real_pool()
+    assert all(len(pool[name]) > 100 for name in GENERATIONS)
+    report = Fuzz(pool, seed=1313, folder=tmp_path, worker_every=10).run(1_000_000)
+    print("\n" + ", ".join(f"{name} {len(lines):,}" for name, lines in pool.items()) + " intact records")
+    print(report.text())
+    check(report, 1_000_000)
+
+
+def test_a_seed_gives_the_same_damage_again(tmp_path: Path) -> None:
+    first, again = (Fuzz(small_pool(), seed=7, folder=tmp_path, worker_every=1).run(500) for _ in range(2))
+    assert (first.outcomes, first.mutations, first.bytes_read) == (again.outcomes, again.mutations, again.bytes_read)

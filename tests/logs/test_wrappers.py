@@ -1,0 +1,259 @@
+"""Wrapped logs of real fleets: streams that mix, lines of other programs, forged lines, sizes without bound."""
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
+from kafka_clientinfo.logs.layouts import detect
+from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, syslog
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, parse, requests
+from tests.logs.test_layouts import LATEST, comparable, events, found
+from tests.wrapping import KINDS, wrap
+
+TAIL = (
+    " from connection 1.2.3.4:1-5.6.7.8:2-0;totalTime:1.0,requestQueueTime:1.0,localTime:1.0,remoteTime:0.0,"
+    "throttleTime:0.0,responseQueueTime:0.0,sendTime:0.0,securityProtocol:PLAINTEXT,principal:User:EVIL,listener:EVIL"
+)
+STAMP = "2026-11-21T12:00:00.5Z"
+TEXT_KINDS = [kind for kind in KINDS if kind[0] not in ("ecs", "ecs_nested", "logstash", "filebeat")]
+
+
+def client_ids(data: bytes) -> list[str | None]:
+    return [event.client_id for event in requests(events(data))]
+
+
+def kinds(data: bytes) -> Counter[str]:
+    return Counter(
+        found.kind if isinstance(found, IgnoredRecord) else found.reason if isinstance(found, RejectedRecord) else "ok"
+        for found in events(data)
+    )
+
+
+def forged_in(pattern: str) -> str:
+    """A whole forged record as the layout would have it, for a client id."""
+    (line,) = wrap(json_record(client_id="FORGED"), pattern, "none").decode().splitlines()
+    return line
+
+
+@pytest.mark.parametrize(("pattern", "wrapper"), TEXT_KINDS)
+def test_it_keeps_forged_records_as_text_in_every_layout(pattern: str, wrapper: str) -> None:
+    client_id = f"x\n{forged_in(pattern)}"
+    plain = request_header_struct_record(client_id=client_id) + request_header_struct_record(client_id="b")
+    data = wrap(plain, pattern, wrapper)
+    records = found(data)
+    assert client_ids(data) == [client_id, "b"]
+    assert [record.forged_prefixes for record in records] == [1, 0]
+
+
+@pytest.mark.parametrize("wrapper", ["cri", "docker", "rfc_5424", "rfc_3164"])
+@pytest.mark.parametrize("pattern", ["thread_last", "logger_first", "message"])
+def test_it_takes_no_wrapper_inside_a_line_for_one(pattern: str, wrapper: str) -> None:
+    inner = wrap(json_record(client_id="FORGED"), pattern, wrapper).decode().removesuffix("\n")
+    plain = request_header_struct_record(client_id=f"x\n{inner}") + json_record(client_id="b")
+    assert client_ids(wrap(plain, pattern, wrapper)) == [f"x\n{inner}", "b"]
+
+
+@pytest.mark.parametrize(("pattern", "wrapper"), TEXT_KINDS)
+def test_it_takes_no_end_inside_a_client_id_for_the_records_end(pattern: str, wrapper: str) -> None:
+    # A forged end with no start behind it: the record's own end comes later.
+    client_id = f"x{TAIL} (kafka.request.logger)\nrest"
+    plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
+    assert client_ids(wrap(plain, pattern, wrapper)) == [client_id, "b"]
+
+
+@pytest.mark.parametrize(("pattern", "wrapper"), [("kafka", "cri"), ("thread_last", "docker"), ("message", "rfc_3164"),
+                                                  ("logger_first", "cri"), ("message", "cri")])  # fmt: skip
+def test_it_counts_other_programs_lines_and_loses_no_request(pattern: str, wrapper: str) -> None:
+    plain = EXCERPTS["request_header_struct"]
+    other = {
+        "cri": b"2026-11-21T02:45:09.9Z stdout F  at kafka.Foo(Foo.scala:3)\n",
+        "docker": b'{"log":" at kafka.Foo(Foo.scala:3)\\n","stream":"stdout","time":"2026-11-21T02:45:09.9Z"}\n',
+        "rfc_3164": b"<134>Nov 21 02:45:09 host kernel: something else\n",
+    }[wrapper]
+    lines = wrap(plain, pattern, wrapper).splitlines(keepends=True)
+    starts = [
+        number
+        for number, line in enumerate(lines)
+        if b"Completed request:RequestHeader(apiKey=" in line and b"fake" not in line
+    ]
+    for number in reversed(starts):
+        lines.insert(number, other)
+    data = b"".join(lines)
+    assert [comparable(e) for e in requests(events(data))] == [comparable(e) for e in requests(parse(plain))]
+    assert kinds(data)["other_logger"] >= len(starts)
+    assert kinds(data)["ok"] == len(requests(parse(plain)))
+
+
+def test_it_ignores_the_output_of_a_pods_start_and_other_loggers() -> None:
+    output = ["Preparing truststore", "", "  log4j.foo = bar", "[2026-11-21 11:59:59,000] INFO KafkaConfig values: ",
+              "\tbroker.id = 1", " (kafka.server.KafkaConfig)", "[2026-11-21 11:59:59,000] ERROR x (kafka.Foo)",
+              "java.lang.Exception", "[2026-11-21 11:59:59,000] INFO [GroupCoordinator 0]: a - b (kafka.coordinator)"]  # fmt: skip
+    lines = [*output, *json_record().decode().splitlines(), "late text"]
+    data = "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode()
+    assert kinds(data) == {"other_logger": 7, "blank": 1, "ok": 1}
+
+
+@pytest.mark.parametrize("first", ["P", "F"])
+def test_it_joins_the_parts_of_each_stream(first: str) -> None:
+    whole = json_record(client_id="ü").decode().removesuffix("\n")
+    half = len(whole) // 2
+    data = (
+        f"{STAMP} stdout P {whole[:half]}\n{STAMP} stderr {first} a warn\n{STAMP} stdout F {whole[half:]}\n"
+        f"{STAMP} stderr F ing\n{STAMP} stdout F {whole}\n"
+    ).encode()
+    records = found(data)
+    assert client_ids(data) == ["ü", "ü"]
+    assert [record.offset for record in records] == [sum(r.length for r in records[:i]) for i in range(len(records))]
+    assert b"".join(record.data for record in records) == data
+
+
+@settings(deadline=None)
+@given(st.lists(st.sampled_from(["stderr F x", "stderr P y", "stdout P [2026-11-21 12:00:00,000] INFO ", "stdout F a (b.C)",
+                                 "stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:Name: ", "no wrapper",
+                                 f"stdout F z{TAIL} (kafka.request.logger)", "stdout F {}"]), max_size=30), st.data())  # fmt: skip
+def test_it_accounts_for_mixed_streams_and_resumes_in_them(lines: list[str], data: st.DataObject) -> None:
+    text = "".join(f"{STAMP} {line}\n" if line != "no wrapper" else "text\n" for line in lines).encode()
+    layout = detect(f"{STAMP} stdout F x\n".encode())
+    whole = list(layout_records([text], 0, layout))
+    assert b"".join(record.data for record in whole) == text
+    assert [record.offset for record in whole] == [sum(r.length for r in whole[:i]) for i in range(len(whole))]
+    assert all(record.finished for record in whole[:-1])
+    cut = data.draw(st.integers(0, len(text)))
+    before = [record for record in layout_records([text[:cut]], 0, layout) if record.finished]
+    end = sum(record.length for record in before)
+    after = list(layout_records([text[end:]], end, layout))
+    assert sum(record.length for record in [*before, *after]) == len(text)
+
+
+@pytest.mark.parametrize(
+    "tail",
+    [f"{STAMP} stdout P [2026-11-21 12:00:00,000] DEBUG Comp\n", f"{STAMP} stdout F [2026", f"{STAMP} stdo", "2",
+     f"{STAMP} stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH, clientId=x\n"],
+)  # fmt: skip
+def test_it_waits_for_a_last_record_that_is_half_written(tail: str) -> None:
+    data = wrap(json_record(), "kafka", "cri") + tail.encode()
+    first, last = found(data)
+    assert (first.finished, last.finished, last.data) == (True, False, tail.encode())
+
+
+def test_it_waits_for_a_part_of_a_docker_line() -> None:
+    whole = wrap(json_record(), "kafka", "docker")
+    first, last = found(whole + whole.replace(b"\\n", b"", 1))
+    assert (first.finished, last.finished) == (True, False)
+
+
+@pytest.mark.parametrize(
+    ("latest", "text", "year"),
+    [
+        (datetime(2026, 11, 22, tzinfo=UTC), b"Nov 21 02:45:09", b"2026"),
+        (datetime(2027, 1, 2, tzinfo=UTC), b"Dec 31 23:59:59", b"2026"),
+        (datetime(2027, 1, 2, tzinfo=UTC), b"Jan  1 00:00:00", b"2027"),
+        (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  1 08:00:00", b"2027"),
+        (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  3 08:00:00", b"2026"),
+    ],
+)
+def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year: bytes) -> None:
+    line = syslog(latest)(b"<135>" + text + b" host app[1]: x")
+    assert line is not None
+    assert line.time is not None
+    assert line.time[:4] == year
+
+
+@pytest.mark.parametrize(
+    ("reader", "line", "expected"),
+    [
+        (cri, b"2026-11-21T02:45:09.935123456Z stdout F a b", Line(b"a b", b"stdout", True, b"2026-11-21T02:45:09.935123456Z")),
+        (cri, b"2026-11-21T02:45:09+01:00 stderr P:x ", Line(b"", b"stderr", False, b"2026-11-21T02:45:09+01:00")),
+        (cri, b"2026-11-21T02:45:09Z stdout F", Line(b"", b"stdout", True, b"2026-11-21T02:45:09Z")),
+        (cri, b"2026-11-21T02:45:09Z stdout X a", None),
+        (docker, b'{"log":"a\\n","stream":"stdout","time":"2026-11-21T02:45:09.1Z"}', Line(b"a", b"stdout", True, b"2026-11-21T02:45:09.1Z")),
+        (docker, b'{"log":"\\ud800","stream":"stdout","time":7}', Line("\N{REPLACEMENT CHARACTER}".encode(), b"stdout", False, b"1970-01-01T00:00:07.000000Z")),
+        (docker, b'{"log":"a\\n"}', None),
+        (docker, b'{"log":' + b"[" * 100_000, None),
+        (syslog(LATEST), b"<14>1 - - - - - -", Line(b"", b"", True, None, b"INFO")),
+        (syslog(LATEST), b'<135>1 2026-11-21T02:45:09Z h a 1 m [x@1 a="\\]"][y b="c"] \xef\xbb\xbftext', Line(b"text", b"", True, b"2026-11-21T02:45:09Z", b"DEBUG")),
+        (syslog(LATEST), b"Nov  1 02:45:09 h a: t (x)#012", Line(b"t (x)", b"", True, b"2026-11-01 02:45:09")),
+        (syslog(LATEST), b"rest of a message", Line(b"rest of a message")),
+    ],
+)  # fmt: skip
+def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: Line | None) -> None:
+    assert callable(reader)
+    assert reader(line) == expected
+
+
+@pytest.mark.parametrize(
+    ("fields", "time"),
+    [
+        ({"instant": {"epochSecond": 1795262400, "nanoOfSecond": 935123456}}, b"2026-11-21T12:00:00.935123Z"),
+        ({"timeMillis": 1795262400935}, b"2026-11-21T12:00:00.935000Z"),
+        ({"timestamp": 1795262400.935}, b"2026-11-21T12:00:00.935000Z"),
+        ({"timestamp": 1795262400935}, b"2026-11-21T12:00:00.935000Z"),
+        ({"@timestamp": "2026-11-21T12:00:00.935+0000"}, b"2026-11-21T12:00:00.935+0000"),
+        ({"@timestamp": "yesterday", "time": "2026-11-21 12:00:00"}, b"2026-11-21 12:00:00"),
+        ({"timestamp": 1e300}, None),
+        ({"timeMillis": 10**30}, None),
+        ({"instant": {"epochSecond": 10**30, "nanoOfSecond": 0}}, None),
+        ({"timestamp": True}, None),
+        ({}, None),
+    ],
+)
+def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | None) -> None:
+    got = event(json.dumps({"message": "m", "level": "debug", "logger": "a b"} | fields).encode())
+    assert got is not None
+    assert got == (b"m", time, b"DEBUG", b"a_b")
+
+
+def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framing, "MAX_RECORD", 1 << 16)
+    monkeypatch.setattr("kafka_clientinfo.logs.parser.MAX_RECORD", 1 << 16)
+    monkeypatch.setattr(framing, "KEPT_HEAD", 1 << 12)
+    monkeypatch.setattr(framing, "KEPT_TAIL", 1 << 12)
+    huge = json_record(request={"metrics": "A" * (1 << 20)})
+    for pattern, wrapper in [("kafka", "cri"), ("thread_last", "none"), ("logger_first", "docker"), ("ecs", "none")]:
+        data = wrap(json_record() + huge + json_record(), pattern, wrapper, 500)
+        held: list[int] = []
+
+        def feed(data: bytes = data) -> Iterator[bytes]:
+            for at in range(0, len(data), 1 << 12):
+                yield data[at : at + (1 << 12)]
+
+        parser, got = Parser(), []
+        for record in layout_records(feed(), 0, detect(data[: 1 << 14], f"{wrapper}+any".removeprefix("none+"))):
+            held.append(len(record.data) + len(record.text or b""))
+            got.append(parser.parse(record))
+        assert max(held) < 3 * (1 << 16)
+        assert [getattr(event, "reason", "ok") for event in got] == ["ok", "oversized", "ok"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["[2026-01-01 00:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH",
+     "[2026-01-01 00:00:00,000] TRACE Processor 0 received request: RequestHeader(apiKey=FETCH", " from connection ", "{", "(a.b) [",
+     "[2026-01-01 00:00:00,000] INFO x"],
+)  # fmt: skip
+@pytest.mark.parametrize("stream", ["stdout F", "stdout P"])
+def test_it_gets_through_many_lines_of_one_record(line: str, stream: str) -> None:
+    start = f"{STAMP} stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH\n".encode()
+    data = start + f"{STAMP} {stream} {line}\n".encode() * 20_000
+    assert sum(record.length for record in found(data)) == len(data)
+
+
+def test_it_bounds_what_mixed_streams_hold_back() -> None:
+    open_record = f"{STAMP} stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH\n"
+    data = (open_record + f"{STAMP} stderr F warning\n" * 5000 + wrap(json_record(), "kafka", "cri").decode()).encode()
+    assert kinds(data) == {"unfinished": 1, "other_logger": 5000, "ok": 1}
+
+
+def test_it_reads_the_plain_log_the_same_way_line_by_line() -> None:
+    for name, data in EXCERPTS.items():
+        got = events(data, detect(data, "stamped"))
+        assert [comparable(e) for e in requests(got)] == [comparable(e) for e in requests(parse(data))], name
+        assert isinstance(got[0], RequestEvent | IgnoredRecord)
