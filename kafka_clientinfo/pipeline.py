@@ -22,11 +22,10 @@ from graphlib import TopologicalSorter
 from importlib import import_module
 from typing import Any
 
-from pyspark import StorageLevel
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from . import __version__, transforms
+from . import __version__, increment, transforms
 from .ingest import (
     Plan,
     Problem,
@@ -36,18 +35,18 @@ from .ingest import (
     find_logs,
     make_plan,
     parse_logs,
+    readable_rows,
     with_server_logs,
 )
-from .lake import Warehouse, exclusive, lightly, utc
+from .lake import RETAINED_FROM, Warehouse, exclusive, lightly, utc
 from .settings import Settings
-from .tables import CONNECTION_KEY, table_specs
+from .tables import table_specs
 
 Progress = Callable[[str], None]
-_SOURCES = frozenset({"requests", "ingested_files", "rejected_records", "failed_requests", "settings"})
+_SOURCES = frozenset({"requests", "new_requests", "ingested_files", "rejected_records", "failed_requests", "settings"})
 _BUILT_UNTIL = "kafka_clientinfo.built_until"
 _BUILT_WITH = "kafka_clientinfo.built_with"
 _AT_ONCE = 3
-_KEPT = StorageLevel.MEMORY_AND_DISK
 
 
 @dataclass
@@ -147,6 +146,7 @@ def _ingest(
         if plan.files:
             with report.stage("recover", progress):
                 _remove_leftovers(lake, known)
+                _remove_marks(lake, plan)
             _read(spark, lake, plan, settings, report, progress)
     return report
 
@@ -163,13 +163,21 @@ def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -
     last = lake.last_batch("requests")
     if last is None or last in {row["batch_id"] for row in known.values()}:
         return
-    files = lake.read("ingested_files").select("file_id", "bytes_ingested")
+    first_new = F.col("bytes_ingested") + F.when(F.col("damage").isNotNull(), 1).otherwise(0)  # behind the mark
+    files = lake.read("ingested_files").select("file_id", "bytes_ingested", first_new.alias("first_new"))
     for name in ("requests", "rejected_records", "failed_requests"):
+        first = "first_new" if name == "rejected_records" else "bytes_ingested"
         joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
-        beyond = F.col("byte_offset") >= F.coalesce("bytes_ingested", F.lit(0))
-        for row in joined.where(beyond).select("file_id", "bytes_ingested").distinct().collect():
-            from_offset = F.col("byte_offset") >= F.lit(row["bytes_ingested"] or 0)
+        beyond = F.col("byte_offset") >= F.coalesce(first, F.lit(0))
+        for row in joined.where(beyond).select("file_id", first).distinct().collect():
+            from_offset = F.col("byte_offset") >= F.lit(row[first] or 0)
             lake.delete(name, (F.col("file_id") == row["file_id"]) & from_offset)
+
+
+def _remove_marks(lake: Warehouse, plan: Plan) -> None:
+    """Delete the rejected records that stood for what could not be read before, and is read now."""
+    for file_id, offset in plan.marks.items():
+        lake.delete("rejected_records", (F.col("file_id") == file_id) & (F.col("byte_offset") >= F.lit(offset)))
 
 
 def _read(
@@ -181,23 +189,24 @@ def _read(
     progress: Progress | None,
 ) -> None:
     now = _after(datetime.now(UTC), lake)
-    parsed = parse_logs(spark, plan, settings.log_zone).persist(_KEPT)
+    parsed = parse_logs(spark, plan, settings.log_zone).persist(increment.KEPT)
     try:
         with report.stage("read and parse", progress):
             accounts = accounts_of(parsed)
+            readable = readable_rows(parsed, accounts)
         with report.stage("requests", progress):
-            requests = parsed.where("request IS NOT NULL").select("request.*", F.lit(now).alias("ingested_at"))
+            requests = readable.where("request IS NOT NULL").select("request.*", F.lit(now).alias("ingested_at"))
             lake.append("requests", requests, plan.batch_id)
         with report.stage("rejected_records", progress):
             if any(account["rejected"] for account in accounts):
                 lake.append(
                     "rejected_records",
-                    parsed.where("rejected IS NOT NULL").select("rejected.*"),
+                    readable.where("rejected IS NOT NULL").select("rejected.*"),
                     plan.batch_id,
                 )
         with report.stage("failed_requests", progress):
             if any(dict(account["ignored"] or {}).get("failed_request") for account in accounts):
-                failed = parsed.where("failed IS NOT NULL").select("failed.*", F.lit(now).alias("ingested_at"))
+                failed = readable.where("failed IS NOT NULL").select("failed.*", F.lit(now).alias("ingested_at"))
                 lake.append("failed_requests", failed, plan.batch_id)
         with report.stage("ingested_files", progress):
             rows = [file_row(file, accounts, plan.batch_id, now) for file in plan.files]
@@ -254,17 +263,20 @@ def _derive(
     report: RunReport,
     progress: Progress | None,
 ) -> None:
-    requests = lake.read("requests")
-    touched = _touched(requests, files, until).persist(_KEPT)
-    if until is not None:
-        requests = requests.join(touched, on=list(CONNECTION_KEY), how="left_semi")
+    committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest).cast("timestamp"))
+    retained_from = lake.property("ingested_files", RETAINED_FROM)
+    # As it is now: this run writes it, and what is computed again must not see that.
+    sessions = lake.read_snapshot("connection_sessions")
+    stored = increment.Stored(committed, sessions, files, retained_from)
+    with report.stage("touched", progress):
+        found = increment.everything(stored) if until is None else increment.since(stored, until, settings.max_idle_ms)
     relations: dict[str, Any] = {
-        "requests": requests,
+        "requests": found.requests,
         "ingested_files": files,
         "failed_requests": lake.read("failed_requests"),
         "settings": settings,
     }
-    kept = [touched]
+    kept = [found.touched]
 
     def derive(name: str, transform: Callable[..., DataFrame]) -> None:
         spec = table_specs().get(name)
@@ -275,21 +287,38 @@ def _derive(
                 lake.overwrite(name, transform(**whole), newest)
                 relations[name] = lake.read(name)
             return
+        if spec is not None and spec.replaced == "folded":
+            with report.stage(name, progress):
+                anew = until is None and retained_from is None
+                start = None if anew else _folded_until(lake, name, until)
+                new = committed if start is None else committed.where(F.col("ingested_at") > start)
+                lake.fold(name, transform(new_requests=new), newest, anew)
+                relations[name] = lake.read(name)
+            return
         arguments = {parameter: relations[parameter] for parameter in _parameters(transform)}
         with report.stage(name, progress):
             result = transform(**arguments)
             if name in shared_relations():
-                result = result.persist(_KEPT)
+                result = result.persist(increment.KEPT)
                 kept.append(result)
             relations[name] = result
             if spec is not None:
-                lake.replace_connections(name, result, touched, newest)
+                lake.replace_connections(name, result, found.touched, found.since, newest)
 
     try:
         _in_order_of_inputs(derive)
     finally:
         for relation in kept:
             relation.unpersist()
+
+
+def _folded_until(lake: Warehouse, name: str, until: str | None) -> Column:
+    """Ingestion time up to which requests are counted in; a run that broke after the fold has counted in more."""
+    row = lake.read(name).agg(F.max("ingested_at").cast("string")).first()
+    known = [moment for moment in (until, None if row is None else row[0]) if moment is not None]
+    moments = [F.lit(moment).cast("timestamp") for moment in known]
+    never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))
+    return F.greatest(*moments, never, never)
 
 
 def _parameters(transform: Callable[..., DataFrame]) -> list[str]:
@@ -313,23 +342,6 @@ def _in_order_of_inputs(derive: Callable[[str, Callable[..., DataFrame]], None])
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 done.result()
                 sorter.done(running.pop(done))
-
-
-def _touched(requests: DataFrame, files: DataFrame, until: str | None) -> DataFrame:
-    """Connection strings with requests that no build has seen; after late files, all strings of their brokers.
-
-    A late file stands in its broker's order before one that was built: it may move seams and show beginnings.
-    """
-    keys = requests.select(*CONNECTION_KEY)
-    if until is None:
-        return keys.distinct()
-    new = F.col("ingested_at") > F.lit(until).cast("timestamp")
-    place = F.struct("first_logged_at", "last_logged_at", "file_id").alias("place")
-    fresh = files.where(new).groupBy("cluster", "broker").agg(F.min(place).alias("earliest"))
-    built = files.where(~new).groupBy("cluster", "broker").agg(F.max(place).alias("latest"))
-    late = fresh.join(built, on=["cluster", "broker"], how="inner").where(F.col("latest") > F.col("earliest"))
-    of_late = keys.join(F.broadcast(late.select("cluster", "broker")), on=["cluster", "broker"], how="left_semi")
-    return requests.where(new).select(*CONNECTION_KEY).union(of_late.select(*CONNECTION_KEY)).distinct()
 
 
 @lru_cache(maxsize=1)

@@ -112,6 +112,7 @@ def derive(
         spark,
         {
             "requests": frame(spark, "requests", rows),
+            "new_requests": frame(spark, "requests", rows),
             "ingested_files": frame(spark, "ingested_files", [one | file]),
             "failed_requests": frame(spark, "failed_requests", list(failed)),
             "settings": settings or Settings(),

@@ -1,8 +1,9 @@
 """Spark session and Delta tables."""
 
 from .lock import exclusive
+from .migration import BUILT_UNTIL, RETAINED_FROM
 from .session import local_session
 from .session_conf import lightly, utc
 from .warehouse import Warehouse
 
-__all__ = ["Warehouse", "exclusive", "lightly", "local_session", "utc"]
+__all__ = ["BUILT_UNTIL", "RETAINED_FROM", "Warehouse", "exclusive", "lightly", "local_session", "utc"]

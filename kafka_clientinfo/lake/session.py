@@ -43,7 +43,8 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     Args:
         settings: `spark` is the session's conf.
         app_name: name of the application.
-        log_file: where what Spark's JVM writes to standard error goes; to the terminal when None.
+        log_file: where what Spark's JVM writes (vacuum to standard output, all else to standard error) goes; to the terminal
+            when None.
 
     Raises:
         WarehouseError: when Java is missing or the session cannot start.
@@ -62,7 +63,7 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     for key, value in settings.spark.items():
         builder = builder.config(key, value)
     try:
-        with _standard_error_to(log_file):
+        with _output_to(log_file):
             return configure_spark_with_delta_pip(builder).getOrCreate()
     except Exception as error:
         first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
@@ -71,18 +72,21 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
 
 
 @contextmanager
-def _standard_error_to(path: str | None) -> Iterator[None]:
-    """Let a process that is started in here inherit a file as its standard error."""
+def _output_to(path: str | None) -> Iterator[None]:
+    """Let a process that is started in here inherit a file as its standard output and error."""
     if path is None:
         yield
         return
+    sys.stdout.flush()
     sys.stderr.flush()
-    kept = os.dup(2)
+    kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
     target = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        os.dup2(target, 2)
+        for descriptor in kept:
+            os.dup2(target, descriptor)
         yield
     finally:
-        os.dup2(kept, 2)
-        os.close(kept)
+        for descriptor, before in kept.items():
+            os.dup2(before, descriptor)
+            os.close(before)
         os.close(target)

@@ -1,6 +1,6 @@
 """What a run sets in a session's conf, and puts back: the caller's session stays the caller's."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
 from pyspark.sql import SparkSession
@@ -48,3 +48,19 @@ def utc(spark: SparkSession) -> Iterator[None]:
         yield
     finally:
         spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
+
+
+@contextmanager
+def set_for(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
+    """Run with these entries set; put back what the caller had."""
+    before = {key: spark.conf.get(key, None) for key in conf}
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, known in before.items():
+            if known is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, known)

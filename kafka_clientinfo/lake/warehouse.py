@@ -1,7 +1,7 @@
 """The Delta tables of one warehouse: created as declared, appended to once, replaced by connection."""
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from typing import Any
 
 from delta.tables import DeltaTable
@@ -10,10 +10,13 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..tables import CONNECTION_KEY, TableSpec, table_spec, table_specs
+from .layout import VERSION, Layout, layout_of
 from .lock import local_folder
+from .migration import migrate
+from .retention import finish
 
-_VERSION_PROPERTY = "kafka_clientinfo.version"
 _TOMBSTONE = "__gone"
+_TOUCHED = "__touched"
 SMALL_TABLE_BYTES = 16 << 20
 """Tables below are written anew where rows are replaced; larger ones are merged into."""
 
@@ -31,6 +34,8 @@ class Warehouse:
         self.spark = spark
         folder = local_folder(str(root))
         self.root = str(root).rstrip("/") if folder is None else str(folder.absolute())
+        if "`" in self.root or "${" in self.root:  # Delta parses a path as SQL, where Spark replaces variables
+            raise WarehouseError(f"the warehouse {self.root} has a backquote or ${{ in its path; choose another folder")
 
     def path(self, name: str) -> str:
         """Where a table lies."""
@@ -46,44 +51,45 @@ class Warehouse:
             return self.spark.createDataFrame([], table_spec(name).ddl)
         return self.spark.read.format("delta").load(self.path(name))
 
+    def read_snapshot(self, name: str) -> DataFrame:
+        """The table as it is now, whatever is written to it later."""
+        last = DeltaTable.forPath(self.spark, self.path(name)).history(1).select("version").first()
+        assert last is not None
+        return self.spark.read.format("delta").option("versionAsOf", last[0]).load(self.path(name))
+
     def ensure(self, names: Iterable[str] | None = None) -> None:
-        """Create the tables that are missing, and check the others' version.
+        """Create the tables that are missing, and bring those of an older release to what this one declares.
 
         Raises:
-            WarehouseError: when a table was made by another release and does not fit.
+            WarehouseError: when a table does not fit, and what to do; no table is changed then.
         """
-        with ThreadPoolExecutor(4) as pool:
-            list(pool.map(self._ensure, names if names is not None else table_specs()))
+        found = migrate(self.spark, self.path, names if names is not None else table_specs(), self._create)
+        files = found.get("ingested_files")
+        if files is not None:
+            finish(self, files.properties)
 
-    def _ensure(self, name: str) -> None:
-        spec = table_spec(name)
-        if self.exists(name):
-            self._check_version(spec)
-        else:
-            self._create(spec)
+    def layout(self, name: str) -> Layout | None:
+        """What the table is, beside what it is declared to be; None where it does not exist."""
+        return layout_of(self.spark, self.path(name))
 
-    def _check_version(self, spec: TableSpec) -> None:
-        properties = self._detail(spec.name)["properties"]
-        found = properties.get(_VERSION_PROPERTY)
-        if found != str(spec.version):
-            raise WarehouseError(
-                f"{self.path(spec.name)} has table version {found}, this release writes version {spec.version}; "
-                "use the release that made it, or build a new warehouse from the logs"
-            )
+    def properties(self, name: str) -> dict[str, str]:
+        """All properties of the table."""
+        return dict(self._detail(name)["properties"])
 
     def _detail(self, name: str) -> Mapping[str, Any]:
         row = DeltaTable.forPath(self.spark, self.path(name)).detail().first()
         assert row is not None
         return row.asDict()
 
-    def _create(self, spec: TableSpec) -> None:
-        builder = DeltaTable.createIfNotExists(self.spark).location(self.path(spec.name)).comment(spec.comment)
+    def _create(self, spec: TableSpec, replaces: bool) -> None:
+        create = DeltaTable.replace if replaces else DeltaTable.createIfNotExists
+        builder = create(self.spark).location(self.path(spec.name)).comment(spec.comment)
         for column in spec.columns:
             builder = builder.addColumn(column.name, column.type, nullable=not column.required, comment=column.comment)
         for name, expression in spec.checks:
             builder = builder.property(f"delta.constraints.{name}", expression)
         builder = builder.property("delta.enableDeletionVectors", "false")
-        builder = builder.property(_VERSION_PROPERTY, str(spec.version))
+        builder = builder.property(VERSION, str(spec.version))
         builder.clusterBy(*spec.cluster_by).execute()
 
     def count(self, name: str) -> int:
@@ -131,46 +137,63 @@ class Warehouse:
             merge = target.merge(shaped(rows, spec).alias("s"), _same_key(spec))
             merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
-    def replace_connections(self, name: str, rows: DataFrame, touched: DataFrame, batch_id: str) -> None:
-        """Replace all rows of the connection strings in `touched` by `rows`, in one commit.
+    def replace_connections(
+        self, name: str, rows: DataFrame, touched: DataFrame, since: datetime | None, batch_id: str
+    ) -> None:
+        """Replace the rows of connections by those that were derived anew, in one commit.
 
         Rows without a session (violations of groups, or from server.log) are replaced too. A small table is written
         anew, which costs a fraction of a merge; what a run pays for that is bounded by `SMALL_TABLE_BYTES`.
 
         Args:
             name: a table whose rows belong to connections.
-            rows: the new rows, all of these strings and all without a session.
-            touched: the connection strings: cluster, broker, connection_id, without repetition.
+            rows: the new rows, and all without a session.
+            touched: connection strings, without repetition: cluster, broker, connection_id, and kept_until, the newest
+                opened_at whose rows stay (null: none stay).
+            since: no row to be replaced opened before; None where that is not known.
             batch_id: kept in the table's history.
         """
+        spec = table_spec(name)
         detail = self._detail(name)
         if int(detail["numFiles"]) == 0:
             self.append(name, rows, batch_id)
         elif int(detail["sizeInBytes"]) < SMALL_TABLE_BYTES:
             of_sessions = self.read(name).where(F.col("opened_at").isNotNull())
-            kept = of_sessions.join(touched, on=list(CONNECTION_KEY), how="left_anti")
-            self.overwrite(name, kept.unionByName(shaped(rows, table_spec(name))), batch_id)
+            kept = _with_touched(of_sessions, touched, "left").where(F.col(_TOUCHED).isNull() | ~_is_replaced())
+            self.overwrite(name, kept.select(*spec.column_names).unionByName(shaped(rows, spec)), batch_id)
         else:
-            self._merge_connections(name, rows, touched)
+            self._merge_connections(spec, rows, touched, since)
 
-    def _merge_connections(self, name: str, rows: DataFrame, touched: DataFrame) -> None:
-        spec = table_spec(name)
-        table = DeltaTable.forPath(self.spark, self.path(name))
+    def _merge_connections(self, spec: TableSpec, rows: DataFrame, touched: DataFrame, since: datetime | None) -> None:
+        table = DeltaTable.forPath(self.spark, self.path(spec.name))
+        # A bound that Delta can compare with each file's statistics keeps the merge from reading the whole table.
+        recent = "true" if since is None else f"opened_at >= timestamp '{since:%Y-%m-%d %H:%M:%S.%f}'"
+        same = _same_key(spec) if since is None else f"(t.opened_at IS NULL OR t.{recent}) AND {_same_key(spec)}"
         new = shaped(rows, spec).withColumn(_TOMBSTONE, F.lit(False))
         stored = table.toDF()
-        of_sessions = stored.where(F.col("opened_at").isNotNull())
-        old = of_sessions.join(touched, on=list(CONNECTION_KEY), how="left_semi").select(*stored.columns)
-        old = old.unionByName(stored.where(F.col("opened_at").isNull()))
+        of_sessions = _with_touched(stored.where("opened_at IS NOT NULL").where(recent), touched, "inner")
+        old = of_sessions.where(_is_replaced()).select(*stored.columns)
+        old = old.unionByName(stored.where("opened_at IS NULL"))
         gone = old.join(new, on=_null_safe(old, new, spec.key), how="left_anti").withColumn(_TOMBSTONE, F.lit(True))
         values: dict[str, str | Column] = {column: f"s.{column}" for column in spec.column_names}
         (
             table.alias("t")
-            .merge(new.unionByName(gone).alias("s"), _same_key(spec))
+            .merge(new.unionByName(gone).alias("s"), same)
             .whenMatchedDelete(f"s.{_TOMBSTONE}")
             .whenMatchedUpdate(set=values)
             .whenNotMatchedInsert(condition=f"NOT s.{_TOMBSTONE}", values=values)
             .execute()
         )
+
+    def fold(self, name: str, rows: DataFrame, batch_id: str, anew: bool) -> None:
+        """Fold rows into those that stand, in one commit; `anew` forgets what stands."""
+        spec = table_spec(name)
+        folds = dict(spec.folds)
+        both = shaped(rows, spec) if anew else self.read(name).unionByName(shaped(rows, spec))
+        # What is no fold follows from the key.
+        others = [column for column in spec.column_names if column not in spec.key]
+        folded = both.groupBy(*spec.key).agg(*(F.expr(f"{folds.get(c, 'max')}(`{c}`)").alias(c) for c in others))
+        self.overwrite(name, folded, batch_id)
 
     def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Replace the whole table, in one commit."""
@@ -190,6 +213,15 @@ class Warehouse:
 def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
     """The declared columns, in order and with their types: a `select` is the contract of every table."""
     return rows.select(*(F.col(column.name).cast(column.type).alias(column.name) for column in spec.columns))
+
+
+def _with_touched(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
+    marked = touched.select(*CONNECTION_KEY, "kept_until", F.lit(True).alias(_TOUCHED))
+    return rows.join(marked, on=list(CONNECTION_KEY), how=how)
+
+
+def _is_replaced() -> Column:
+    return F.col("kept_until").isNull() | (F.col("opened_at") > F.col("kept_until"))
 
 
 def _same_key(spec: TableSpec) -> str:

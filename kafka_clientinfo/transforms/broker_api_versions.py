@@ -7,27 +7,40 @@ from ..protocol import api_names
 from .columns import API_VERSIONS_ANSWER, api_name_of, is_api_versions_success
 
 _BROKER = ("cluster", "broker", "listener")
+_TIMES = ("first", "last", "n", "ingested_at")
 _RANGE = ("api_key", "min_version", "max_version")
 
 
-def transform(requests: DataFrame) -> DataFrame:
+def transform(new_requests: DataFrame) -> DataFrame:
     """One row per distinct range; an upgraded broker has two, told apart by their times.
+
+    Rows of several batches of requests fold into one another: the earliest first_seen, the latest last_seen, the sum.
 
     A broker gives thousands of equal answers: they are counted before they are parsed.
     """
-    counted = requests.where(~F.col("is_duplicate") & is_api_versions_success())
+    counted = new_requests.where(~F.col("is_duplicate") & is_api_versions_success())
     answers = (
         counted.where(F.col("response").isNotNull())
         .groupBy(*_BROKER, "response")
-        .agg(F.min("logged_at").alias("first"), F.max("logged_at").alias("last"), F.count("*").alias("n"))
+        .agg(
+            F.min("logged_at").alias("first"),
+            F.max("logged_at").alias("last"),
+            F.count("*").alias("n"),
+            F.max("ingested_at").alias("ingested_at"),
+        )
     )
     advertised = answers.select(
-        *_BROKER, "first", "last", "n", F.inline(F.from_json("response", API_VERSIONS_ANSWER)["apiKeys"])
-    ).toDF(*_BROKER, "first", "last", "n", *_RANGE)
+        *_BROKER, *_TIMES, F.inline(F.from_json("response", API_VERSIONS_ANSWER)["apiKeys"])
+    ).toDF(*_BROKER, *_TIMES, *_RANGE)
     complete = F.col("api_key").isNotNull() & F.col("min_version").isNotNull() & F.col("max_version").isNotNull()
     return (
         advertised.where(complete)
         .groupBy(*_BROKER, *_RANGE)
-        .agg(F.min("first").alias("first_seen"), F.max("last").alias("last_seen"), F.sum("n").alias("answers"))
+        .agg(
+            F.min("first").alias("first_seen"),
+            F.max("last").alias("last_seen"),
+            F.sum("n").alias("answers"),
+            F.max("ingested_at").alias("ingested_at"),
+        )
         .withColumn("api_name", api_name_of(F.col("api_key"), api_names()))
     )

@@ -22,6 +22,9 @@ def transform(
     joined = session_facts.join(instance, on=key, how="inner").join(outcome, on=key, how="inner")
     return joined.join(software, on=key, how="inner").select(
         *key,
+        "session_no",
+        "file_id",
+        "byte_offset",
         "last_request_at",
         "requests",
         "start",

@@ -22,6 +22,8 @@ _FIRST = (
     "log_generation",
     "complete_since",
     "session_no",
+    "file_id",
+    "byte_offset",
 )
 _LAST = ("client_software_name", "client_software_version", "api_key", "seq")
 

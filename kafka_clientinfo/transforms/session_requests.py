@@ -32,7 +32,8 @@ def transform(requests: DataFrame, ingested_files: DataFrame, settings: Settings
     """One row per request that counts (those logged twice once), with its session.
 
     Args:
-        requests: rows of the table `requests`, all of each connection string that occurs.
+        requests: rows of the table `requests`; of each connection string all, or all from the beginning of one of
+            its sessions on, with kept_sessions, the number of sessions before that (0 where it is no column).
         ingested_files: the table `ingested_files`, all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
@@ -42,8 +43,9 @@ def transform(requests: DataFrame, ingested_files: DataFrame, settings: Settings
         holds every connection's beginning; null where it never does).
     """
     placed = _in_order(requests, ingested_files, settings)
+    kept = F.col("kept_sessions") if "kept_sessions" in requests.columns else F.lit(0)
     cut = placed.withColumn("is_seam", _seam(settings)).withColumn(
-        "session_no", F.sum(F.col("is_seam").cast("int")).over(_BY_STRING)
+        "session_no", (F.sum(F.col("is_seam").cast("int")).over(_BY_STRING) + kept).cast("int")
     )
     return _with_key(_with_first_request(cut))
 

@@ -1,0 +1,164 @@
+"""What keeps a warehouse small and quick over months: retention, compaction, vacuum; one table after the other.
+
+Every run commits a few small files to each table and leaves those that it replaced. Compaction (OPTIMIZE, which also
+clusters) makes large ones of the small ones; vacuum deletes files that no table has held for so many hours. Delta of
+4.1 and later takes these hours from the table's property only, so they are written there.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from .. import console
+from ..errors import ConfigError, WarehouseError
+from ..settings import Settings
+from ..tables import table_specs
+from .lock import exclusive
+from .migration import RETAINED_FROM
+from .retention import SOURCES, retain
+from .session_conf import lightly, set_for, utc
+from .warehouse import Warehouse
+
+SAFE_HOURS = 168
+"""For so long Delta keeps files that a reader may still be reading, if nobody says otherwise."""
+
+_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+_KEPT_FOR = "delta.deletedFileRetentionDuration"
+# Vacuum lists folders in as many tasks as this says, 10,000 if nobody does; a table here is one folder.
+_FEW_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
+
+
+@dataclass
+class MaintenanceReport:
+    """What was done.
+
+    Attributes:
+        retained_from: requests of connections that ended before this instant are deleted; None where all are kept.
+        deleted: rows that retention deleted now, per table.
+        tables: per table name, files and bytes before and after, rows_deleted, vacuumed_files and vacuumed_bytes.
+        seconds: time per stage.
+    """
+
+    retained_from: str | None = None
+    deleted: dict[str, int] = field(default_factory=dict)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str, progress: Callable[[str], None] | None) -> Iterator[None]:
+        """Time a stage and say that it begins."""
+        if progress is not None:
+            progress(name)
+        started = time.monotonic()
+        yield
+        self.seconds[name] = round(time.monotonic() - started, 3)
+
+
+def maintain(
+    spark: SparkSession,
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Callable[[str], None] | None = None,
+    now: datetime | None = None,
+) -> MaintenanceReport:
+    """Delete what is older than `retention_days`, compact and cluster the tables, and delete unused files.
+
+    Args:
+        spark: a session with Delta.
+        warehouse: folder or URI of the Delta tables.
+        settings: `retention_days` (0 keeps everything), `vacuum_hours` and `lock_wait_seconds` are used.
+        progress: called with the name of each stage as it begins.
+        now: the present; the clock's when None.
+
+    Raises:
+        ConfigError: when `vacuum_hours` is less than Delta takes for safe.
+        WarehouseError: when there is no warehouse, it does not fit this release, or requests are not built yet.
+    """
+    settings = settings or Settings()
+    _check_hours(spark, settings.vacuum_hours)
+    lake = Warehouse(spark, warehouse)
+    if not lake.exists("ingested_files"):
+        raise WarehouseError(f"{warehouse} has no table ingested_files; make it with `kafka-clientinfo run`")
+    report = MaintenanceReport()
+    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark), utc(spark), lightly(spark) as light:
+        with report.stage("prepare", progress):
+            lake.ensure()
+            light(lake.count("requests"))
+            before = {name: lake._detail(name) for name in table_specs()}
+        if settings.retention_days:
+            with report.stage("retention", progress):
+                report.deleted = retain(lake, settings.retention_days, now or datetime.now(UTC))
+        report.retained_from = lake.properties("ingested_files").get(RETAINED_FROM)
+        for name in table_specs():
+            with report.stage(name, progress):
+                done = _tidy(lake, name, settings.vacuum_hours)
+                report.tables.append(_row(name, before[name], lake._detail(name), done, report.deleted))
+    return report
+
+
+def _check_hours(spark: SparkSession, hours: int) -> None:
+    if hours < SAFE_HOURS and str(spark.conf.get(_CHECK, "true")).lower() != "false":
+        raise ConfigError(
+            f"vacuum_hours is {hours}: a reader or a run that began earlier may still need files that were replaced "
+            f"since; give {SAFE_HOURS} or more, or, if nothing else works on the warehouse, set {_CHECK} to false"
+        )
+
+
+def _tidy(lake: Warehouse, name: str, hours: int) -> dict[str, int]:
+    table = DeltaTable.forPath(lake.spark, lake.path(name))
+    if int(lake._detail(name)["numFiles"]) > 1:
+        table.optimize().executeCompaction()
+    kept_for = lake.properties(name).get(_KEPT_FOR)
+    wanted = f"interval {hours} hours"
+    if kept_for != wanted and not (kept_for is None and hours == SAFE_HOURS):
+        lake.set_properties(name, {_KEPT_FOR: wanted})
+    with set_for(lake.spark, _FEW_TASKS):
+        table.vacuum()
+    return _vacuumed(table)
+
+
+def _vacuumed(table: DeltaTable) -> dict[str, int]:
+    """What the vacuum just now said of itself in the table's history."""
+    found = {"vacuumed_files": 0, "vacuumed_bytes": 0}
+    for row in table.history(2).select("operation", "operationMetrics").collect():
+        metrics = row["operationMetrics"] or {}
+        if row["operation"] == "VACUUM END":
+            found["vacuumed_files"] = int(metrics.get("numDeletedFiles", 0))
+        elif row["operation"] == "VACUUM START":
+            found["vacuumed_bytes"] = int(metrics.get("sizeOfDataToDelete", 0))
+    return found
+
+
+def _row(name: str, before: Any, after: Any, done: dict[str, int], deleted: dict[str, int]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "files_before": int(before["numFiles"]),
+        "files_after": int(after["numFiles"]),
+        "bytes_before": int(before["sizeInBytes"]),
+        "bytes_after": int(after["sizeInBytes"]),
+        "rows_deleted": deleted.get(name, 0) if name in SOURCES else 0,
+        **done,
+    }
+
+
+def as_text(report: MaintenanceReport) -> str:
+    """What was done, as columns for a terminal."""
+    header = ("table", "files", "now", "bytes", "now", "rows deleted", "unused files deleted", "their bytes")
+    names = (
+        "name", "files_before", "files_after", "bytes_before", "bytes_after", "rows_deleted",
+        "vacuumed_files", "vacuumed_bytes",
+    )  # fmt: skip
+    rows = [tuple(table[name] for name in names) for table in report.tables]
+    kept = f"requests of connections that ended before {report.retained_from} are deleted"
+    return "\n".join(
+        [
+            f"Retention: {'all requests are kept' if report.retained_from is None else kept}.",
+            console.columns(header, rows),
+        ]
+    )
