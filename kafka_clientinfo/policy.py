@@ -1,9 +1,9 @@
 """The policy for clients: which software may connect, how old it may be, how client ids look, which rules count.
 
 conf/client_policy.toml is the policy unless the setting `client_policy` names another file. An empty policy judges
-nobody. Versions are compared by their leading numbers: clients write `v1.22.2`, `2.16.1-rdkafka-2.16.0` and
-`7.5.0-ccs`, which the strict grammars of version libraries (PEP 440, SemVer) reject. What does not begin with
-numbers is said to be unreadable and is not compared.
+nobody. Clients write `v1.22.2`, `2.16.1-rdkafka-2.16.0` and `7.5.0-ccs`, which the strict grammars of PEP 440 and
+SemVer reject; Maven's order takes them, and Hadoop's VersionUtil, which every Spark has on board, compares by it. What
+does not begin with numbers is said to be unreadable and is not compared.
 """
 
 import re
@@ -17,18 +17,14 @@ from typing import Any
 from . import resources
 from .errors import ConfigError
 
-VERSION = r"^[vV]?([0-9]{1,9}(?:\.[0-9]{1,9}){0,7})([^0-9].*)?$"
-"""A version that can be compared: its numbers, and what stands behind them; for Python and for Spark."""
-
-PRE_RELEASE = r"^[-.+_~]?(?:rc|cr|alpha|beta|snapshot|dev|pre|ea|[abmAB][0-9])"
-"""Begin of a text behind the numbers that puts a version before the release of that number; in lower case."""
+VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
+"""A version that can be compared begins with numbers; for Python and for Spark."""
 
 SEVERITIES = ("error", "warning", "info", "off")
 _CHOICES = ("allowed", "refused")
 _KEYS = frozenset(
     {"software", "other_software", "unknown_software", "client_id_patterns", "exempt_listeners", "severity"}
 )
-_TRAILING_ZEROS = re.compile(r"(?:\.0+)+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +55,6 @@ class Policy:
     def severity_of(self, rule: str, default: str) -> str:
         """Severity of a rule, `off` where it is not to be looked for."""
         return dict(self.severity).get(rule, default)
-
-
-def version_key(text: str) -> tuple[tuple[int, ...], bool] | None:
-    """What versions are compared by: the numbers without zeros at the end, and whether it is a release.
-
-    Returns:
-        None where the text does not begin with numbers.
-    """
-    found = re.match(VERSION, text)
-    if found is None:
-        return None
-    numbers = tuple(int(part) for part in _TRAILING_ZEROS.sub("", found[1]).split("."))
-    return numbers, re.match(PRE_RELEASE, (found[2] or "").lower()) is None
 
 
 def load_policy(path: str = "") -> Policy:
@@ -120,7 +103,7 @@ def _software(value: Any, source: str) -> tuple[tuple[str, str | None], ...]:
         if unknown:
             raise ConfigError(f"{source}: {where}: unknown property {unknown[0]!r}; known is minimum")
         minimum = entry.get("minimum")
-        if minimum is not None and (not isinstance(minimum, str) or version_key(minimum) is None):
+        if minimum is not None and (not isinstance(minimum, str) or re.match(VERSION, minimum) is None):
             raise ConfigError(f'{source}: {where}: minimum is {minimum!r}; give a version such as "3.0.0"')
         found.append((name, minimum))
     return tuple(found)

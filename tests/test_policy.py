@@ -1,11 +1,13 @@
 """The policy: what its file may say, and how versions compare."""
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.policy import Policy, load_policy, parse_policy, version_key
+from kafka_clientinfo.policy import VERSION, Policy, load_policy, parse_policy
 from kafka_clientinfo.settings import Settings, load_settings
 
 
@@ -72,28 +74,35 @@ def test_the_policy_is_no_setting_of_its_own() -> None:
     assert Settings().policy == Policy()
 
 
-@pytest.mark.parametrize(
-    ("older", "newer"),
-    [
-        ("3.9.1", "3.10"),
-        ("v1.9.3", "1.22"),
-        ("4.0.0-rc1", "4.0.0"),
-        ("4.0-SNAPSHOT", "4"),
-        ("2.0.2-rdkafka-9", "2.16.1"),
-    ],
-)
-def test_versions_compare_by_number(older: str, newer: str) -> None:
-    low, high = version_key(older), version_key(newer)
-    assert low is not None
-    assert high is not None
-    assert low < high
+OLDER_AND_NEWER = [
+    ("3.9.1", "3.10"),
+    ("v1.9.3", "1.22"),
+    ("4.0.0-rc1", "4.0.0"),
+    ("4.0.0rc1", "4.0.0"),
+    ("4.0-SNAPSHOT", "4"),
+    ("3.0.0.dev1", "3.0.0"),
+    ("3.0.0-pre", "3"),
+    ("3.0.0_beta2", "3.0.0"),
+    ("2.0.2-rdkafka-9", "2.16.1"),
+    ("999999999.1", "9999999999999999999999"),
+]
+EQUAL = [("3.0.0", "3"), ("v2.1", "2.1.0")]
+NOT_OLDER = [("7.5.0-ccs", "7.5"), ("2.16.1-rdkafka-2.16.0", "2.16.1"), ("1" + "-1" * 20_000, "1")]
 
 
-@pytest.mark.parametrize(("one", "other"), [("3.0.0", "3"), ("v2.1", "2.1.0"), ("7.5.0-ccs", "7.5")])
-def test_versions_that_are_equal(one: str, other: str) -> None:
-    assert version_key(one) == version_key(other)
+def test_versions_compare_in_mavens_order(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    from kafka_clientinfo.transforms.columns import compared_versions
+
+    pairs = (
+        [(-1, *pair) for pair in OLDER_AND_NEWER] + [(0, *pair) for pair in EQUAL] + [(1, *pair) for pair in NOT_OLDER]
+    )
+    asked = spark.createDataFrame(pairs, "expected int, one string, other string")
+    found = asked.withColumn("found", F.signum(compared_versions(F.col("one"), F.col("other"))).cast("int"))
+    assert [tuple(row) for row in found.where("found <> expected").collect()] == []
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "main-2", "12345678901", "٣.1"])
 def test_what_begins_with_no_number_is_unreadable(text: str) -> None:
-    assert version_key(text) is None
+    assert re.match(VERSION, text) is None

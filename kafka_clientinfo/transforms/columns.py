@@ -7,7 +7,7 @@ from operator import or_
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ..policy import PRE_RELEASE, VERSION, Policy, version_key
+from ..policy import VERSION, Policy
 
 API_VERSIONS = 18
 SASL_HANDSHAKE = 17
@@ -70,9 +70,7 @@ def sorted_texts(values: Column) -> Column:
 
 def shown(value: Column, length: int = 80) -> Column:
     """A text for a message: quoted, cut, and without characters that could move a terminal's cursor or break a line."""
-    text = F.coalesce(
-        F.regexp_replace(value, r"[\p{Cntrl}\p{Cf}\u2028\u2029]", "\N{REPLACEMENT CHARACTER}"), F.lit("null")
-    )
+    text = F.coalesce(F.regexp_replace(value, r"[\p{C}\p{Zl}\p{Zp}]", "\N{REPLACEMENT CHARACTER}"), F.lit("null"))
     cut = F.when(F.length(text) > length, F.concat(F.substring(text, 1, length), F.lit("…"))).otherwise(text)
     return F.concat(F.lit("'"), cut, F.lit("'"))
 
@@ -133,26 +131,35 @@ def policy_findings(policy: Policy, name: Column, version: Column, client_id: Co
         "software_unknown": ~known & F.lit(policy.unknown_software == "refused"),
         "software_not_allowed": known & ~name.isin(allowed) if only_these else F.lit(False),
         "version_unreadable": known & minimum.isNotNull() & ~readable,
-        "version_too_old": readable & (_version_key(version) < minimum),
+        "version_too_old": readable & minimum.isNotNull() & (compared_versions(version, minimum) < 0),
         "client_id_not_allowed": ~reduce(or_, matches) if matches else F.lit(False),
     }
     return {verdict: F.coalesce(condition, F.lit(False)) for verdict, condition in found.items()}
 
 
 def _by_name(name: Column, minimums: dict[str, str]) -> Column:
-    """The key of the minimum version for a software name, null where there is none."""
-    chosen = F.lit(None).cast("struct<numbers:array<int>,is_release:boolean>")
+    """The minimum version for a software name, null where there is none."""
+    chosen = F.lit(None).cast("string")
     for item, low in minimums.items():
-        numbers, is_release = version_key(low) or ((0,), True)
-        key = F.struct(F.array(*map(F.lit, numbers)).alias("numbers"), F.lit(is_release).alias("is_release"))
-        chosen = F.when(name == item, key).otherwise(chosen)
+        chosen = F.when(name == item, F.lit(low)).otherwise(chosen)
     return chosen
 
 
-def _version_key(version: Column) -> Column:
-    """As `policy.version_key`: arrays and structs compare element by element."""
-    digits = F.regexp_replace(F.regexp_extract(version, VERSION, 1), r"(?:\.0+)+$", "")
-    # At most nine digits, so no cast of a text that the pattern took can fail.
-    numbers = F.transform(F.split(digits, r"\."), lambda part: F.when(part != "", part).cast("int"))
-    is_release = ~F.lower(F.regexp_extract(version, VERSION, 2)).rlike(PRE_RELEASE)
-    return F.struct(numbers.alias("numbers"), is_release.alias("is_release"))
+def compared_versions(version: Column, other: Column) -> Column:
+    """Below 0, 0 or above 0, as `version` is older than, equal to or newer than `other`; neither is null.
+
+    Maven's order of versions, by Hadoop's VersionUtil. It compares part by part, deep into a text of many parts: what
+    clients send is cut to a length that real versions do not reach.
+    """
+    compare = F.reflect(F.lit(_COMPARE[0]), F.lit(_COMPARE[1]), _in_mavens_words(version), _in_mavens_words(other))
+    return compare.cast("int")
+
+
+_COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
+_LONGEST_VERSION = 64
+
+
+def _in_mavens_words(version: Column) -> Column:
+    """Without a leading v; what stands before a release under a name that Maven does not know becomes an alpha."""
+    plain = F.regexp_replace(F.substring(F.lower(version), 1, _LONGEST_VERSION), r"^v", "")
+    return F.regexp_replace(F.translate(plain, "_+~", "---"), r"[-.]?(?:dev|preview|pre|ea)(?![a-z])", "-alpha-")
