@@ -6,16 +6,41 @@ import time
 from collections.abc import Callable, Sequence
 from typing import TextIO
 
-# Control characters (ANSI escapes, newlines), format characters (right-to-left marks) and lone surrogates.
-_UNSAFE = re.compile(
-    "[\x00-\x1f\x7f-\x9f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]"
+from .errors import ConfigError
+
+# Printable by their category, but they show nothing, or change what stands beside them: fillers, variation selectors.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
+_LONGEST = 4000
+"""Characters of one text at most, where no width is asked for."""
 
 
-def safe(value: object, width: int = 0) -> str:
-    """A value as one line of harmless text; cut to `width` characters where that is above 0."""
-    text = _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", str(value))
-    return text if not width or len(text) <= width else text[: width - 1] + "…"
+def safe(value: object, width: int = _LONGEST) -> str:
+    """A value as one line of harmless text, at most `width` characters long.
+
+    What Unicode does not call printable (controls, ANSI escapes, newlines of any kind, bidirectional and zero-width
+    marks, tags, lone surrogates, blanks other than the blank) and what is invisible becomes U+FFFD, one for one.
+    """
+    text = str(value)
+    text = text if len(text) <= width else text[: width - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", shown)
+
+
+def argument(option: str, text: str) -> str:
+    """An argument's text as it is.
+
+    Raises:
+        ConfigError: when it holds bytes that are not UTF-8, which Python hands over as lone surrogates.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{option} is {text!r}, which is not UTF-8; give it as UTF-8 text") from None
+    return text
 
 
 def number(value: int) -> str:

@@ -28,9 +28,9 @@ def since_time(text: str) -> datetime:
     """
     try:
         value = datetime.fromisoformat(text)
-    except ValueError:
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
         raise ConfigError(f"--since is {text!r}; give a time such as 2026-11-21 or 2026-11-21T02:00:00Z") from None
-    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +46,10 @@ class Chosen:
         """From what the command was told.
 
         Raises:
-            ConfigError: for a rule that is not declared, or a time that is none.
+            ConfigError: for a rule that is not declared, a time that is none, or a cluster that is no text.
         """
+        if cluster is not None:
+            console.argument("--cluster", cluster)
         unknown = sorted(set(names) - set(rules()))
         if unknown:
             raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
@@ -68,6 +70,7 @@ def violations(spark: SparkSession, warehouse: str, chosen: Chosen | None = None
     Raises:
         WarehouseError: when there is no such table.
     """
+    warehouse = console.argument("the warehouse", warehouse)
     chosen = chosen or Chosen()
     lake = Warehouse(spark, warehouse)
     if not lake.exists("violations"):

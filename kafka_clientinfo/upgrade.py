@@ -8,7 +8,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .console import columns, number, safe
+from .console import argument, columns, number, safe
 from .errors import WarehouseError
 from .lake import Warehouse
 from .tables.broker_releases import REASONS, VERDICTS, release, releases
@@ -67,9 +67,12 @@ def impact(
         cluster: only this cluster.
 
     Raises:
-        ConfigError: where the reference data has no such release.
+        ConfigError: where the reference data has no such release, or an argument is no text.
         WarehouseError: where the table upgrade_impact is missing.
     """
+    if cluster is not None:
+        argument("--cluster", cluster)
+    warehouse = argument("the warehouse", warehouse)
     if target is not None:
         release(target)
     lake = Warehouse(spark, warehouse)

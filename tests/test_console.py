@@ -7,13 +7,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import console
+from kafka_clientinfo.errors import ConfigError
+
+BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+NOTHING_TO_SEE = "\u00ad\u034f\u115f\u180e\u200b\u200c\u200d\u2060\u2064\u2800\u3164\ufe0f\ufeff\uffa0\ufff9\U000e0041\U000e0101\U0001d173"
+CONTROLS = "".join(map(chr, [*range(32), *range(127, 160)]))
 
 
-@pytest.mark.parametrize("hostile", ["\x1b[31mred", "a\nb", "a\rb", "\u202egnp", "\x00", "\x9b1m", "\ud800", "\u2028"])
+@pytest.mark.parametrize(
+    "hostile",
+    [*CONTROLS, *BIDI, *NOTHING_TO_SEE, *"\u2028\u2029\u00a0\u3000\ud800\udfff\ue000\uffff", "\x1b[31mred", "a\nb"],
+    ids=ascii,
+)
 def test_no_control_reaches_the_terminal(hostile: str) -> None:
-    text = console.safe(hostile)
-    assert "\N{REPLACEMENT CHARACTER}" in text
-    assert not set(text) & set("\x1b\n\r\x00\x9b\u202e\u2028")
+    assert console.safe(f"a{hostile}b") == f"a{hostile}b".replace(hostile[0] if hostile[0] != "a" else "\n", "\ufffd")
+
+
+@pytest.mark.parametrize("plain", ["", "a b", "ü\N{SNOWMAN}", "\N{GRINNING FACE}", "<b>'\"`${x}%s", "e\u0301", "日本"])
+def test_plain_text_stays(plain: str) -> None:
+    assert console.safe(plain) == plain
+
+
+def test_bytes_that_are_no_utf8_are_named() -> None:
+    assert console.argument("--cluster", "ü\n") == "ü\n"
+    with pytest.raises(ConfigError, match=r"--cluster is 'a\\udcff'"):
+        console.argument("--cluster", "a\udcff")
 
 
 @given(st.text())
@@ -31,6 +49,8 @@ def test_columns_align_numbers_to_the_right() -> None:
 
 def test_long_texts_are_cut() -> None:
     assert console.safe("abcdef", 4) == "abc…"
+    assert len(console.safe("x" * 100_000)) < 5000
+    assert console.safe("\x1b" * 100_000, 60) == "\ufffd" * 59 + "…"
 
 
 def test_progress_shows_on_terminals_only() -> None:

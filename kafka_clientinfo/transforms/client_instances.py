@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..tables import SESSION_KEY
-from .columns import merged_texts, sorted_texts, uuid_bits
+from .columns import LISTED, merged_texts, sorted_texts, uuid_bits
 
 _KEY = ("cluster", "instance_id")
 
@@ -29,7 +29,7 @@ def transform(client_instance_ids: DataFrame, connection_sessions: DataFrame) ->
         F.concat_ws(" ", "client_software_name", "client_software_version").alias("software"),
     )
     carried = _carried(client_instance_ids).join(sessions, on=list(SESSION_KEY), how="inner")
-    return _folded(carried.withColumn("meets_other_host", _meets_other_host()))
+    return _folded(carried.withColumn("met_host", _met_host()))
 
 
 def _carried(client_instance_ids: DataFrame) -> DataFrame:
@@ -84,8 +84,8 @@ def _canonical_of(text: Column) -> Column:
     return F.coalesce(F.translate(F.rtrim(F.translate(base64, "=", " ")), "+/", "-_"), text)
 
 
-def _meets_other_host() -> Column:
-    """Whether an earlier connection from another host is still open when this one opens.
+def _met_host() -> Column:
+    """Another host, from which an earlier connection is still open when this one opens; null where there is none.
 
     To compare with the one that stays open longest is enough to find the first such pair: were an earlier one of a
     third host in the way, it would make a pair itself.
@@ -97,7 +97,17 @@ def _meets_other_host() -> Column:
     )
     longest = F.max(F.when(F.col("remote_host").isNotNull(), F.struct("last_request_at", "remote_host"))).over(earlier)
     overlap = (longest["last_request_at"] >= F.col("opened_at")) & (longest["remote_host"] != F.col("remote_host"))
-    return F.coalesce(overlap, F.lit(False))
+    return F.when(overlap, longest["remote_host"])
+
+
+def _two_hosts_sessions() -> Column:
+    """The first connections that met another host; a member id alone is no client instance id (KIP-1313, KIP-714)."""
+    is_instance = F.arrays_overlap("kinds", F.array(F.lit("header"), F.lit("telemetry")))
+    session = F.struct(
+        "opened_at", "broker", "connection_id", "opened_seq", "remote_host", F.col("met_host").alias("other_host")
+    )
+    met = F.collect_list(F.when(is_instance & F.col("met_host").isNotNull(), session))
+    return F.slice(F.array_sort(met), 1, LISTED)
 
 
 def _folded(carried: DataFrame) -> DataFrame:
@@ -116,7 +126,8 @@ def _folded(carried: DataFrame) -> DataFrame:
         sorted_texts(F.col("broker")).alias("brokers"),
         F.countDistinct("remote_host").alias("host_count"),
         sorted_texts(F.col("remote_host")).alias("hosts"),
-        F.bool_or("meets_other_host").alias("two_hosts_at_once"),
+        F.bool_or(F.col("met_host").isNotNull()).alias("two_hosts_at_once"),
+        _two_hosts_sessions().alias("two_hosts_sessions"),
         sorted_texts(F.col("principal")).alias("principals"),
         sorted_texts(F.col("client_id")).alias("client_ids"),
         sorted_texts(F.col("software")).alias("software"),

@@ -2,8 +2,12 @@
 
 A check looks at one request of a client's session, with what the session's first request fixed beside it. Requests
 that break a rule fold to one row per rule and session, with the first of them as the example. Connections of
-brokers and of forwarded requests make no violations. What a whole group does wrong is a row without a connection.
-conf/client_policy.toml sets severities and takes rules out.
+brokers and of forwarded requests make no violations, but for forged log lines: what makes a connection look like a
+broker's is written by whoever opened it. What a group or a client instance does wrong on several connections together
+is a row without a session. conf/client_policy.toml sets severities and takes rules out.
+
+A rejected record makes no violation: what could be read of it is what its writer wanted to be read, so there is
+nobody to name. rejected_records keeps it with its reason and its bytes.
 """
 
 from collections.abc import Mapping
@@ -18,6 +22,7 @@ from .columns import (
     API_VERSIONS,
     BROKER_CLIENT_ID,
     INVALID_REQUEST,
+    LISTED,
     SASL_HANDSHAKE,
     UNKNOWN,
     UNSUPPORTED_VERSION,
@@ -33,8 +38,12 @@ from .columns import (
 _IN_ORDER = Window.partitionBy(*SESSION_KEY).orderBy("seq")
 _BEFORE = _IN_ORDER.rowsBetween(Window.unboundedPreceding, -1)
 
-
 _GROUP_APIS = (11, 14)
+_FORGING = "log_forging"
+_LONGEST = 1000
+"""Characters of what was found; logged names without a limit of their own stand in it."""
+_UNSAFE = r"[\p{C}\p{Zl}\p{Zp}[\p{Zs}&&[^ ]]\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
+"""What moves a terminal's cursor, turns or breaks a line, or shows nothing; see `console.safe`."""
 _FAILURE_RULES = {
     "unsupported_version": "request_version_refused",
     "unknown_api": "request_unreadable",
@@ -54,19 +63,20 @@ def transform(
     session_requests: DataFrame,
     session_facts: DataFrame,
     client_software: DataFrame,
+    api_usage: DataFrame,
+    client_instances: DataFrame,
     group_protocols: DataFrame,
     failed_requests: DataFrame,
     settings: Settings,
 ) -> DataFrame:
-    """One row per rule and session, group, or connection string of server.log, that breaks it."""
-    key = list(SESSION_KEY)
-    software = client_software.select(*key, F.col("name").alias("end_name"), F.col("version").alias("end_version"))
-    clients = session_facts.where(F.col("role") == "client").select(*key, "start").join(software, on=key, how="left")
-    requests = _with_context(session_requests).join(clients, on=key, how="inner")
+    """One row per rule and session, group, or connection string, that breaks it."""
+    sessions = _sessions(session_facts, client_software, api_usage)
+    requests = _with_context(session_requests).join(sessions, on=list(SESSION_KEY), how="inner")
+    requests = requests.where((F.col("role") == "client") | _is_forging())
     checks = {name: text for name, text in _checks(settings).items() if _severity(name, settings) != "off"}
     found = F.filter(
         F.array(*(F.struct(F.lit(name).alias("rule"), text.alias("message")) for name, text in checks.items())),
-        lambda item: item["message"].isNotNull(),
+        lambda item: item["message"].isNotNull() & ((F.col("role") == "client") | (item["rule"] == _FORGING)),
     )
     broken = requests.select(
         *SESSION_KEY,
@@ -76,8 +86,28 @@ def transform(
         grep_pattern(settings.log_zone).alias("grep"),
         F.explode(found).alias("found"),
     )
-    without_session = _of_groups(group_protocols).unionByName(_of_failures(failed_requests, settings))
+    without_session = (
+        _of_groups(group_protocols)
+        .unionByName(_of_instances(client_instances, settings))
+        .unionByName(_of_failures(failed_requests, settings))
+    )
     return _judged(_folded(broken).unionByName(without_session), settings)
+
+
+def _sessions(session_facts: DataFrame, client_software: DataFrame, api_usage: DataFrame) -> DataFrame:
+    """What the checks need to know of a session: its role and start, its software at the end, versions not offered."""
+    key = list(SESSION_KEY)
+    software = client_software.select(*key, F.col("name").alias("end_name"), F.col("version").alias("end_version"))
+    # ApiVersions itself may be tried above the range: the broker's answer tells it what to fall back to (KIP-511).
+    outside = api_usage.where(~F.col("within_advertised") & (F.col("api_key") != API_VERSIONS))
+    kinds = F.collect_set(F.struct("api_key", "api_version", "advertised_min", "advertised_max"))
+    not_offered = outside.groupBy(*key).agg(F.slice(F.array_sort(kinds), 1, LISTED).alias("not_offered"))
+    own = session_facts.where(F.col("role") != "forwarding").select(*key, "role", "start")
+    return own.join(software, on=key, how="left").join(not_offered, on=key, how="left")
+
+
+def _is_forging() -> Column:
+    return F.coalesce(F.col("forged_lines") > 0, F.lit(False))
 
 
 def _with_context(requests: DataFrame) -> DataFrame:
@@ -92,6 +122,7 @@ def _with_context(requests: DataFrame) -> DataFrame:
             "av_error": error,
             "previous_error": F.last(error, ignorenulls=True).over(_BEFORE),
             "had_invalid_request": F.max((error == INVALID_REQUEST).cast("int")).over(_BEFORE) == 1,
+            "was_answered": F.coalesce(F.max((error == 0).cast("int")).over(_BEFORE) == 1, F.lit(False)),
             "offered_max": F.last(refused, ignorenulls=True).over(_BEFORE),
             "sent_name": F.when(is_api_versions, body_text("request", "clientSoftwareName")),
             "sent_version": F.when(is_api_versions, body_text("request", "clientSoftwareVersion")),
@@ -155,8 +186,24 @@ def _checks(settings: Settings) -> Mapping[str, Column]:
             F.col("told_type") != F.col("sent_type"),
             _request(), " with protocol type ", shown(F.col("sent_type")), " was answered with ", shown(F.col("told_type")),
         ),
+        "api_version_outside_advertised": _not_offered(),
+        _FORGING: _when(
+            _is_forging(), F.col("forged_lines").cast("string"), " forged log lines in ", _request(),
+            " with client id ", shown(F.col("client_id")), " from ", F.coalesce("remote_host", F.lit("an unknown host")),
+        ),
         **_policy_checks(settings),
     }  # fmt: skip
+
+
+def _not_offered() -> Column:
+    """Null for nearly every session has no such list; what came before the answer could not know it."""
+    used = F.filter(
+        "not_offered",
+        lambda kind: (kind["api_key"] == F.col("api_key")) & (kind["api_version"] == F.col("api_version")),
+    )
+    low, high = (F.get(used, F.lit(0))[name].cast("string") for name in ("advertised_min", "advertised_max"))
+    offer = F.coalesce(F.concat(F.lit("v"), low, F.lit(" to v"), high), F.lit("no version"))
+    return _when(F.col("was_answered") & (F.size(used) > 0), _request(), " although ", offer, " was offered")
 
 
 def _policy_checks(settings: Settings) -> Mapping[str, Column]:
@@ -223,6 +270,37 @@ def _of_groups(groups: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
+def _of_instances(instances: DataFrame, settings: Settings) -> DataFrame:
+    """Connections that carry a client instance id while another host is connected with it, by connection string.
+
+    Whether two connections overlap may show only when the other one goes on, so these rows are made anew from all
+    connections with every run, like those of groups; a session's key would tie them to the runs that read the session.
+    """
+    met = instances.select("cluster", "instance_id", F.explode("two_hosts_sessions").alias("met"))
+    local = F.date_format(F.from_utc_timestamp("met.opened_at", settings.log_zone), "yyyy-MM-dd HH:mm:ss,SSS")
+    quoted = F.regexp_replace("met.connection_id", r"[\\\[\](){}.*+?^$|]", r"\\$0")
+    # The id stands in JSON records only, whose connection is on the record's one line.
+    grep = F.concat(F.lit(r"^\["), local, F.lit(r'\] [A-Z]+ Completed request:.*"connection":"'), quoted, F.lit('"'))
+    opened = F.col("met.opened_at")
+    example = F.struct(opened.alias("logged_at"), F.lit(None).cast("int").alias("correlation_id"), grep.alias("grep"))
+    said = F.concat(
+        F.lit("client instance id "), shown(F.col("instance_id")), F.lit(" from "), F.col("met.remote_host"),
+        F.lit(" while "), F.col("met.other_host"), F.lit(" is connected with it"),
+    )  # fmt: skip
+    place = F.struct(opened, F.col("instance_id"))
+    folded = met.groupBy(
+        "cluster", F.col("met.broker").alias("broker"), F.col("met.connection_id").alias("connection_id")
+    )
+    return folded.agg(
+        F.lit("client_instance_id_on_two_hosts").alias("rule"),
+        F.count("*").alias("occurrences"),
+        F.min(opened).alias("first_at"),
+        F.max(opened).alias("last_at"),
+        F.min_by(example, place).alias("example"),
+        F.min_by(said, place).alias("said"),
+    ).withColumns({name: F.lit(None).cast(kind) for name, kind in _NO_KEY.items()})
+
+
 def _of_failures(failures: DataFrame, settings: Settings) -> DataFrame:
     """What stands in server.log only: a refused request has no session of its own, but a connection string."""
     rule = F.create_map(*(F.lit(part) for pair in _FAILURE_RULES.items() for part in pair))[F.col("reason")]
@@ -250,15 +328,11 @@ def _of_failures(failures: DataFrame, settings: Settings) -> DataFrame:
             F.min_by(example, place).alias("example"),
             F.min_by(told, place).alias("said"),
         )
-        .select(
-            "*",
-            F.lit(None).cast("timestamp").alias("opened_at"),
-            F.lit(None).cast("int").alias("opened_seq"),
-            F.lit(None).cast("string").alias("group_id"),
-        )
+        .withColumns({name: F.lit(None).cast(kind) for name, kind in _NO_KEY.items()})
     )
 
 
+_NO_KEY = {"opened_at": "timestamp", "opened_seq": "int", "group_id": "string"}
 _NO_SESSION = {"broker": "string", "connection_id": "string", "opened_at": "timestamp", "opened_seq": "int"}
 
 
@@ -278,9 +352,17 @@ def _judged(found: DataFrame, settings: Settings) -> DataFrame:
         "first_at",
         "last_at",
         "example",
-        F.concat("said", F.lit("; "), _by_rule({name: rule.asks for name, rule in rules().items()})).alias("message"),
+        F.concat(_harmless("said"), F.lit("; "), _by_rule({n: rule.asks for n, rule in rules().items()})).alias(
+            "message"
+        ),
     )
     return judged.where(F.col("severity") != "off")
+
+
+def _harmless(text: str) -> Column:
+    """Hosts and names stand in messages as they were logged, and a whole forged record can name any."""
+    cut = F.when(F.length(text) > _LONGEST, F.concat(F.substring(text, 1, _LONGEST), F.lit("…"))).otherwise(F.col(text))
+    return F.regexp_replace(cut, _UNSAFE, "\N{REPLACEMENT CHARACTER}")
 
 
 def _severity(rule: str, settings: Settings) -> str:

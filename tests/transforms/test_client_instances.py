@@ -90,5 +90,15 @@ def test_it_follows_an_instance(found: dict[str, dict[str, Any]], name: str) -> 
     assert {key: found[name][key] for key in EXPECTED[name]} == EXPECTED[name]
 
 
+@pytest.mark.parametrize(("name", "connection", "hosts"), [(SHARED, "4", ("h2", "h1")), (THIRD, "7", ("h3", "h1"))])
+def test_it_names_the_connection_that_met_another_host(
+    found: dict[str, dict[str, Any]], name: str, connection: str, hosts: tuple[str, str]
+) -> None:
+    (met,) = found[name]["two_hosts_sessions"]
+    assert (met["broker"], met["connection_id"], met["opened_seq"]) == ("b", connection, 0)
+    assert (met["remote_host"], met["other_host"]) == hosts
+    assert all(row["two_hosts_sessions"] == [] for row in found.values() if not row["two_hosts_at_once"])
+
+
 def test_there_is_one_row_per_id(found: dict[str, dict[str, Any]]) -> None:
     assert set(found) == set(EXPECTED)

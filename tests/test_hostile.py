@@ -1,0 +1,320 @@
+"""Whatever clients write into a log arrives as data: whole, counted exactly, and harmless wherever it is shown.
+
+One log per generation of the record, whose client ids, principals, software names and groups hold what breaks
+careless tools; one run into a warehouse whose own path is as odd. The text in a field is compared with the text that
+was written, and every output is searched for characters that a terminal would act on.
+"""
+
+import io
+import json
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from kafka_clientinfo import cli, console
+from kafka_clientinfo.lake import Warehouse
+from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+
+FORGED = (
+    "x\n[2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=4, clientId=forged, "
+    "correlationId=9) -- {} (kafka.request.logger)\n"
+    '[2026-11-21 12:00:00,000] DEBUG Completed request:{"isForwarded":false,"requestHeader":{"clientId":"forged"}}'
+    " (kafka.request.logger)\nx"
+)
+TEXTS = {
+    "newlines": "a\nb\r\nc\rd\x0b\x0c\x85",
+    "forged records": FORGED,
+    "ANSI escapes": "\x1b[2J\x1b[31mred\x1b[0m\x9b1m",
+    "OSC escapes": "\x1b]0;title\x07\x1b]8;;http://x.example\x1b\\link",
+    "HTML": "<script>alert('x')</script><img src=x onerror=y>&amp;",
+    "SQL": "'; DROP TABLE requests; --\" OR 1=1 /*",
+    "backquotes": "`id` ```",
+    "templates": "${jndi:ldap://x.example/a} {{7*7}} $(id) #{x} <%= x %>",
+    "format strings": "%s%n%d {} {0} {x!r} %",
+    "CSV formula": "=cmd|'/c calc'!A1",
+    "CSV sum": "@SUM(1+1)\t+1-1",
+    "bidirectional marks": "\u202egnp.exe\u202c \u2066x\u2069 \u200f\u061c",
+    "zero width": "ad\u200bmin\u200d\u2060\ufeff\u00ad\u034f",
+    "line separators": "a\u2028b\u2029c",
+    "tags and fillers": "x\U000e0041\U000e0042\u3164\ufe0f",
+    "NUL": "a\0b",
+    "path traversal": "../../../etc/passwd\\..\\",
+    "quotes and backslashes": '"\'\\"\\n\\u0000',
+    "long": "L" * 32_000,
+    "no characters": "\uffff\ufffe\U0010ffff",
+    "emoji and accents": "ü\N{SNOWMAN}\N{GRINNING FACE}e\u0301",
+}
+SURROGATE = "surrogate-goes-here"
+CLUSTER = 'it\'s `a` "cluster"; DROP TABLE x -- ${y} ü'
+Build = Callable[..., bytes]
+BUILDERS: dict[str, Build] = {
+    "json": json_record,
+    "request_header_struct": request_header_struct_record,
+    "api_key_struct": api_key_struct_record,
+    "name_text": name_text_record,
+}
+
+
+class Written(NamedTuple):
+    """One connection of a log: where it is, what it holds, and its records."""
+
+    generation: str
+    connection: str
+    text: str
+    records: list[bytes]
+
+
+def principal_of(text: str) -> str:
+    """Before 2.8 a principal stands behind a record's times: the end of a record in it is one, and 8 KB are looked at."""
+    return "User:" + text.partition(" (kafka.request.logger)")[0][:6000]
+
+
+def connections(generation: str) -> list[Written]:
+    """Per hostile text one connection with two requests; JSON has ApiVersions and JoinGroup with the text in them too."""
+    found = []
+    for number, text in enumerate(TEXTS.values()):
+        end = f"10.0.0.2:{40000 + number}"
+        connection = f"/{end}" if generation == "name_text" else f"10.0.0.1:9092-{end}-{number}"
+        more = {} if generation == "name_text" else {"principal": principal_of(text)}
+        records = [_record(generation, at, connection, text, more) for at in range(2)]
+        if generation == "json":
+            records += [_join(connection, text, more)]
+            records.insert(0, _api_versions(connection, text, more))
+        found.append(Written(generation, connection, text, records))
+    return found
+
+
+def _record(generation: str, at: int, connection: str, text: str, more: dict[str, Any]) -> bytes:
+    software = {"software": (text, text)} if generation == "json" else {}
+    return BUILDERS[generation](
+        at=at + 1, correlation_id=at + 1, connection=connection, client_id=text, **more, **software
+    )
+
+
+def _api_versions(connection: str, text: str, more: dict[str, Any]) -> bytes:
+    sent = {"clientSoftwareName": text, "clientSoftwareVersion": text}
+    answer = {"errorCode": 42, "apiKeys": []}
+    who = {"connection": connection, "client_id": text, "correlation_id": 0, **more}
+    return json_record(api="API_VERSIONS", version=3, request=sent, response=answer, **who)
+
+
+def _join(connection: str, text: str, more: dict[str, Any]) -> bytes:
+    sent = {"groupId": text, "memberId": text, "groupInstanceId": text, "protocolType": text}
+    sent |= {"protocols": [{"name": text, "metadata": "AAA="}]}
+    answer = {
+        "errorCode": 0,
+        "protocolType": text,
+        "protocolName": text,
+        "leader": text,
+        "memberId": text,
+        "members": [],
+    }
+    who = {"connection": connection, "client_id": text, "correlation_id": 3, "software": (text, text), **more}
+    return json_record(at=3, api="JOIN_GROUP", version=7, request=sent, response=answer, **who)
+
+
+WRITTEN = [written for generation in BUILDERS for written in connections(generation)]
+SURROGATES = json_record(client_id=SURROGATE, connection="10.0.0.1:9092-10.0.0.3:50000-1").replace(
+    SURROGATE.encode(), b"a\\ud800b\\udc00"
+)
+SECRET = "c2VjcmV0LXNlY3JldC1zZWNyZXQ="
+WITH_SECRETS: dict[str, tuple[Any, Any]] = {
+    "SASL_AUTHENTICATE": ({"authBytes": SECRET}, {"errorCode": 34, "authBytes": SECRET}),
+    "ALTER_USER_SCRAM_CREDENTIALS": ({"upsertions": [{"name": "u", "saltedPassword": SECRET}]}, {"results": []}),
+    "CREATE_DELEGATION_TOKEN": ({"renewers": []}, {"errorCode": 0, "hmac": SECRET}),
+    "RENEW_DELEGATION_TOKEN": ({"hmac": SECRET}, {"errorCode": 0}),
+    "EXPIRE_DELEGATION_TOKEN": ({"hmac": SECRET}, {"errorCode": 0}),
+    "DESCRIBE_DELEGATION_TOKEN": ({"owners": []}, {"errorCode": 0, "tokens": [{"hmac": SECRET}]}),
+    "INCREMENTAL_ALTER_CONFIGS": ({"resources": [{"configs": [{"name": "p", "value": SECRET}]}]}, {"responses": []}),
+    "ALTER_CONFIGS": ({"resources": [{"configs": [{"name": "p", "value": SECRET}]}]}, {"responses": []}),
+    "DESCRIBE_CONFIGS": ({"resources": []}, {"results": [{"configs": [{"name": "p", "value": SECRET}]}]}),
+}
+CREDENTIALS = [
+    json_record(api=api, correlation_id=at, request=sent, response=answer, connection="10.0.0.1:9092-10.0.0.4:50000-2")
+    for at, (api, (sent, answer)) in enumerate(WITH_SECRETS.items())
+]
+PLAIN_CONNECTIONS = 2
+
+
+class Run(NamedTuple):
+    """What one run left."""
+
+    warehouse: str
+    logs: Path
+    report: dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def ran(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    root = tmp_path_factory.mktemp("hostile")
+    for generation in BUILDERS:
+        folder = root / "logs" / f"{generation} it's `odd` ${{x}} ä"
+        folder.mkdir(parents=True)
+        lines = [line for written in WRITTEN if written.generation == generation for line in written.records]
+        lines += [SURROGATES, *CREDENTIALS] if generation == "json" else []
+        (folder / "kafka-request.log").write_bytes(b"".join(lines))
+    warehouse = str(root / 'it\'s "odd" ä {x} %s #1 [a]' / "w")
+    with redirect_stdout(io.StringIO()) as said:
+        code = cli.main(["run", str(root / "logs"), "--warehouse", warehouse, "--cluster", CLUSTER, "--json"], spark)
+    assert code == 0, said.getvalue()
+    return Run(warehouse, root / "logs", json.loads(said.getvalue()))
+
+
+def rows(spark: Any, ran: Run, table: str, *columns: str) -> list[Any]:
+    return Warehouse(spark, ran.warehouse).read(table).select(*columns).collect()
+
+
+def is_plain(text: str) -> bool:
+    """Nothing but lines of printable characters."""
+    return all(line == console.safe(line, len(line)) for line in text.split("\n"))
+
+
+def test_every_record_is_counted_and_no_forged_one(spark: Any, ran: Run) -> None:
+    written = sum(len(one.records) for one in WRITTEN) + len([SURROGATES, *CREDENTIALS])
+    assert sum(file["requests"] for file in ran.report["files"]) == ran.report["tables"]["requests"] == written
+    assert ran.report["tables"]["rejected_records"] == 0
+    assert ran.report["tables"]["connection_sessions"] == len(WRITTEN) + PLAIN_CONNECTIONS
+    assert "forged" not in {row[0] for row in rows(spark, ran, "requests", "client_id")}
+
+
+def test_bodies_with_credentials_are_kept_nowhere(spark: Any, ran: Run) -> None:
+    found = rows(spark, ran, "requests", "api_name", "request", "response", "group_payloads")
+    assert set(WITH_SECRETS) <= {row["api_name"] for row in found}
+    assert [row for row in found if row["api_name"] in WITH_SECRETS and (row["request"] or row["response"])] == []
+    assert SECRET not in str(found)
+    assert SECRET not in str(rows(spark, ran, "rejected_records", "*") + rows(spark, ran, "failed_requests", "*"))
+
+
+def test_texts_arrive_as_they_were_written(spark: Any, ran: Run) -> None:
+    found = Counter(
+        map(tuple, rows(spark, ran, "requests", "log_generation", "connection_id", "client_id", "principal"))
+    )
+    expected: Counter[tuple[Any, ...]] = Counter()
+    for one in WRITTEN:
+        principal = None if one.generation == "name_text" else principal_of(one.text)
+        expected[one.generation, one.connection, one.text, principal] = len(one.records)
+    expected["json", "10.0.0.1:9092-10.0.0.3:50000-1", "a\ufffdb\ufffd", "User:ANONYMOUS"] = 1
+    expected["json", "10.0.0.1:9092-10.0.0.4:50000-2", "app", "User:ANONYMOUS"] = len(CREDENTIALS)
+    assert found == expected
+
+
+def test_derived_tables_keep_the_texts(spark: Any, ran: Run) -> None:
+    texts = set(TEXTS.values())
+    assert texts <= {row[0] for row in rows(spark, ran, "client_software", "name")}
+    assert {row[0] for row in rows(spark, ran, "group_protocols", "group_id")} == texts
+    inventory = rows(spark, ran, "client_inventory", "cluster", "client_id")
+    assert {row["cluster"] for row in inventory} == {CLUSTER}
+    assert texts <= {row["client_id"] for row in inventory}
+    brokers = {row[0] for row in rows(spark, ran, "connection_sessions", "broker")}
+    assert brokers == {f"{generation} it's `odd` ${{x}} ä" for generation in BUILDERS}
+
+
+def test_an_invalid_software_name_is_a_violation_whatever_it_holds(spark: Any, ran: Run) -> None:
+    found = rows(spark, ran, "violations", "rule", "message", "severity")
+    counts = Counter(row["rule"] for row in found)
+    valid = sum(text.isascii() and text.isalnum() for text in TEXTS.values())
+    assert counts["invalid_software_name"] == len(TEXTS) - valid
+    assert [row["message"] for row in found if not is_plain(row["message"])] == []
+    assert max(len(row["message"]) for row in found) < 1300
+
+
+def test_forged_records_are_a_violation_of_the_connection_that_holds_them(spark: Any, ran: Run) -> None:
+    found = rows(spark, ran, "violations", "rule", "connection_id")
+    expected = {one.connection for one in WRITTEN if one.text == FORGED}
+    assert {row["connection_id"] for row in found if row["rule"] == "log_forging"} == expected
+
+
+def test_the_example_of_a_violation_is_found_by_grep(spark: Any, ran: Run) -> None:
+    logs = {folder.name: folder / "kafka-request.log" for folder in ran.logs.iterdir()}
+    patterns = {
+        (row["broker"], row["grep"])
+        for row in rows(spark, ran, "violations", "broker", "example.grep")
+        if row["broker"]
+    }
+    assert patterns
+    for broker, pattern in patterns:
+        done = subprocess.run(
+            ["grep", "-aEc", "--", pattern, str(logs[broker])], capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, (pattern, done.stderr)
+
+
+COMMANDS = {
+    "violations": ["violations"],
+    "violations of the cluster": ["violations", "--cluster", CLUSTER],
+    "upgrade": ["upgrade", "--target", "4.0.1", "--all-targets"],
+}
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_what_a_command_prints_moves_no_terminal(
+    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert cli.main([*arguments, "--warehouse", ran.warehouse], spark) in (0, 3)
+    said = capsys.readouterr().out
+    assert is_plain(said)
+    assert max(map(len, said.split("\n"))) < 2000
+
+
+@pytest.mark.parametrize("arguments", COMMANDS.values(), ids=COMMANDS)
+def test_json_is_ascii_and_whole(
+    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert cli.main([*arguments, "--warehouse", ran.warehouse, "--json"], spark) in (0, 3)
+    said = capsys.readouterr().out
+    assert said.isascii()
+    assert is_plain(said)
+    found = json.loads(said)
+    assert found.get("violations") or found.get("matrix")
+    if "matrix" in found:
+        assert {row["client_id"] for row in found["rows"]} <= {*TEXTS.values(), "a\ufffdb\ufffd", "app"}
+
+
+def test_the_summary_of_a_run_that_finds_nothing_new_is_harmless_too(
+    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["run", str(ran.logs), "--warehouse", ran.warehouse, "--cluster", CLUSTER], spark) == 0
+    said = capsys.readouterr().out
+    assert "4 files have nothing new" in said
+    assert "invalid_software_name" in said
+    assert is_plain(said)
+
+
+@pytest.mark.parametrize("odd", ["o`dd", "${odd}"])
+def test_a_warehouse_whose_path_spark_would_take_for_sql_is_refused(
+    spark: Any, ran: Run, tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: str
+) -> None:
+    # Delta's own builder puts the path between backquotes, and Spark replaces ${…} in SQL without a word.
+    assert cli.main(["run", str(ran.logs), "--warehouse", str(tmp_path / odd)], spark) == 1
+    assert "has a backquote or ${ in its path" in capsys.readouterr().err
+
+
+HOSTILE_ARGUMENTS = {
+    "SQL as a cluster": (["violations", "--cluster", "x' OR '1'='1"], 0, "No violations."),
+    "a control character as a cluster": (["violations", "--cluster", "\x1b[2J\n"], 0, "No violations."),
+    "bytes that are no UTF-8 as a cluster": (["violations", "--cluster", "\udcff"], 2, "--cluster"),
+    "the same for upgrade": (["upgrade", "--all-targets", "--cluster", "\udcff"], 2, "--cluster"),
+    "SQL as a rule": (["violations", "--rule", "x' OR '1'='1"], 2, "unknown rule"),
+    "escapes as a rule": (["violations", "--rule", "\x1b[2J\u202e"], 2, "unknown rule"),
+    "a very long rule": (["violations", "--rule", "r" * 100_000], 2, "unknown rule"),
+    "SQL as a time": (["violations", "--since", "2026-11-21' OR '1'='1"], 2, "--since"),
+    "a time before all times": (["violations", "--since", "0001-01-01T00:00+23:00"], 2, "--since"),
+    "the last time": (["violations", "--since", "9999-12-31T23:59:59"], 0, "No violations."),
+    "SQL as a release": (["upgrade", "--target", "4.0.1'; --"], 2, "4.0.1"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "code", "says"), HOSTILE_ARGUMENTS.values(), ids=HOSTILE_ARGUMENTS)
+def test_hostile_arguments_work_or_are_named(
+    spark: Any, ran: Run, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, says: str
+) -> None:
+    assert cli.main([*arguments, "--warehouse", ran.warehouse], spark) == code
+    said = capsys.readouterr()
+    assert says in said.out + said.err
+    assert is_plain(said.out + said.err)
+    assert len(said.err) < 5000
