@@ -1,60 +1,112 @@
-"""A real upgrade: who is named as breaking by a 2.8.2 broker's log is who fails against a real 4.0.1 broker.
+"""A real upgrade from 2.8.2 to 4.0.1: who is named as breaking is exactly who fails.
 
-Needs the harness that runs real brokers, Maven, a JDK 17 and the network.
+The clients of the 2.8.2 log among the samples come again, in the same libraries, versions and roles and under the same
+client ids: first to a real 2.8.2 broker, then to a real 4.0.1 broker. Failing means: what the client did against 2.8.2 it
+cannot do against 4.0.1. The verdicts are those on the log that the 2.8.2 broker wrote, and on the sample itself.
+
+Needs Maven and a JDK 17, Go, Node and Python 3.11, and the package registries; what is missing skips. Installed things
+stay in ~/.cache/kafka-clientinfo-oracle, or in $KAFKA_CLIENTINFO_ORACLE_CACHE.
 """
 
-import importlib.util
-import subprocess
+import socket
+from collections import defaultdict
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo import pipeline, upgrade
+from kafka_clientinfo.lake import Warehouse
+
+from . import fleet, real_broker
+from .raw_clients import Client
 
 pytestmark = pytest.mark.oracle
 
-HERE = Path(__file__).parent
-HARNESS = HERE.parent.parent.parent / "shared" / "brokers" / "broker.py"
-CLIENTS = ("0.10.2.2", "1.1.1", "2.3.1", "2.8.2", "3.3.2")
-MODES = ("produce", "consume")
+SAMPLE = Path(__file__).parents[2] / "sample_logs" / "kafka-2.8.2"
+NOW, TARGET = "2.8.2", "4.0.1"
+BREAKING = {
+    ("producer-1", "unknown", "unknown"),  # Java 0.10.2.2: Produce v2
+    ("consumer-1", "unknown", "unknown"),  # Java 0.10.2.2: Fetch v3
+    ("j01022-c1", "unknown", "unknown"),
+    ("oldprod", "raw-lib", "1.2.3"),  # by hand: Produce v0
+}
 
 
-def program(client: str) -> list[str]:
-    """Command line of the client with the classes of a release."""
-    jars = Path.home() / ".cache" / "kafka-clientinfo-oracle" / f"upgrade-{client}"
-    if not (jars / "UpgradeClient.class").exists():
-        copy = ["mvn", "-q", "-B", "dependency:copy-dependencies", f"-Dkafka.version={client}"]
-        subprocess.run([*copy, f"-DoutputDirectory={jars}"], cwd=HERE, check=True)
-        subprocess.run(["javac", "-cp", f"{jars}/*", "-d", jars, HERE / "UpgradeClient.java"], check=True)
-    return ["java", "-cp", f"{jars}:{jars}/*", "UpgradeClient"]
+class Replay(NamedTuple):
+    """What went wrong per operation against either broker (None: nothing), and the log of the first."""
+
+    before: dict[fleet.Operation, str | None]
+    after: dict[fleet.Operation, str | None]
+    request_log: Path
 
 
-def works(client: str, mode: str, address: str) -> bool:
-    command = [*program(client), address, mode, f"{client}-{mode}"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=90)
-    return int(done.stdout.split()[-1]) > 0
+class Verdict(NamedTuple):
+    """All clients that were judged, and those named as breaking."""
+
+    judged: set[Client]
+    named: set[Client]
 
 
-def failing(harness: Any, release: str, folder: Path) -> set[str]:
-    """Client ids that cannot do their work at a broker of this release; 3.3.2 fills the topic first."""
-    with harness.running_broker(release, folder) as broker:
-        assert works("3.3.2", "produce", broker.address)
-        return {f"{client}-{mode}" for client in CLIENTS for mode in MODES if not works(client, mode, broker.address)}
+@pytest.fixture(scope="module")
+def replay(tmp_path_factory: pytest.TempPathFactory) -> Replay:
+    fleet.install()
+    for release in (NOW, TARGET):
+        real_broker.jars(release)
+    folder = tmp_path_factory.mktemp("upgrade")
+    with real_broker.running(NOW, folder / NOW) as broker:
+        before, request_log = fleet.played(broker.address), broker.request_log
+    with real_broker.running(TARGET, folder / TARGET) as broker:
+        after = fleet.played(broker.address)
+    return Replay(before, after, request_log)
 
 
-def test_who_is_named_is_who_fails(spark: Any, tmp_path: Path) -> None:
-    if not HARNESS.exists():
-        pytest.skip("the harness that runs real brokers is not here")
-    spec = importlib.util.spec_from_file_location("broker_harness", HARNESS)
-    assert spec is not None
-    assert spec.loader is not None
-    harness = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(harness)
-    assert failing(harness, "2.8.2", tmp_path / "2.8.2") == set()
-    pipeline.run(spark, [str(tmp_path / "2.8.2" / "kafka-request.log")], str(tmp_path / "warehouse"))
-    verdict = upgrade.impact(spark, str(tmp_path / "warehouse"), "4.0.1")
-    named = {row["client_id"] for row in verdict.rows if row["verdict"] == "removed"}
-    print("named as breaking at 4.0.1:", *sorted(named))
-    assert named == failing(harness, "4.0.1", tmp_path / "4.0.1")
-    assert named == {"0.10.2.2-produce", "0.10.2.2-consume"}
+def verdict_on(spark: Any, log: Path, warehouse: Path) -> Verdict:
+    pipeline.run(spark, [str(log)], str(warehouse))
+    impact = upgrade.impact(spark, str(warehouse), TARGET)
+    rows = Warehouse(spark, str(warehouse)).read("upgrade_impact").where(F.col("target") == TARGET)
+    name = ("client_id", "client_software_name", "client_software_version")
+    judged = {tuple(row) for row in rows.select(*name).distinct().collect()}
+    named = {tuple(row[column] for column in name) for row in impact.rows if row["verdict"] == "removed"}
+    assert impact.clients == {"removed": len(named), "deprecated": 0, "unknown": 0, "ok": len(judged) - len(named)}
+    return Verdict(judged, named)
+
+
+def failing(replay: Replay) -> dict[Client, list[str]]:
+    """Clients that cannot do any more what they did, with what went wrong."""
+    found = defaultdict(list)
+    for operation, error in replay.after.items():
+        if error is not None and replay.before[operation] is None:
+            found[operation.client].append(f"{operation.program} {operation.name}: {error}")
+    return found
+
+
+def test_clients_of_today_all_work_today(replay: Replay) -> None:
+    failed = {operation: error for operation, error in replay.before.items() if error is not None}
+    assert {operation.program for operation in failed} == {"hand-made"}
+    # Those that no broker understands, whatever its release.
+    asked = {operation.name.partition(": ")[2] for operation in failed}
+    assert asked == {"api 18 v99", "api 3 v99", "api 3 v1", "api 999 v0", "api 71 v0"}
+    assert replay.before.keys() == replay.after.keys()
+
+
+def test_who_is_named_is_who_fails(spark: Any, replay: Replay, tmp_path: Path) -> None:
+    verdict = verdict_on(spark, replay.request_log, tmp_path / "warehouse")
+    failed = failing(replay)
+    print(f"\n{len(verdict.judged)} clients, named as breaking at {TARGET}:", *sorted(map(str, verdict.named)))
+    for client, errors in failed.items():
+        print("fails:", client, *errors, sep="\n  ")
+    assert verdict.judged == {operation.client for operation in replay.before}
+    assert verdict.named == set(failed) == BREAKING
+    # Three programs call themselves producer-1 and three consumer-1: one of them fails.
+    assert {error.split()[0] for errors in failed.values() for error in errors} == {"java-0.10.2.2", "hand-made"}
+
+
+def test_the_sample_names_who_fails(spark: Any, replay: Replay, tmp_path: Path) -> None:
+    verdict = verdict_on(spark, SAMPLE, tmp_path / "warehouse")
+    here, there = f"@{socket.gethostname()} (", "@vm ("  # in kafka-go's own client id
+    clients = {operation.client for operation in replay.before}
+    assert verdict.judged == {(name and name.replace(here, there), *software) for name, *software in clients}
+    assert len(verdict.judged) == 86
+    assert verdict.named == set(failing(replay))

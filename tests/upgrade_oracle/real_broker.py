@@ -1,0 +1,171 @@
+"""A real single-node broker from Maven Central, with its request log, for the length of a with block.
+
+2.8.2 runs beside a ZooKeeper from the same jars (its KRaft was a preview), 4.0.1 as broker and controller in one.
+Both listen on 127.0.0.1 only, in small heaps; all that they write is in the folder given. Needs `mvn` and a JDK 17.
+"""
+
+import contextlib
+import os
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+HERE = Path(__file__).parent
+CACHE = Path(os.environ.get("KAFKA_CLIENTINFO_ORACLE_CACHE") or "~/.cache/kafka-clientinfo-oracle").expanduser()
+HOST = "127.0.0.1"
+PATTERN = "[%d] %p %m (%c)%n"
+REQUEST_LOGGER = "kafka.request.logger"
+BACKENDS = {"2.8.2": "log4j1", "4.0.1": "log4j2"}
+CLUSTER_ID = "dXBncmFkZS1vcmFjbGUtMQ"
+
+
+class Broker(NamedTuple):
+    """A broker that answers: `address` for clients, and its two logs."""
+
+    address: str
+    request_log: Path
+    server_log: Path
+
+
+def ready_made(name: str, command: Sequence[str | Path], folder: Path = HERE, fetches: bool = True) -> Path:
+    """The folder `name` of the cache, made the first time by a command that fills {}.
+
+    Skips where the tool is missing, or where a command that fetches from a registry fails; any other must not fail.
+    """
+    target = CACHE / name
+    done = target / ".complete"
+    if not done.exists():
+        tool = str(command[0])
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed; it is needed for {name}")
+        target.mkdir(parents=True, exist_ok=True)
+        words = [str(word).replace("{}", str(target)) for word in command]
+        made = subprocess.run(words, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        assert fetches or made.returncode == 0, f"{name} does not build: {made.stdout[-2000:]}"
+        if made.returncode:
+            pytest.skip(f"{name} cannot be installed, is its registry within reach? {made.stdout[-800:]}")
+        done.touch()
+    return target
+
+
+def jars(release: str) -> Path:
+    pom = HERE / "broker" / "pom.xml"
+    copy = ["mvn", "-q", "-B", "-f", pom, "dependency:copy-dependencies", "-DincludeScope=runtime"]
+    options = [f"-Dkafka.version={release}", f"-P{BACKENDS[release]}", "-DoutputDirectory={}"]
+    return ready_made(f"broker-{release}", [*copy, *options])
+
+
+@contextlib.contextmanager
+def running(release: str, folder: Path) -> Iterator[Broker]:
+    """A broker of this release, which keeps its data and logs in the folder."""
+    folder.mkdir(parents=True)
+    with socket.create_server((HOST, 0)) as first, socket.create_server((HOST, 0)) as second:
+        port, other = first.getsockname()[1], second.getsockname()[1]
+    server = folder / "server.properties"
+    server.write_text(properties(release, folder, port, other))
+    java = ["java", "-Djava.awt.headless=true", "-XX:+UseSerialGC", "-cp", f"{jars(release)}/*"]
+    with contextlib.ExitStack() as processes:
+        if release < "4":
+            zookeeper = folder / "zookeeper.properties"
+            zookeeper.write_text(f"dataDir={folder}/zookeeper\nclientPort={other}\nadmin.enableServer=false\n")
+            command = [*java, "-Xmx96m", "org.apache.zookeeper.server.quorum.QuorumPeerMain", zookeeper]
+            processes.enter_context(process(command, folder / "zookeeper.out", lambda: answers(other)))
+        else:
+            format_ = [*java, "-Xmx96m", "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", server]
+            subprocess.run(format_, check=True, capture_output=True)
+        command = [*java, "-Xmx384m", logging_option(release, folder), "kafka.Kafka", server]
+        log = folder / "server.log"
+        processes.enter_context(
+            process(command, folder / "broker.out", lambda: " started (kafka.server" in read(log) and answers(port))
+        )
+        yield Broker(f"{HOST}:{port}", folder / "kafka-request.log", log)
+
+
+def properties(release: str, folder: Path, port: int, other: int) -> str:
+    """Stock settings but for what one node needs; `other` is the port of ZooKeeper or the controller."""
+    lines = [
+        f"log.dirs={folder}/data",
+        f"advertised.listeners=PLAINTEXT://{HOST}:{port}",
+        "num.partitions=1",
+        "offsets.topic.num.partitions=3",
+        "offsets.topic.replication.factor=1",
+        "transaction.state.log.num.partitions=3",
+        "transaction.state.log.replication.factor=1",
+        "transaction.state.log.min.isr=1",
+        "group.initial.rebalance.delay.ms=0",
+    ]
+    if release < "4":
+        lines += ["broker.id=1", f"zookeeper.connect={HOST}:{other}", f"listeners=PLAINTEXT://{HOST}:{port}"]
+    else:
+        lines += [
+            "process.roles=broker,controller",
+            "node.id=1",
+            "controller.listener.names=CONTROLLER",
+            f"controller.quorum.voters=1@{HOST}:{other}",
+            f"listeners=PLAINTEXT://{HOST}:{port},CONTROLLER://{HOST}:{other}",
+            "listener.security.protocol.map=PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def logging_option(release: str, folder: Path) -> str:
+    """The request log at DEBUG, all else at INFO into server.log."""
+    logs = {"server": folder / "server.log", "requests": folder / "kafka-request.log"}
+    if BACKENDS[release] == "log4j1":
+        lines = ["log4j.rootLogger=INFO, server", f"log4j.logger.{REQUEST_LOGGER}=DEBUG, requests"]
+        lines.append(f"log4j.additivity.{REQUEST_LOGGER}=false")
+        for name, path in logs.items():
+            appender = f"log4j.appender.{name}"
+            lines += [f"{appender}=org.apache.log4j.FileAppender", f"{appender}.File={path}"]
+            lines += [f"{appender}.layout=org.apache.log4j.PatternLayout"]
+            lines += [f"{appender}.layout.ConversionPattern={PATTERN}"]
+        (folder / "log4j.properties").write_text("\n".join(lines) + "\n")
+        return f"-Dlog4j.configuration=file:{folder}/log4j.properties"
+    appenders = "".join(
+        f'<File name="{name}" fileName="{path}"><PatternLayout pattern="{PATTERN}"/></File>'
+        for name, path in logs.items()
+    )
+    (folder / "log4j2.xml").write_text(
+        f'<Configuration status="WARN"><Appenders>{appenders}</Appenders><Loggers>'
+        '<Root level="INFO"><AppenderRef ref="server"/></Root>'
+        f'<Logger name="{REQUEST_LOGGER}" level="DEBUG" additivity="false"><AppenderRef ref="requests"/></Logger>'
+        "</Loggers></Configuration>"
+    )
+    return f"-Dlog4j2.configurationFile={folder}/log4j2.xml"
+
+
+@contextlib.contextmanager
+def process(command: Sequence[str | Path], output: Path, ready: Callable[[], bool]) -> Iterator[None]:
+    """A process until the end of the block, from the moment that it is ready."""
+    with output.open("wb") as said:
+        child = subprocess.Popen([str(word) for word in command], stdout=said, stderr=said, cwd=output.parent)
+    try:
+        deadline = time.monotonic() + 300
+        while not ready():
+            assert child.poll() is None, f"ended before it was ready: {read(output)[-2000:]}"
+            assert time.monotonic() < deadline, f"not ready after five minutes: {read(output)[-2000:]}"
+            time.sleep(0.25)
+        yield
+    finally:
+        child.terminate()
+        try:
+            child.wait(30)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def answers(port: int) -> bool:
+    with contextlib.suppress(OSError), socket.create_connection((HOST, port), timeout=2):
+        return True
+    return False
+
+
+def read(path: Path) -> str:
+    return path.read_text(errors="replace") if path.exists() else ""
