@@ -8,7 +8,7 @@ WAREHOUSE ?= warehouse
 LOGS ?= sample_logs
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types docs benchmark oracle clean check-tools
+.PHONY: help setup run test lint types docs benchmark oracle fuzz soak clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,6 +50,12 @@ benchmark: setup ## Measure reader, parser and pipeline
 
 oracle: setup ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s
+
+fuzz: setup ## Read a million damaged records and account for every byte
+	$(BIN)/python -m pytest -m soak tests/logs/test_fuzz.py -s
+
+soak: setup ## Kill runs at random for ten minutes and compare the tables with a clean run's
+	$(BIN)/python -m pytest -m soak tests/soak -s
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) $(WAREHOUSE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage *.egg-info

@@ -6,7 +6,7 @@ In a notebook, with its own session:
     settings = kafka_clientinfo.load_settings(cluster="orders")
     report = kafka_clientinfo.run(spark, ["/Volumes/logs/kafka"], "/Volumes/lake/clientinfo", settings)
 
-`ingest` and `build` are the two steps of `run`. The protocol engine (`kafka_clientinfo.protocol`) and the log parser
+`ingest` and `build` are the two steps of `run`; `maintain` keeps a warehouse small, `verify` checks one. The protocol engine (`kafka_clientinfo.protocol`) and the log parser
 (`kafka_clientinfo.logs`) work without Spark; names below that need Spark import it on first use.
 """
 
@@ -27,15 +27,19 @@ from .settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from .lake import Warehouse, local_session
+    from .lake.maintenance import MaintenanceReport, maintain
     from .pipeline import RunReport, build, ingest, run
+    from .verification import Check, verify
 
 __version__ = "0.1.0"
 __all__ = [
+    "Check",
     "ClientInfoError",
     "ConfigError",
     "DecodeError",
     "EncodeError",
     "InputError",
+    "MaintenanceReport",
     "RunReport",
     "SchemaError",
     "Settings",
@@ -46,7 +50,9 @@ __all__ = [
     "ingest",
     "load_settings",
     "local_session",
+    "maintain",
     "run",
+    "verify",
 ]
 
 _WITH_SPARK = {
@@ -54,6 +60,10 @@ _WITH_SPARK = {
     "build": "pipeline",
     "ingest": "pipeline",
     "run": "pipeline",
+    "Check": "verification",
+    "verify": "verification",
+    "MaintenanceReport": "lake.maintenance",
+    "maintain": "lake.maintenance",
     "Warehouse": "lake",
     "local_session": "lake",
 }

@@ -1,9 +1,10 @@
 """The command kafka-clientinfo; the jobs under jobs/ are the same commands with a session of their own.
 
-Exit codes: 0 done, 1 failure, 2 usage, 3 an upgrade would break clients.
+Exit codes: 0 done, 1 failure (or a warehouse that `verify` finds faults in), 2 usage, 3 an upgrade would break clients.
 """
 
 import argparse
+import io
 import json
 import os
 import sys
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _FAILURES = frozenset({"unreadable", "rewritten"})
 _BREAKS = 3
 _VIOLATIONS = "list who broke which rule, with an expression that finds it in the log"
+_MAINTAIN = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
+_VERIFY = "check that the tables are what they should be (exit code 1 where they are not)"
 _UPGRADE = "tell who would break at another release of Kafka (exit code 3 when somebody would)"
 
 
@@ -43,11 +46,16 @@ def _parser() -> argparse.ArgumentParser:
         command = commands.add_parser(name, help=text, description=text)
         if name != "build":
             command.add_argument(
-                "logs", nargs="+", metavar="LOGS", help="log files, folders (every kafka-request.log* below) or globs"
+                "logs",
+                nargs="+",
+                metavar="LOGS",
+                help="log files, folders (every kafka-request.log* below) or globs; also as URIs (s3://bucket/logs)",
             )
         _common(command)
     _upgrade_arguments(commands.add_parser("upgrade", help=_UPGRADE, description=_UPGRADE))
     _violations_arguments(commands.add_parser("violations", help=_VIOLATIONS, description=_VIOLATIONS))
+    _maintain_arguments(commands.add_parser("maintain", help=_MAINTAIN, description=_MAINTAIN))
+    _verify_arguments(commands.add_parser("verify", help=_VERIFY, description=_VERIFY))
     return parser
 
 
@@ -65,6 +73,24 @@ def _violations_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
     command.add_argument("--since", metavar="T", help="only what happened at this time (ISO 8601, UTC) or later")
     command.add_argument("--cluster", metavar="NAME", help="only this cluster")
+    command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
+    command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def _maintain_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
+    command.add_argument(
+        "--retention-days", type=int, metavar="N", help="delete requests of connections that ended N days ago; 0: none"
+    )
+    command.add_argument(
+        "--vacuum-hours", type=int, metavar="H", help="delete files that no table has held for H hours (168)"
+    )
+    command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
+    command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def _verify_arguments(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
     command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
     command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
@@ -91,6 +117,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     except SystemExit as stop:
         return int(stop.code or 0)
     try:
+        _check_texts(arguments)
         return _COMMANDS[arguments.command](arguments, spark)
     except ConfigError as error:
         return _fail(error, 2)
@@ -109,8 +136,21 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         return _fail("stopped; what was committed is whole, and the next run goes on from there", 1)
 
 
+def _check_texts(arguments: argparse.Namespace) -> None:
+    """Texts that no table or path can hold are told before Spark starts."""
+    for option in ("warehouse", "cluster"):
+        text = getattr(arguments, option, None)
+        if text is not None:
+            console.argument(f"--{option}", text)
+    if not arguments.warehouse.strip():
+        raise ConfigError("--warehouse is empty; name a folder or URI for the Delta tables")
+
+
 def entry() -> None:
     """The console script."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a client id must not fail the print on a terminal without UTF-8
     sys.exit(main())
 
 
@@ -180,10 +220,38 @@ def _violations(arguments: argparse.Namespace, spark: "SparkSession | None") -> 
     return 0
 
 
+def _maintain(arguments: argparse.Namespace, spark: "SparkSession | None") -> int:
+    conf = dict(spark.sparkContext.getConf().getAll()) if spark is not None else {}
+    settings = load_settings(
+        arguments.conf, conf, retention_days=arguments.retention_days, vacuum_hours=arguments.vacuum_hours
+    )
+    show = None if arguments.json else console.progress()
+    session = spark or _session(settings)
+    from .lake import maintenance
+
+    report = maintenance.maintain(session, arguments.warehouse, settings, show)
+    if show is not None:
+        sys.stderr.write("\r\x1b[K")
+    print(json.dumps(asdict(report), ensure_ascii=True) if arguments.json else maintenance.as_text(report))
+    return 0
+
+
+def _verify(arguments: argparse.Namespace, spark: "SparkSession | None") -> int:
+    conf = dict(spark.sparkContext.getConf().getAll()) if spark is not None else {}
+    session = spark or _session(load_settings(arguments.conf, conf))
+    from . import verification
+
+    checks = verification.verify(session, arguments.warehouse)
+    print(verification.as_json(checks) if arguments.json else verification.as_text(checks))
+    return 0 if all(check.ok for check in checks) else 1
+
+
 _COMMANDS: dict[str, Callable[[argparse.Namespace, "SparkSession | None"], int]] = {
     **{name: _step(name) for name in ("run", "ingest", "build")},
     "upgrade": _upgrade,
     "violations": _violations,
+    "maintain": _maintain,
+    "verify": _verify,
 }
 
 
@@ -210,6 +278,10 @@ def _files(report: "RunReport", elapsed: float) -> str:
         f"Read {len(report.files)} files, {console.number(read)} bytes of log, {console.number(requests)} requests"
         f" in {elapsed:.1f} s; {len(report.unchanged)} files have nothing new."
     ]
+    if report.too_late:
+        lines.append(
+            f"  too late: {console.number(report.too_late)} requests of connections that retention has deleted; not kept"
+        )
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])
         for f in report.files

@@ -38,13 +38,12 @@ from .ingest import (
     readable_rows,
     with_server_logs,
 )
-from .lake import RETAINED_FROM, Warehouse, exclusive, lightly, utc
+from .lake import BUILT_UNTIL, RETAINED_FROM, Warehouse, exclusive, lightly, remove_late, utc, with_kept_failures
 from .settings import Settings
 from .tables import table_specs
 
 Progress = Callable[[str], None]
 _SOURCES = frozenset({"requests", "new_requests", "ingested_files", "rejected_records", "failed_requests", "settings"})
-_BUILT_UNTIL = "kafka_clientinfo.built_until"
 _BUILT_WITH = "kafka_clientinfo.built_with"
 _AT_ONCE = 3
 
@@ -57,6 +56,7 @@ class RunReport:
         files: per file read: path, broker, what it held and what waits.
         unchanged: files without new bytes.
         problems: files passed over, with reasons.
+        too_late: requests that were not kept, as retention had deleted the connections that they belong to.
         tables: rows per table after the run.
         seconds: time per stage.
     """
@@ -64,6 +64,7 @@ class RunReport:
     files: list[dict[str, Any]] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    too_late: int = 0
     tables: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -237,8 +238,9 @@ def _build(
         lake = Warehouse(spark, warehouse)
         if "prepare" not in report.seconds:
             lake.ensure()
+        report.too_late = remove_late(lake, datetime.now(UTC))
         files = lake.read("ingested_files")
-        until = lake.property("ingested_files", _BUILT_UNTIL)
+        until = lake.property("ingested_files", BUILT_UNTIL)
         made_with = f"{__version__} {settings.fingerprint()}"
         if until is not None and lake.property("ingested_files", _BUILT_WITH) != made_with:
             until = None  # other settings or another release: everything is derived anew
@@ -248,7 +250,7 @@ def _build(
         if newest is not None and newest != until:
             light(int(waiting or 0))
             _derive(lake, files, until, newest, settings, report, progress)
-            lake.set_properties("ingested_files", {_BUILT_UNTIL: newest, _BUILT_WITH: made_with})
+            lake.set_properties("ingested_files", {BUILT_UNTIL: newest, _BUILT_WITH: made_with})
         with report.stage("count", progress), ThreadPoolExecutor(_AT_ONCE) as pool:
             report.tables = dict(zip(table_specs(), pool.map(lake.count, table_specs()), strict=True))
     return report
@@ -303,7 +305,8 @@ def _derive(
                 kept.append(result)
             relations[name] = result
             if spec is not None:
-                lake.replace_connections(name, result, found.touched, found.since, newest)
+                rows = with_kept_failures(lake, result) if name == "violations" else result
+                lake.replace_connections(name, rows, found.touched, found.since, newest)
 
     try:
         _in_order_of_inputs(derive)

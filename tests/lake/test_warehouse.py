@@ -24,7 +24,8 @@ def cache_rows(spark, *rows):
 
 def strings(spark, *connections):
     return spark.createDataFrame(
-        [("c", "b", c) for c in connections], "cluster string, broker string, connection_id string"
+        [("c", "b", c, None) for c in connections],
+        "cluster string, broker string, connection_id string, kept_until timestamp",
     )
 
 
@@ -70,7 +71,7 @@ def test_delta_enforces_the_constraints(spark, plain: Warehouse, row: tuple) -> 
 
 def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark, lake: Warehouse) -> None:
     lake.append("client_id_cache", cache_rows(spark, cache_row("x"), cache_row("x", 1), cache_row("y")), "1")
-    lake.replace_connections("client_id_cache", cache_rows(spark, cache_row("x", 0, 9)), strings(spark, "x"), "2")
+    lake.replace_connections("client_id_cache", cache_rows(spark, cache_row("x", 0, 9)), strings(spark, "x"), None, "2")
     expected = cache_rows(spark, cache_row("x", 0, 9), cache_row("y"))
     assert_df_equality(
         lake.read("client_id_cache"), expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True
@@ -80,7 +81,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark, lake:
 def test_replacing_twice_changes_nothing(spark, lake: Warehouse) -> None:
     for batch in ("1", "2", "3"):
         rows = cache_rows(spark, cache_row("x"), cache_row("x", 1))
-        lake.replace_connections("client_id_cache", rows, strings(spark, "x"), batch)
+        lake.replace_connections("client_id_cache", rows, strings(spark, "x"), None, batch)
     assert lake.count("client_id_cache") == 2
 
 

@@ -1,0 +1,10 @@
+"""spark-submit jobs/maintain.py --warehouse URI [--retention-days N] [--vacuum-hours H] [--conf conf/cluster.toml] [--json]."""
+
+import sys
+
+from pyspark.sql import SparkSession
+
+from kafka_clientinfo.cli import main
+
+if __name__ == "__main__":
+    sys.exit(main(["maintain", *sys.argv[1:]], SparkSession.builder.appName("kafka_clientinfo maintain").getOrCreate()))

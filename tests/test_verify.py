@@ -1,0 +1,128 @@
+"""Verification: a sound warehouse passes, and each kind of damage is found by the check that is for it."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import functions as F
+
+import kafka_clientinfo
+from kafka_clientinfo import cli
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.lake import Warehouse
+from kafka_clientinfo.verification import LISTED, Check, as_json, as_text, verify
+
+NAMES = [
+    "layout",
+    "records of files",
+    "rows of files",
+    "offsets in files",
+    "keys",
+    "constraints",
+    "requests of connections",
+    "first requests",
+    "rows of sessions",
+    "build",
+]
+
+
+def test_a_sound_warehouse_passes(spark: Any, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["verify", "--warehouse", str(sample_warehouse)], spark) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines] == ["ok"] * len(NAMES)
+    assert all(f"  {name}  " in line for name, line in zip(NAMES, lines, strict=True))
+
+
+@pytest.fixture(scope="module")
+def found(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
+    """What verification finds in a copy with every kind of damage."""
+    root = tmp_path_factory.mktemp("damaged") / "lake"
+    shutil.copytree(sample_warehouse, root)
+    lake = Warehouse(spark, str(root))
+
+    def table(name: str) -> DeltaTable:
+        return DeltaTable.forPath(spark, lake.path(name))
+
+    def alter(name: str, what: str) -> None:
+        spark.sql(f"ALTER TABLE delta.`{lake.path(name)}` {what}")
+
+    requests = lake.read("requests").orderBy("file_id", "byte_offset").limit(4).collect()
+    doubled, moved, lost, lost_too = [
+        (F.col("file_id") == r["file_id"]) & (F.col("byte_offset") == r["byte_offset"]) for r in requests
+    ]
+    again = lake.read("requests").where(doubled).collect()
+    lake.append("requests", spark.createDataFrame(again, lake.read("requests").schema), "x")
+    table("requests").update(moved, {"byte_offset": F.lit(1 << 50)})
+    table("requests").delete(lost | lost_too)
+    alter("ingested_files", "DROP CONSTRAINT accounting")
+    table("ingested_files").update(F.col("rejected") == 0, {"records": F.col("records") + 1})
+    alter("client_id_cache", "ALTER COLUMN rule DROP NOT NULL")
+    table("client_id_cache").update(F.col("opened_seq") == 0, {"rule": F.lit(None).cast("string")})
+    table("connection_sessions").delete(F.col("role") == "forwarding")
+    alter("client_software", "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    alter("client_software", "SET TBLPROPERTIES ('kafka_clientinfo.version' = '77')")
+    alter("client_inventory", "ADD COLUMNS (mine INT)")
+    alter("ingested_files", "UNSET TBLPROPERTIES ('kafka_clientinfo.built_until')")
+    before = {check.name: check for check in verify(spark, str(root))}
+    newest = lake.read("ingested_files").selectExpr("CAST(max(ingested_at) AS STRING)").first()[0]
+    lake.set_properties("ingested_files", {"kafka_clientinfo.built_until": newest})
+    return {check.name: check for check in verify(spark, str(root))} | {"build": before["build"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("layout", "check accounting is missing"),
+        ("layout", "column rule has no NOT NULL"),
+        ("layout", "version is 77"),
+        ("layout", "enableDeletionVectors is true"),
+        ("layout", "column mine is not declared"),
+        ("records of files", "records"),
+        ("rows of files", "requests"),
+        ("offsets in files", str(1 << 50)),
+        ("keys", "requests"),
+        ("constraints", "rule NOT NULL"),
+        ("constraints", "accounting"),
+        ("requests of connections", "told"),
+        ("first requests", "opened_at"),
+        ("rows of sessions", "api_usage"),
+        ("build", "ingested_until"),
+    ],
+)
+def test_damage_is_found_by_the_check_that_is_for_it(found: dict[str, Check], name: str, says: str) -> None:
+    check = found[name]
+    assert check.failed >= 1
+    assert len(check.found) <= LISTED
+    assert says in str(check.found)
+    assert check.advice
+
+
+def test_the_damage_of_one_kind_is_counted(found: dict[str, Check]) -> None:
+    assert found["keys"].failed == 1
+    assert found["offsets in files"].failed == 1
+
+
+def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
+    for name in ("ingested_files", "requests"):
+        shutil.copytree(sample_warehouse / name, tmp_path / name)
+    (check,) = kafka_clientinfo.verify(spark, str(tmp_path))
+    assert {"table": "violations", "found": "is missing"} in check.found
+
+
+def test_no_warehouse_is_no_sound_one(spark: Any, tmp_path: Path) -> None:
+    with pytest.raises(WarehouseError, match="has no table ingested_files"):
+        verify(spark, str(tmp_path))
+
+
+def test_what_is_listed_is_safe_to_print_and_json_is_one_object() -> None:
+    bad = Check("keys", "no two rows", 30, [{"table": "t", "connection_id": "\x1b[2J\nok"}] * LISTED, "restore it")
+    text = as_text([Check("layout", "as declared"), bad])
+    assert "\x1b" not in text
+    assert text.splitlines()[:2] == ["ok      layout      as declared", "FAILED  keys    30  no two rows"]
+    assert "keys: restore it" in text
+    assert text.endswith("and 10 more")
+    said = json.loads(as_json([bad]))
+    assert (said["ok"], said["checks"][0]["failed"], said["checks"][0]["ok"]) == (False, 30, False)
