@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chispa import assert_df_equality
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.errors import InputError
@@ -15,25 +14,10 @@ from kafka_clientinfo.lake import Warehouse
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.tables import table_specs
 
+from .equality import assert_same_tables
+
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
-NOT_COMPARED = (
-    "file_id",
-    "byte_offset",
-    "path",
-    "batch_id",
-    "ingested_at",
-    "compressed",
-    "size_on_disk",
-    "resume_hash",
-)
-COMPARED = [name for name in table_specs() if name != "ingested_files"]
-
-
-def assert_same_tables(spark: Any, found: Path, expected: Path) -> None:
-    for name in COMPARED:
-        left, right = (Warehouse(spark, str(root)).read(name).drop(*NOT_COMPARED) for root in (found, expected))
-        assert_df_equality(left, right, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,52 @@
+"""When two warehouses hold the same: every table, row for row, in all columns but those that tell how it was read."""
+
+from pathlib import Path
+from typing import Any
+
+from chispa import assert_df_equality
+
+from kafka_clientinfo.lake import Warehouse
+from kafka_clientinfo.tables import table_specs
+
+NOT_COMPARED = (
+    "file_id",
+    "byte_offset",
+    "path",
+    "batch_id",
+    "ingested_at",
+    "compressed",
+    "size_on_disk",
+    "resume_hash",
+)
+COMPARED = [name for name in table_specs() if name != "ingested_files"]
+ACCOUNT = (
+    "records",
+    "requests",
+    "rejected",
+    "ignored",
+    "first_logged_at",
+    "last_logged_at",
+    "bytes_ingested",
+    "pending_bytes",
+    "covers_broker_start",
+)
+
+
+def assert_same_tables(spark: Any, found: Path, expected: Path) -> None:
+    """Raise where a table differs; ingested_files tells how the input was read and is not compared."""
+    for name in COMPARED:
+        left, right = (Warehouse(spark, str(root)).read(name).drop(*NOT_COMPARED) for root in (found, expected))
+        assert_df_equality(left, right, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+
+
+def assert_same_accounts(spark: Any, found: Path, expected: Path) -> None:
+    """Raise where ingested_files knows other files, or tells something else of what they hold."""
+    left, right = (
+        {row["file_id"]: row.asDict() for row in Warehouse(spark, str(root)).read("ingested_files").collect()}
+        for root in (found, expected)
+    )
+    assert _accounts(left) == _accounts(right)
+
+
+def _accounts(rows: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {file_id: {column: row[column] for column in ACCOUNT} for file_id, row in rows.items()}
