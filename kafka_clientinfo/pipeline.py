@@ -2,30 +2,23 @@
 
 `ingest` reads new bytes into requests, rejected_records and ingested_files; `build` derives every other table from
 requests. Each step can be run alone and again: ingest commits ingested_files last and first removes what a broken
-run left behind; build works from a watermark that it moves last, and replaces whole connection strings.
-
-Transforms are found, not listed: a module of `transforms` with a function `transform` is one, its parameters name
-the relations that it needs, and a table declaration of the same name makes its result a table. Results without a
-declaration (session_requests, session_facts) are kept for the run only.
+run left behind; build works from a watermark that it moves last.
 """
 
-import inspect
-import pkgutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
-from graphlib import TopologicalSorter
-from importlib import import_module
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
-from . import __version__, increment, transforms
+from . import __version__
+from .derivation import AT_ONCE, Derivation
+from .increment import KEPT
 from .ingest import (
     Plan,
     Problem,
@@ -38,14 +31,12 @@ from .ingest import (
     readable_rows,
     with_server_logs,
 )
-from .lake import BUILT_UNTIL, RETAINED_FROM, Warehouse, exclusive, lightly, remove_late, utc, with_kept_failures
+from .lake import BUILT_UNTIL, Warehouse, exclusive, lightly, remove_late, utc
 from .settings import Settings
 from .tables import table_specs
 
 Progress = Callable[[str], None]
-_SOURCES = frozenset({"requests", "new_requests", "ingested_files", "rejected_records", "failed_requests", "settings"})
 _BUILT_WITH = "kafka_clientinfo.built_with"
-_AT_ONCE = 3
 
 
 @dataclass
@@ -190,7 +181,7 @@ def _read(
     progress: Progress | None,
 ) -> None:
     now = _after(datetime.now(UTC), lake)
-    parsed = parse_logs(spark, plan, settings.log_zone).persist(increment.KEPT)
+    parsed = parse_logs(spark, plan, settings.log_zone).persist(KEPT)
     try:
         with report.stage("read and parse", progress):
             accounts = accounts_of(parsed)
@@ -249,114 +240,8 @@ def _build(
         newest, waiting = (None, None) if state is None else (state[0], state[1])
         if newest is not None and newest != until:
             light(int(waiting or 0))
-            _derive(lake, files, until, newest, settings, report, progress)
+            Derivation(lake, settings, until, newest).run(lambda name: report.stage(name, progress))
             lake.set_properties("ingested_files", {BUILT_UNTIL: newest, _BUILT_WITH: made_with})
-        with report.stage("count", progress), ThreadPoolExecutor(_AT_ONCE) as pool:
+        with report.stage("count", progress), ThreadPoolExecutor(AT_ONCE) as pool:
             report.tables = dict(zip(table_specs(), pool.map(lake.count, table_specs()), strict=True))
     return report
-
-
-def _derive(
-    lake: Warehouse,
-    files: DataFrame,
-    until: str | None,
-    newest: str,
-    settings: Settings,
-    report: RunReport,
-    progress: Progress | None,
-) -> None:
-    committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest).cast("timestamp"))
-    retained_from = lake.property("ingested_files", RETAINED_FROM)
-    # As it is now: this run writes it, and what is computed again must not see that.
-    sessions = lake.read_snapshot("connection_sessions")
-    stored = increment.Stored(committed, sessions, files, retained_from)
-    with report.stage("touched", progress):
-        found = increment.everything(stored) if until is None else increment.since(stored, until, settings.max_idle_ms)
-    relations: dict[str, Any] = {
-        "requests": found.requests,
-        "ingested_files": files,
-        "failed_requests": lake.read("failed_requests"),
-        "settings": settings,
-    }
-    kept = [found.touched]
-
-    def derive(name: str, transform: Callable[..., DataFrame]) -> None:
-        spec = table_specs().get(name)
-        if spec is not None and spec.replaced == "whole":
-            # Made of whole tables, not of what this run touched; those it needs are committed by now.
-            with report.stage(name, progress):
-                whole = {parameter: _whole(lake, parameter, settings) for parameter in _parameters(transform)}
-                lake.overwrite(name, transform(**whole), newest)
-                relations[name] = lake.read(name)
-            return
-        if spec is not None and spec.replaced == "folded":
-            with report.stage(name, progress):
-                anew = until is None and retained_from is None
-                start = None if anew else _folded_until(lake, name, until)
-                new = committed if start is None else committed.where(F.col("ingested_at") > start)
-                lake.fold(name, transform(new_requests=new), newest, anew)
-                relations[name] = lake.read(name)
-            return
-        arguments = {parameter: relations[parameter] for parameter in _parameters(transform)}
-        with report.stage(name, progress):
-            result = transform(**arguments)
-            if name in shared_relations():
-                result = result.persist(increment.KEPT)
-                kept.append(result)
-            relations[name] = result
-            if spec is not None:
-                rows = with_kept_failures(lake, result) if name == "violations" else result
-                lake.replace_connections(name, rows, found.touched, found.since, newest)
-
-    try:
-        _in_order_of_inputs(derive)
-    finally:
-        for relation in kept:
-            relation.unpersist()
-
-
-def _folded_until(lake: Warehouse, name: str, until: str | None) -> Column:
-    """Ingestion time up to which requests are counted in; a run that broke after the fold has counted in more."""
-    row = lake.read(name).agg(F.max("ingested_at").cast("string")).first()
-    known = [moment for moment in (until, None if row is None else row[0]) if moment is not None]
-    moments = [F.lit(moment).cast("timestamp") for moment in known]
-    never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))
-    return F.greatest(*moments, never, never)
-
-
-def _parameters(transform: Callable[..., DataFrame]) -> list[str]:
-    return list(inspect.signature(transform).parameters)
-
-
-def _whole(lake: Warehouse, name: str, settings: Settings) -> Any:
-    return settings if name == "settings" else lake.read(name)
-
-
-def _in_order_of_inputs(derive: Callable[[str, Callable[..., DataFrame]], None]) -> None:
-    """Call `derive` for every transform after those that it needs, some at once: a small commit is mostly latency."""
-    found = transforms_by_name()
-    sorter = TopologicalSorter({name: set(_parameters(function)) - _SOURCES for name, function in found.items()})
-    sorter.prepare()
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        running: dict[Future[None], str] = {}
-        while sorter.is_active():
-            for name in sorted(sorter.get_ready()):
-                running[pool.submit(derive, name, found[name])] = name
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                done.result()
-                sorter.done(running.pop(done))
-
-
-@lru_cache(maxsize=1)
-def transforms_by_name() -> dict[str, Callable[..., DataFrame]]:
-    """The transforms that exist, by module name."""
-    modules = pkgutil.iter_modules(transforms.__path__)
-    loaded = {module.name: import_module(f"{transforms.__name__}.{module.name}") for module in modules}
-    return {name: module.transform for name, module in loaded.items() if hasattr(module, "transform")}
-
-
-@lru_cache(maxsize=1)
-def shared_relations() -> frozenset[str]:
-    """Relations that other transforms read: worth keeping for the run."""
-    parameters = [name for function in transforms_by_name().values() for name in _parameters(function)]
-    return frozenset(name for name in parameters if name not in _SOURCES)

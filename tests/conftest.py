@@ -28,11 +28,28 @@ def spark(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Itera
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+        # Hundreds of tables and thousands of queries in one session: what is kept of each adds up to the whole heap.
+        "spark.driver.memory": "3g",
+        "spark.sql.ui.retainedExecutions": "20",
+        "spark.ui.retainedJobs": "50",
+        "spark.ui.retainedStages": "50",
+        "spark.ui.retainedTasks": "200",
     }
     conf = {**settings.spark, **small}
     session = local_session(replace(settings, spark=conf), "kafka_clientinfo tests", str(scratch / "spark.log"))
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def forget_tables_of_other_modules() -> Iterator[None]:
+    """Delta keeps the plans of every table that was ever read, until an hour has passed."""
+    yield
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
 
 @pytest.fixture(scope="session")

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyspark.sql import functions as F
 
-from kafka_clientinfo import pipeline
+from kafka_clientinfo import derivation
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables import table_spec, table_specs
@@ -128,12 +128,12 @@ class Relations(dict[str, Any]):
         self.spark = spark
 
     def __missing__(self, name: str) -> Any:
-        transform = pipeline.transforms_by_name()[name]
+        transform = derivation.transforms_by_name()[name]
         spec = table_specs().get(name)
         whole = spec is not None and spec.replaced == "whole"
         needs = inspect.signature(transform).parameters
         result = transform(**{need: self._stored(need) if whole else self[need] for need in needs})
-        self[name] = result.cache() if name in pipeline.shared_relations() else result
+        self[name] = result.cache() if name in derivation.shared_relations() else result
         return self[name]
 
     def _stored(self, name: str) -> Any:
