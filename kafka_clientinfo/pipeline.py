@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from . import __version__
 from .derivation import AT_ONCE, Derivation
 from .increment import KEPT
-from .ingest import (
+from .ingestion import (
     Plan,
     Problem,
     accounts_of,

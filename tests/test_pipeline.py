@@ -188,3 +188,10 @@ def test_a_report_is_json(spark: Any, at_once: Path) -> None:
     from dataclasses import asdict
 
     assert json.loads(json.dumps(asdict(pipeline.build(spark, str(at_once))), default=str))["tables"]["requests"] > 0
+
+
+def test_each_step_can_be_called_by_its_public_name() -> None:
+    import kafka_clientinfo
+
+    names = ("run", "ingest", "build", "verify", "maintain", "load_settings", "local_session")
+    assert [name for name in names if not callable(getattr(kafka_clientinfo, name))] == []

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kafka_clientinfo.ingest.plan import Split
-from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import read_blocks
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingest import find_logs, make_plan, with_server_logs
-from kafka_clientinfo.ingest.discovery import is_server_log
+from kafka_clientinfo.ingestion import find_logs, make_plan, with_server_logs
+from kafka_clientinfo.ingestion.discovery import is_server_log
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
-from tests.ingest.test_plan import LOG, save
+from tests.ingestion.test_plan import LOG, save
 
 
 def paths(*items: Path | str) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingest.plan import Plan, make_plan
+from kafka_clientinfo.ingestion.plan import Plan, make_plan
 from kafka_clientinfo.logs import Parser, file_id, head, range_records
 from kafka_clientinfo.logs.reader import resume_hash
 from kafka_clientinfo.settings import Settings

@@ -14,10 +14,10 @@ from pyarrow import fs as arrow_fs
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingest import find_logs, make_plan
+from kafka_clientinfo.ingestion import find_logs, make_plan
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
-from tests.ingest.test_plan import LOG
+from tests.ingestion.test_plan import LOG
 
 pytestmark = pytest.mark.oracle
 KEYS = "testing:s3cret%2Fkey"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingest import Split, find_logs, make_plan, with_server_logs
-from kafka_clientinfo.ingest import storage as module
-from kafka_clientinfo.ingest.storage import StoredFile, locate, shown_uri
-from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.ingestion import Split, find_logs, make_plan, with_server_logs
+from kafka_clientinfo.ingestion import storage as module
+from kafka_clientinfo.ingestion.storage import StoredFile, locate, shown_uri
+from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
-from tests.ingest.test_plan import LOG
+from tests.ingestion.test_plan import LOG
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 FILES = {

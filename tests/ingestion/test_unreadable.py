@@ -14,15 +14,15 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingest import Plan, find_logs, make_plan, parse_logs, readable_rows
-from kafka_clientinfo.ingest.accounting import counted, file_report, file_state
-from kafka_clientinfo.ingest.storage import HeldFile, StoredFile
-from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, parse_logs, readable_rows
+from kafka_clientinfo.ingestion.accounting import counted, file_report, file_state
+from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
+from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import split_records
 from kafka_clientinfo.logs.reader import RawBytes
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
-from tests.ingest.test_plan import save
+from tests.ingestion.test_plan import save
 
 LOG = b"".join(json_record(correlation_id=number, client_id=os.urandom(30).hex()) for number in range(60))
 PACKS: dict[str, Callable[[bytes], bytes]] = {

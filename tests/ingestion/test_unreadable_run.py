@@ -6,8 +6,8 @@ from typing import Any
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.lake import Warehouse
-from tests.ingest.test_plan import save
-from tests.ingest.test_unreadable import LOG, whole
+from tests.ingestion.test_plan import save
+from tests.ingestion.test_unreadable import LOG, whole
 
 
 def test_the_mark_of_a_damaged_file_goes_when_the_file_is_whole(spark: Any, tmp_path: Path) -> None:

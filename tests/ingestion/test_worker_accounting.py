@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingest.plan import Split
-from kafka_clientinfo.ingest.worker import SCHEMA, read_splits
+from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.ingestion.worker import SCHEMA, read_splits
 from kafka_clientinfo.logs.reader import readable_bytes
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS

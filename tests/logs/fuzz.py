@@ -15,8 +15,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kafka_clientinfo.ingest import make_plan
-from kafka_clientinfo.ingest.worker import read_splits
+from kafka_clientinfo.ingestion import make_plan
+from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent, split_records
 from kafka_clientinfo.settings import Settings
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
