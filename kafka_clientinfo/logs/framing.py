@@ -28,7 +28,7 @@ _PREFIX_LENGTH = 64
 
 _LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
 _LOGGER_WINDOW = 300
-_TAIL_WINDOW = 8192
+_TAIL_WINDOW = 64 << 10
 """Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
 COMPLETED = b"Completed request:"
 
