@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo import pipeline
@@ -92,21 +92,6 @@ def check(spark: Any, records: list[bytes], at_once: Path, delivery: Any, root: 
 
 
 HEALTHY = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
-
-
-@settings(
-    max_examples=2,
-    deadline=None,
-    derandomize=True,
-    database=None,
-    phases=[Phase.generate],
-    suppress_health_check=HEALTHY,
-)
-@given(delivery=deliveries())
-def test_any_delivery_gives_the_same_tables(
-    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, delivery: Any
-) -> None:
-    check(spark, records, at_once, delivery, tmp_path / "one")
 
 
 @pytest.mark.soak

@@ -126,6 +126,7 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehou
     assert accounted(lake)["requests", "f"] == 15
 
 
+@pytest.mark.soak
 @pytest.mark.parametrize("broken_at", ["_delete", "upsert"])
 def test_a_deletion_that_is_killed_is_ended_by_the_next_run(
     lake: Warehouse, monkeypatch: pytest.MonkeyPatch, broken_at: str
@@ -178,6 +179,7 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.mark.soak
 def test_a_build_of_everything_keeps_what_retention_left_without_requests(spark: Any, built: Path) -> None:
     before, after = str(built / "lake"), str(built / "retained")
     shutil.copytree(before, after)

@@ -4,12 +4,15 @@ import gzip
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.lake import Warehouse
 from tests.ingestion.test_plan import save
 from tests.ingestion.test_unreadable import LOG, whole
 
 
+@pytest.mark.soak
 def test_the_mark_of_a_damaged_file_goes_when_the_file_is_whole(spark: Any, tmp_path: Path) -> None:
     packed = gzip.compress(LOG)
     path = save(tmp_path / "b1" / "kafka-request.log.gz", packed[: len(packed) // 2])
