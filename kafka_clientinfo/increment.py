@@ -145,7 +145,11 @@ def _from_the_newest(strings: DataFrame, stored: Stored, max_idle_ms: int) -> Da
     is_over = F.unix_micros("new_from") - F.unix_micros("last_request_at") > max_idle_ms * 1000
     if stored.retained_from is not None:
         is_over = is_over | _is_deleted(stored)
-    open_ones = sessions.withColumn("is_open", is_newest & ~is_over)
+    # A build that broke may have stored connections of the new requests: those, and the one before them, are as new.
+    has_new = F.col("last_request_at") >= F.col("since") - overlap
+    if stored.retained_from is not None:
+        has_new = has_new & ~_is_deleted(stored)
+    open_ones = sessions.withColumn("is_open", (is_newest & ~is_over) | has_new)
     from_no = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(Window.partitionBy(*_KEY))
     split = open_ones.withColumn("is_derived", F.coalesce(F.col("session_no") >= from_no, F.lit(False)))
     begin = F.when(F.col("is_derived"), F.struct("session_no", "file_id", "byte_offset", "opened_at"))

@@ -21,6 +21,7 @@ from .derivation import AT_ONCE, Derivation
 from .increment import KEPT
 from .ingestion import (
     Plan,
+    PlannedFile,
     Problem,
     accounts_of,
     file_report,
@@ -202,6 +203,8 @@ def _read(
                 lake.append("failed_requests", failed, plan.batch_id)
         with report.stage("ingested_files", progress):
             rows = [file_row(file, accounts, plan.batch_id, now) for file in plan.files]
+            if any(_shows_more(file, row) for file, row in zip(plan.files, rows, strict=True)):
+                lake.set_properties("ingested_files", {BUILT_UNTIL: ""})
             columns = table_specs()["ingested_files"].ddl.replace(" NOT NULL", "")
             lake.upsert(
                 "ingested_files",
@@ -211,6 +214,12 @@ def _read(
     finally:
         parsed.unpersist()
     report.files = [file_report(file, row, accounts) for file, row in zip(plan.files, rows, strict=True)]
+
+
+def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
+    """Whether new bytes show that a known file begins with its broker's start: what was derived of it knew less."""
+    known = file.known
+    return known is not None and bool(row["covers_broker_start"]) and not known["covers_broker_start"]
 
 
 def _after(now: datetime, lake: Warehouse) -> datetime:
@@ -231,7 +240,7 @@ def _build(
             lake.ensure()
         report.too_late = remove_late(lake, datetime.now(UTC))
         files = lake.read("ingested_files")
-        until = lake.property("ingested_files", BUILT_UNTIL)
+        until = lake.property("ingested_files", BUILT_UNTIL) or None
         made_with = f"{__version__} {settings.fingerprint()}"
         if until is not None and lake.property("ingested_files", _BUILT_WITH) != made_with:
             until = None  # other settings or another release: everything is derived anew

@@ -214,7 +214,7 @@ def _strings(lake: Warehouse) -> Iterator[Check]:
     retained = lake.properties("ingested_files").get(RETAINED_FROM)
     if retained is not None:
         sessions = sessions.where(F.col("last_request_at") >= F.lit(retained).cast("timestamp"))
-    until = lake.properties("ingested_files").get(BUILT_UNTIL)
+    until = lake.properties("ingested_files").get(BUILT_UNTIL) or None
     if until is None:
         requests = requests.limit(0)
         sessions = sessions.limit(0)
@@ -273,7 +273,7 @@ def _orphans(lake: Warehouse) -> Iterator[Check]:
 
 
 def _watermark(lake: Warehouse) -> Iterator[Check]:
-    until = lake.properties("ingested_files").get(BUILT_UNTIL)
+    until = lake.properties("ingested_files").get(BUILT_UNTIL) or None
     row = lake.read("ingested_files").agg(F.max("ingested_at").cast("string")).first()
     newest = None if row is None else row[0]
     behind = [] if newest is None or newest == until else [{"built_until": until, "ingested_until": newest}]

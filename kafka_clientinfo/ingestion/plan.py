@@ -27,7 +27,8 @@ class Split(NamedTuple):
     """A range of a file for one task: bytes [start, end) of the decompressed content; end None is the file's end.
 
     `is_last` marks the split that reads up to the file's end and so knows what is pending. `file` opens it, `path`
-    where it is None; `first_record` is the hash of what the file must begin with, unless it is empty.
+    where it is None; `first_record` is the hash of what the file must begin with, unless it is empty. `requests_before`
+    counts the file's requests before `start`, None where that is not known.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Split(NamedTuple):
     file: StoredFile | None = None
     first_record: str = ""
     layout: Layout = KAFKA
+    requests_before: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +259,8 @@ def _splits(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split
     ends: list[int | None] = [*starts[1:], None]
     for start, end in zip(starts, ends, strict=True):
         where = (file.path, file.file_id, file.cluster, file.broker)
-        yield Split(*where, start, end, end is None, file.file, file.first_record, file.layout)
+        before = int((file.known or {}).get("requests", 0)) if start == file.resume_at else None
+        yield Split(*where, start, end, end is None, file.file, file.first_record, file.layout, before)
 
 
 def _cuts(file: PlannedFile, step: int) -> Iterator[int]:

@@ -129,6 +129,8 @@ class _SplitReader:
         self.first_logged_at: int | None = None
         self.last_logged_at: int | None = None
         self.covers_start = False
+        before = 0 if split.start == 0 else split.requests_before
+        self.start_window = 0 if before is None else _START_WINDOW - before
         self.error: str | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
@@ -216,7 +218,7 @@ class _SplitReader:
         self.counts["requests"] = seen + 1
         self.events.append(event)
         self.held += len(event.request or "") + len(event.response or "")
-        if seen < _START_WINDOW and self.split.start == 0 and event.log_level != "INFO":
+        if seen < self.start_window and event.log_level != "INFO":
             self.covers_start = self.covers_start or _shows_broker_start(event)
         at = event.logged_at
         if self.first_logged_at is None:

@@ -67,7 +67,7 @@ def remove_late(lake: "Warehouse", now: datetime) -> int:
         How many; 0 where retention has never deleted anything.
     """
     properties = lake.properties("ingested_files")
-    instant, until = properties.get(RETAINED_FROM), properties.get(BUILT_UNTIL)
+    instant, until = properties.get(RETAINED_FROM), properties.get(BUILT_UNTIL) or None
     if instant is None:
         return 0
     is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")

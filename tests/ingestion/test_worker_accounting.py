@@ -1,5 +1,6 @@
 """Splits to Arrow batches: whatever the bytes, they fit the columns, and every record is accounted for."""
 
+import gzip
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,11 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.ingestion.worker import SCHEMA, read_splits
-from kafka_clientinfo.logs.reader import readable_bytes
+from kafka_clientinfo.logs.reader import range_records, readable_bytes
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
+
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -65,3 +68,20 @@ def test_it_accounts_for_every_record(path: Path, generation: str, changes: list
 def test_it_takes_values_at_the_ends_of_their_ranges(path: Path, line: bytes) -> None:
     account, _ = read(path, line)
     assert (account["records"], account["pending_bytes"]) == (1, 0)
+
+
+def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
+    log = tmp_path / "kafka-request.log"
+    log.write_bytes(gzip.decompress((ROOT / "sample_logs" / "kafka-2.4.1" / "kafka-request.log.gz").read_bytes()))
+    ends = [record.offset + record.length for record in range_records(log, 0, None)][:30]
+
+    def shows(start: int, end: int, before: int | None) -> bool:
+        split = Split(str(log), "f", "c", "b", start, end, False, requests_before=before)
+        (account,) = [row for batch in read_splits([split], "UTC") for row in batch.column("file").to_pylist() if row]
+        return bool(account["covers_broker_start"])
+
+    whole = shows(0, ends[-1], 0)
+    assert whole
+    for cut in (1, 2, 5, 19):
+        assert shows(0, ends[cut - 1], 0) or shows(ends[cut - 1], ends[-1], cut)
+    assert not shows(ends[0], ends[-1], None)
