@@ -197,6 +197,7 @@ def test_a_build_of_everything_keeps_what_retention_left_without_requests(spark:
     assert [check for check in verify(spark, after) if not check.ok] == []
 
 
+@pytest.mark.soak
 def test_the_command_compacts_and_tells_what_it_did(
     spark: Any, built: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -117,7 +117,7 @@ def test_rotated_files_give_the_same_in_any_order(
     assert_same_tables(spark, tmp_path / "lake", at_once)
 
 
-@pytest.mark.parametrize("broken_at", ["ingested_files", "violations"])
+@pytest.mark.parametrize("broken_at", ["ingested_files", pytest.param("violations", marks=pytest.mark.soak)])
 def test_a_run_that_breaks_is_mended_by_the_next(
     spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_at: str
 ) -> None:

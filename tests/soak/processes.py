@@ -1,0 +1,143 @@
+"""The processes of a job (driver, JVM, Python workers) and how to kill them."""
+
+import json
+import os
+import queue
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def environment(scratch: Path) -> dict[str, str]:
+    """An environment in which all that Spark leaves behind lies in `scratch`."""
+    scratch.mkdir(parents=True, exist_ok=True)
+    java = f"-Djava.io.tmpdir={scratch} {os.environ.get('JAVA_TOOL_OPTIONS', '')}".strip()
+    path = os.pathsep.join([str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])])
+    return {
+        **os.environ,
+        "PYTHONPATH": path,
+        "TMPDIR": str(scratch),
+        "SPARK_LOCAL_DIRS": str(scratch),
+        "JAVA_TOOL_OPTIONS": java,
+    }
+
+
+def children(pid: int) -> list[int]:
+    """Processes whose parent is `pid`."""
+    try:
+        return [int(child) for task in Path(f"/proc/{pid}/task").iterdir() for child in _words(task / "children")]
+    except OSError:
+        return []
+
+
+def _words(path: Path) -> list[str]:
+    try:
+        return path.read_text().split()
+    except OSError:
+        return []
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below `pid`."""
+    return [found for child in children(pid) for found in (child, *descendants(child))]
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that is dead and not waited for does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+    except OSError:
+        return False
+
+
+def command(pid: int) -> str:
+    """Name of the program that a process runs."""
+    return " ".join(_words(Path(f"/proc/{pid}/comm")))
+
+
+class Job:
+    """One `tests.soak.job` in a process group of its own.
+
+    Args:
+        logs: folder with logs.
+        warehouse: where it writes.
+        scratch: for Spark's temporary files and its log.
+        master: Spark's master, the default's when empty.
+    """
+
+    def __init__(self, logs: Path, warehouse: Path, scratch: Path, master: str = "") -> None:
+        arguments = [str(logs), str(warehouse), str(scratch / "spark.log"), *filter(None, [master])]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "tests.soak.job", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            env=environment(scratch),
+            start_new_session=True,
+        )
+        self.lines: queue.Queue[str] = queue.Queue()
+        self.errors: list[str] = []
+        self.report: dict[str, Any] = {}
+        self._readers = [threading.Thread(target=target, daemon=True) for target in (self._read_out, self._read_err)]
+        for reader in self._readers:
+            reader.start()
+
+    def _read_out(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            if line.startswith("{"):
+                self.report = json.loads(line)
+            elif line.startswith(("ready", "stage ", "done ")):
+                self.lines.put(line.rstrip("\n"))
+        self.lines.put("gone")
+
+    def _read_err(self) -> None:
+        assert self.process.stderr is not None
+        self.errors += (line for line in map(str.rstrip, self.process.stderr) if "JAVA_TOOL_OPTIONS" not in line)
+
+    def next_line(self, seconds: float) -> str | None:
+        """The next thing it says, `gone` after its end, None when it says nothing for so long."""
+        try:
+            return self.lines.get(timeout=max(0.0, seconds))
+        except queue.Empty:
+            return None
+
+    def wait_for(self, wanted: str, seconds: float) -> str | None:
+        """Read on to a line that begins so, or to `done`, or the end."""
+        until = time.monotonic() + seconds
+        while (line := self.next_line(until - time.monotonic())) is not None:
+            if line.startswith((wanted, "done", "gone")):
+                return line
+        return None
+
+    def go(self) -> None:
+        """Start a run."""
+        assert self.process.stdin is not None
+        self.report = {}
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+
+    @property
+    def jvm(self) -> int | None:
+        """Spark's JVM, while it lives."""
+        return next((pid for pid in children(self.process.pid) if command(pid) == "java" and is_alive(pid)), None)
+
+    def workers(self) -> list[int]:
+        """Spark's Python processes: the daemon and those that it forks."""
+        return [] if self.jvm is None else [p for p in descendants(self.jvm) if command(p).startswith("python")]
+
+    def stop(self) -> None:
+        """End it and all below it."""
+        below = descendants(self.process.pid)
+        for pid in (self.process.pid, *below):
+            if is_alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()

@@ -1,0 +1,183 @@
+"""Runs that break at a boundary of their work: the next run mends what they left, also when the log has grown since.
+
+The log grows before every run. Runs break one after the other, in the places that differ in kind; that every single
+place is mended by one run is checked behind the marker `soak`, as are real kills (tests/soak).
+"""
+
+import gzip
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import derivation, pipeline
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.lake import Warehouse, exclusive
+from kafka_clientinfo.lake.lock import JVM_LOCK_NAME
+from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.tables import table_specs
+
+from .equality import assert_same_tables
+
+pytestmark = pytest.mark.soak
+
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_logs"
+REAL = SAMPLES / "kafka-2.7.2" / "kafka-request.log.gz"
+SERVER_LOG = SAMPLES / "kafka-4.4.0" / "server.log.gz"
+
+
+class PowerFailure(Exception):
+    """Nobody catches it."""
+
+
+Break = Callable[[pytest.MonkeyPatch], pipeline.Progress | None]
+
+
+def before(stage: str) -> Break:
+    """Fail as a stage begins."""
+
+    def fail(said: str) -> None:
+        if said == stage:
+            raise PowerFailure(stage)
+
+    return lambda patch: fail
+
+
+def after(table: str) -> Break:
+    """Fail as soon as a table is committed."""
+
+    class Torn(Warehouse):
+        def append(self, name: str, *rest: Any) -> None:
+            super().append(name, *rest)
+            self._fail(name)
+
+        def overwrite(self, name: str, *rest: Any) -> None:
+            super().overwrite(name, *rest)
+            self._fail(name)
+
+        def set_properties(self, name: str, *rest: Any) -> None:
+            super().set_properties(name, *rest)
+            self._fail(f"properties of {name}")
+
+        def _fail(self, name: str) -> None:
+            if name == table:
+                raise PowerFailure(name)
+
+    def install(patch: pytest.MonkeyPatch) -> None:
+        patch.setattr(pipeline, "Warehouse", Torn)
+
+    return install
+
+
+class GrowingLog:
+    """A log with one torn record per piece, and a server.log beside it, written piece by piece.
+
+    It is a real log and, an hour later, the same once more: every connection string is used again, so what a piece
+    in the middle holds continues some connections and begins others of the same strings.
+    """
+
+    def __init__(self, folder: Path, pieces: int) -> None:
+        folder.mkdir(parents=True)
+        hour = [record.data for record in split_records([gzip.decompress(REAL.read_bytes())])]
+        records = [*hour, *(record.replace(b"[2026-11-21 02:", b"[2026-11-21 03:", 1) for record in hour)]
+        step = -(-len(records) // pieces)
+        groups = [records[at : at + step] for at in range(0, len(records), step)]
+        torn = records[0].replace(b";totalTime", b";totalWine")
+        self.pieces = [b"".join([*group[:2], torn, *group[2:]]) for group in groups]
+        self.path = folder / "kafka-request.log"
+        shutil.copy(SERVER_LOG, folder / SERVER_LOG.name)
+
+    def grow(self) -> None:
+        """Write the next piece, cut where it falls."""
+        with self.path.open("ab") as file:
+            file.write(self.pieces.pop(0))
+
+    def finish(self) -> None:
+        """Write the rest."""
+        while self.pieces:
+            self.grow()
+
+
+def run(spark: Any, log: GrowingLog, lake: Path) -> pipeline.RunReport:
+    return pipeline.run(spark, [str(log.path)], str(lake))
+
+
+def broken_run(spark: Any, log: GrowingLog, lake: Path, patch: pytest.MonkeyPatch, broken: Break) -> None:
+    with patch.context() as undone, pytest.raises(PowerFailure):
+        pipeline.run(spark, [str(log.path)], str(lake), progress=broken(undone))
+
+
+def assert_each_once(spark: Any, lake: Path) -> None:
+    """Rows stand where the accounts say, each once."""
+    tables = Warehouse(spark, str(lake))
+    (accounts,) = tables.read("ingested_files").selectExpr("sum(requests)", "sum(rejected)").collect()
+    for name, expected in zip(("requests", "rejected_records"), accounts, strict=True):
+        rows = tables.read(name)
+        assert (rows.count(), rows.select("file_id", "byte_offset").distinct().count()) == (expected, expected), name
+
+
+def assert_as_if_nothing_had_happened(spark: Any, log: GrowingLog, lake: Path, fresh: Path) -> None:
+    log.finish()
+    run(spark, log, lake)
+    run(spark, log, fresh)
+    assert_each_once(spark, lake)
+    assert_same_tables(spark, lake, fresh)
+
+
+@pytest.mark.parametrize(
+    "breaks",
+    [
+        [after("requests"), after("connection_sessions"), before("ingested_files")],
+        pytest.param([after("ingested_files"), before("violations"), before("count")], marks=pytest.mark.soak),
+    ],
+    ids=["first", "second"],
+)
+def test_broken_runs_in_a_row_are_mended_by_the_next(
+    spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, breaks: Sequence[Break]
+) -> None:
+    log = GrowingLog(tmp_path / "b", len(breaks) + 1)
+    for broken in breaks:
+        log.grow()
+        broken_run(spark, log, tmp_path / "lake", monkeypatch, broken)
+    assert_as_if_nothing_had_happened(spark, log, tmp_path / "lake", tmp_path / "fresh")
+
+
+@pytest.mark.soak
+def test_every_place_is_mended_by_one_run(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    reading = ("prepare", "plan", "recover", "read and parse", "requests", "rejected_records", "failed_requests")
+    stages = (*reading, "ingested_files", *sorted(derivation.transforms_by_name()), "count")
+    places = {f"before {stage}": before(stage) for stage in stages}
+    # server.log is read once, so failed_requests are appended by the first run only
+    tables = [name for name in table_specs() if name != "failed_requests"]
+    places = {"after failed_requests": after("failed_requests"), **places}
+    places |= {f"after {name}": after(name) for name in [*tables, "properties of ingested_files"]}
+    log = GrowingLog(tmp_path / "b", len(places) + 1)
+    for name, broken in places.items():
+        log.grow()
+        broken_run(spark, log, tmp_path / "lake", monkeypatch, broken)
+        report = run(spark, log, tmp_path / "lake")
+        assert_each_once(spark, tmp_path / "lake")
+        print(name, report.tables["requests"])
+    assert_as_if_nothing_had_happened(spark, log, tmp_path / "lake", tmp_path / "fresh")
+
+
+def test_a_jvm_that_outlives_its_driver_keeps_others_out(spark: Any, tmp_path: Path) -> None:
+    holder = (
+        f"import fcntl, time\nfile = open({str(tmp_path / JVM_LOCK_NAME)!r}, 'w')\n"
+        "fcntl.lockf(file, fcntl.LOCK_EX)\nprint('held', flush=True)\ntime.sleep(60)"
+    )
+    with subprocess.Popen([sys.executable, "-c", holder], stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "held\n"
+            busy = pytest.raises(WarehouseError, match="another run is at work")
+            with busy, exclusive(str(tmp_path), 0.1, spark=spark):
+                pass
+        finally:
+            process.kill()
+    with exclusive(str(tmp_path), 5, spark=spark):
+        pass
