@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, console
+from . import __version__, console, failures
 from .errors import ClientInfoError, ConfigError
 from .settings import Settings, load_settings
 
@@ -51,53 +51,41 @@ def _parser() -> argparse.ArgumentParser:
                 metavar="LOGS",
                 help="log files, folders (every kafka-request.log* below) or globs; also as URIs (s3://bucket/logs)",
             )
-        _common(command)
+        _common(command, "name of the cluster that wrote the logs")
     _upgrade_arguments(commands.add_parser("upgrade", help=_UPGRADE, description=_UPGRADE))
     _violations_arguments(commands.add_parser("violations", help=_VIOLATIONS, description=_VIOLATIONS))
     _maintain_arguments(commands.add_parser("maintain", help=_MAINTAIN, description=_MAINTAIN))
-    _verify_arguments(commands.add_parser("verify", help=_VERIFY, description=_VERIFY))
+    _common(commands.add_parser("verify", help=_VERIFY, description=_VERIFY))
     return parser
 
 
 def _upgrade_arguments(command: argparse.ArgumentParser) -> None:
     command.add_argument("--target", metavar="RELEASE", help="release of Kafka, up or down, such as 4.0.1")
     command.add_argument("--all-targets", action="store_true", help="every known release as a matrix")
-    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
-    command.add_argument("--cluster", metavar="NAME", help="only this cluster")
-    command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-    command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    _common(command, "only this cluster")
 
 
 def _violations_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
     command.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
     command.add_argument("--since", metavar="T", help="only what happened at this time (ISO 8601, UTC) or later")
-    command.add_argument("--cluster", metavar="NAME", help="only this cluster")
-    command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-    command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    _common(command, "only this cluster")
 
 
 def _maintain_arguments(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
     command.add_argument(
         "--retention-days", type=int, metavar="N", help="delete requests of connections that ended N days ago; 0: none"
     )
     command.add_argument(
         "--vacuum-hours", type=int, metavar="H", help="delete files that no table has held for H hours (168)"
     )
-    command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-    command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+    _common(command)
 
 
-def _verify_arguments(command: argparse.ArgumentParser) -> None:
+def _common(command: argparse.ArgumentParser, cluster: str | None = None) -> None:
+    """What every command takes; `cluster` is what --cluster means for it, where it does."""
     command.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
-    command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-    command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
-
-
-def _common(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
-    command.add_argument("--cluster", metavar="NAME", help="name of the cluster that wrote the logs")
+    if cluster is not None:
+        command.add_argument("--cluster", metavar="NAME", help=cluster)
     command.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
     command.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
@@ -129,9 +117,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     except Exception as error:
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
-        text = str(error).strip().splitlines()
-        said = f"{type(error).__name__}: {text[0] if text else ''}"
-        return _fail(f"{said} (KAFKA_CLIENTINFO_DEBUG=1 shows where)", 1)
+        return _fail(f"{failures.told(error, arguments.warehouse)} (KAFKA_CLIENTINFO_DEBUG=1 shows where)", 1)
     except KeyboardInterrupt:
         return _fail("stopped; what was committed is whole, and the next run goes on from there", 1)
 

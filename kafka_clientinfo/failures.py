@@ -1,0 +1,57 @@
+"""What went wrong, in one line that names it: Spark tells it in pages, of which the first line tells nothing."""
+
+import re
+
+_DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
+_CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error)): *(.*)")
+_PATH = re.compile(r"(?:file:)?(/[^\s:'\"`]+)")
+_KNOWN = (
+    ("No space left on device", "no space left on device; make room"),
+    ("Disk quota exceeded", "the disk quota is exceeded; make room"),
+    ("Read-only file system", "the file system is read-only"),
+    ("Permission denied", "permission denied; run as the user that owns the warehouse"),
+    ("Mkdirs failed to create", "a folder cannot be made; run as the user that owns the warehouse"),
+    ("Python worker exited unexpectedly", "a Python worker of Spark was killed, perhaps for want of memory"),
+    ("OutOfMemoryError", "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
+)
+_AGAIN = "what was committed is whole, and the next run goes on from there"
+
+
+def told(error: BaseException, warehouse: str) -> str:
+    """One line about a failure: of the machine or of Spark's processes where it is known for one, else its last cause.
+
+    Args:
+        error: what a command raised.
+        warehouse: what it worked on.
+    """
+    chain = _chain(error)
+    text = "\n".join(str(one) for one in chain)
+    for sign, meaning in _KNOWN:
+        if sign in text:
+            return f"{meaning}: {_place(text, sign, warehouse)}; {_AGAIN}"
+    if any(type(one).__name__ in _DEAD_JVM for one in chain):
+        return f"Spark's JVM is gone: it was killed, or ran out of memory; {_AGAIN}"
+    return _root_cause(error)
+
+
+def _root_cause(error: BaseException) -> str:
+    causes = [found for line in str(error).splitlines() if (found := _CAUSE.match(line.strip()))]
+    if causes:
+        return f"{causes[-1][1]}: {causes[-1][2]}"
+    first = (str(error).strip().splitlines() or [""])[0]
+    return f"{type(error).__name__}: {first}"
+
+
+def _chain(error: BaseException) -> list[BaseException]:
+    found: list[BaseException] = []
+    following: BaseException | None = error
+    while following is not None and following not in found:
+        found.append(following)
+        following = following.__cause__ or following.__context__
+    return found
+
+
+def _place(text: str, sign: str, warehouse: str) -> str:
+    """The path that the line with the sign names, the warehouse where it names none."""
+    found = (_PATH.search(line) for line in text.splitlines() if sign in line)
+    return next((path[1] for path in found if path), warehouse)

@@ -1,0 +1,73 @@
+"""What a command says of failures that are not its own: one line that names what went wrong and where."""
+
+import pytest
+
+from kafka_clientinfo.failures import told
+
+AGAIN = "what was committed is whole, and the next run goes on from there"
+STAGE = (
+    "An error occurred while calling o41.save.\n: org.apache.spark.SparkException: Job aborted due to stage failure.\n"
+)
+
+
+class Py4JNetworkError(Exception):
+    """Named as py4j names it."""
+
+
+def caused(message: str, cause: BaseException) -> Exception:
+    error = RuntimeError(message)
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            RuntimeError(STAGE + "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.X"),
+            f"no space left on device; make room: /lake; {AGAIN}",
+        ),
+        (
+            RuntimeError(
+                STAGE + "Caused by: java.io.FileNotFoundException: /lake/requests/p-0 (No space left on device)"
+            ),
+            f"no space left on device; make room: /lake/requests/p-0; {AGAIN}",
+        ),
+        (
+            PermissionError(13, "Permission denied", "/lake/requests"),
+            f"permission denied; run as the user that owns the warehouse: /lake/requests; {AGAIN}",
+        ),
+        (
+            RuntimeError("java.io.FileNotFoundException: file:/lake/a.crc (Read-only file system)"),
+            f"the file system is read-only: /lake/a.crc; {AGAIN}",
+        ),
+        (
+            RuntimeError(
+                STAGE + "Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+            ),
+            f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
+        ),
+        (
+            ConnectionRefusedError(111, "Connection refused"),
+            f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+        ),
+        (
+            caused("count", Py4JNetworkError("Answer from Java side is empty")),
+            f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+        ),
+        (
+            RuntimeError(STAGE + "\tat x.Y\nCaused by: java.lang.ArithmeticException: / by zero\n\tat x.Z"),
+            "ArithmeticException: / by zero",
+        ),
+        (ValueError("plain\nand more"), "ValueError: plain"),
+        (KeyError(), "KeyError: "),
+    ],
+)
+def test_a_failure_is_told_in_one_line(error: Exception, said: str) -> None:
+    assert told(error, "/lake") == said
+
+
+def test_a_cause_that_leads_back_to_itself_ends() -> None:
+    error = RuntimeError("one")
+    error.__context__ = caused("two", error)
+    assert told(error, "/lake") == "RuntimeError: one"
