@@ -290,7 +290,7 @@ class ResumePoint(NamedTuple):
     """What stands around the place where an earlier read ended.
 
     Attributes:
-        hash: of the bytes before it, as `resume_hash`.
+        hash: of the bytes before it (up to `RESUME_WINDOW`); None where the file does not reach it.
         has_more: whether bytes follow.
     """
 
@@ -315,13 +315,8 @@ def resume_point(file: Path | LogFile, offset: int) -> ResumePoint:
     return ResumePoint(known, len(content) > wanted)
 
 
-def resume_hash(file: Path | LogFile, offset: int) -> str | None:
-    """Hash of the bytes before `offset` (up to `RESUME_WINDOW`); None where the file does not reach it."""
-    return resume_point(file, offset).hash
-
-
 def hash_bytes(content: bytes) -> str:
-    """The hash that `resume_hash` compares."""
+    """The hash by which a file is recognised where it is resumed."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 

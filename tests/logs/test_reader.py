@@ -18,7 +18,7 @@ from kafka_clientinfo.logs import (
     reader,
     split_records,
 )
-from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, record_start, resume_hash
+from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, record_start, resume_point
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
@@ -69,7 +69,7 @@ def test_it_says_that_a_file_cannot_be_decompressed(save: Save, bad: bytes) -> N
     with pytest.raises(CorruptFile):
         list(read_blocks(save(bad)))
     assert head(save(bad)).first_record is None
-    assert resume_hash(save(bad), 10) is None
+    assert resume_point(save(bad), 10).hash is None
 
 
 @given(st.sampled_from(GENERATIONS), st.lists(st.integers(0, 1 << 15), max_size=6))
@@ -156,6 +156,6 @@ def test_it_identifies_a_file_by_cluster_broker_and_first_record() -> None:
 def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: int) -> None:
     data = EXCERPTS["json"]
     expected = hash_bytes(data[:offset])
-    assert resume_hash(save(data), offset) == expected
-    assert resume_hash(save(gzip.compress(data)), offset) == expected
-    assert resume_hash(save(data[: max(0, offset - 1)]), offset) == (expected if offset == 0 else None)
+    assert resume_point(save(data), offset).hash == expected
+    assert resume_point(save(gzip.compress(data)), offset).hash == expected
+    assert resume_point(save(data[: max(0, offset - 1)]), offset).hash == (expected if offset == 0 else None)
