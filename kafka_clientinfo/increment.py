@@ -91,7 +91,7 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
         .agg(F.min("started_at").alias("new_from"), F.min("logged_at").alias("since"))
     )
     on_time = _from_the_newest(strings, stored, max_idle_ms)
-    late = _late_brokers(stored.files, is_new)
+    late = _late_brokers(stored, is_new)
     if not late:
         return _increment(on_time, stored)
     of_late = reduce(or_, ((F.col("cluster") == cluster) & (F.col("broker") == broker) for cluster, broker in late))
@@ -191,9 +191,13 @@ def _behind_the_deleted(strings: DataFrame, stored: Stored) -> DataFrame:
     return joined.select(*_KEY, *_values(F.col("kept_until"), kept, nothing, nothing, nothing))
 
 
-def _late_brokers(files: DataFrame, is_new: Column) -> list[tuple[Any, Any]]:
-    """Brokers of files that are new, or have grown, and stand before one that was built."""
-    place = F.struct(*_PLACE)
-    seen = files.where("requests > 0").groupBy("cluster", "broker")
-    ends = seen.agg(F.min(F.when(is_new, place)).alias("earliest"), F.max(F.when(~is_new, place)).alias("latest"))
+def _late_brokers(stored: Stored, is_new: Column) -> list[tuple[Any, Any]]:
+    """Brokers of files that are new, or have grown, and stand before one that was built, if only in part."""
+    new = stored.requests.where(is_new).groupBy("file_id").agg(F.count("*").alias("new"))
+    files = stored.files.where("requests > 0").join(F.broadcast(new), on="file_id", how="left")
+    place, has_new = F.struct(*_PLACE), F.col("new") > 0
+    was_built = F.col("requests") > F.coalesce("new", F.lit(0))
+    ends = files.groupBy("cluster", "broker").agg(
+        F.min(F.when(has_new, place)).alias("earliest"), F.max(F.when(was_built, place)).alias("latest")
+    )
     return [(row["cluster"], row["broker"]) for row in ends.where("latest > earliest").collect()]

@@ -14,26 +14,23 @@ ROOT = Path(__file__).resolve().parent.parent
 LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
 
 
-def test_run_prints_a_summary(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["run", LOG, "--warehouse", str(tmp_path / "w"), "--cluster", "orders"], spark) == 0
-    said = capsys.readouterr().out
-    assert "330 requests" in said
-    assert "connection_sessions" in said
-    assert "Client connections by ApiVersions outcome" in said
-    assert not set(said) & set("\x1b\r")
-
-
-def test_json_is_one_object_with_counts_per_table_and_file(
+def test_steps_print_a_summary_or_one_json_object(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    warehouse = str(tmp_path / "w")
-    assert cli.main(["ingest", LOG, "--warehouse", warehouse, "--json"], spark) == 0
-    ingested = json.loads(capsys.readouterr().out)
-    assert ingested["files"][0]["requests"] == 330
-    assert cli.main(["build", "--warehouse", warehouse, "--json"], spark) == 0
-    built = json.loads(capsys.readouterr().out)
+    def said(*arguments: str) -> str:
+        assert cli.main([*arguments, "--warehouse", str(tmp_path / "w")], spark) == 0
+        return capsys.readouterr().out
+
+    assert "330 requests" in said("ingest", LOG, "--cluster", "orders")
+    built = json.loads(said("build", "--json"))
     assert built["tables"]["requests"] == 330
     assert built["tables"]["connection_sessions"] >= 135
+    again = said("run", LOG, "--cluster", "orders")
+    assert "1 files have nothing new" in again
+    assert "connection_sessions" in again
+    assert "Client connections by ApiVersions outcome" in again
+    assert not set(again) & set("\x1b\r")
+    assert json.loads(said("ingest", LOG, "--cluster", "orders", "--json"))["unchanged"] == [LOG]
 
 
 @pytest.mark.parametrize(
