@@ -20,7 +20,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from . import increment, transforms
-from .lake import RETAINED_FROM, Warehouse, with_kept_failures
+from .lake import Warehouse, with_kept_failures
 from .settings import Settings
 from .tables import TableSpec, table_specs
 
@@ -38,15 +38,19 @@ class Derivation:
         settings: of the run.
         until: time of ingestion up to which everything is built; None derives everything anew.
         newest: time of ingestion up to which everything is built afterwards.
+        retained_from: requests of connections that ended before this instant may have been deleted; None where all
+            are kept.
     """
 
-    def __init__(self, lake: Warehouse, settings: Settings, until: str | None, newest: str) -> None:
+    def __init__(
+        self, lake: Warehouse, settings: Settings, until: str | None, newest: str, retained_from: str | None
+    ) -> None:
         """Touch nothing yet."""
         self.lake = lake
         self.settings = settings
         self.until = until
         self.newest = newest
-        self.retained_from = lake.property("ingested_files", RETAINED_FROM)
+        self.retained_from = retained_from
         self.committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest).cast("timestamp"))
         self.relations: dict[str, Any] = {}
         self.kept: list[DataFrame] = []

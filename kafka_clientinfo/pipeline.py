@@ -30,14 +30,18 @@ from .ingestion import (
     make_plan,
     parse_logs,
     readable_rows,
+    rotated,
+    was_read,
     with_server_logs,
 )
-from .lake import BUILT_UNTIL, Warehouse, exclusive, lightly, remove_late, utc
+from .lake import BUILT_UNTIL, RETAINED_FROM, Warehouse, exclusive, lightly, remove_late, utc
 from .settings import Settings
 from .tables import table_specs
 
 Progress = Callable[[str], None]
 _BUILT_WITH = "kafka_clientinfo.built_with"
+_READ_INTO = ("requests", "rejected_records", "failed_requests")
+"""Tables of rows that count once ingested_files tells of them."""
 
 
 @dataclass
@@ -91,9 +95,10 @@ def run(
         WarehouseError: when the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
     settings = settings or Settings()
-    with exclusive(warehouse, settings.lock_wait_seconds, progress):
-        report = _ingest(spark, logs, warehouse, settings, progress)
-        return _build(spark, warehouse, settings, progress, report)
+    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark):
+        lake = Warehouse(spark, warehouse)
+        report = _ingest(spark, logs, lake, settings, progress)
+        return _build(spark, lake, settings, progress, report)
 
 
 def ingest(
@@ -105,8 +110,8 @@ def ingest(
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
     settings = settings or Settings()
-    with exclusive(warehouse, settings.lock_wait_seconds, progress):
-        return _ingest(spark, logs, warehouse, settings, progress)
+    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark):
+        return _ingest(spark, logs, Warehouse(spark, warehouse), settings, progress)
 
 
 def build(
@@ -117,30 +122,35 @@ def build(
 ) -> RunReport:
     """Derive all other tables for the connection strings that have new requests; see `run`."""
     settings = settings or Settings()
-    with exclusive(warehouse, settings.lock_wait_seconds, progress):
-        return _build(spark, warehouse, settings, progress, RunReport())
+    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark):
+        return _build(spark, Warehouse(spark, warehouse), settings, progress, RunReport())
 
 
 def _ingest(
-    spark: SparkSession, logs: Sequence[str], warehouse: str, settings: Settings, progress: Progress | None
+    spark: SparkSession, logs: Sequence[str], lake: Warehouse, settings: Settings, progress: Progress | None
 ) -> RunReport:
     report = RunReport()
     paths = find_logs(logs)
     if settings.server_logs:
         paths = with_server_logs(paths)
     with utc(spark), lightly(spark):
-        lake = Warehouse(spark, warehouse)
         with report.stage("prepare", progress):
             lake.ensure()
         with report.stage("plan", progress):
+            seen = lake.fence.version()
             known = {row["file_id"]: row.asDict() for row in lake.read("ingested_files").collect()}
             plan = make_plan(paths, known, settings, _tasks(spark))
         report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
         if plan.files:
             with report.stage("recover", progress):
+                lake.fence.claim(seen, _READ_INTO)
                 _remove_leftovers(lake, known)
                 _remove_marks(lake, plan)
             _read(spark, lake, plan, settings, report, progress)
+        elif plan.packed:
+            with report.stage("ingested_files", progress):
+                lake.fence.claim(seen)
+                _note_files(lake, [packed.row for packed in plan.packed], "packed")
     return report
 
 
@@ -154,11 +164,11 @@ def _tasks(spark: SparkSession) -> int:
 def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:
     """Delete rows that a broken run appended without committing their files."""
     last = lake.last_batch("requests")
-    if last is None or last in {row["batch_id"] for row in known.values()}:
+    if last in {row["batch_id"] for row in known.values()} or (last is None and not known):
         return
     first_new = F.col("bytes_ingested") + F.when(F.col("damage").isNotNull(), 1).otherwise(0)  # behind the mark
     files = lake.read("ingested_files").select("file_id", "bytes_ingested", first_new.alias("first_new"))
-    for name in ("requests", "rejected_records", "failed_requests"):
+    for name in _READ_INTO:
         first = "first_new" if name == "rejected_records" else "bytes_ingested"
         joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
         beyond = F.col("byte_offset") >= F.coalesce(first, F.lit(0))
@@ -202,18 +212,23 @@ def _read(
                 failed = readable.where("failed IS NOT NULL").select("failed.*", F.lit(now).alias("ingested_at"))
                 lake.append("failed_requests", failed, plan.batch_id)
         with report.stage("ingested_files", progress):
-            rows = [file_row(file, accounts, plan.batch_id, now) for file in plan.files]
-            if any(_shows_more(file, row) for file, row in zip(plan.files, rows, strict=True)):
+            files = [file for file in plan.files if was_read(file, accounts)]
+            rows = [file_row(file, accounts, plan.batch_id, now) for file in files]
+            if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.set_properties("ingested_files", {BUILT_UNTIL: ""})
-            columns = table_specs()["ingested_files"].ddl.replace(" NOT NULL", "")
-            lake.upsert(
-                "ingested_files",
-                spark.createDataFrame([tuple(row.values()) for row in rows], columns),
-                plan.batch_id,
-            )
+            _note_files(lake, [*rows, *(packed.row for packed in plan.packed)], plan.batch_id)
     finally:
         parsed.unpersist()
-    report.files = [file_report(file, row, accounts) for file, row in zip(plan.files, rows, strict=True)]
+    report.problems += rotated(plan.files, accounts)
+    report.files = [file_report(file, row, accounts) for file, row in zip(files, rows, strict=True)]
+
+
+def _note_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> None:
+    """The commit that makes the rows count that this run has appended."""
+    spec = table_specs()["ingested_files"]
+    values = [tuple(row[name] for name in spec.column_names) for row in rows]
+    lake.upsert("ingested_files", lake.spark.createDataFrame(values, spec.ddl.replace(" NOT NULL", "")), batch_id)
+    lake.fence.check()
 
 
 def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
@@ -232,24 +247,28 @@ def _after(now: datetime, lake: Warehouse) -> datetime:
 
 
 def _build(
-    spark: SparkSession, warehouse: str, settings: Settings, progress: Progress | None, report: RunReport
+    spark: SparkSession, lake: Warehouse, settings: Settings, progress: Progress | None, report: RunReport
 ) -> RunReport:
     with utc(spark), lightly(spark) as light:
-        lake = Warehouse(spark, warehouse)
         if "prepare" not in report.seconds:
             lake.ensure()
-        report.too_late = remove_late(lake, datetime.now(UTC))
-        files = lake.read("ingested_files")
-        until = lake.property("ingested_files", BUILT_UNTIL) or None
+        seen = lake.fence.version()
+        properties = lake.properties("ingested_files")
+        until = properties.get(BUILT_UNTIL) or None
         made_with = f"{__version__} {settings.fingerprint()}"
-        if until is not None and lake.property("ingested_files", _BUILT_WITH) != made_with:
+        if until is not None and properties.get(_BUILT_WITH) != made_with:
             until = None  # other settings or another release: everything is derived anew
         is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")
-        state = files.agg(F.max("ingested_at").cast("string"), F.sum(F.when(is_new, F.col("requests")))).first()
-        newest, waiting = (None, None) if state is None else (state[0], state[1])
+        state = [F.max("ingested_at").cast("string"), F.sum(F.when(is_new, F.col("requests")))]
+        newest, waiting = lake.read("ingested_files").agg(*state).first() or (None, None)
         if newest is not None and newest != until:
             light(int(waiting or 0))
-            Derivation(lake, settings, until, newest).run(lambda name: report.stage(name, progress))
+            if lake.fence.claimed is None:
+                lake.fence.claim(seen)
+            report.too_late = remove_late(lake, datetime.now(UTC))
+            derivation = Derivation(lake, settings, until, newest, properties.get(RETAINED_FROM))
+            derivation.run(lambda name: report.stage(name, progress))
+            lake.fence.check()
             lake.set_properties("ingested_files", {BUILT_UNTIL: newest, _BUILT_WITH: made_with})
         with report.stage("count", progress), ThreadPoolExecutor(AT_ONCE) as pool:
             report.tables = dict(zip(table_specs(), pool.map(lake.count, table_specs()), strict=True))

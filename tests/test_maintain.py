@@ -119,7 +119,7 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehou
     assert {row["connection_id"] for row in lake.read("failed_requests").collect()} == {"young"}
     assert accounted(lake) == {("requests", "f"): 6, ("rejected_records", "e"): 1, ("failed_requests", "f"): 2}
     assert lake.count("connection_sessions") == sessions
-    assert datetime.fromisoformat(str(lake.property("ingested_files", RETAINED_FROM))) == at(1000)
+    assert datetime.fromisoformat(str(lake.properties("ingested_files").get(RETAINED_FROM))) == at(1000)
     # Again, and with a longer time: the instant never goes back.
     assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
     assert retain(lake, 1, at(1300) + DAY)["requests"] == 9
@@ -141,7 +141,7 @@ def test_a_deletion_that_is_killed_is_ended_by_the_next_run(
     finish(lake, lake.properties("ingested_files"))
     assert left(lake) == LEFT
     assert accounted(lake) == {("requests", "f"): 6, ("rejected_records", "e"): 1, ("failed_requests", "f"): 2}
-    assert lake.property("ingested_files", DELETING) == ""
+    assert lake.properties("ingested_files").get(DELETING) == ""
 
 
 def test_what_comes_too_late_is_deleted_before_a_build_sees_it(spark: Any, lake: Warehouse) -> None:

@@ -1,7 +1,8 @@
 """The accounts of splits to the accounts of files: records = requests + rejected + sum(ignored), always.
 
 A split that could not be read to its end ends its file's part in this run: what it read before is kept, what later
-splits read of the same file is not, because a file has one place where the next run resumes.
+splits read of the same file is not, because a file has one place where the next run resumes. A log that was rotated
+before it was read is no error: the next run reads it under its new name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,7 +14,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..tables import table_spec
-from .plan import PlannedFile
+from .plan import PlannedFile, Problem
+from .worker import REPLACED
 
 Account = Mapping[str, Any]
 
@@ -46,6 +48,19 @@ def readable_rows(parsed: DataFrame, accounts: Sequence[Account]) -> DataFrame:
     offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
     beyond = [(file_id == F.lit(name)) & (offset > F.lit(end)) for name, end in ends]
     return parsed.where(~F.coalesce(reduce(lambda one, other: one | other, beyond), F.lit(False)))
+
+
+def was_read(file: PlannedFile, accounts: Iterable[Account]) -> bool:
+    """Whether there is anything to be noted about a file: not of one that was rotated before it was read."""
+    own = [account for account in accounts if account["file_id"] == file.file_id]
+    return file.was_damaged or any(account["records"] or account["error"] != REPLACED for account in own)
+
+
+def rotated(files: Iterable[PlannedFile], accounts: Iterable[Account]) -> list[Problem]:
+    """Files that were not read to their end because another one has taken their place."""
+    replaced = {account["file_id"] for account in accounts if account["error"] == REPLACED}
+    detail = f"{REPLACED}; if it was rotated, the next run reads it under its new name"
+    return [Problem(file.path, "rotated", detail) for file in files if file.file_id in replaced]
 
 
 def file_row(file: PlannedFile, accounts: Sequence[Account], batch_id: str, now: datetime) -> dict[str, Any]:
@@ -93,7 +108,8 @@ def _times(accounts: Iterable[Account], name: str) -> list[datetime]:
 
 
 def _error(accounts: Iterable[Account]) -> str | None:
-    return next((account["error"] for account in accounts if account["error"]), None)
+    errors = (account["error"] for account in accounts)
+    return next((error for error in errors if error and error != REPLACED), None)
 
 
 def file_report(file: PlannedFile, row: Account, accounts: Sequence[Account]) -> dict[str, Any]:

@@ -75,11 +75,35 @@ class PlannedFile:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that was passed over: `kind` is empty, unreadable, damaged (as before), rewritten, shorter or copy."""
+    """A file that was passed over.
+
+    Attributes:
+        kind: empty, unreadable, damaged (as before), rewritten, shorter, copy, or rotated (after it was planned).
+    """
 
     path: str
     kind: str
     detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A file that was read before, has nothing new, and lies compressed elsewhere now: noted, so as to unpack it once.
+
+    Attributes:
+        known: its row in ingested_files.
+        path: where it lies now.
+        size_on_disk: of the archive.
+    """
+
+    known: Mapping[str, Any]
+    path: str
+    size_on_disk: int
+
+    @property
+    def row(self) -> dict[str, Any]:
+        """Its row in ingested_files from now on."""
+        return {**self.known, "path": self.path, "size_on_disk": self.size_on_disk, "compressed": True}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +116,7 @@ class Plan:
         problems: files passed over, with reasons.
         splits: the work, one list per task.
         batch_id: identity of this input: the same bytes give the same id.
+        packed: unchanged files that have been compressed since they were read.
     """
 
     files: tuple[PlannedFile, ...]
@@ -99,6 +124,7 @@ class Plan:
     problems: tuple[Problem, ...]
     splits: tuple[tuple[Split, ...], ...]
     batch_id: str
+    packed: tuple[Packed, ...] = ()
 
     @property
     def marks(self) -> dict[str, int]:
@@ -133,7 +159,8 @@ def make_plan(
             found.problems.append(Problem(file.path, "unreadable", _said(error)))
     chosen = tuple(found.files.values())
     bins = _bins(splits, found.files, tasks)
-    return Plan(chosen, tuple(found.unchanged), tuple(found.problems), bins, _batch_id(chosen))
+    batch_id = _batch_id(chosen)
+    return Plan(chosen, tuple(found.unchanged), tuple(found.problems), bins, batch_id, tuple(found.moved()))
 
 
 @dataclass
@@ -141,10 +168,20 @@ class _Found:
     files: dict[str, PlannedFile] = field(default_factory=dict)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
+    packed: list[Packed] = field(default_factory=list)
 
-    def add(self, path: str, outcome: PlannedFile | Problem | None) -> None:
+    def moved(self) -> Iterable[Packed]:
+        """One per file, without archives of files that lie where they were read: a copy may go as it came."""
+        here = set(self.unchanged).union(file.path for file in self.files.values())
+        by_id = {packed.known["file_id"]: packed for packed in self.packed if packed.known["path"] not in here}
+        return [packed for file_id, packed in by_id.items() if file_id not in self.files]
+
+    def add(self, path: str, outcome: PlannedFile | Problem | Packed | None) -> None:
         if isinstance(outcome, Problem):
             self.problems.append(outcome)
+        elif isinstance(outcome, Packed):
+            self.unchanged.append(path)
+            self.packed.append(outcome)
         elif outcome is None:
             self.unchanged.append(path)
         elif outcome.file_id in self.files:
@@ -170,7 +207,7 @@ def _said(error: OSError) -> str:
 
 def _planned(
     file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
-) -> tuple[str, PlannedFile | Problem | None]:
+) -> tuple[str, PlannedFile | Problem | Packed | None]:
     try:
         return file.path, _compared(file.measured(), known, settings)
     except OSError as error:
@@ -179,7 +216,7 @@ def _planned(
 
 def _compared(
     file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
-) -> PlannedFile | Problem | None:
+) -> PlannedFile | Problem | Packed | None:
     framing = SERVER_LOG if is_server_log(file.path) else REQUEST_LOG
     beginning = head(file, framing, name=settings.log_layout, latest=file.modified)
     first = beginning.first_record
@@ -214,7 +251,7 @@ def _without_mark(row: Mapping[str, Any]) -> Mapping[str, Any]:
 _HAS_MORE = Problem("", "", "")
 
 
-def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | None:
+def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | Packed | None:
     """None where a known file has nothing new, `_HAS_MORE` where it has, else what is wrong with it."""
     resume_at = int(row["bytes_ingested"])
     if _is_same_archive(file, row, beginning):
@@ -228,7 +265,7 @@ def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) 
     if row.get("damage"):
         return _still_damaged(file, row) if beginning.compressed else _HAS_MORE
     if beginning.compressed:
-        return _HAS_MORE if place.has_more else None
+        return _HAS_MORE if place.has_more else Packed(row, file.path, beginning.size)
     return None if beginning.size == resume_at + int(row["pending_bytes"]) else _HAS_MORE
 
 

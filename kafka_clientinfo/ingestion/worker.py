@@ -4,7 +4,6 @@ Every batch has four struct columns, of which one is filled: `request`, `rejecte
 `file`. The last is the accounting of one split, so one pass over the bytes feeds four tables.
 """
 
-import errno
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
@@ -95,6 +94,8 @@ FILE_TYPE = pa.struct(
         pa.field("error", pa.string()),
     ]
 )
+REPLACED = "another file has taken its place since it was planned"
+"""The error of a split whose file was rotated: nothing of it is rejected, as it is read under its new name."""
 SCHEMA = pa.schema(
     [("request", REQUEST_TYPE), ("rejected", REJECTED_TYPE), ("failed", FAILED_TYPE), ("file", FILE_TYPE)]
 )
@@ -105,6 +106,10 @@ def _batch(column: str, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
     filled = pa.StructArray.from_arrays(arrays, fields=list(kind))
     columns = [filled if field.name == column else pa.nulls(len(filled), field.type) for field in SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
+
+
+class _ReplacedError(Exception):
+    """Another file lies where the planned one lay."""
 
 
 class _SplitReader:
@@ -140,6 +145,8 @@ class _SplitReader:
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
             self._stopped(f"{error.detail} behind byte {error.offset} of its content")
+        except _ReplacedError:
+            self.error = REPLACED
         except OSError as error:
             self.pending, self.waiting = 0, None
             self._stopped(f"cannot be read on: {error.strerror or error}")
@@ -164,7 +171,7 @@ class _SplitReader:
             return
         first = head(file, self.framing, self.split.layout).first_record
         if first is None or hash_bytes(first) != wanted:
-            raise OSError(errno.ESTALE, "another file has taken its place since it was planned")
+            raise _ReplacedError
 
     def _look_back(self, file: HeldFile) -> None:
         """Parse what stands before a split that begins inside a file, for the parser's memory only."""

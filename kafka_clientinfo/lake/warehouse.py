@@ -10,13 +10,15 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..tables import CONNECTION_KEY, TableSpec, table_spec, table_specs
-from .layout import VERSION, Layout, layout_of
+from .fence import CLAIM, Fence
+from .layout import VERSION, Layout, layout_of, sql_name, sql_text
 from .lock import local_folder
 from .migration import migrate
 from .retention import finish
 
 _TOMBSTONE = "__gone"
 _TOUCHED = "__touched"
+_RECENT = 20
 SMALL_TABLE_BYTES = 16 << 20
 """Tables below are written anew where rows are replaced; larger ones are merged into."""
 
@@ -36,6 +38,7 @@ class Warehouse:
         self.root = str(root).rstrip("/") if folder is None else str(folder.absolute())
         if "`" in self.root or "${" in self.root:  # Delta parses a path as SQL, where Spark replaces variables
             raise WarehouseError(f"the warehouse {self.root} has a backquote or ${{ in its path; choose another folder")
+        self.fence = Fence(spark, self.path)
 
     def path(self, name: str) -> str:
         """Where a table lies."""
@@ -96,31 +99,32 @@ class Warehouse:
         """Rows in the table."""
         return self.read(name).count()
 
-    def property(self, name: str, key: str) -> str | None:
-        """A property of the table, None where it is not set."""
-        value = self._detail(name)["properties"].get(key)
-        return None if value is None else str(value)
-
     def set_properties(self, name: str, properties: Mapping[str, str]) -> None:
-        """Set properties of the table; keys and values are this package's own words."""
-        pairs = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
-        self.spark.sql(f"ALTER TABLE delta.`{self.path(name)}` SET TBLPROPERTIES ({pairs})")
+        """Set properties of the table."""
+        pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
+        self.spark.sql(f"ALTER TABLE {sql_name(self.path(name))} SET TBLPROPERTIES ({pairs})")
 
     def append(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Append rows in the declared columns and types; `batch_id` is kept in the table's history."""
-        (
-            shaped(rows, table_spec(name))
-            .write.format("delta")
-            .mode("append")
-            .option("userMetadata", batch_id)
-            .save(self.path(name))
-        )
+        self._write(name, rows, "append", batch_id)
+
+    def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> None:
+        """Replace the whole table, in one commit."""
+        self._write(name, rows, "overwrite", batch_id)
+
+    def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> None:
+        writer = shaped(rows, table_spec(name)).write.format("delta").mode(mode)
+        writer.option("userMetadata", batch_id).options(**self.fence.options(name)).save(self.path(name))
 
     def last_batch(self, name: str) -> str | None:
-        """The batch id of the table's last append, None before the first."""
-        commits = DeltaTable.forPath(self.spark, self.path(name)).history().where("userMetadata IS NOT NULL")
-        row = commits.orderBy(F.col("version").desc()).select("userMetadata").first()
-        return None if row is None else str(row[0])
+        """The batch id of the table's last append; None where its history tells of none."""
+        for limit in (_RECENT, None):
+            commits = DeltaTable.forPath(self.spark, self.path(name)).history(limit).where("userMetadata IS NOT NULL")
+            of_batches = commits.where(~F.col("userMetadata").startswith(CLAIM)).orderBy(F.col("version").desc())
+            row = of_batches.select("userMetadata").first()
+            if row is not None:
+                return str(row[0])
+        return None
 
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Insert rows, or replace those with the same key, in one commit."""
@@ -135,7 +139,8 @@ class Warehouse:
         else:
             target = DeltaTable.forPath(self.spark, self.path(name)).alias("t")
             merge = target.merge(shaped(rows, spec).alias("s"), _same_key(spec))
-            merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
+            with self.fence.command(name):
+                merge.whenMatchedUpdateAll().whenNotMatchedInsertAll().execute()
 
     def replace_connections(
         self, name: str, rows: DataFrame, touched: DataFrame, since: datetime | None, batch_id: str
@@ -176,14 +181,15 @@ class Warehouse:
         old = old.unionByName(stored.where("opened_at IS NULL"))
         gone = old.join(new, on=_null_safe(old, new, spec.key), how="left_anti").withColumn(_TOMBSTONE, F.lit(True))
         values: dict[str, str | Column] = {column: f"s.{column}" for column in spec.column_names}
-        (
+        merge = (
             table.alias("t")
             .merge(new.unionByName(gone).alias("s"), same)
             .whenMatchedDelete(f"s.{_TOMBSTONE}")
             .whenMatchedUpdate(set=values)
             .whenNotMatchedInsert(condition=f"NOT s.{_TOMBSTONE}", values=values)
-            .execute()
         )
+        with self.fence.command(spec.name):
+            merge.execute()
 
     def fold(self, name: str, rows: DataFrame, batch_id: str, anew: bool) -> None:
         """Fold rows into those that stand, in one commit; `anew` forgets what stands."""
@@ -195,19 +201,10 @@ class Warehouse:
         folded = both.groupBy(*spec.key).agg(*(F.expr(f"{folds.get(c, 'max')}(`{c}`)").alias(c) for c in others))
         self.overwrite(name, folded, batch_id)
 
-    def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> None:
-        """Replace the whole table, in one commit."""
-        (
-            shaped(rows, table_spec(name))
-            .write.format("delta")
-            .mode("overwrite")
-            .option("userMetadata", batch_id)
-            .save(self.path(name))
-        )
-
     def delete(self, name: str, condition: Column) -> None:
         """Delete rows."""
-        DeltaTable.forPath(self.spark, self.path(name)).delete(condition)
+        with self.fence.command(name):
+            DeltaTable.forPath(self.spark, self.path(name)).delete(condition)
 
 
 def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:

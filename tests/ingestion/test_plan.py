@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion.plan import Plan, make_plan
 from kafka_clientinfo.logs import Parser, file_id, head, range_records
-from kafka_clientinfo.logs.reader import resume_hash
+from kafka_clientinfo.logs.reader import resume_point
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
@@ -35,15 +35,17 @@ def ingested(path: Path, upto: int | None = None, pending: int = 0) -> Known:
     beginning = head(path)
     assert beginning.first_record is not None
     end = upto if upto is not None else sum(len(record.data) for record in range_records(path, 0, None))
+    identity = file_id("c", path.absolute().parent.name, beginning.first_record)
     row = {
+        "file_id": identity,
         "bytes_ingested": end,
         "pending_bytes": pending,
-        "resume_hash": resume_hash(path, end),
+        "resume_hash": resume_point(path, end).hash,
         "compressed": beginning.compressed,
         "size_on_disk": beginning.size,
         "path": str(path),
     }
-    return {file_id("c", path.absolute().parent.name, beginning.first_record): row}
+    return {identity: row}
 
 
 def plan(*paths: Path, known: Known | None = None, settings: Settings = SETTINGS, tasks: int = 1) -> Plan:
@@ -189,3 +191,30 @@ def test_it_spreads_files_evenly_over_tasks(tmp_path: Path) -> None:
     found = plan(*paths, settings=replace(SETTINGS, split_bytes=1 << 30), tasks=2)
     loads = [sum(os.path.getsize(split.path) // len(LOG) for split in task) for task in found.splits]
     assert loads == [8, 8]
+
+
+def test_a_file_that_is_compressed_after_it_was_read_is_unpacked_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plain = save(tmp_path / "b1" / "kafka-request.log.1", LOG)
+    (identity,) = known = ingested(plain)
+    packed = save(tmp_path / "b1" / "kafka-request.log.1.gz", gzip.compress(LOG))
+    copy = save(tmp_path / "b1" / "copy.gz", gzip.compress(LOG))
+    both = plan(plain, packed, copy, known=known)
+    assert (both.unchanged, both.packed) == ((str(plain), str(packed), str(copy)), ())
+    (noted,) = plan(packed, copy, known=known).packed
+    assert noted.path == str(copy)
+    size = copy.stat().st_size
+    assert noted.row == {**known[identity], "path": str(copy), "size_on_disk": size, "compressed": True}
+    monkeypatch.setattr("kafka_clientinfo.ingestion.plan.resume_point", None)
+    assert plan(copy, known={identity: noted.row}).unchanged == (str(copy),)
+
+
+def test_an_archive_of_a_file_that_has_grown_is_not_noted(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    (identity,) = known = ingested(path)
+    known[identity]["path"] = "elsewhere"
+    grown = save(path, LOG + json_record(correlation_id=99))
+    packed = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG))
+    found = plan(packed, grown, known=known)
+    assert ([file.path for file in found.files], found.packed) == ([str(grown)], ())

@@ -14,7 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, parse_logs, readable_rows
+from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, parse_logs, readable_rows, rotated, was_read
 from kafka_clientinfo.ingestion.accounting import counted, file_report, file_state
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
@@ -41,6 +41,7 @@ class Tables:
         self.files: dict[str, dict[str, Any]] = {}
         self.rows: dict[str, list[dict[str, Any]]] = {"request": [], "rejected": []}
         self.reports: list[dict[str, Any]] = []
+        self.rotated: list[tuple[str, str]] = []
 
     def plan(self, *paths: Path | str, settings: Settings = SMALL, tasks: int = 3) -> Plan:
         return make_plan(find_logs([str(path) for path in paths]), self.files, settings, tasks)
@@ -61,8 +62,10 @@ class Tables:
         ends = {account["file_id"]: account["end_offset"] for account in accounts if account["error"]}
         for name, rows in found.items():
             self.rows[name] += [row for row in rows if row["byte_offset"] <= ends.get(row["file_id"], 1 << 60)]
-        states = {f.file_id: {**file_state(f, accounts), "batch_id": plan.batch_id} for f in plan.files}
-        self.reports = [file_report(file, states[file.file_id], accounts) for file in plan.files]
+        files = [file for file in plan.files if was_read(file, accounts)]
+        states = {f.file_id: {**file_state(f, accounts), "batch_id": plan.batch_id} for f in files}
+        self.reports = [file_report(file, states[file.file_id], accounts) for file in files]
+        self.rotated = [(problem.kind, problem.path) for problem in rotated(plan.files, accounts)]
         self.files |= states
         self.check()
 
@@ -249,15 +252,35 @@ def test_a_log_that_is_rotated_after_planning_is_read_under_its_new_name(tmp_pat
     path.rename(tmp_path / "b1" / "kafka-request.log.1")
     save(path, json_record(client_id="new") * 100)
     tables.read(plan)
-    assert "another file has taken its place" in tables.reports[0]["error"]
+    assert (tables.reports, tables.rotated) == ([], [("rotated", str(path))])
     assert tables.rows["request"] == []
     tables.run(tmp_path)
-    assert [state["requests"] for state in tables.files.values()] == [60, 100]
+    assert tables.rotated == []
+    assert sorted(state["requests"] for state in tables.files.values()) == [60, 100]
     assert tables.rows["rejected"] == []
 
 
+def test_a_damaged_log_that_is_rotated_after_planning_loses_its_mark_only(
+    tmp_path: Path, failing: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(tmp_path / "bad" / "kafka-request.log", LOG)
+    tables = Tables()
+    plan = tables.plan(path)
+    failing(9000, OSError(5, "Input/output error"))
+    tables.read(plan)
+    monkeypatch.undo()
+    assert len(tables.rows["rejected"]) == 1
+    plan = tables.plan(path)
+    path.rename(tmp_path / "bad" / "kafka-request.log.1")
+    save(path, json_record(client_id="new") * 100)
+    tables.read(plan)
+    assert (tables.rotated, tables.rows["rejected"]) == ([("rotated", str(path))], [])
+    tables.run(tmp_path)
+    assert sorted(state["requests"] for state in tables.files.values()) == [60, 100]
+
+
 def test_a_log_that_is_cut_to_nothing_while_it_is_read_is_reported(tmp_path: Path) -> None:
-    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    path = save(tmp_path / "bad" / "kafka-request.log", LOG)
     tables = Tables()
     tables.run(path)
     with path.open("ab") as file:

@@ -150,7 +150,7 @@ def test_the_next_run_migrates_and_has_everything_derived_anew(lake: Warehouse, 
     assert "mood_known" in found.checks
     assert found.version == str(table_spec("client_id_cache").version + 1)
     assert [(row["connection_id"], row["mood"]) for row in lake.read("client_id_cache").collect()] == [("x", None)]
-    assert lake.property("ingested_files", BUILT_UNTIL) is None
+    assert lake.properties("ingested_files").get(BUILT_UNTIL) is None
     commits = [lake._detail(name)["lastModified"] for name in names]
     lake.ensure(names)
     assert [lake._detail(name)["lastModified"] for name in names] == commits
@@ -172,7 +172,7 @@ def test_a_migration_that_is_killed_is_ended_by_the_next_run(
         with pytest.raises(KeyboardInterrupt):
             lake.ensure(["client_id_cache"])
     assert "ADD COLUMNS" in taken[0]
-    assert lake.property("ingested_files", BUILT_UNTIL) is None
+    assert lake.properties("ingested_files").get(BUILT_UNTIL) is None
     lake.ensure(["client_id_cache"])
     found = lake.layout("client_id_cache")
     assert found is not None
@@ -207,7 +207,7 @@ def test_rows_that_break_a_new_check_are_told_of(lake: Warehouse, declare: Decla
 
 def test_a_derived_table_that_was_deleted_is_derived_again(lake: Warehouse) -> None:
     lake.ensure(["violations"])
-    assert lake.property("ingested_files", BUILT_UNTIL) is None
+    assert lake.properties("ingested_files").get(BUILT_UNTIL) is None
 
 
 def test_a_table_whose_source_retention_deleted_is_not_made_anew(lake: Warehouse, declare: Declare) -> None:

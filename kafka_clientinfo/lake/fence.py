@@ -1,0 +1,120 @@
+"""Of runs that overlap on one warehouse, one commits: also where the storage has no locks, such as an object store.
+
+Before a run writes, it claims the warehouse: it commits nothing to `ingested_files`, under a number one above the
+table's version that it had seen, and then to each table that it reads into. Delta keeps the highest number per
+application and table (`txnAppId`, `txnVersion`) and passes over a commit whose number is not above it, in the same
+atomic step that orders commits. From that follows:
+
+- Of two runs that have seen the same version, one claims; the other is told to run again.
+- A run that is overtaken, such as one that its scheduler took for dead, commits nothing more to a table that the later
+  run has claimed or written: each commit of a run is numbered from its claim. It cannot commit `ingested_files`, which
+  is claimed first, so none of its rows count, and the later run deletes them.
+- A commit that is tried again is made once.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from uuid import uuid4
+
+from delta.tables import DeltaTable
+from pyspark.sql import Row, SparkSession
+
+from ..errors import WarehouseError
+from ..tables import table_spec
+from .session_conf import set_for
+
+APPLICATION = "kafka_clientinfo"
+"""Delta's `txnAppId` of all numbered commits."""
+CLAIM = "claim "
+"""How the `userMetadata` of a claim's commits begin."""
+_FIRST = "ingested_files"
+_STEP = 1_000_000
+"""Numbers of one claim: more than a run commits to a table."""
+_RECENT = 20
+_AT_ONCE = 3
+
+
+class Fence:
+    """The number of a run, and what follows from it.
+
+    Args:
+        spark: a session with Delta.
+        path: where a table lies, by name.
+    """
+
+    def __init__(self, spark: SparkSession, path: Callable[[str], str]) -> None:
+        """Claim nothing yet."""
+        self.spark, self.path = spark, path
+        self.claimed: int | None = None
+        self._token = CLAIM + uuid4().hex
+        self._commits: Counter[str] = Counter()
+        self._one_command = threading.Lock()
+
+    def version(self) -> int:
+        """The version of `ingested_files`: what is read of it afterwards is as new, or newer."""
+        return int(self._history(1)[0]["version"])
+
+    def claim(self, seen: int, names: Iterable[str] = ()) -> None:
+        """Refuse what other runs still have under way, from here on.
+
+        Args:
+            seen: `version` before anything was read that this run goes by.
+            names: other tables that this run adds rows to.
+
+        Raises:
+            WarehouseError: another run has claimed or written since `seen`.
+        """
+        number = (seen + 1) * _STEP
+        self._commit_nothing(_FIRST, number)
+        mine = [row for row in self._history(_RECENT) if row["userMetadata"] == self._token]
+        if not mine or mine[0]["version"] != seen + 1:
+            raise self._overtaken()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(lambda name: self._commit_nothing(name, number), names))
+        self.claimed = number
+
+    def check(self) -> None:
+        """Make sure that what this run has committed since its claim stands.
+
+        Raises:
+            WarehouseError: another run has claimed the warehouse since.
+        """
+        if self.claimed is None:
+            return
+        for limit in (_RECENT, None):
+            claims = [row for row in self._history(limit) if str(row["userMetadata"]).startswith(CLAIM)]
+            if claims:
+                break
+        if not claims or claims[0]["userMetadata"] != self._token:
+            raise self._overtaken()
+
+    def options(self, name: str) -> Mapping[str, str]:
+        """A writer's options for this run's next commit to a table; none without a claim."""
+        if self.claimed is None:
+            return {}
+        self._commits[name] += 1
+        return {"txnAppId": APPLICATION, "txnVersion": str(self.claimed + self._commits[name])}
+
+    @contextmanager
+    def command(self, name: str) -> Iterator[None]:
+        """The same for a MERGE or DELETE in here, which takes no options: one at a time, as the session is told."""
+        with self._one_command:
+            conf = {f"spark.databricks.delta.write.{key}": value for key, value in self.options(name).items()}
+            with set_for(self.spark, conf):
+                yield
+
+    def _commit_nothing(self, name: str, number: int) -> None:
+        nothing = self.spark.createDataFrame([], table_spec(name).ddl).write.format("delta").mode("append")
+        numbered = nothing.option("txnAppId", APPLICATION).option("txnVersion", number)
+        numbered.option("userMetadata", self._token).save(self.path(name))
+
+    def _history(self, limit: int | None) -> list[Row]:
+        table = DeltaTable.forPath(self.spark, self.path(_FIRST))
+        return table.history(limit).select("version", "userMetadata").orderBy("version", ascending=False).collect()
+
+    def _overtaken(self) -> WarehouseError:
+        root = self.path(_FIRST).rpartition("/")[0]
+        return WarehouseError(f"another run has written to {root} meanwhile; run again, one after the other")
