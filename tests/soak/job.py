@@ -1,12 +1,12 @@
-"""A process that runs `kafka-clientinfo run` again and again in one Spark session, until it is killed.
+"""A process that runs commands of kafka-clientinfo again and again in one Spark session, until it is killed.
 
-Speaks in lines on standard output: `ready`, then per line read from standard input `stage NAME`…, the run's report
-as one JSON object, `done CODE`. As a process: `python -m tests.soak.job LOGS WAREHOUSE SPARK_LOG [MASTER]`.
+Reads `run`, `ingest` or `build` per line of standard input. Speaks in lines on standard output: `ready`, then per
+command `stage NAME`…, its report as one JSON object, `done CODE`. As a process: `python -m tests.soak.job LOGS WAREHOUSE SPARK_LOG [MASTER]`.
 """
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from kafka_clientinfo import cli, pipeline
 from kafka_clientinfo.lake import local_session
@@ -19,21 +19,24 @@ def _say(text: str) -> None:
 
 
 def main(logs: str, warehouse: str, spark_log: str, master: str = "") -> None:
-    """Run on every line of standard input."""
+    """Do what every line of standard input says."""
     settings = load_settings()
     if master:
         settings = replace(settings, spark={**settings.spark, "spark.master": master})
     spark = local_session(settings, "soak", spark_log)
-    real = pipeline.run
-
-    def told(*arguments: Any) -> pipeline.RunReport:
-        return real(*arguments[:4], progress=lambda stage: _say(f"stage {stage}"))
-
-    pipeline.run = told
+    for name in ("run", "ingest", "build"):
+        setattr(pipeline, name, _told(getattr(pipeline, name)))
     _say("ready")
-    for _ in sys.stdin:
-        code = cli.main(["run", logs, "--warehouse", warehouse, "--json"], spark)
+    for line in sys.stdin:
+        name = line.strip()
+        inputs = [] if name == "build" else [logs]
+        code = cli.main([name, *inputs, "--warehouse", warehouse, "--json"], spark)
         _say(f"done {code}")
+
+
+def _told(step: Callable[..., pipeline.RunReport]) -> Callable[..., pipeline.RunReport]:
+    """A step that says each of its stages, in place of the progress that it is given last."""
+    return lambda *arguments: step(*arguments[:-1], progress=lambda stage: _say(f"stage {stage}"))
 
 
 if __name__ == "__main__":

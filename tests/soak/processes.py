@@ -118,11 +118,11 @@ class Job:
                 return line
         return None
 
-    def go(self) -> None:
-        """Start a run."""
+    def go(self, command: str = "run") -> None:
+        """Start a command."""
         assert self.process.stdin is not None
         self.report = {}
-        self.process.stdin.write("\n")
+        self.process.stdin.write(command + "\n")
         self.process.stdin.flush()
 
     @property

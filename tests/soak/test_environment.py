@@ -70,7 +70,7 @@ def test_a_full_disk_is_named_and_mended(
             _mount("-o", f"remount,size={size}", str(lake))
             assert cli.main([*command, str(lake)], spark) == 1
             said = one_line(capsys)
-            assert "No space left on device" in said, said
+            assert "no space left on device" in said, said
             assert str(lake) in said, said
         _mount("-o", "remount,size=200m", str(lake))
         assert cli.main([*command, str(lake)], spark) == 0
