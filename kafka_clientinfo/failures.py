@@ -11,6 +11,7 @@ _KNOWN = (
     ("Read-only file system", "the file system is read-only"),
     ("Permission denied", "permission denied; run as the user that owns the warehouse"),
     ("Mkdirs failed to create", "a folder cannot be made; run as the user that owns the warehouse"),
+    ("pyspark.daemon", "Spark's Python daemon was killed, perhaps for want of memory"),
     ("Python worker exited unexpectedly", "a Python worker of Spark was killed, perhaps for want of memory"),
     ("OutOfMemoryError", "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
 )

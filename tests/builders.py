@@ -8,7 +8,7 @@ codec: encoded to a frame, decoded again, and printed in the JSON shape of broke
 import json
 import uuid
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -321,55 +321,70 @@ def kafka_text(value: uuid.UUID) -> str:
 def kip_1313_log() -> Iterator[bytes]:
     """A broker's log with conforming clients and with every violation that KIP-1313 names; one connection each."""
     ids = [kafka_text(kafka_uuid(number)) for number in range(20)]
-    null: dict[str, Any] = {"client_id": None}
-    rejected: dict[str, Any] = {"error_code": 42}
+    yield from _conforming(ids)
+    yield from _with_wrong_instance_ids(ids)
+    yield from _without_header_v3_at_first(ids)
+    yield from _with_telemetry(ids)
+    yield from _with_member_ids(ids)
 
+
+_NULL: dict[str, Any] = {"client_id": None}
+_REJECTED: dict[str, Any] = {"error_code": 42}
+
+
+def _conforming(ids: Sequence[str]) -> Iterator[bytes]:
     c = Connection(1, "conforming-null-after-first")
     yield c.api_versions(6, ids[1])
-    yield c.get_telemetry(ids[1], **null)
-    yield c.heartbeat(2, ids[1], ids[1], **null)
-    yield c.offset_delete(1, ids[1], **null)
+    yield c.get_telemetry(ids[1], **_NULL)
+    yield c.heartbeat(2, ids[1], ids[1], **_NULL)
+    yield c.offset_delete(1, ids[1], **_NULL)
     groups = (
         {"groupsNames": ["old-group"]},
         {"throttleTimeMs": 0, "results": [{"groupId": "old-group", "errorCode": 0}]},
     )
-    yield c.send("DELETE_GROUPS", 3, ids[1], *groups, **null)
-    yield c.push_telemetry(ids[1], **null)
+    yield c.send("DELETE_GROUPS", 3, ids[1], *groups, **_NULL)
+    yield c.push_telemetry(ids[1], **_NULL)
 
     c = Connection(2, "conforming-client-id-always-sent")
     yield c.api_versions(6, ids[2])
     yield c.heartbeat(2, ids[2], ids[2])
     yield c.offset_delete(1, ids[2])
 
+
+def _with_wrong_instance_ids(ids: Sequence[str]) -> Iterator[bytes]:
     c = Connection(3, "zero-id-first")
     yield c.api_versions(6, ZERO_UUID)
-    yield c.offset_delete(1, ids[3], **rejected, **null)
+    yield c.offset_delete(1, ids[3], **_REJECTED, **_NULL)
 
     c = Connection(4, "missing-id-later")
     yield c.api_versions(6, ids[4])
-    yield c.offset_delete(1, ids[4], **null)
-    yield c.heartbeat(1, ids[4], **rejected)
+    yield c.offset_delete(1, ids[4], **_NULL)
+    yield c.heartbeat(1, ids[4], **_REJECTED)
 
     c = Connection(5, "different-id-later")
     yield c.api_versions(6, ids[5])
-    yield c.offset_delete(1, ids[15], **rejected, **null)
-    yield c.heartbeat(2, ids[5], ids[5], **null)
+    yield c.offset_delete(1, ids[15], **_REJECTED, **_NULL)
+    yield c.heartbeat(2, ids[5], ids[5], **_NULL)
 
     c = Connection(6, "zero-id-later")
     yield c.api_versions(6, ids[6])
-    yield c.offset_delete(1, ZERO_UUID, **rejected, **null)
+    yield c.offset_delete(1, ZERO_UUID, **_REJECTED, **_NULL)
 
+
+def _without_header_v3_at_first(ids: Sequence[str]) -> Iterator[bytes]:
     c = Connection(7, "sasl-handshake-between")
     yield c.api_versions(6, ids[7])
     yield c.send("SASL_HANDSHAKE", 1, None, {"mechanism": "PLAIN"}, {"errorCode": 34, "mechanisms": []})
-    yield c.offset_delete(1, ids[7], **null)
+    yield c.offset_delete(1, ids[7], **_NULL)
 
     c = Connection(8, "first-request-not-v3")
     yield c.api_versions(4)
     yield c.offset_delete(1, ids[8])
-    yield c.offset_delete(1, ids[18], **null)
+    yield c.offset_delete(1, ids[18], **_NULL)
     yield c.heartbeat(1, ids[8])
 
+
+def _with_telemetry(ids: Sequence[str]) -> Iterator[bytes]:
     c = Connection(9, "telemetry-id-from-broker")
     yield c.api_versions(4)
     yield c.get_telemetry(asked=ZERO_UUID, answered=ids[9])
@@ -381,13 +396,15 @@ def kip_1313_log() -> Iterator[bytes]:
     yield c.get_telemetry(asked=ids[10], answered=ZERO_UUID)
     yield c.push_telemetry(asked=ids[10])
 
+
+def _with_member_ids(ids: Sequence[str]) -> Iterator[bytes]:
     c = Connection(11, "member-id-in-hex")
     yield c.api_versions(6, ids[11])
-    yield c.heartbeat(2, str(kafka_uuid(11)), ids[11], **null)
+    yield c.heartbeat(2, str(kafka_uuid(11)), ids[11], **_NULL)
 
     c = Connection(12, "member-id-different")
     yield c.api_versions(6, ids[12])
-    yield c.heartbeat(2, "made-consumer-1", ids[12], **null)
+    yield c.heartbeat(2, "made-consumer-1", ids[12], **_NULL)
 
 
 def write_kip_1313_sample(path: Path = KIP_1313_SAMPLE) -> None:

@@ -48,6 +48,13 @@ def caused(message: str, cause: BaseException) -> Exception:
             f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
         ),
         (
+            RuntimeError(
+                "Caused by: org.apache.spark.SparkException: EOFException occurred while reading the port number "
+                "from pyspark.daemon's stdout and terminated with code: 137."
+            ),
+            f"Spark's Python daemon was killed, perhaps for want of memory: /lake; {AGAIN}",
+        ),
+        (
             ConnectionRefusedError(111, "Connection refused"),
             f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
         ),

@@ -2,7 +2,7 @@
 
 The lock is the operating system's, on a file in the warehouse's folder, so a run that is killed leaves none behind.
 Spark's JVM holds a second one: it is the process that writes, and it can outlive a killed driver for a while, with a
-commit under way. Warehouses on object stores have no such locks; schedule their runs one after the other.
+commit under way. Warehouses on object stores have no such locks; `fence` keeps their runs apart.
 """
 
 import fcntl

@@ -20,23 +20,15 @@ from kafka_clientinfo import cli, pipeline
 from kafka_clientinfo.lake import Warehouse
 
 from ..equality import assert_same_accounts, assert_same_tables
-from .killer import Kill, do_and_kill
+from .killer import Kill, Killer, complaints, ended
 from .processes import ROOT, Job, environment
 
 pytestmark = pytest.mark.soak
 SECONDS = float(os.environ.get("KAFKA_CLIENTINFO_SOAK_SECONDS", "400"))
 KILLS = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_KILLS", "60"))
 SEED = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_SEED", "1313"))
-_UNTOUCHED = 0.08
-"""Share of runs that nobody kills, so that tables also grow while brokers write."""
 _COMMANDS = {"run": 40, "ingest": 45, "build": 15}
 """What jobs do, by weight: steps alone are short, which leaves time for more kills."""
-
-
-def complaints(report: dict[str, Any]) -> list[str]:
-    """Why a run that went to its end has failed: files that it could not read, by kind."""
-    kinds = [problem["kind"] for problem in report.get("problems", []) if problem["kind"] != "copy"]
-    return kinds + [file["error"] for file in report.get("files", []) if file.get("error")]
 
 
 class Churn:
@@ -45,9 +37,11 @@ class Churn:
     def __init__(self, logs: Path, warehouse: Path, scratch: Path) -> None:
         self.logs, self.warehouse, self.scratch = logs, warehouse, scratch
         self.dice = random.Random(SEED)
+        self.killer = Killer(self.dice)
         self.kills: list[Kill] = []
         self.commands: Counter[str] = Counter()
-        self.completed = self.sessions = 0
+        self.completed: Counter[str] = Counter()
+        self.sessions = 0
         self.other_failures: list[str] = []
         self.problems: Counter[str] = Counter()
 
@@ -71,15 +65,15 @@ class Churn:
 
     def one_command(self, job: Job) -> None:
         command = self.dice.choices([*_COMMANDS], [*_COMMANDS.values()])[0]
-        code, kills = do_and_kill(job, command, None if self.dice.random() < _UNTOUCHED else self.dice)
+        code, kills = self.killer.watch(job, command)
         self.commands[command] += 1
         for kill in kills:
-            kill.said = kill.said or "; ".join(complaints(job.report))
             print(json.dumps(kill.as_dict()), flush=True)
         self.kills += kills
         if code and not kills:
             self.other_failures.append("; ".join(complaints(job.report)) or (job.errors or [""])[-1])
-        self.completed += code == 0
+        if code == 0:
+            self.completed[command] += 1
         self.problems.update(problem["kind"] for problem in job.report.get("problems", []))
 
     def summary(self) -> dict[str, Any]:
@@ -92,6 +86,7 @@ class Churn:
             "by_kind": Counter(kill.kind for kill in self.kills),
             "by_stage": Counter(kill.during for kill in self.kills),
             "codes": Counter(f"{kill.kind} {kill.code}" for kill in self.kills),
+            "processes": sum(kill.killed for kill in self.kills),
             "said": Counter(kill.said for kill in self.kills if kill.code),
             "slowest_end_seconds": max((kill.seconds for kill in self.kills), default=0),
             "hung": [kill.as_dict() for kill in self.kills if kill.hung],
@@ -129,7 +124,8 @@ def test_kills_lose_nothing_and_double_nothing(tmp_path: Path, request: pytest.F
     finally:
         writer.communicate()
     assert writer.returncode == 0
-    last, _ = do_and_kill(job, "run", None)
+    job.go("run")
+    last = ended(job.wait_for("done", 600) or "gone")
     job.stop()
 
     said = churn.summary() | {"leftovers": leftovers(scratch), "seconds": round(time.monotonic() - started)}
