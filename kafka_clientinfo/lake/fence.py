@@ -23,7 +23,6 @@ from delta.tables import DeltaTable
 from pyspark.sql import Row, SparkSession
 
 from ..errors import WarehouseError
-from ..tables import table_spec
 from .session_conf import set_for
 
 APPLICATION = "kafka_clientinfo"
@@ -107,7 +106,8 @@ class Fence:
                 yield
 
     def _commit_nothing(self, name: str, number: int) -> None:
-        nothing = self.spark.createDataFrame([], table_spec(name).ddl).write.format("delta").mode("append")
+        rows = self.spark.read.format("delta").load(self.path(name))
+        nothing = rows.where("false").write.format("delta").mode("append")
         numbered = nothing.option("txnAppId", APPLICATION).option("txnVersion", number)
         numbered.option("userMetadata", self._token).save(self.path(name))
 

@@ -9,11 +9,14 @@ from typing import Any
 
 from .processes import Job, is_alive
 
-KINDS = {"driver": 6, "jvm": 6, "group": 6, "worker": 54, "daemon": 28}
+KINDS = {"driver": 5, "jvm": 5, "group": 5, "worker": 55, "daemon": 30}
 """By weight. After a worker's death the session lives on, which saves the start of another: time for more kills."""
 _OF_SESSIONS = ("driver", "jvm", "group")
-_BETWEEN_SECONDS = (0.5, 6.0)
-_PENDING_SECONDS = 4.0
+_BETWEEN_SECONDS = (0.2, 3.0)
+_CALM_SECONDS = (10.0, 30.0)
+_CALM = 0.1
+"""Share of longer pauses, in which commands come far and some to their end."""
+_PENDING_SECONDS = 3.0
 """So long a kill waits for somebody of its kind, as there are workers only while a command reads."""
 _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 240
@@ -63,7 +66,8 @@ class Killer:
 
     def _draw(self) -> None:
         self.kind = self.dice.choices([*KINDS], [*KINDS.values()])[0]
-        self.next_at = time.monotonic() + self.dice.uniform(*_BETWEEN_SECONDS)
+        pause = _CALM_SECONDS if self.dice.random() < _CALM else _BETWEEN_SECONDS
+        self.next_at = time.monotonic() + self.dice.uniform(*pause)
 
     def watch(self, job: Job, command: str) -> tuple[int | None, list[Kill]]:
         """Start a command and wait for its end.

@@ -1,6 +1,6 @@
 """Ten minutes of brokers that write and rotate while runs are killed: afterwards nothing is lost and nothing doubled.
 
-`KAFKA_CLIENTINFO_SOAK_SECONDS` changes how long brokers write (default 400), `KAFKA_CLIENTINFO_SOAK_KILLS` how many
+`KAFKA_CLIENTINFO_SOAK_SECONDS` changes how long brokers write (default 450), `KAFKA_CLIENTINFO_SOAK_KILLS` how many
 kills are enough (60), `KAFKA_CLIENTINFO_SOAK_SEED` the dice. What happened is printed (`-s`) and written to kills.json.
 """
 
@@ -24,10 +24,10 @@ from .killer import Kill, Killer, complaints, ended
 from .processes import ROOT, Job, environment
 
 pytestmark = pytest.mark.soak
-SECONDS = float(os.environ.get("KAFKA_CLIENTINFO_SOAK_SECONDS", "400"))
+SECONDS = float(os.environ.get("KAFKA_CLIENTINFO_SOAK_SECONDS", "450"))
 KILLS = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_KILLS", "60"))
 SEED = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_SEED", "1313"))
-_COMMANDS = {"run": 40, "ingest": 45, "build": 15}
+_COMMANDS = {"run": 30, "ingest": 60, "build": 10}
 """What jobs do, by weight: steps alone are short, which leaves time for more kills."""
 
 
