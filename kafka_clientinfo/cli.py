@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import __version__, console, failures
@@ -106,7 +107,9 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         return int(stop.code or 0)
     try:
         _check_texts(arguments)
-        return _COMMANDS[arguments.command](arguments, spark)
+        code = _COMMANDS[arguments.command](arguments, spark)
+        _forget_spark_log()
+        return code
     except ConfigError as error:
         return _fail(error, 2)
     except ClientInfoError as error:
@@ -117,7 +120,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     except Exception as error:
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
-        return _fail(f"{failures.told(error, arguments.warehouse)} (KAFKA_CLIENTINFO_DEBUG=1 shows where)", 1)
+        where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in _spark_logs)]
+        return _fail(f"{failures.told(error, arguments.warehouse)} ({'; '.join(where)})", 1)
     except KeyboardInterrupt:
         return _fail("stopped; what was committed is whole, and the next run goes on from there", 1)
 
@@ -150,11 +154,21 @@ def _settings(arguments: argparse.Namespace, spark: "SparkSession | None") -> Se
     return load_settings(arguments.conf, conf, cluster=arguments.cluster)
 
 
+_spark_logs: list[str] = []
+"""Where the sessions that this process has started write; removed when a command goes well."""
+
+
+def _forget_spark_log() -> None:
+    while _spark_logs:
+        Path(_spark_logs.pop()).unlink(missing_ok=True)
+
+
 def _session(settings: Settings) -> "SparkSession":
     from .lake import local_session
 
     descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
     os.close(descriptor)
+    _spark_logs.append(log_file)
     return local_session(settings, log_file=log_file)
 
 

@@ -37,7 +37,7 @@ class Settings:
         client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.
         policy: what `load_settings` read from that file.
         server_logs: whether the server.log files beside request logs are read too, for failed_requests.
-        lock_wait_seconds: how long to wait for another run on the same local warehouse.
+        lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
         split_bytes: bytes of plain log text that one task reads at least; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.
         vacuum_hours: `maintain` deletes files that no table has held for so many hours.
@@ -65,10 +65,10 @@ class Settings:
         """Check every value; raises ConfigError naming what was found and what to do."""
         if not self.cluster.strip():
             raise ConfigError(f"cluster is {self.cluster!r}; give the cluster a name")
-        for name in ("max_idle_ms", "coverage_gap_ms", "bucket_minutes", "lock_wait_seconds", "split_bytes"):
+        for name in ("max_idle_ms", "coverage_gap_ms", "bucket_minutes", "split_bytes"):
             if getattr(self, name) <= 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; give a number above 0")
-        for name in ("retention_days", "vacuum_hours"):
+        for name in ("lock_wait_seconds", "retention_days", "vacuum_hours"):
             if getattr(self, name) < 0:
                 raise ConfigError(f"{name} is {getattr(self, name)}; give 0 or more")
         try:

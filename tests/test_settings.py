@@ -32,6 +32,7 @@ def test_lists_can_come_from_the_spark_conf() -> None:
         ("cluster = 5", "cluster is 5; expected a value like"),
         ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
         ("max_idle_ms = -1", "give a number above 0"),
+        ("lock_wait_seconds = -1", "give 0 or more"),
         ('log_zone = "Berlin"', "give an IANA name"),
         ('broker_pattern = "("', "is no regular expression"),
         ('broker_pattern = "broker"', "has no group named broker"),

@@ -68,10 +68,8 @@ class _Patience:
     def until(self, works: Callable[[], bool]) -> None:
         while not works():
             if time.monotonic() >= self.deadline:
-                raise WarehouseError(
-                    f"another run is at work on {self.root} for more than {self.wait_seconds:.0f} s;"
-                    " wait for it or stop it"
-                )
+                waited = f" and did not end in {self.wait_seconds:g} s" if self.wait_seconds else ""
+                raise WarehouseError(f"another run is at work on {self.root}{waited}; wait for it or stop it")
             if self.progress is not None:
                 self.progress("waiting for another run on this warehouse")
                 self.progress = None

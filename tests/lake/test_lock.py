@@ -19,6 +19,10 @@ def test_a_second_run_waits_and_then_says_why_it_stops(tmp_path: Path) -> None:
     with exclusive(str(tmp_path), 1), busy, exclusive(str(tmp_path), 0.2, said.append):
         pass
     assert said == ["waiting for another run on this warehouse"]
+    told = pytest.raises(WarehouseError, match=r"another run is at work on \S+; wait for it")
+    with exclusive(str(tmp_path), 1), told, exclusive(str(tmp_path), 0, said.append):
+        pass
+    assert len(said) == 1
 
 
 def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
