@@ -109,10 +109,10 @@ def test_a_run_that_breaks_is_mended_by_the_next(
     log.write_bytes(b"".join(records))
 
     class Broken(Warehouse):
-        def append(self, name: str, *rest: Any) -> None:
+        def _write(self, name: str, *rest: Any) -> None:
             if name == broken_at:
                 raise RuntimeError("power failure")
-            super().append(name, *rest)
+            super()._write(name, *rest)
 
     monkeypatch.setattr(pipeline, "Warehouse", Broken)
     with pytest.raises(RuntimeError, match="power failure"):

@@ -160,8 +160,8 @@ class Warehouse:
         """
         spec = table_spec(name)
         detail = self._detail(name)
-        if int(detail["numFiles"]) == 0:
-            self.append(name, rows, batch_id)
+        if int(detail["numFiles"]) == 0:  # not appended to: an overtaken run may just have filled it
+            self.overwrite(name, rows, batch_id)
         elif int(detail["sizeInBytes"]) < SMALL_TABLE_BYTES:
             of_sessions = self.read(name).where(F.col("opened_at").isNotNull())
             kept = _with_touched(of_sessions, touched, "left").where(F.col(_TOUCHED).isNull() | ~_is_replaced())

@@ -14,8 +14,8 @@ from ..equality import assert_same_tables
 from ..test_crashes import GrowingLog, assert_each_once
 
 pytestmark = pytest.mark.soak
-READING = ("plan", "recover", "read and parse", "requests", "rejected_records", "ingested_files")
-BUILDING = ("touched", "connection_sessions", "api_usage", "violations")
+READING = ("plan", "recover", "requests", "ingested_files")
+BUILDING = ("connection_sessions", "api_usage")
 
 
 @contextmanager
