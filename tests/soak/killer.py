@@ -14,7 +14,7 @@ KINDS = {"driver": 5, "jvm": 5, "group": 5, "worker": 55, "daemon": 30}
 _OF_SESSIONS = ("driver", "jvm", "group")
 _BETWEEN_SECONDS = (0.2, 3.0)
 _CALM_SECONDS = (10.0, 30.0)
-_CALM = 0.1
+_CALM = 0.05
 """Share of longer pauses, in which commands come far and some to their end."""
 _PENDING_SECONDS = 3.0
 """So long a kill waits for somebody of its kind, as there are workers only while a command reads."""
