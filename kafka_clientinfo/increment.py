@@ -119,11 +119,15 @@ def _from_where_it_says(requests: DataFrame, touched: DataFrame, files: DataFram
     bounds = touched.join(F.broadcast(begins), on="from_file", how="left").select(
         *_KEY,
         "kept_sessions",
+        F.col("since").alias("of_string_since"),
         F.struct(F.col("from_place").alias("place"), F.col("from_offset").alias("byte_offset")).alias("begin"),
     )
     joined = requests.join(bounds, on=_KEY, how="inner").join(F.broadcast(places), on="file_id", how="inner")
     is_behind = F.struct("place", "byte_offset") >= F.col("begin")
-    return joined.where(F.col("begin.place").isNull() | is_behind).select(*requests.columns, "kept_sessions")
+    # Without a place, all connections that are known are over: what is older than the new requests is theirs.
+    is_later = F.col("of_string_since").isNull() | (F.col("logged_at") >= F.col("of_string_since"))
+    wanted = F.when(F.col("begin.place").isNull(), is_later).otherwise(is_behind)
+    return joined.where(wanted).select(*requests.columns, "kept_sessions")
 
 
 def _from_the_start() -> list[Column]:

@@ -68,8 +68,9 @@ def deliveries(draw: st.DrawFn) -> tuple[list[int], list[Arrival]]:
 
 @pytest.fixture(scope="module")
 def records() -> list[bytes]:
-    content = gzip.decompress(LOG.read_bytes())
-    return [record.data for record in split_records([content])][:RECORDS]
+    """A real log, and the same again an hour later: every connection string is used twice."""
+    hour = [record.data for record in split_records([gzip.decompress(LOG.read_bytes())])][: RECORDS // 2]
+    return [*hour, *(record.replace(b"[2026-11-21 02:", b"[2026-11-21 03:", 1) for record in hour)]
 
 
 @pytest.fixture(scope="module", autouse=True)
