@@ -19,8 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from uuid import uuid4
 
+from delta.exceptions import DeltaConcurrentModificationException
 from delta.tables import DeltaTable
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
 from .session_conf import set_for
@@ -54,7 +55,7 @@ class Fence:
 
     def version(self) -> int:
         """The version of `ingested_files`: what is read of it afterwards is as new, or newer."""
-        return int(self._history(1)[0]["version"])
+        return _history(self.spark, self.path(_FIRST), 1)[0][0]
 
     def claim(self, seen: int, names: Iterable[str] = ()) -> None:
         """Refuse what other runs still have under way, from here on.
@@ -68,8 +69,7 @@ class Fence:
         """
         number = (seen + 1) * _STEP
         self._commit_nothing(_FIRST, number)
-        mine = [row for row in self._history(_RECENT) if row["userMetadata"] == self._token]
-        if not mine or mine[0]["version"] != seen + 1:
+        if (seen + 1, self._token) not in _history(self.spark, self.path(_FIRST), _RECENT):
             raise self._overtaken()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(lambda name: self._commit_nothing(name, number), names))
@@ -83,11 +83,7 @@ class Fence:
         """
         if self.claimed is None:
             return
-        for limit in (_RECENT, None):
-            claims = [row for row in self._history(limit) if str(row["userMetadata"]).startswith(CLAIM)]
-            if claims:
-                break
-        if not claims or claims[0]["userMetadata"] != self._token:
+        if last_said(self.spark, self.path(_FIRST), lambda said: said.startswith(CLAIM)) != self._token:
             raise self._overtaken()
 
     def options(self, name: str) -> Mapping[str, str]:
@@ -109,12 +105,26 @@ class Fence:
         rows = self.spark.read.format("delta").load(self.path(name))
         nothing = rows.where("false").write.format("delta").mode("append")
         numbered = nothing.option("txnAppId", APPLICATION).option("txnVersion", number)
-        numbered.option("userMetadata", self._token).save(self.path(name))
-
-    def _history(self, limit: int | None) -> list[Row]:
-        table = DeltaTable.forPath(self.spark, self.path(_FIRST))
-        return table.history(limit).select("version", "userMetadata").orderBy("version", ascending=False).collect()
+        try:
+            numbered.option("userMetadata", self._token).save(self.path(name))
+        except DeltaConcurrentModificationException as error:
+            raise self._overtaken() from error
 
     def _overtaken(self) -> WarehouseError:
         root = self.path(_FIRST).rpartition("/")[0]
         return WarehouseError(f"another run has written to {root} meanwhile; run again, one after the other")
+
+
+def last_said(spark: SparkSession, path: str, wanted: Callable[[str], bool]) -> str | None:
+    """The `userMetadata` of a table's newest commit that has the wanted one; None where its history has none."""
+    for limit in (_RECENT, None):  # a history is long, and what is asked for stands at its end
+        found = [said for _, said in _history(spark, path, limit) if said is not None and wanted(said)]
+        if found:
+            return found[0]
+    return None
+
+
+def _history(spark: SparkSession, path: str, limit: int | None) -> list[tuple[int, str | None]]:
+    """Version and `userMetadata` of a table's commits, the newest first."""
+    commits = DeltaTable.forPath(spark, path).history(limit).select("version", "userMetadata")
+    return sorted(((int(row[0]), row[1]) for row in commits.collect()), reverse=True, key=lambda commit: commit[0])

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..tables import CONNECTION_KEY, TableSpec, table_spec, table_specs
-from .fence import CLAIM, Fence
+from .fence import CLAIM, Fence, last_said
 from .layout import VERSION, Layout, layout_of, sql_name, sql_text
 from .lock import local_folder
 from .migration import migrate
@@ -18,7 +18,6 @@ from .retention import finish
 
 _TOMBSTONE = "__gone"
 _TOUCHED = "__touched"
-_RECENT = 20
 SMALL_TABLE_BYTES = 16 << 20
 """Tables below are written anew where rows are replaced; larger ones are merged into."""
 
@@ -118,13 +117,7 @@ class Warehouse:
 
     def last_batch(self, name: str) -> str | None:
         """The batch id of the table's last append; None where its history tells of none."""
-        for limit in (_RECENT, None):
-            commits = DeltaTable.forPath(self.spark, self.path(name)).history(limit).where("userMetadata IS NOT NULL")
-            of_batches = commits.where(~F.col("userMetadata").startswith(CLAIM)).orderBy(F.col("version").desc())
-            row = of_batches.select("userMetadata").first()
-            if row is not None:
-                return str(row[0])
-        return None
+        return last_said(self.spark, self.path(name), lambda said: not said.startswith(CLAIM))
 
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Insert rows, or replace those with the same key, in one commit."""

@@ -5,7 +5,8 @@ from collections import defaultdict
 import pytest
 
 from kafka_clientinfo.logs import RequestEvent
-from tests.builders import KIP_1313_SAMPLE, ZERO_UUID, header_json, kip_1313_log
+from tests.builders import ZERO_UUID, header_json
+from tests.kip_1313_log import KIP_1313_SAMPLE, kip_1313_log
 from tests.logs.excerpts import parse, requests
 
 
@@ -19,7 +20,7 @@ def sessions() -> dict[str, list[RequestEvent]]:
 
 
 def test_it_is_the_committed_sample() -> None:
-    # `python -m tests.builders` writes it again.
+    # `python -m tests.kip_1313_log` writes it again.
     assert KIP_1313_SAMPLE.read_bytes() == b"".join(kip_1313_log())
 
 
