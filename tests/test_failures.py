@@ -24,6 +24,10 @@ def caused(message: str, cause: BaseException) -> Exception:
     ("error", "said"),
     [
         (
+            RuntimeError(STAGE + "Caused by: java.io.IOException: Broken pipe\n\tat java.base/java.io.X"),
+            f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
+        ),
+        (
             RuntimeError(STAGE + "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.X"),
             f"no space left on device; make room: /lake; {AGAIN}",
         ),

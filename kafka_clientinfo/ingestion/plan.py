@@ -9,6 +9,7 @@ one rejected record for that rest, at the place where it resumes. A run that res
 (`Plan.marks`): what it stood for is read now, or gets a mark of its own.
 """
 
+import errno
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -209,7 +210,12 @@ def _planned(
     file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
 ) -> tuple[str, PlannedFile | Problem | Packed | None]:
     try:
-        return file.path, _compared(file.measured(), known, settings)
+        try:
+            return file.path, _compared(file.measured(), known, settings)
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+            return file.path, _compared(file.measured(), known, settings)  # rotated since it was measured
     except OSError as error:
         return file.path, Problem(file.path, "unreadable", _said(error))
 

@@ -81,6 +81,7 @@ class StoredFile:
         root: URI of its file system, with secrets; empty for this machine's.
         size: bytes on disk to read at most, None as long as nobody has asked.
         modified: when it was last written, None where that is not known.
+        inode: which file of this machine it was when it was measured, None for remote ones.
     """
 
     path: str
@@ -88,6 +89,7 @@ class StoredFile:
     root: str = field(default="", repr=False)
     size: int | None = None
     modified: datetime | None = None
+    inode: int | None = None
 
     @property
     def name(self) -> str:
@@ -119,8 +121,13 @@ class StoredFile:
         """
         if not self.root:
             found = os.stat(self.inner)
-            return replace(self, size=found.st_size, modified=datetime.fromtimestamp(found.st_mtime, UTC))
+            modified = datetime.fromtimestamp(found.st_mtime, UTC)
+            return replace(self, size=found.st_size, modified=modified, inode=found.st_ino)
         return self if self.size is not None else replace(self, size=_stat(self.root, self.inner).size)
+
+    def is_replaced(self) -> bool:
+        """Whether another file lies there than when it was measured, as far as that can be known."""
+        return self.inode is not None and os.stat(self.inner).st_ino != self.inode
 
 
 class HeldFile:

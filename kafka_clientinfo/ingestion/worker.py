@@ -4,6 +4,7 @@ Every batch has four struct columns, of which one is filled: `request`, `rejecte
 `file`. The last is the accounting of one split, so one pass over the bytes feeds four tables.
 """
 
+import errno
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import astuple
@@ -169,7 +170,12 @@ class _SplitReader:
         wanted = self.split.first_record
         if not wanted:
             return
-        first = head(file, self.framing, self.split.layout).first_record
+        try:
+            first = head(file, self.framing, self.split.layout).first_record
+        except OSError as error:
+            if error.errno == errno.ESTALE and self.file.is_replaced():
+                raise _ReplacedError from error  # it holds no whole record yet
+            raise
         if first is None or hash_bytes(first) != wanted:
             raise _ReplacedError
 

@@ -38,6 +38,7 @@ START_WINDOW = 64 << 20
 
 _HEAD_BYTES = IDENTITY_BYTES + 4096
 _LINE = re.compile(rb"\n(?=\[)")
+_BEGUN = re.compile(rb"[^\x00-\x08\x0a-\x1f]*")
 
 
 class CorruptFile(Exception):
@@ -90,7 +91,7 @@ class FileHead:
         size: bytes on disk.
         compressed: whether its offsets are not those on disk.
         error: why it cannot be decompressed further than its beginning, None where nothing is wrong so far.
-        empty: whether it holds nothing at all, decompressed.
+        empty: whether it holds nothing, decompressed, or only the beginning of a line, as a log that was just begun.
         layout: how its records are laid out.
     """
 
@@ -267,7 +268,7 @@ def head(
                 sample, blocks = _begin(blocks)
                 layout = detect(sample, name, latest)
             for record in _records(blocks, 0, framing, layout or KAFKA):
-                empty = False
+                empty = _BEGUN.fullmatch(record.data) is not None
                 if record.finished or record.length > IDENTITY_BYTES:
                     first = record.data[:IDENTITY_BYTES]
                     break

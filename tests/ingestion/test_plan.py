@@ -101,7 +101,8 @@ def test_it_leaves_out_a_file_whose_unfinished_record_has_not_grown(tmp_path: Pa
     ("data", "kind"),
     [
         (b"", "empty"),
-        (LOG[:100], "unreadable"),
+        (LOG[:100], "empty"),
+        (LOG[:100] + b"\n", "unreadable"),
         (b"\x1f\x8b\x08no gzip at all", "unreadable"),
         (gzip.compress(b""), "empty"),
         (b"PK\x03\x04 a zip archive", "unreadable"),

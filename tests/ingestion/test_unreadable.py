@@ -245,19 +245,40 @@ def test_the_next_run_goes_on_where_a_file_failed(
     assert (tables.content(), tables.rows["rejected"]) == (whole(), [])
 
 
-def test_a_log_that_is_rotated_after_planning_is_read_under_its_new_name(tmp_path: Path) -> None:
+@pytest.mark.parametrize("written", [0, 1, 150], ids=["nothing", "half a record", "more"])
+def test_a_log_that_is_rotated_after_planning_is_read_under_its_new_name(tmp_path: Path, written: int) -> None:
     path = save(tmp_path / "b1" / "kafka-request.log", LOG)
     tables = Tables()
     plan = tables.plan(path)
     path.rename(tmp_path / "b1" / "kafka-request.log.1")
-    save(path, json_record(client_id="new") * 100)
+    new = json_record(client_id="new")
+    save(path, (new * 100)[: written * len(new) // 2])
     tables.read(plan)
     assert (tables.reports, tables.rotated) == ([], [("rotated", str(path))])
     assert tables.rows["request"] == []
+    save(path, new * 100)
     tables.run(tmp_path)
     assert tables.rotated == []
     assert sorted(state["requests"] for state in tables.files.values()) == [60, 100]
     assert tables.rows["rejected"] == []
+
+
+def test_a_log_that_is_rotated_while_it_is_planned_is_planned_as_what_it_is_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    measured = StoredFile.measured
+
+    def and_rotated(file: StoredFile) -> StoredFile:
+        found = measured(file)
+        if not (tmp_path / "b1" / "kafka-request.log.1").exists():
+            path.rename(tmp_path / "b1" / "kafka-request.log.1")
+            path.write_bytes(LOG[:20])
+        return found
+
+    monkeypatch.setattr(StoredFile, "measured", and_rotated)
+    problems = Tables().plan(path).problems
+    assert [(one.kind, one.detail) for one in problems] == [("empty", "it holds no complete record yet")]
 
 
 def test_a_damaged_log_that_is_rotated_after_planning_loses_its_mark_only(

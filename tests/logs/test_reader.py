@@ -141,9 +141,19 @@ def test_it_reads_no_further_than_it_needs_for_a_files_head(save: Save) -> None:
     assert head(save(packed)) == FileHead(first, len(packed), True)
 
 
-@pytest.mark.parametrize("data", [b"", json_record()[:100], json_record()[:-1], b"text"])
-def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes) -> None:
-    assert head(save(data)) == FileHead(None, len(data), False, empty=not data)
+@pytest.mark.parametrize(
+    ("data", "empty"),
+    [
+        (b"", True),
+        (json_record()[:100], True),
+        (json_record()[:-1], True),
+        (b"text", True),
+        (b"text\n", False),
+        (b"a\x00\x01b", False),
+    ],
+)
+def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes, empty: bool) -> None:
+    assert head(save(data)) == FileHead(None, len(data), False, empty=empty)
 
 
 def test_it_identifies_a_file_by_cluster_broker_and_first_record() -> None:
