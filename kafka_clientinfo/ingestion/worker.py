@@ -290,10 +290,13 @@ class _SplitReader:
 
 
 def _shows_broker_start(event: RequestEvent) -> bool:
-    """A broker's own first request, or a connection with INDEX 0, among a file's first requests."""
-    if event.api_key in INTER_BROKER_APIS and event.correlation_id == 0:
-        return True
-    return event.log_generation in ("json", "request_header_struct") and event.connection_id.endswith("-0")
+    """The beginning of a connection with INDEX 0; where none is logged, of a broker's own. It takes the beginning.
+
+    Connections between brokers live as long as these do, and a log may be rotated, or switched on, at any time.
+    """
+    if event.log_generation in ("json", "request_header_struct"):
+        return event.connection_id.endswith("-0") and event.correlation_id in (0, 1)
+    return event.api_key in INTER_BROKER_APIS and event.correlation_id == 0
 
 
 def read_splits(splits: Iterable[Split], zone: str) -> Iterator[pa.RecordBatch]:

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.ingestion.worker import SCHEMA, read_splits
+from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
@@ -85,3 +86,15 @@ def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
     for cut in (1, 2, 5, 19):
         assert shows(0, ends[cut - 1], 0) or shows(ends[cut - 1], ends[-1], cut)
     assert not shows(ends[0], ends[-1], None)
+
+
+@pytest.mark.parametrize("name", ["kafka-1.1.1-ssl", "kafka-2.7.2", "kafka-3.9.1-node2", "kafka-2.8.2"])
+def test_a_log_that_begins_while_its_broker_works_shows_no_start(path: Path, name: str) -> None:
+    log = gzip.decompress((ROOT / "sample_logs" / name / "kafka-request.log.gz").read_bytes())
+    records = [record.data for record in split_records([log])]
+
+    def shows(start: int) -> bool:
+        return bool(read(path, b"".join(records[start : start + 40]))[0]["covers_broker_start"])
+
+    assert shows(0)
+    assert [start for start in range(60, len(records), 20) if shows(start)] == []
