@@ -31,6 +31,8 @@ _PLACE = ("first_logged_at", "last_logged_at", "file_id")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OVERLAP_SECONDS = 60
 """Timestamps of neighbours step back by less than a second: connections that open this close are taken together."""
+_STEP_BACK_SECONDS = 2 * 3600
+"""A clock may be set back while a connection is open, as by an hour in autumn: its later requests are found all the same."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,7 @@ def _increment(touched: DataFrame, stored: Stored) -> Increment:
     row = touched.agg(first.alias("first"), F.bool_or(F.col("since").isNull()).alias("unknown")).first()
     begin = None
     if row is not None and row["first"] is not None and not row["unknown"]:
-        begin = _EPOCH + timedelta(microseconds=row["first"], seconds=-_OVERLAP_SECONDS)
+        begin = _EPOCH + timedelta(microseconds=row["first"], seconds=-_STEP_BACK_SECONDS)
     requests = stored.requests if begin is None else stored.requests.where(F.col("logged_at") >= F.lit(begin))
     return Increment(touched, _from_where_it_says(requests, touched, stored.files), begin)
 
@@ -144,8 +146,9 @@ def _from_the_newest(strings: DataFrame, stored: Stored, max_idle_ms: int) -> Da
         *_KEY, "session_no", "opened_at", "last_request_at", "file_id", "byte_offset"
     ).join(strings, on=_KEY, how="inner")
     overlap = F.expr(f"INTERVAL {_OVERLAP_SECONDS} SECONDS")
-    newest = F.max("opened_at").over(Window.partitionBy(*_KEY))
-    is_newest = F.col("opened_at") >= newest - overlap
+    of_string = Window.partitionBy(*_KEY)
+    is_last = F.col("session_no") == F.max("session_no").over(of_string)
+    is_newest = is_last | (F.col("opened_at") >= F.max("opened_at").over(of_string) - overlap)
     is_over = F.unix_micros("new_from") - F.unix_micros("last_request_at") > max_idle_ms * 1000
     if stored.retained_from is not None:
         is_over = is_over | _is_deleted(stored)
@@ -154,8 +157,13 @@ def _from_the_newest(strings: DataFrame, stored: Stored, max_idle_ms: int) -> Da
     if stored.retained_from is not None:
         has_new = has_new & ~_is_deleted(stored)
     open_ones = sessions.withColumn("is_open", (is_newest & ~is_over) | has_new)
-    from_no = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(Window.partitionBy(*_KEY))
-    split = open_ones.withColumn("is_derived", F.coalesce(F.col("session_no") >= from_no, F.lit(False)))
+    open_from = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(of_string)
+    # Rows stay up to an instant, kept_until: what is derived must have opened behind it.
+    is_border = _is_behind_all_before(F.lit(False) if stored.retained_from is None else _is_deleted(stored))
+    borders = open_ones.withColumns({"open_from": open_from, "is_border": is_border})
+    border = F.max(F.when(F.col("is_border") & (F.col("session_no") <= open_from), F.col("session_no"))).over(of_string)
+    from_no = F.coalesce(border, open_from)
+    split = borders.withColumn("is_derived", F.coalesce(F.col("session_no") >= from_no, F.lit(False)))
     begin = F.when(F.col("is_derived"), F.struct("session_no", "file_id", "byte_offset", "opened_at"))
     known = split.groupBy(*_KEY).agg(
         F.max(F.when(~F.col("is_derived"), F.col("opened_at"))).alias("kept_until"),
@@ -173,6 +181,14 @@ def _from_the_newest(strings: DataFrame, stored: Stored, max_idle_ms: int) -> Da
             F.least("begin.opened_at", "since"),
         ),
     )
+
+
+def _is_behind_all_before(is_deleted: Column) -> Column:
+    """Whether this connection and the later ones of its string opened after all earlier ones, and are there as a whole."""
+    in_order = Window.partitionBy(*_KEY).orderBy("session_no")
+    earlier = F.max("opened_at").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    on = in_order.rowsBetween(0, Window.unboundedFollowing)
+    return (earlier.isNull() | (earlier < F.min("opened_at").over(on))) & ~F.max(is_deleted).over(on)
 
 
 def _is_deleted(stored: Stored) -> Column:

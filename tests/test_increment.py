@@ -58,3 +58,19 @@ def test_a_late_file_has_all_strings_of_its_broker_derived(spark: Any, has_grown
     files = [file_of("f", len(old) + len(grown), 5000, LATER if has_grown else START), file_of("late", 1, 10)]
     expected = {"x": (0, [10, 5000]), "y": (0, [5001]), **({"z": (0, [5002])} if has_grown else {})}
     assert found(spark, old, new, files) == expected
+
+
+def test_connections_that_opened_at_one_instant_are_derived_together(spark: Any) -> None:
+    """One of them is over, the other is not: rows stay up to an instant, so none of them can stay."""
+    old = [
+        request("x", 0, correlation_id=5, client_id="a"),
+        *(request("x", seconds, correlation_id=5 + seconds, client_id="b") for seconds in (0, 500, 690)),
+    ]
+    new = [request("x", 700, correlation_id=705, client_id="b")]
+    assert found(spark, old, new, [file_of("f", 5, 0)]) == {"x": (0, [5, 5, 505, 695, 705])}
+
+
+def test_a_clock_that_is_set_back_hides_no_request(spark: Any) -> None:
+    old = [request("x", 7000), *(request("x", seconds, correlation_id=7000 + seconds) for seconds in (1000, 1300))]
+    new = [request("x", 1600, correlation_id=8600)]
+    assert found(spark, old, new, [file_of("f", 4, 1000)]) == {"x": (0, [7000, 8000, 8300, 8600])}
