@@ -32,6 +32,7 @@ from .ingestion import (
     readable_rows,
     rotated,
     was_read,
+    with_instants,
     with_server_logs,
 )
 from .lake import BUILT_UNTIL, RETAINED_FROM, Warehouse, exclusive, lightly, remove_late, utc
@@ -138,7 +139,7 @@ def _ingest(
             lake.ensure()
         with report.stage("plan", progress):
             seen = lake.fence.version()
-            known = {row["file_id"]: row.asDict() for row in lake.read("ingested_files").collect()}
+            known = {row["file_id"]: with_instants(row) for row in lake.read("ingested_files").collect()}
             plan = make_plan(paths, known, settings, _tasks(spark))
         report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
         if plan.files:
@@ -199,18 +200,15 @@ def _read(
             readable = readable_rows(parsed, accounts)
         with report.stage("requests", progress):
             requests = readable.where("request IS NOT NULL").select("request.*", F.lit(now).alias("ingested_at"))
-            lake.append("requests", requests, plan.batch_id)
+            lake.append("requests", requests, plan.batch_id, sum(account["requests"] for account in accounts))
         with report.stage("rejected_records", progress):
-            if any(account["rejected"] for account in accounts):
-                lake.append(
-                    "rejected_records",
-                    readable.where("rejected IS NOT NULL").select("rejected.*"),
-                    plan.batch_id,
-                )
+            if number := sum(account["rejected"] for account in accounts):
+                rejected = readable.where("rejected IS NOT NULL").select("rejected.*")
+                lake.append("rejected_records", rejected, plan.batch_id, number)
         with report.stage("failed_requests", progress):
-            if any(dict(account["ignored"] or {}).get("failed_request") for account in accounts):
+            if number := sum(dict(account["ignored"] or {}).get("failed_request", 0) for account in accounts):
                 failed = readable.where("failed IS NOT NULL").select("failed.*", F.lit(now).alias("ingested_at"))
-                lake.append("failed_requests", failed, plan.batch_id)
+                lake.append("failed_requests", failed, plan.batch_id, number)
         with report.stage("ingested_files", progress):
             files = [file for file in plan.files if was_read(file, accounts)]
             rows = [file_row(file, accounts, plan.batch_id, now) for file in files]

@@ -6,24 +6,32 @@ before it was read is no error: the next run reads it under its new name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import reduce
+from operator import or_
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from ..tables import table_spec
 from .plan import PlannedFile, Problem
-from .worker import REPLACED
+from .worker import MARK, REPLACED
 
 Account = Mapping[str, Any]
+_MARKED = "__marked"
 
 
 def accounts_of(parsed: DataFrame) -> list[dict[str, Any]]:
     """The accounts of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
     rows = parsed.where("file IS NOT NULL").select("file").collect()
-    return counted(row["file"].asDict(recursive=True) for row in rows)
+    return counted(with_instants(row["file"]) for row in rows)
+
+
+def with_instants(row: Row) -> dict[str, Any]:
+    """A collected row, its times in UTC: Spark gives them in the driver's zone, without saying so."""
+    values = row.asDict(recursive=True)
+    return {name: value.astimezone(UTC) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def counted(accounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -39,15 +47,18 @@ def counted(accounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def readable_rows(parsed: DataFrame, accounts: Sequence[Account]) -> DataFrame:
-    """The parsed rows that the accounts count: nothing behind the place where a file could not be read on."""
+    """The parsed rows that the accounts count: of a file that could not be read on, what stands before, and one mark."""
     ends = [(account["file_id"], account["end_offset"]) for account in accounts if account["error"] is not None]
     if not ends:
         return parsed
     columns = ("request", "rejected", "failed")
     file_id = F.coalesce(*(F.col(f"{name}.file_id") for name in columns))
     offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
-    beyond = [(file_id == F.lit(name)) & (offset > F.lit(end)) for name, end in ends]
-    return parsed.where(~F.coalesce(reduce(lambda one, other: one | other, beyond), F.lit(False)))
+    beyond = reduce(or_, ((file_id == F.lit(name)) & (offset >= F.lit(end)) for name, end in ends))
+    # A split that begins at this very place may have read well, or have failed as well.
+    at_end = reduce(or_, ((file_id == F.lit(name)) & (offset == F.lit(end)) for name, end in ends))
+    marks = parsed.where(at_end & (F.col("rejected.reason") == MARK)).withColumn(_MARKED, file_id)
+    return parsed.where(~F.coalesce(beyond, F.lit(False))).unionByName(marks.dropDuplicates([_MARKED]).drop(_MARKED))
 
 
 def was_read(file: PlannedFile, accounts: Iterable[Account]) -> bool:

@@ -12,16 +12,25 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
 from ..errors import InputError
+from ..logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_LOG, Framing
 from .storage import StoredFile, files_below, kind_of, local_file, local_path, locate, shown_uri
 
 LOG_NAMES = "kafka-request.log*"
 SERVER_LOG_NAMES = "server.log*"
+_LIVE_SERVER_LOG = "server.log"
 _MAGIC = ("*", "?", "[")
 
 
 def is_server_log(path: str) -> bool:
     """Whether a log is a broker's server.log, by its name."""
     return fnmatchcase(path.rpartition("/")[2], SERVER_LOG_NAMES)
+
+
+def framing_of(path: str) -> Framing:
+    """How the records of a log end: a server.log is written to under this very name."""
+    if not is_server_log(path):
+        return REQUEST_LOG
+    return SERVER_LOG if path.rpartition("/")[2] == _LIVE_SERVER_LOG else ENDED_SERVER_LOG
 
 
 def find_logs(logs: Sequence[str]) -> list[StoredFile]:

@@ -16,11 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..logs.framing import REQUEST_LOG, SERVER_LOG
 from ..logs.layouts import KAFKA, Layout, detect
 from ..logs.reader import FileHead, file_id, hash_bytes, head, readable_bytes, record_start, resume_point
 from ..settings import Settings
-from .discovery import is_server_log
+from .discovery import framing_of, is_server_log
 from .storage import StoredFile, local_file
 
 
@@ -223,8 +222,7 @@ def _planned(
 def _compared(
     file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
 ) -> PlannedFile | Problem | Packed | None:
-    framing = SERVER_LOG if is_server_log(file.path) else REQUEST_LOG
-    beginning = head(file, framing, name=settings.log_layout, latest=file.modified)
+    beginning = head(file, framing_of(file.path), name=settings.log_layout, latest=file.modified)
     first = beginning.first_record
     if first is None:
         kind = "empty" if beginning.empty else "unreadable"
@@ -272,7 +270,9 @@ def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) 
         return _still_damaged(file, row) if beginning.compressed else _HAS_MORE
     if beginning.compressed:
         return _HAS_MORE if place.has_more else Packed(row, file.path, beginning.size)
-    return None if beginning.size == resume_at + int(row["pending_bytes"]) else _HAS_MORE
+    is_rotated = row["path"] != file.path and is_server_log(file.path)  # what waited for its stack trace is whole now
+    pending = int(row["pending_bytes"])
+    return _HAS_MORE if beginning.size != resume_at + pending or (pending and is_rotated) else None
 
 
 def _is_same_archive(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> bool:

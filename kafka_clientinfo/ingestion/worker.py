@@ -7,18 +7,19 @@ Every batch has four struct columns, of which one is filled: `request`, `rejecte
 import errno
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import astuple
 from typing import Any
 
 import pyarrow as pa
 
 from ..logs.apis import INTER_BROKER_APIS
-from ..logs.framing import REQUEST_LOG, SERVER_LOG, RawRecord
+from ..logs.framing import PREFIX, RawRecord
 from ..logs.parser import Parser
 from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
-from ..logs.request_event import RAW_LIMIT, RejectedRecord, RequestEvent
+from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest, ServerLogParser
-from .discovery import is_server_log
+from .discovery import framing_of, is_server_log
 from .plan import Split
 from .storage import HeldFile, local_file
 
@@ -95,6 +96,8 @@ FILE_TYPE = pa.struct(
         pa.field("error", pa.string()),
     ]
 )
+MARK: RejectReason = "unreadable"
+"""The reason of the rejected record that stands for all of a file that could not be read."""
 REPLACED = "another file has taken its place since it was planned"
 """The error of a split whose file was rotated: nothing of it is rejected, as it is read under its new name."""
 SCHEMA = pa.schema(
@@ -119,8 +122,9 @@ class _SplitReader:
     def __init__(self, split: Split, zone: str) -> None:
         self.split = split
         self.file = split.file or local_file(split.path)
-        self.framing = SERVER_LOG if is_server_log(split.path) else REQUEST_LOG
-        self.parser: Parser | ServerLogParser = ServerLogParser(zone) if self.framing is SERVER_LOG else Parser(zone)
+        self.framing = framing_of(split.path)
+        of_server = is_server_log(split.path)
+        self.parser: Parser | ServerLogParser = ServerLogParser(zone) if of_server else Parser(zone)
         self.events: list[RequestEvent] = []
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
@@ -186,6 +190,7 @@ class _SplitReader:
             return
         before = reached = max(0, start - LOOKBACK)
         try:
+            self._tell_repeated_hour(file, before)
             for record in range_records(file, before, start, self.framing, self.split.layout):
                 reached = record.offset + record.length
                 self._remember(record.data if reached <= start else record.data[: start - record.offset])
@@ -197,6 +202,25 @@ class _SplitReader:
             if reached < start:
                 self.recent.clear()
                 self.recent_bytes = 0
+
+    def _tell_repeated_hour(self, file: HeldFile, place: int) -> None:
+        """In an hour that the zone repeats, let the clock see what was logged since before it."""
+        begin, step = place, LOOKBACK
+        while begin > 0 and self._is_in_repeated_hour(file, begin):
+            begin, step = max(0, begin - step), step * 2
+        if begin < place:
+            for record in range_records(file, begin, place, self.framing, self.split.layout):
+                with suppress(ValueError):
+                    if prefix := PREFIX.match(record.data if record.text is None else record.text):
+                        self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
+
+    def _is_in_repeated_hour(self, file: HeldFile, place: int) -> bool:
+        if not self.parser.clock.repeats_hours:
+            return False
+        records = range_records(file, place, self.split.start, self.framing, self.split.layout)
+        prefixes = (PREFIX.match(record.data if record.text is None else record.text) for record in records)
+        prefix = next((found for found in prefixes if found), None)
+        return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
     def _waits(self, record: RawRecord) -> bool:
         """A last record that is not complete waits for its rest."""
@@ -245,7 +269,7 @@ class _SplitReader:
         self.counts["records"] += 1
         self.counts["rejected"] += 1
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
-        self.rejected.append(RejectedRecord(self.end, "unreadable", why, raw, length))
+        self.rejected.append(RejectedRecord(self.end, MARK, why, raw, length))
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
         if self.events:

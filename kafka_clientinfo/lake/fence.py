@@ -124,6 +124,15 @@ def last_said(spark: SparkSession, path: str, wanted: Callable[[str], bool]) -> 
     return None
 
 
+def rows_written(spark: SparkSession, path: str, said: str) -> int | None:
+    """How many rows a table's newest commit has written; None where that is not the one with this `userMetadata`."""
+    row = DeltaTable.forPath(spark, path).history(1).select("userMetadata", "operationMetrics").first()
+    if row is None or row["userMetadata"] != said:
+        return None
+    number = row["operationMetrics"].get("numOutputRows")
+    return None if number is None else int(number)
+
+
 def _history(spark: SparkSession, path: str, limit: int | None) -> list[tuple[int, str | None]]:
     """Version and `userMetadata` of a table's commits, the newest first."""
     commits = DeltaTable.forPath(spark, path).history(limit).select("version", "userMetadata")

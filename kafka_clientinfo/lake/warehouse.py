@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..tables import CONNECTION_KEY, TableSpec, table_spec, table_specs
-from .fence import CLAIM, Fence, last_said
+from .fence import CLAIM, Fence, last_said, rows_written
 from .layout import VERSION, Layout, layout_of, sql_name, sql_text
 from .lock import local_folder
 from .migration import migrate
@@ -103,9 +103,19 @@ class Warehouse:
         pairs = ", ".join(f"{sql_text(key)} = {sql_text(value)}" for key, value in properties.items())
         self.spark.sql(f"ALTER TABLE {sql_name(self.path(name))} SET TBLPROPERTIES ({pairs})")
 
-    def append(self, name: str, rows: DataFrame, batch_id: str) -> None:
-        """Append rows in the declared columns and types; `batch_id` is kept in the table's history."""
+    def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
+        """Append rows in the declared columns and types; `batch_id` is kept in the table's history.
+
+        Raises:
+            WarehouseError: not as many rows were written as expected.
+        """
         self._write(name, rows, "append", batch_id)
+        written = None if expected is None else rows_written(self.spark, self.path(name), batch_id)
+        if written is not None and written != expected:
+            raise WarehouseError(
+                f"{expected} rows were read for {self.path(name)} and {written} written: Spark read again what it had "
+                "lost, and the log has changed since; run again, which deletes these rows first"
+            )
 
     def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> None:
         """Replace the whole table, in one commit."""

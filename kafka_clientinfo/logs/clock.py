@@ -23,11 +23,15 @@ class LogClock:
 
     Args:
         zone: IANA name of the zone in which the broker wrote its log, for times that name none themselves.
+
+    Attributes:
+        repeats_hours: False where the zone never does.
     """
 
     def __init__(self, zone: str = "UTC") -> None:
         """Start before the first record."""
         self._zone = ZoneInfo(zone)
+        self.repeats_hours = zone != "UTC"
         self._minutes: dict[bytes, tuple[int, int]] = {}
         self._last = 0
 
@@ -37,10 +41,7 @@ class LogClock:
         Raises:
             ValueError: when the text is no time, such as a 31st of February.
         """
-        minute = text[:16] if zone is None else text[:16] + zone
-        both = self._minutes.get(minute)
-        if both is None:
-            both = self._read_minute(minute)
+        both = self._readings(text, zone)
         seconds = int(text[17:19])
         if seconds > 59:
             raise ValueError(f"{seconds} seconds")
@@ -51,6 +52,18 @@ class LogClock:
         repeated = first != second and self._last - (first + within) > _STEP_BACK
         self._last = (second if repeated else first) + within
         return self._last
+
+    def is_repeated(self, text: bytes, zone: bytes | None = None) -> bool:
+        """Whether a time like those of `micros` lies in an hour that the zone repeats; not where it is no time."""
+        try:
+            first, second = self._readings(text, zone)
+        except ValueError:
+            return False
+        return first != second
+
+    def _readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:
+        minute = text[:16] if zone is None else text[:16] + zone
+        return self._minutes.get(minute) or self._read_minute(minute)
 
     def _read_minute(self, minute: bytes) -> tuple[int, int]:
         text, zone = minute[:16].decode("ascii", "replace").replace("T", " "), minute[16:]

@@ -86,6 +86,12 @@ def _is_line(data: bytes, start: int, end: int) -> bool:
     return end > start and data.startswith(b"\n", end - 1)
 
 
+def _has_no_trace(data: bytes, start: int, end: int) -> bool:
+    """Whether a line is a record by itself: below an error stands a stack trace, which may not be written yet."""
+    prefix = PREFIX.match(data, start, end)
+    return _is_line(data, start, end) and (prefix is None or prefix[4] not in (b"WARN", b"ERROR", b"FATAL"))
+
+
 class Framing(NamedTuple):
     """How records of one kind of log end.
 
@@ -99,8 +105,10 @@ class Framing(NamedTuple):
 
 
 REQUEST_LOG = Framing(_gives_way, is_finished)
-SERVER_LOG = Framing(lambda data, start, end: True, _is_line)
+SERVER_LOG = Framing(lambda data, start, end: True, _has_no_trace)
 """server.log holds stack traces, which end in no logger, and no text that a client could shape into a line."""
+ENDED_SERVER_LOG = Framing(lambda data, start, end: True, _is_line)
+"""One that is not written to any more: its last record is whole, stack trace and all."""
 
 
 class _Splitter:

@@ -61,7 +61,7 @@ class Parser:
 
     def __init__(self, zone: str = "UTC") -> None:
         """Start before the first record."""
-        self._clock = LogClock(zone)
+        self.clock = LogClock(zone)
         self._recent: OrderedDict[tuple[object, ...], float] = OrderedDict()
 
     def parse(self, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord:
@@ -117,7 +117,7 @@ class Parser:
         for start, read in _GENERATIONS:
             if message.startswith(start):
                 logged = read(message)
-                logged_at = self._clock.micros(prefix[1], prefix[2], prefix[3])
+                logged_at = self.clock.micros(prefix[1], prefix[2], prefix[3])
                 return self._event(record.offset, logged_at, prefix[4], logged, _forged(record, message))
         raise MalformedRecord("malformed_header", "neither JSON nor one of the three text forms")
 

@@ -66,7 +66,7 @@ class ServerLogParser:
 
     def __init__(self, zone: str = "UTC") -> None:
         """Start before the first record."""
-        self._clock = LogClock(zone)
+        self.clock = LogClock(zone)
 
     def parse(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
         """The failure that a record tells of, whatever its bytes."""
@@ -76,7 +76,7 @@ class ServerLogParser:
             closing, login = _CLOSING.match(text), _LOGIN.match(text)
             if closing or login:
                 try:
-                    at = self._clock.micros(prefix[1], prefix[2], prefix[3])
+                    at = self.clock.micros(prefix[1], prefix[2], prefix[3])
                 except ValueError:
                     return IgnoredRecord(record.offset, "server_log")
                 return _closed(record.offset, at, closing[1], text) if closing else _refused(record.offset, at, text)

@@ -352,5 +352,15 @@ def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypa
     assert tuple(counts) == tuple(sum(account[name] for account in accounts) for name in ("requests", "rejected"))
     assert everything[0] > counts[0] > 60
     assert counts[1] == 1
+    twice = parsed.unionByName(parsed.where("rejected IS NOT NULL"))  # two splits failed at one place
+    assert readable_rows(twice, accounts).selectExpr(numbers[1]).first()[0] == 1
+    (stopped,) = [account for account in accounts if account["error"]]
+
+    def offsets(rows: Any) -> list[int]:
+        own = rows.where(f"request.file_id = '{stopped['file_id']}'").select("request.byte_offset")
+        return sorted(row[0] for row in own.collect())
+
+    behind = {**stopped, "end_offset": offsets(parsed)[5]}  # the next split begins here, and was read well
+    assert offsets(readable_rows(parsed, [behind])) == offsets(parsed)[:5]
     assert readable_rows(parsed, []) is parsed
     parsed.unpersist()
