@@ -51,7 +51,8 @@ class Derivation:
         self.until = until
         self.newest = newest
         self.retained_from = retained_from
-        self.committed = lake.read("requests").where(F.col("ingested_at") <= F.lit(newest).cast("timestamp"))
+        self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
+        self.committed = lake.read("requests").where(self.is_committed)
         self.relations: dict[str, Any] = {}
         self.kept: list[DataFrame] = []
 
@@ -63,7 +64,7 @@ class Derivation:
         self.relations |= {
             "requests": self.found.requests,
             "ingested_files": self.lake.read("ingested_files"),
-            "failed_requests": self.lake.read("failed_requests"),
+            "failed_requests": self.lake.read("failed_requests").where(self.is_committed),
             "settings": self.settings,
         }
 

@@ -162,6 +162,31 @@ def test_what_comes_too_late_is_deleted_before_a_build_sees_it(spark: Any, lake:
     assert accounted(lake)["requests", "g"] == 3
 
 
+@pytest.mark.soak
+def test_a_late_deletion_that_is_killed_takes_no_more_when_it_is_ended(
+    spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retain(lake, 1, at(1000) + DAY)
+    later = START + timedelta(hours=1)
+    others = lake.count("rejected_records"), lake.count("failed_requests")
+    old = {"file_id": "g", "ingested_at": later}
+    lake.append("ingested_files", frame(spark, "ingested_files", [file_of("g", -10, 500, ingested_at=later)]), "2")
+    lake.append("requests", frame(spark, "requests", [request("never seen", 500, byte_offset=1, **old)]), "2")
+    lake.append("rejected_records", frame(spark, "rejected_records", [rejected("g", 2)]), "2")
+
+    def killed(*_: Any, **__: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(retention, "_delete", killed)
+        with pytest.raises(KeyboardInterrupt):
+            remove_late(lake, later)
+    finish(lake, lake.properties("ingested_files"))
+    assert left(lake) == LEFT
+    assert (lake.count("rejected_records"), lake.count("failed_requests")) == (others[0] + 1, others[1])
+    assert accounted(lake)["requests", "g"] == 1
+
+
 def test_requests_that_are_not_built_yet_are_not_deleted(lake: Warehouse) -> None:
     lake.set_properties("ingested_files", {BUILT_UNTIL: "2026-01-01"})
     with pytest.raises(WarehouseError, match="run `kafka-clientinfo build` first"):

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from .warehouse import Warehouse
 
 DELETING = "kafka_clientinfo.deleting"
-"""Property of ingested_files: when the deletion began that is under way; empty where none is."""
+"""Property of ingested_files: when the deletion began that is under way, and from what; empty where none is."""
+_OF = " of "
 SOURCES = ("requests", "rejected_records", "failed_requests")
 """Tables that retention deletes from."""
 
@@ -82,8 +83,10 @@ def finish(lake: "Warehouse", properties: Mapping[str, str]) -> None:
     began, instant = properties.get(DELETING), properties.get(RETAINED_FROM)
     if not began or instant is None:
         return
-    counted = lake.read("retention").where(F.col("deleted_at") == F.lit(began).cast("timestamp")).limit(1).count()
-    _remove(lake, instant, datetime.fromisoformat(began), counted=bool(counted))
+    moment, _, of = began.partition(_OF)
+    counted = lake.read("retention").where(F.col("deleted_at") == F.lit(moment).cast("timestamp")).limit(1).count()
+    sources = tuple(of.split(",")) if of else SOURCES
+    _remove(lake, instant, datetime.fromisoformat(moment), sources, counted=bool(counted))
 
 
 def with_kept_failures(lake: "Warehouse", rows: DataFrame) -> DataFrame:
@@ -111,7 +114,8 @@ def _remove(
             derived = ",".join(
                 name for name, spec in table_specs().items() if spec.replaced in ("connections", "folded")
             )
-            lake.set_properties("ingested_files", {RETAINED_FROM: instant, RETAINED_TABLES: derived, DELETING: began})
+            mark = {RETAINED_FROM: instant, RETAINED_TABLES: derived, DELETING: f"{began}{_OF}{','.join(sources)}"}
+            lake.set_properties("ingested_files", mark)
             if not counted:
                 _count(lake, doomed, began)
             for name in (name for name, number in found.items() if number):

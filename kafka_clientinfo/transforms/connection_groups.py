@@ -157,7 +157,7 @@ def _by_group(by_version: DataFrame) -> DataFrame:
         F.sum("inconsistent").alias("inconsistent_group_protocol"),
         F.min("failed_at").alias("inconsistent_first_at"),
         F.max("last_failed_at").alias("inconsistent_last_at"),
-        F.min_by("failure", "failed_at").alias("inconsistent_example"),
+        F.min("failure").alias("inconsistent_example"),
         merged_texts(F.col("members"), _MEMBERS).alias("members"),
         F.sum("undecoded").alias("undecoded_payloads"),
     )

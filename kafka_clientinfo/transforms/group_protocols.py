@@ -53,7 +53,7 @@ def _facts(rows: DataFrame) -> DataFrame:
         F.sum("inconsistent_group_protocol").alias("inconsistent_group_protocol"),
         F.min("inconsistent_first_at").alias("inconsistent_first_at"),
         F.max("inconsistent_last_at").alias("inconsistent_last_at"),
-        F.min_by("inconsistent_example", "inconsistent_first_at").alias("inconsistent_example"),
+        F.min("inconsistent_example").alias("inconsistent_example"),
         merged_texts(F.col("members"), 100_000).alias("all_members"),
         F.sum("undecoded_payloads").alias("undecoded_payloads"),
     )
