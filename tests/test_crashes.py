@@ -78,7 +78,7 @@ def after(table: str) -> Break:
 
 
 class GrowingLog:
-    """A log with one torn record per piece, and a server.log beside it, written piece by piece.
+    """A log with one record per piece that cannot be read, and a server.log beside it, written piece by piece.
 
     It is a real log and, an hour later, the same once more: every connection string is used again, so what a piece
     in the middle holds continues some connections and begins others of the same strings.
@@ -90,8 +90,8 @@ class GrowingLog:
         records = [*hour, *(record.replace(b"[2026-11-21 02:", b"[2026-11-21 03:", 1) for record in hour)]
         step = -(-len(records) // pieces)
         groups = [records[at : at + step] for at in range(0, len(records), step)]
-        torn = records[0].replace(b";totalTime", b";totalWine")
-        self.pieces = [b"".join([*group[:2], torn, *group[2:]]) for group in groups]
+        unreadable = records[0].replace(b"(apiKey=", b"(apiWine=", 1)
+        self.pieces = [b"".join([*group[:2], unreadable, *group[2:]]) for group in groups]
         self.path = folder / "kafka-request.log"
         shutil.copy(SERVER_LOG, folder / SERVER_LOG.name)
 
