@@ -131,7 +131,7 @@ def _accounts(lake: Warehouse) -> Iterator[Check]:
     there = reduce(
         DataFrame.unionByName,
         (
-            lake.read(name).groupBy("file_id").agg(F.count("*").alias("rows")).withColumn("source", F.lit(name))
+            _placed(lake, name).where(~F.col("is_beyond")).groupBy("source", "file_id").agg(F.count("*").alias("rows"))
             for name in _COUNTED
         ),
     )
@@ -149,15 +149,23 @@ def _accounts(lake: Warehouse) -> Iterator[Check]:
 _COUNTED = ("requests", "rejected_records", "failed_requests")
 
 
+def _placed(lake: Warehouse, name: str) -> DataFrame:
+    """source, file_id, byte_offset and bytes_ingested of the table's rows, and whether they stand behind that.
+
+    What was read of an unknown file is nothing. The record that stands for a damaged file's rest stands at its place.
+    """
+    is_mark = F.col("damage").isNotNull() & (F.col("byte_offset") == F.col("bytes_ingested"))
+    may_be = F.coalesce(is_mark, F.lit(False)) if name == "rejected_records" else F.lit(False)
+    beyond = (F.col("byte_offset") >= F.coalesce("bytes_ingested", F.lit(0))) & ~may_be
+    files = F.broadcast(lake.read("ingested_files").select("file_id", "bytes_ingested", "damage"))
+    rows = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
+    return rows.select(
+        F.lit(name).alias("source"), "file_id", "byte_offset", "bytes_ingested", beyond.alias("is_beyond")
+    )
+
+
 def _bounds(lake: Warehouse) -> Iterator[Check]:
-    ends = F.broadcast(lake.read("ingested_files").select("file_id", "bytes_ingested"))
-    beyond = [
-        lake.read(name)
-        .join(ends, on="file_id", how="inner")
-        .where(F.col("byte_offset") >= F.col("bytes_ingested"))
-        .select(F.lit(name).alias("source"), "file_id", "byte_offset", "bytes_ingested")
-        for name in _COUNTED
-    ]
+    beyond = [_placed(lake, name).where("is_beyond").drop("is_beyond") for name in _COUNTED]
     yield _check(
         "offsets in files",
         "no row stands behind the bytes that were read of its file",

@@ -105,6 +105,17 @@ def test_the_damage_of_one_kind_is_counted(found: dict[str, Check]) -> None:
     assert found["offsets in files"].failed == 1
 
 
+def test_rows_of_a_run_that_broke_off_are_no_damage(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_warehouse, tmp_path / "lake")
+    lake = Warehouse(spark, str(tmp_path / "lake"))
+    row = lake.read("requests").limit(1).withColumn("file_id", F.lit("of no file"))
+    lake.append("requests", row, "x")
+    found = {check.name: check for check in verify(spark, lake.root)}
+    assert found["rows of files"].ok
+    assert [one["file_id"] for one in found["offsets in files"].found] == ["of no file"]
+    assert "a run broke off" in found["offsets in files"].advice
+
+
 def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
     for name in ("ingested_files", "requests"):
         shutil.copytree(sample_warehouse / name, tmp_path / name)

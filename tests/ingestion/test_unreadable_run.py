@@ -8,6 +8,7 @@ import pytest
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.lake import Warehouse
+from kafka_clientinfo.verification import verify
 from tests.ingestion.test_plan import save
 from tests.ingestion.test_unreadable import LOG, whole
 
@@ -28,6 +29,7 @@ def test_the_mark_of_a_damaged_file_goes_when_the_file_is_whole(spark: Any, tmp_
     damage, requests, rejected = state()
     assert report.files[0]["error"] == damage
     assert (0 < requests < 60, rejected) == (True, 1)
+    assert [check.name for check in verify(spark, lake.root) if not check.ok] == ["build"]
     assert [problem.kind for problem in pipeline.ingest(spark, [str(path)], lake.root).problems] == ["damaged"]
     save(path, packed)
     pipeline.ingest(spark, [str(path)], lake.root)
