@@ -22,11 +22,11 @@ from pyspark.sql import functions as F
 from . import increment, transforms
 from .lake import Warehouse, with_kept_failures
 from .settings import Settings
-from .tables import TableSpec, table_specs
+from .tables import table_spec, table_specs
 
 AT_ONCE = 3
 """Tables written at once: a small commit is mostly latency."""
-_SOURCES = frozenset({"requests", "new_requests", "ingested_files", "rejected_records", "failed_requests", "settings"})
+_SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
 Transform = Callable[..., DataFrame]
 
 
@@ -88,11 +88,10 @@ class Derivation:
         return increment.since(stored, self.until, self.settings.max_idle_ms)
 
     def _derive(self, name: str, transform: Transform) -> None:
-        spec = table_specs().get(name)
-        if spec is None or spec.replaced == "connections":
-            self._of_connections(name, transform, spec)
+        if _is_of_connections(name):
+            self._of_connections(name, transform)
             return
-        if spec.replaced == "folded":
+        if table_spec(name).replaced == "folded":
             self._fold(name, transform)
         else:
             # Made of whole tables, not of what this run touched; those it needs are committed by now.
@@ -100,13 +99,13 @@ class Derivation:
             self.lake.overwrite(name, transform(**whole), self.newest)
         self.relations[name] = self.lake.read(name)
 
-    def _of_connections(self, name: str, transform: Transform, spec: TableSpec | None) -> None:
+    def _of_connections(self, name: str, transform: Transform) -> None:
         result = transform(**{need: self.relations[need] for need in needs(transform)})
         if name in shared_relations():
             result = result.persist(increment.KEPT)
             self.kept.append(result)
         self.relations[name] = result
-        if spec is not None:
+        if name in table_specs():
             rows = with_kept_failures(self.lake, result) if name == "violations" else result
             self.lake.replace_connections(name, rows, self.found.touched, self.found.since, self.newest)
 
@@ -122,6 +121,12 @@ class Derivation:
         moments = [F.lit(moment).cast("timestamp") for moment in known]
         never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))
         return F.greatest(*moments, never, never)
+
+
+def _is_of_connections(name: str) -> bool:
+    """Whether it is derived by connection: a table that is, or what stands between."""
+    spec = table_specs().get(name)
+    return spec is None or spec.replaced == "connections"
 
 
 def needs(transform: Transform) -> list[str]:
@@ -154,6 +159,7 @@ def transforms_by_name() -> dict[str, Transform]:
 
 @lru_cache(maxsize=1)
 def shared_relations() -> frozenset[str]:
-    """Relations that other transforms read: worth keeping for the run."""
-    parameters = [name for function in transforms_by_name().values() for name in needs(function)]
+    """Relations that other transforms read, from here and not from their tables: worth keeping for the run."""
+    of_connections = [function for name, function in transforms_by_name().items() if _is_of_connections(name)]
+    parameters = [name for function in of_connections for name in needs(function)]
     return frozenset(name for name in parameters if name not in _SOURCES)

@@ -133,7 +133,8 @@ class Relations(dict[str, Any]):
         whole = spec is not None and spec.replaced == "whole"
         needs = inspect.signature(transform).parameters
         result = transform(**{need: self._stored(need) if whole else self[need] for need in needs})
-        self[name] = result.cache() if name in derivation.shared_relations() else result
+        is_needed = any(name in derivation.needs(function) for function in derivation.transforms_by_name().values())
+        self[name] = result.cache() if is_needed else result
         return self[name]
 
     def _stored(self, name: str) -> Any:

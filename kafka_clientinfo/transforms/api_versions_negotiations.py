@@ -4,9 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..tables import SESSION_KEY
-from .columns import API_VERSIONS, INVALID_REQUEST, UNSUPPORTED_VERSION, api_versions_error
-
-_ANSWER = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
+from .columns import API_VERSIONS, API_VERSIONS_ANSWER, INVALID_REQUEST, UNSUPPORTED_VERSION, api_versions_error
 
 
 def transform(session_requests: DataFrame, session_facts: DataFrame) -> DataFrame:
@@ -49,7 +47,7 @@ def _tried_type() -> str:
 
 
 def _attempts(session_requests: DataFrame) -> DataFrame:
-    answer = F.from_json("response", _ANSWER)
+    answer = F.from_json("response", API_VERSIONS_ANSWER)
     own_range = F.expr("get(filter(answer.apiKeys, k -> k.apiKey = 18), 0)")
     asked = session_requests.where(F.col("api_key") == API_VERSIONS).withColumn("answer", answer)
     return (
