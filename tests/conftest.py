@@ -29,7 +29,7 @@ def spark(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Itera
         "spark.sql.codegen.wholeStage": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         # Hundreds of tables and thousands of queries in one session: what is kept of each adds up to the whole heap.
-        "spark.driver.memory": "3g",
+        "spark.driver.memory": "4g",
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "50",
@@ -43,12 +43,13 @@ def spark(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="module", autouse=True)
 def forget_tables_of_other_modules() -> Iterator[None]:
-    """Delta keeps the plans of every table that was ever read, until an hour has passed."""
+    """Delta keeps the plans of every table that was ever read, until an hour has passed; Spark, what was cached."""
     yield
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
     if session is not None:
+        session.catalog.clearCache()
         session.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
 
