@@ -110,13 +110,17 @@ class Derivation:
             self.lake.replace_connections(name, rows, self.found.touched, self.found.since, self.newest)
 
     def _fold(self, name: str, transform: Transform) -> None:
-        anew = self.until is None and self.retained_from is None
-        new = self.committed if anew else self.committed.where(F.col("ingested_at") > self._folded_until(name))
-        self.lake.fold(name, transform(new_requests=new), self.newest, anew)
+        if self.until is None and self.retained_from is None:
+            self.lake.overwrite(name, transform(new_requests=self.committed), self.newest)
+            return
+        # What stands, and what is counted in there, of one version: an overtaken run may commit between two reads.
+        stored = self.lake.read_snapshot(name)
+        new = self.committed.where(F.col("ingested_at") > self._folded_until(stored))
+        self.lake.fold(name, stored, transform(new_requests=new), self.newest)
 
-    def _folded_until(self, name: str) -> Column:
+    def _folded_until(self, stored: DataFrame) -> Column:
         """Ingestion time up to which requests are counted in; a run that broke after the fold has counted in more."""
-        row = self.lake.read(name).agg(F.max("ingested_at").cast("string")).first()
+        row = stored.agg(F.max("ingested_at").cast("string")).first()
         known = [moment for moment in (self.until, None if row is None else row[0]) if moment is not None]
         moments = [F.lit(moment).cast("timestamp") for moment in known]
         never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))

@@ -194,11 +194,18 @@ class Warehouse:
         with self.fence.command(spec.name):
             merge.execute()
 
-    def fold(self, name: str, rows: DataFrame, batch_id: str, anew: bool) -> None:
-        """Fold rows into those that stand, in one commit; `anew` forgets what stands."""
+    def fold(self, name: str, stored: DataFrame, rows: DataFrame, batch_id: str) -> None:
+        """Write the table as rows folded into those that stand, in one commit.
+
+        Args:
+            name: a table that declares how its columns fold.
+            stored: a snapshot of it.
+            rows: what that has not counted in yet.
+            batch_id: kept in the table's history.
+        """
         spec = table_spec(name)
         folds = dict(spec.folds)
-        both = shaped(rows, spec) if anew else self.read(name).unionByName(shaped(rows, spec))
+        both = stored.unionByName(shaped(rows, spec))
         # What is no fold follows from the key.
         others = [column for column in spec.column_names if column not in spec.key]
         folded = both.groupBy(*spec.key).agg(*(F.expr(f"{folds.get(c, 'max')}(`{c}`)").alias(c) for c in others))

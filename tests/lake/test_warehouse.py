@@ -92,6 +92,18 @@ def test_upsert_inserts_and_replaces_by_key(spark, lake: Warehouse) -> None:
     assert found == {"x": 5, "y": 0, "z": 0}
 
 
+def test_what_another_run_folds_in_meanwhile_is_not_counted_twice(spark, plain: Warehouse) -> None:
+    plain.ensure(["broker_api_versions"])
+    ddl = table_spec("broker_api_versions").ddl.replace(" NOT NULL", "")
+    answers = spark.createDataFrame([("c", "b", "PLAINTEXT", 18, "ApiVersions", 0, 4, AT, AT, 3, AT)], ddl)
+    for batch in ("1", "2"):
+        stored = plain.read_snapshot("broker_api_versions")
+        for _ in ("the overtaken run", "this run"):
+            plain.fold("broker_api_versions", stored, answers, batch)
+    found = plain.read("broker_api_versions").select("answers", "last_seen").collect()
+    assert [(row["answers"], row["last_seen"].astimezone(UTC)) for row in found] == [(6, AT)]
+
+
 def test_a_batch_is_remembered(spark, plain: Warehouse) -> None:
     assert plain.last_batch("client_id_cache") is None
     plain.append("client_id_cache", cache_rows(spark, cache_row("x")), "first")
