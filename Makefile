@@ -39,7 +39,7 @@ types: setup ## mypy --strict on the package
 	$(BIN)/mypy
 
 test: lint types ## Everything that must pass: lint, types, tests with coverage
-	$(BIN)/python -m pytest --cov=kafka_clientinfo --cov-report=term:skip-covered
+	$(BIN)/python -m pytest -n 2 --cov=kafka_clientinfo --cov-report=term:skip-covered
 	$(BIN)/coverage report --include='kafka_clientinfo/protocol/*,kafka_clientinfo/logs/*' --fail-under=95 --skip-covered
 
 docs: setup ## Write schemas/tables.md from the declarations

@@ -4,11 +4,30 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from kafka_clientinfo.settings import Settings, load_settings
 
 ROOT = Path(__file__).resolve().parent.parent
+hypothesis.settings.register_profile(
+    "no test asserts a time", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
+)
+hypothesis.settings.load_profile("no test asserts a time")
+WITHOUT_SPARK = ("tests/logs/", "tests/protocol/", "tests/tables/")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """Where tests run in several processes, leave all to one that may need Spark: there is one session a run."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneSession(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            module = nodeid.partition("::")[0]
+            return module if module.startswith(WITHOUT_SPARK) else "spark"
+
+    return OneSession(config, log)
 
 
 @pytest.fixture(scope="session")

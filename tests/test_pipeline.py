@@ -85,7 +85,7 @@ def test_a_second_run_adds_nothing(spark: Any, at_once: Path) -> None:
 
 
 def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
-    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path
+    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "b" / "kafka-request.log"
     log.parent.mkdir()
@@ -95,31 +95,39 @@ def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
     pipeline.run(spark, [str(tmp_path)], str(tmp_path / "lake"))
     log.write_bytes(content)
     (log.parent / "kafka-request.log.2026-11-21-01.gz").write_bytes(gzip.compress(b"".join(records[:half])))
+    monkeypatch.setattr(pipeline, "Warehouse", breaking_at("ingested_files"))
+    with pytest.raises(RuntimeError, match="power failure"):
+        pipeline.run(spark, [str(tmp_path)], str(tmp_path / "lake"))
+    monkeypatch.undo()
     report = pipeline.run(spark, [str(tmp_path)], str(tmp_path / "lake"))
     assert sorted(file["from_offset"] > 0 for file in report.files) == [False, True]
     assert_same_tables(spark, tmp_path / "lake", at_once)
 
 
-@pytest.mark.parametrize("broken_at", ["ingested_files", pytest.param("violations", marks=pytest.mark.soak)])
-def test_a_run_that_breaks_is_mended_by_the_next(
-    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_at: str
+@pytest.mark.soak
+def test_a_first_run_that_breaks_is_mended_by_the_next(
+    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = tmp_path / "b" / "kafka-request.log"
     log.parent.mkdir()
     log.write_bytes(b"".join(records))
-
-    class Broken(Warehouse):
-        def _write(self, name: str, *rest: Any) -> None:
-            if name == broken_at:
-                raise RuntimeError("power failure")
-            super()._write(name, *rest)
-
-    monkeypatch.setattr(pipeline, "Warehouse", Broken)
-    with pytest.raises(RuntimeError, match="power failure"):
-        pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
+    for broken_at in ("ingested_files", "violations"):
+        monkeypatch.setattr(pipeline, "Warehouse", breaking_at(broken_at))
+        with pytest.raises(RuntimeError, match="power failure"):
+            pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
     monkeypatch.undo()
     pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
     assert_same_tables(spark, tmp_path / "lake", at_once)
+
+
+def breaking_at(table: str) -> type[Warehouse]:
+    class Broken(Warehouse):
+        def _write(self, name: str, *rest: Any) -> None:
+            if name == table:
+                raise RuntimeError("power failure")
+            super()._write(name, *rest)
+
+    return Broken
 
 
 def test_what_cannot_be_read_is_kept_with_its_reason(spark: Any, records: list[bytes], tmp_path: Path) -> None:
@@ -148,6 +156,7 @@ def test_the_callers_time_zone_comes_back(spark: Any, at_once: Path) -> None:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 
 
+@pytest.mark.oracle
 def test_acceptance_of_the_corpus(spark: Any, tmp_path: Path) -> None:
     import subprocess
     import sys

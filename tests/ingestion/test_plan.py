@@ -104,10 +104,10 @@ def test_it_leaves_out_a_file_whose_unfinished_record_has_not_grown(tmp_path: Pa
         (LOG[:100], "empty"),
         (LOG[:100] + b"\n", "unreadable"),
         (b"\x1f\x8b\x08no gzip at all", "unreadable"),
-        (gzip.compress(b""), "empty"),
+        (gzip.compress(b"", mtime=0), "empty"),
         (b"PK\x03\x04 a zip archive", "unreadable"),
         (LOG[: len(LOG) // 2], "shorter"),
-        (gzip.compress(LOG[: len(LOG) // 2]), "shorter"),
+        (gzip.compress(LOG[: len(LOG) // 2], mtime=0), "shorter"),
         (LOG.replace(b'"correlationId":7', b'"correlationId":8') + json_record(), "rewritten"),
     ],
 )
@@ -156,7 +156,7 @@ def test_it_gives_the_same_input_the_same_batch_id(tmp_path: Path) -> None:
     assert plan(first, second).batch_id != plan(first).batch_id
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(GENERATIONS), st.integers(1, 30_000), st.integers(1, 6))
 def test_it_cuts_a_file_into_splits_that_give_what_the_whole_file_gives(
     tmp_path_factory: pytest.TempPathFactory, generation: str, split_bytes: int, tasks: int

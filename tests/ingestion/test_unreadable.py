@@ -87,7 +87,7 @@ def whole() -> list[tuple[int, int]]:
     return [(record.offset, number) for number, record in enumerate(split_records([LOG]))]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sampled_from(sorted(PACKS)), st.lists(st.floats(0.0, 1.0), max_size=4))
 def test_a_compressed_file_that_is_still_being_copied_loses_nothing(
     tmp_path_factory: pytest.TempPathFactory, codec: str, cuts: list[float]

@@ -38,7 +38,7 @@ def read(path: Path, data: bytes) -> tuple[dict[str, Any], dict[str, int]]:
     return account, rows
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     st.sampled_from(GENERATIONS),
     st.lists(st.tuples(st.integers(0, 1 << 15), st.binary(max_size=3)), max_size=8),

@@ -31,14 +31,13 @@ def test_it_puts_every_byte_into_exactly_one_record(generation: str) -> None:
     assert all(record.finished for record in found)
 
 
-@settings(deadline=None)
 @given(st.sampled_from(GENERATIONS), st.lists(st.integers(0, 1 << 20), max_size=12))
 def test_it_gives_the_same_records_however_the_blocks_are_cut(generation: str, cuts: list[int]) -> None:
     data = EXCERPTS[generation]
     assert list(split_records(blocks(data, cuts))) == records(data)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.sampled_from([b"\n[", b"\n", b"[2026-01-01 00:00:00,000]", b" DEBUG ", b"   ", b" (a.b)", b"x"])))
 def test_it_gives_the_same_records_byte_by_byte(parts: list[bytes]) -> None:
     data = b"".join(parts) + b"[2026-11-21 12:00:00,000] INFO x (a)\n" * 2

@@ -45,39 +45,37 @@ def check(data: bytes) -> None:
             assert isinstance(event, IgnoredRecord)
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=2000))
 def test_it_takes_any_bytes(data: bytes) -> None:
     check(data)
 
 
-@settings(deadline=None)
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=6)), max_size=14))
 def test_it_takes_any_mixture_of_the_notations(parts: list[bytes]) -> None:
     check(PIECES[0] + b"".join(parts))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.sampled_from(SMALL), st.integers(0, 1000), st.integers(0, 255))
 def test_it_takes_records_with_a_changed_byte(line: bytes, at: int, byte: int) -> None:
     place = at % len(line)
     check(line[:place] + bytes([byte]) + line[place + 1 :])
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(SMALL), st.integers(0, 1000))
 def test_it_takes_records_cut_anywhere(line: bytes, at: int) -> None:
     check(line[: at % len(line)])
     check(line[at % len(line) :] + line)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.sampled_from(SMALL), st.sampled_from(SMALL), st.integers(0, 1000), st.integers(0, 1000))
 def test_it_takes_records_spliced_together(left: bytes, right: bytes, at: int, other: int) -> None:
     check(left[: at % len(left)] + right[other % len(right) :])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.sampled_from([line for line in SMALL if b'{"isForwarded' in line]), st.integers(0, 99), st.data())
 def test_it_takes_json_with_any_value_in_any_place(line: bytes, place: int, data: st.DataObject) -> None:
     # From `:` to the next `,` or `}`: a hostile value for any field of header or tail.

@@ -116,7 +116,6 @@ def laid_out(kind: tuple[str, str], generation: str, part: int) -> bytes:
     return ("\ufeff" + text).encode(wrapper)
 
 
-@settings(deadline=None)
 @given(LAYOUT_LAWS, st.integers(40, 4000), st.lists(st.integers(0, 1 << 20), max_size=8))
 def test_it_gives_the_same_records_however_the_blocks_are_cut(
     kind: tuple[tuple[str, str], str], part: int, cuts: list[int]
@@ -128,7 +127,6 @@ def test_it_gives_the_same_records_however_the_blocks_are_cut(
     assert list(layout_records(blocks, 0, layout)) == found(data, layout)
 
 
-@settings(deadline=None)
 @given(LAYOUT_LAWS, st.integers(40, 4000), st.integers(0, 1 << 20))
 def test_it_resumes_where_any_part_of_the_file_ended(kind: tuple[tuple[str, str], str], part: int, cut: int) -> None:
     data = laid_out(*kind, part)
@@ -159,7 +157,7 @@ PIECES = [b"2026-11-21T02:45:09.935123456Z stdout F ", b"2026-11-21T02:45:09.935
 NAMES = ["auto", *STARTS, *(f"{wrapper}+{pattern}" for wrapper in ("cri", "docker", "syslog") for pattern in STARTS)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=6)), max_size=20), st.sampled_from(NAMES),
        st.sampled_from([b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"]))  # fmt: skip
 def test_it_takes_any_bytes_in_any_layout(parts: list[bytes], name: str, mark: bytes) -> None:

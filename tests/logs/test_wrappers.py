@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
@@ -115,7 +115,6 @@ def test_it_joins_the_parts_of_each_stream(first: str) -> None:
     assert b"".join(record.data for record in records) == data
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from(["stderr F x", "stderr P y", "stdout P [2026-11-21 12:00:00,000] INFO ", "stdout F a (b.C)",
                                  "stdout F [2026-11-21 12:00:00,000] DEBUG Completed request:Name: ", "no wrapper",
                                  f"stdout F z{TAIL} (kafka.request.logger)", "stdout F {}"]), max_size=30), st.data())  # fmt: skip
