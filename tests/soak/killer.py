@@ -9,12 +9,12 @@ from typing import Any
 
 from .processes import Job, is_alive
 
-KINDS = {"driver": 5, "jvm": 5, "group": 5, "worker": 55, "daemon": 30}
-"""By weight. After a worker's death the session lives on, which saves the start of another: time for more kills."""
+KINDS = {"driver": 2, "jvm": 2, "group": 2, "worker": 60, "daemon": 34}
+"""By weight. Drivers and JVMs seldom, as another must start then; they are found at any time, workers while one reads."""
 _OF_SESSIONS = ("driver", "jvm", "group")
-_BETWEEN_SECONDS = (0.2, 3.0)
+_BETWEEN_SECONDS = (0.2, 2.5)
 _CALM_SECONDS = (10.0, 30.0)
-_CALM = 0.05
+_CALM = 0.04
 """Share of longer pauses, in which commands come far and some to their end."""
 _PENDING_SECONDS = 3.0
 """So long a kill waits for somebody of its kind, as there are workers only while a command reads."""
