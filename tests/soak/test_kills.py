@@ -1,6 +1,6 @@
 """Ten minutes of brokers that write and rotate while runs are killed: afterwards nothing is lost and nothing doubled.
 
-`KAFKA_CLIENTINFO_SOAK_SECONDS` changes how long brokers write (default 400), `KAFKA_CLIENTINFO_SOAK_KILLS` how many
+`KAFKA_CLIENTINFO_SOAK_SECONDS` changes how long brokers write (default 450), `KAFKA_CLIENTINFO_SOAK_KILLS` how many
 kills are enough (60), `KAFKA_CLIENTINFO_SOAK_SEED` the dice. What happened is printed (`-s`) and written to kills.json.
 """
 
@@ -24,7 +24,7 @@ from .killer import Kill, Killer, complaints, ended
 from .processes import ROOT, Job, environment
 
 pytestmark = pytest.mark.soak
-SECONDS = float(os.environ.get("KAFKA_CLIENTINFO_SOAK_SECONDS", "400"))
+SECONDS = float(os.environ.get("KAFKA_CLIENTINFO_SOAK_SECONDS", "450"))
 KILLS = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_KILLS", "60"))
 SEED = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_SEED", "1313"))
 MASTERS = ("local[*]", "local[*,4]")
