@@ -48,7 +48,7 @@ docs: setup ## Write schemas/tables.md from the declarations
 benchmark: setup ## Measure reader, parser and pipeline
 	$(BIN)/python -m pytest -m benchmark tests/benchmarks -s
 
-oracle: setup ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
+oracle: setup ## Compare with real brokers, real clients, Kafka's own classes, the oldest Spark (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s
 
 fuzz: setup ## Read a million damaged records and account for every byte
