@@ -13,6 +13,7 @@ _KNOWN = (
     ("Mkdirs failed to create", "a folder cannot be made; run as the user that owns the warehouse"),
     ("pyspark.daemon", "Spark's Python daemon was killed, perhaps for want of memory"),
     ("Python worker exited unexpectedly", "a Python worker of Spark was killed, perhaps for want of memory"),
+    ("PythonWorkerFactory.stopWorker", "a Python worker of Spark was killed, perhaps for want of memory"),
     ("IOException: Broken pipe", "a Python worker of Spark was killed, perhaps for want of memory"),
     ("OutOfMemoryError", "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
 )

@@ -28,6 +28,14 @@ def caused(message: str, cause: BaseException) -> Exception:
             f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
         ),
         (
+            RuntimeError(
+                STAGE + "Caused by: java.io.IOException: Stream closed\n"
+                "\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)\n"
+                "\tat org.apache.spark.api.python.PythonWorkerFactory.stopWorker(PythonWorkerFactory.scala:475)"
+            ),
+            f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
+        ),
+        (
             RuntimeError(STAGE + "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.X"),
             f"no space left on device; make room: /lake; {AGAIN}",
         ),
