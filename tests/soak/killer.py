@@ -9,15 +9,19 @@ from typing import Any
 
 from .processes import Job, is_alive
 
-KINDS = {"driver": 2, "jvm": 2, "group": 2, "worker": 60, "daemon": 34}
-"""By weight. Drivers and JVMs seldom, as another must start then; they are found at any time, workers while one reads."""
+KINDS = {"driver": 3, "jvm": 3, "group": 2, "worker": 58, "daemon": 34}
+"""By weight. Drivers and JVMs seldom, as another must start then."""
+_OTHERWISE = {"worker": "daemon", "daemon": "worker"}
+"""Whom it strikes instead: both are there only after a command has begun to read, and workers outlive their daemon."""
 _OF_SESSIONS = ("driver", "jvm", "group")
-_BETWEEN_SECONDS = (0.2, 2.5)
-_CALM_SECONDS = (10.0, 30.0)
-_CALM = 0.04
+_BETWEEN_SECONDS = (0.1, 2.0)
+_BEFORE_SESSIONS_SECONDS = (0.1, 12.0)
+"""Drivers and JVMs are found at any stage, workers while a command reads or later: the former get more time to come to one."""
+_AGAIN_SECONDS = (0.0, 1.0)
+"""Where nobody of its kind is there, it looks again after so long: else it would strike each at its first moment."""
+_CALM_SECONDS = (10.0, 25.0)
+_CALM = 0.03
 """Share of longer pauses, in which commands come far and some to their end."""
-_PENDING_SECONDS = 3.0
-"""So long a kill waits for somebody of its kind, as there are workers only while a command reads."""
 _POLL_SECONDS = 0.05
 _PATIENCE_SECONDS = 240
 """What a driver whose JVM is gone may take before we call it hanging; ordinary runs take a tenth of it."""
@@ -66,7 +70,9 @@ class Killer:
 
     def _draw(self) -> None:
         self.kind = self.dice.choices([*KINDS], [*KINDS.values()])[0]
-        pause = _CALM_SECONDS if self.dice.random() < _CALM else _BETWEEN_SECONDS
+        pause = _BEFORE_SESSIONS_SECONDS if self.kind in _OF_SESSIONS else _BETWEEN_SECONDS
+        if self.dice.random() < _CALM:
+            pause = _CALM_SECONDS
         self.next_at = time.monotonic() + self.dice.uniform(*pause)
 
     def watch(self, job: Job, command: str) -> tuple[int | None, list[Kill]]:
@@ -103,13 +109,13 @@ class Killer:
     def _strike(self, job: Job, command: str, during: str) -> Kill | None:
         """SIGKILL to whom the dice have chosen; None where there is nobody of that kind yet."""
         kind = self.kind
-        workers = job.workers()
+        workers, daemons = job.workers(), job.daemons()
         targets = {
             "driver": [job.process.pid],
             "jvm": [job.jvm],
             "worker": [self.dice.choice(workers)] if workers else [],
-            "daemon": workers[:1],
-            "group": [job.process.pid, job.jvm, *workers],
+            "daemon": [self.dice.choice(daemons)] if daemons else [],
+            "group": [job.process.pid, job.jvm, *daemons, *workers],
         }[kind]
         struck = 0
         for pid in targets:
@@ -117,8 +123,8 @@ class Killer:
                 os.kill(pid, signal.SIGKILL)
                 struck += 1
         if not struck:
-            if time.monotonic() > self.next_at + _PENDING_SECONDS:
-                self._draw()
+            self.kind = _OTHERWISE.get(kind, kind)
+            self.next_at = time.monotonic() + self.dice.uniform(*_AGAIN_SECONDS)
             return None
         self._draw()
         return Kill(kind, command, during, struck)

@@ -43,17 +43,24 @@ def _words(path: Path) -> list[str]:
         return []
 
 
-def descendants(pid: int) -> list[int]:
-    """All processes below `pid`."""
-    return [found for child in children(pid) for found in (child, *descendants(child))]
+def session(leader: int) -> list[int]:
+    """All that live of the processes of the session that `leader` has begun."""
+    pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
+    return [pid for pid in pids if is_alive(pid) and (fields := _status(pid)) and int(fields[3]) == leader]
 
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and not waited for does not."""
+    fields = _status(pid)
+    return bool(fields) and fields[0] not in "ZX"
+
+
+def _status(pid: int) -> list[str]:
+    """What the system says of a process, from its state on; empty where there is none (proc_pid_stat(5))."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
+        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
-        return False
+        return []
 
 
 def command(pid: int) -> str:
@@ -130,14 +137,18 @@ class Job:
         """Spark's JVM, while it lives."""
         return next((pid for pid in children(self.process.pid) if command(pid) == "java" and is_alive(pid)), None)
 
+    def daemons(self) -> list[int]:
+        """Spark's Python processes that fork the workers; one per environment of workers."""
+        return [] if self.jvm is None else [pid for pid in children(self.jvm) if command(pid).startswith("python")]
+
     def workers(self) -> list[int]:
-        """Spark's Python processes: the daemon and those that it forks."""
-        return [] if self.jvm is None else [p for p in descendants(self.jvm) if command(p).startswith("python")]
+        """Spark's Python workers, also those whose daemon is gone: they work on."""
+        others = {self.process.pid, *self.daemons()}
+        return [pid for pid in session(self.process.pid) if command(pid).startswith("python") and pid not in others]
 
     def stop(self) -> None:
         """End it and all below it."""
-        below = descendants(self.process.pid)
-        for pid in (self.process.pid, *below):
+        for pid in session(self.process.pid):
             if is_alive(pid):
                 os.kill(pid, signal.SIGKILL)
         self.process.wait()

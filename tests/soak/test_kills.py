@@ -1,7 +1,7 @@
 """Ten minutes of brokers that write and rotate while runs are killed: afterwards nothing is lost and nothing doubled.
 
-`KAFKA_CLIENTINFO_SOAK_SECONDS` changes how long brokers write (default 450), `KAFKA_CLIENTINFO_SOAK_KILLS` how many
-kills are enough (60), `KAFKA_CLIENTINFO_SOAK_SEED` the dice. What happened is printed (`-s`) and written to kills.json.
+`KAFKA_CLIENTINFO_SOAK_SECONDS` changes how long brokers write at most (default 440), `KAFKA_CLIENTINFO_SOAK_KILLS` how
+many kills it takes (60), `KAFKA_CLIENTINFO_SOAK_SEED` the dice. What happened is printed (`-s`) and written to kills.json.
 """
 
 import json
@@ -20,16 +20,16 @@ from kafka_clientinfo import cli, pipeline
 from kafka_clientinfo.lake import Warehouse
 
 from ..equality import assert_same_accounts, assert_same_tables
-from .killer import Kill, Killer, complaints, ended
+from .killer import Kill, Killer, complaints
 from .processes import ROOT, Job, environment
 
 pytestmark = pytest.mark.soak
-SECONDS = float(os.environ.get("KAFKA_CLIENTINFO_SOAK_SECONDS", "450"))
+SECONDS = float(os.environ.get("KAFKA_CLIENTINFO_SOAK_SECONDS", "440"))
 KILLS = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_KILLS", "60"))
 SEED = int(os.environ.get("KAFKA_CLIENTINFO_SOAK_SEED", "1313"))
 MASTERS = ("local[*]", "local[*,4]")
 """A killed worker ends a command where nothing is tried again; where its task is, as on a cluster, more can come."""
-_COMMANDS = {"run": 18, "ingest": 78, "build": 4}
+_COMMANDS = {"run": 10, "ingest": 86, "build": 4}
 """What jobs do, by weight: steps alone are short, which leaves time for more kills."""
 
 
@@ -52,8 +52,8 @@ class Churn:
         self.sessions += 1
         return Job(self.logs, self.warehouse, self.scratch, MASTERS[self.sessions % len(MASTERS)])
 
-    def until(self, deadline: float) -> Job:
-        """Do and kill; the job that is left is ready for more."""
+    def until(self, deadline: float) -> None:
+        """Do and kill."""
         job, standby = self.start(), self.start()
         try:
             while len(self.kills) < KILLS and time.monotonic() < deadline:
@@ -62,8 +62,8 @@ class Churn:
                     job.stop()
                     job, standby = standby, self.start()
         finally:
+            job.stop()
             standby.stop()
-        return job
 
     def one_command(self, job: Job) -> None:
         command = self.dice.choices([*_COMMANDS], [*_COMMANDS.values()])[0]
@@ -122,20 +122,16 @@ def test_kills_lose_nothing_and_double_nothing(tmp_path: Path, request: pytest.F
     )
     churn = Churn(logs, lake, scratch)
     try:
-        job = churn.until(started + SECONDS)
+        churn.until(started + SECONDS)
     finally:
         writer.communicate()
     assert writer.returncode == 0
-    job.go("run")
-    last = ended(job.wait_for("done", 600) or "gone")
-    job.stop()
-
     said = churn.summary() | {"leftovers": leftovers(scratch), "seconds": round(time.monotonic() - started)}
     (tmp_path / "kills.json").write_text(json.dumps({**said, "each": [kill.as_dict() for kill in churn.kills]}))
     print(json.dumps(said, indent=1))
-    assert last == 0, job.errors
     spark = request.getfixturevalue("spark")
     pipeline.run(spark, [str(logs)], str(fresh))
+    assert cli.main(["run", str(logs), "--warehouse", str(lake)], spark) == 0
     found, expected = places(spark, lake), places(spark, fresh)
     counts = {
         "requests": len(expected),
@@ -149,5 +145,5 @@ def test_kills_lose_nothing_and_double_nothing(tmp_path: Path, request: pytest.F
     assert_same_tables(spark, lake, fresh)
     assert cli.main(["verify", "--warehouse", str(lake)], spark) == 0
     assert not said["hung"]
-    assert churn.kills
     print(f"{time.monotonic() - started:.0f} seconds")
+    assert len(churn.kills) >= KILLS, f"time was over before: give it more by KAFKA_CLIENTINFO_SOAK_SECONDS ({SECONDS})"
