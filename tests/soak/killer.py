@@ -5,14 +5,13 @@ import random
 import signal
 import time
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 from .processes import Job, is_alive
 
-KINDS = {"driver": 3, "jvm": 3, "group": 2, "worker": 58, "daemon": 34}
+KINDS = {"driver": 4, "jvm": 4, "group": 3, "worker": 56, "daemon": 33}
 """By weight. Drivers and JVMs seldom, as another must start then."""
-_OTHERWISE = {"worker": "daemon", "daemon": "worker"}
-"""Whom it strikes instead: both are there only after a command has begun to read, and workers outlive their daemon."""
 _OF_SESSIONS = ("driver", "jvm", "group")
 _BETWEEN_SECONDS = (0.1, 2.0)
 _BEFORE_SESSIONS_SECONDS = (0.1, 12.0)
@@ -123,7 +122,7 @@ class Killer:
                 os.kill(pid, signal.SIGKILL)
                 struck += 1
         if not struck:
-            self.kind = _OTHERWISE.get(kind, kind)
+            self.kind = "worker" if kind == "daemon" else kind  # workers outlive their daemon
             self.next_at = time.monotonic() + self.dice.uniform(*_AGAIN_SECONDS)
             return None
         self._draw()
@@ -131,9 +130,10 @@ class Killer:
 
 
 def complaints(report: dict[str, Any]) -> list[str]:
-    """Why a run that went to its end has failed: files that it could not read, by kind."""
-    kinds = [problem["kind"] for problem in report.get("problems", []) if problem["kind"] not in ("copy", "rotated")]
-    return kinds + [file["error"] for file in report.get("files", []) if file.get("error")]
+    """Why a run that went to its end has failed: files that it could not read."""
+    passed_over = [problem for problem in report.get("problems", []) if problem["kind"] not in ("copy", "rotated")]
+    failed = [{"path": file["path"], "detail": file["error"]} for file in report.get("files", []) if file.get("error")]
+    return [f"{Path(file['path']).name}: {file['detail']}" for file in passed_over + failed]
 
 
 def ended(line: str) -> int | None:
