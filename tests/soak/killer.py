@@ -1,14 +1,12 @@
 """Who is killed, when: chosen by dice, whatever is going on; recorded with what came of it."""
 
-import os
 import random
-import signal
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .processes import Job, is_alive
+from .processes import Job, is_alive, kill
 
 KINDS = {"driver": 4, "jvm": 4, "group": 3, "worker": 56, "daemon": 33}
 """By weight. Drivers and JVMs seldom, as another must start then."""
@@ -88,8 +86,8 @@ class Killer:
         while line is None or not line.startswith(("done", "gone")):
             if time.monotonic() >= self.next_at and not _is_ended(kills):
                 jvm = job.jvm or jvm
-                if (kill := self._strike(job, command, during)) is not None:
-                    kills.append(kill)
+                if (struck := self._strike(job, command, during)) is not None:
+                    kills.append(struck)
                     times.append(time.monotonic())
             elif _is_ended(kills) and time.monotonic() > times[-1] + _PATIENCE_SECONDS:
                 kills[-1].hung = True
@@ -99,8 +97,8 @@ class Killer:
         code = ended(line or "gone")
         while line == "gone" and jvm is not None and is_alive(jvm) and time.monotonic() < times[-1] + _PATIENCE_SECONDS:
             time.sleep(_POLL_SECONDS)
-        for kill, at in zip(kills, times, strict=True):
-            kill.code, kill.seconds = code, round(time.monotonic() - at, 2)
+        for each, at in zip(kills, times, strict=True):
+            each.code, each.seconds = code, round(time.monotonic() - at, 2)
         if kills and code:
             kills[-1].said = "; ".join(complaints(job.report)) or _last_words(job, spoken)
         return code, kills
@@ -116,11 +114,7 @@ class Killer:
             "daemon": [self.dice.choice(daemons)] if daemons else [],
             "group": [job.process.pid, job.jvm, *daemons, *workers],
         }[kind]
-        struck = 0
-        for pid in targets:
-            if pid is not None and is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
-                struck += 1
+        struck = kill(targets)
         if not struck:
             self.kind = "worker" if kind == "daemon" else kind  # workers outlive their daemon
             self.next_at = time.monotonic() + self.dice.uniform(*_AGAIN_SECONDS)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -46,21 +47,29 @@ def _words(path: Path) -> list[str]:
 def session(leader: int) -> list[int]:
     """All that live of the processes of the session that `leader` has begun."""
     pids = (int(path.name) for path in Path("/proc").iterdir() if path.name.isdecimal())
-    return [pid for pid in pids if is_alive(pid) and (fields := _status(pid)) and int(fields[3]) == leader]
+    return [pid for pid in pids if (fields := _status(pid)) and fields[3] == str(leader)]
 
 
 def is_alive(pid: int) -> bool:
     """Whether a process runs; one that is dead and not waited for does not."""
-    fields = _status(pid)
-    return bool(fields) and fields[0] not in "ZX"
+    return bool(_status(pid))
+
+
+def kill(pids: Iterable[int | None]) -> int:
+    """SIGKILL to those that live; how many that were."""
+    alive = [pid for pid in pids if pid is not None and is_alive(pid)]
+    for pid in alive:
+        os.kill(pid, signal.SIGKILL)
+    return len(alive)
 
 
 def _status(pid: int) -> list[str]:
-    """What the system says of a process, from its state on; empty where there is none (proc_pid_stat(5))."""
+    """What the system says of a process that lives, from its state on; empty where none does (proc_pid_stat(5))."""
     try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+        fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
     except OSError:
         return []
+    return [] if fields[0] in "ZX" else fields
 
 
 def command(pid: int) -> str:
@@ -148,7 +157,5 @@ class Job:
 
     def stop(self) -> None:
         """End it and all below it."""
-        for pid in session(self.process.pid):
-            if is_alive(pid):
-                os.kill(pid, signal.SIGKILL)
+        kill(session(self.process.pid))
         self.process.wait()

@@ -3,9 +3,7 @@
 The log grows before every run, and no run comes to its end before the last, which mends what all the others left.
 """
 
-import os
 import random
-import signal
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,7 @@ import pytest
 
 from ..test_crashes import GrowingLog, assert_as_if_nothing_had_happened, stages
 from .killer import ended
-from .processes import Job, is_alive
+from .processes import Job, kill
 
 pytestmark = pytest.mark.soak
 _PATIENCE_SECONDS = 300
@@ -23,12 +21,10 @@ _LATER_SECONDS = 0.5
 _KINDS = ("driver", "jvm", "both")
 
 
-def kill(job: Job, kind: str) -> None:
-    """SIGKILL to the workers and to whom the kind names."""
-    victims = {"driver": [job.process.pid], "jvm": [job.jvm], "both": [job.process.pid, job.jvm]}[kind]
-    for pid in [*victims, *job.daemons(), *job.workers()]:
-        if pid is not None and is_alive(pid):
-            os.kill(pid, signal.SIGKILL)
+def victims(job: Job, kind: str) -> list[int | None]:
+    """Whom the kind names, and all workers."""
+    named = {"driver": [job.process.pid], "jvm": [job.jvm], "both": [job.process.pid, job.jvm]}[kind]
+    return [*named, *job.daemons(), *job.workers()]
 
 
 def test_runs_killed_at_every_stage_are_mended_by_the_next(spark: Any, tmp_path: Path) -> None:
@@ -44,7 +40,7 @@ def test_runs_killed_at_every_stage_are_mended_by_the_next(spark: Any, tmp_path:
             job.go("run")
             assert job.wait_for(f"stage {stage}", _PATIENCE_SECONDS) == f"stage {stage}", job.errors
             time.sleep(dice.uniform(0, _LATER_SECONDS))
-            kill(job, kind)
+            kill(victims(job, kind))
             end = job.wait_for("done", _PATIENCE_SECONDS)
             print(stage, kind, end, job.errors[-1:], flush=True)
             assert end is not None, "it hangs"
