@@ -37,7 +37,7 @@ class Policy:
         unknown_software: whether clients whose name the broker does not know are `allowed`.
         client_id_patterns: regular expressions; a client id must match one of them as a whole.
         exempt_listeners: names of listeners whose connections are not judged.
-        severity: rule to error, warning, info or off, where it differs from schemas/rules.toml.
+        severity: rule to error, warning, info or off, where it differs from schemas/rules.
     """
 
     software: tuple[tuple[str, str | None], ...] = ()
@@ -147,4 +147,5 @@ def _severity(value: Any, source: str) -> tuple[tuple[str, str], ...]:
 
 @lru_cache(maxsize=1)
 def _rule_names() -> frozenset[str]:
-    return frozenset(tomllib.loads((resources.schemas() / "rules.toml").read_text("utf-8")))
+    files = resources.texts(resources.schemas() / "rules", ".toml")
+    return frozenset(name for _, text in files for name in tomllib.loads(text))

@@ -1,11 +1,11 @@
 """Declarations of the Delta tables and of the rules; no Spark."""
 
 from .rules import Rule, rules
-from .spec import CONNECTION_KEY, SESSION_KEY, Column, TableSpec, parse_spec, table_spec, table_specs
+from .spec import CONNECTION_ID_KEY, CONNECTION_KEY, Column, TableSpec, parse_spec, table_spec, table_specs
 
 __all__ = [
+    "CONNECTION_ID_KEY",
     "CONNECTION_KEY",
-    "SESSION_KEY",
     "Column",
     "Rule",
     "TableSpec",

@@ -9,7 +9,7 @@ from .spec import TableSpec, table_specs
 
 _HEAD = """# Tables
 
-Generated from `schemas/tables/*.toml` and `schemas/rules.toml` by `make docs`; edit those. All are Delta tables without deletion vectors, so
+Generated from `schemas/tables/` and `schemas/rules/` by `make docs`; edit those. All are Delta tables without deletion vectors, so
 delta-rs, DuckDB and Polars read them. Times are UTC. Bold columns are NOT NULL.
 """
 
@@ -39,7 +39,7 @@ def _rule(rule: Rule) -> str:
 
 def _rules() -> str:
     return "\n".join(
-        ["## Rules of violations", "", "Declared in `schemas/rules.toml`.", "", *map(_rule, rules().values())]
+        ["## Rules of violations", "", "Declared in `schemas/rules/`, a file per concern.", "", *map(_rule, rules().values())]
     )
 
 

@@ -1,4 +1,4 @@
-"""The rules of the table `violations`, declared once in schemas/rules.toml."""
+"""The rules of the table `violations`: their words, declared once per concern in schemas/rules."""
 
 import tomllib
 from dataclasses import dataclass
@@ -50,5 +50,16 @@ def parse_rules(text: str, source: str) -> dict[str, Rule]:
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
-    """All declared rules by name."""
-    return parse_rules((resources.schemas() / "rules.toml").read_text("utf-8"), "schemas/rules.toml")
+    """All declared rules by name.
+
+    Raises:
+        TableSpecError: where two files declare one rule.
+    """
+    found: dict[str, Rule] = {}
+    for name, text in resources.texts(resources.schemas() / "rules", ".toml"):
+        declared = parse_rules(text, f"schemas/rules/{name}")
+        doubled = sorted(set(found) & set(declared))
+        if doubled:
+            raise TableSpecError(f"schemas/rules/{name}: rule {doubled[0]} is declared in another file too")
+        found |= declared
+    return found

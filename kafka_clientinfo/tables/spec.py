@@ -1,12 +1,8 @@
-"""Tables as data: each is declared once, in schemas/tables/NAME.toml, and everything else follows from that.
+"""Tables as data: each is declared once, in schemas/tables, and everything else follows from that.
 
-The Delta table with its comments, NOT NULL and CHECK constraints and clustering, the documentation, and the keys by
-which rows are replaced all come from a `TableSpec`.
-
-A change of a declaration makes its `version` grow, and says how a table of an older version gets there: a new column
-carries the version that it came with (`since`), and is null in older rows; what cannot be added to a table with rows
-(a required column, another type) is for derived tables only, which `remade_since` has made anew from the requests.
-Checks, comments and clustering need no word: they are brought to what is declared.
+The Delta table with its comments, NOT NULL and CHECK constraints, clustering and statistics, the documentation, the
+Arrow types of what is read, and the keys by which rows are replaced all come from a `TableSpec`. A table is one file, or
+a folder of files where several concerns declare columns of one table (connections/).
 """
 
 import tomllib
@@ -17,34 +13,36 @@ from typing import Any
 from .. import resources
 from ..errors import TableSpecError
 
-SESSION_KEY = ("cluster", "broker", "connection_id", "opened_at", "opened_seq")
-CONNECTION_KEY = SESSION_KEY[:3]
+CONNECTION_KEY = ("cluster", "broker", "connection_id", "opened_at", "opened_seq")
+"""Columns that name one connection."""
+CONNECTION_ID_KEY = CONNECTION_KEY[:3]
+"""Columns that name a broker's connection id, which later connections use again."""
 
-_SESSION_COLUMNS: tuple[tuple[str, str, str], ...] = (
-    ("cluster", "string", "Cluster (session key)"),
-    ("broker", "string", "Broker (session key)"),
-    ("connection_id", "string", "Connection string as logged (session key)"),
-    ("opened_at", "timestamp", "Time of the session's first record, UTC (session key)"),
-    ("opened_seq", "int", "0, but for sessions of one string that open in the same instant (session key)"),
+_CONNECTION_COLUMNS: tuple[tuple[str, str, str], ...] = (
+    ("cluster", "string", "Cluster (connection's key)"),
+    ("broker", "string", "Broker (connection's key)"),
+    ("connection_id", "string", "Connection id as logged (connection's key)"),
+    ("opened_at", "timestamp", "Time of the connection's first record, UTC (connection's key)"),
+    ("opened_seq", "int", "0, but for connections of one id that open in the same instant (connection's key)"),
 )
 _KEYS = frozenset(
-    {"name", "comment", "version", "remade_since", "per", "replaced", "key", "cluster_by", "columns", "checks", "folds"}
+    {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "columns", "checks", "aggregates"}
 )
-_COLUMN_KEYS = frozenset({"name", "type", "required", "comment", "since"})
-_REPLACED = ("appended", "connections", "folded", "whole")
-_FOLDS = ("min", "max", "sum")
+_PART_KEYS = frozenset({"columns", "checks"})
+_COLUMN_KEYS = frozenset({"name", "type", "required", "comment"})
+_WRITE_MODES = ("append", "merge", "aggregate", "overwrite")
+_AGGREGATES = ("min", "max", "sum")
 _SCALARS = frozenset({"string", "int", "bigint", "double", "boolean", "timestamp", "binary"})
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: `type` in Spark's words; a required one is NOT NULL in Delta; the table's version `since` added it."""
+    """One column: `type` in Spark's words; a required one is NOT NULL in Delta."""
 
     name: str
     type: str
     required: bool
     comment: str
-    since: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,32 +52,30 @@ class TableSpec:
     Attributes:
         key: columns that name a row; null counts as a value.
         cluster_by: columns of liquid clustering, at most four.
+        statistics: columns of which Delta keeps each file's least and greatest value; those of `cluster_by` are in it.
         checks: CHECK constraints, name to SQL expression; Delta enforces them.
-        per_session: whether every row belongs to a session and carries its key.
-        replaced: how a run renews it: `appended`; `connections` (the rows of the connections it derived anew);
-            `folded` (the rows of new requests are folded into those that stand, column by column as `folds` says); or
-            `whole`, for small tables that are made anew from whole tables.
-        folds: of a folded table: column to min, max or sum; all others but the key follow from the key.
-        version: grows with every change of the declaration, and stands in the table's properties.
-        remade_since: a table of an older version than this is made anew, empty, and derived again.
+        per_connection: whether every row belongs to a connection and carries its key.
+        write_mode: how a run writes it: `append`; `merge` (replaces the rows of the connections that it derived anew);
+            `aggregate` (the rows of new requests are aggregated into those that stand, column by column as
+            `aggregates` says); or `overwrite`, for small tables that are made anew from whole tables.
+        aggregates: of a table in that mode: column to min, max or sum; all others but the key follow from the key.
     """
 
     name: str
     comment: str
-    version: int
     key: tuple[str, ...]
     cluster_by: tuple[str, ...]
+    statistics: tuple[str, ...]
     columns: tuple[Column, ...]
     checks: tuple[tuple[str, str], ...]
-    per_session: bool
-    replaced: str
-    folds: tuple[tuple[str, str], ...] = ()
-    remade_since: int = 1
+    per_connection: bool
+    write_mode: str
+    aggregates: tuple[tuple[str, str], ...] = ()
 
     @property
     def derived(self) -> bool:
         """Whether its rows can be made again from other tables."""
-        return self.replaced != "appended"
+        return self.write_mode != "append"
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -106,26 +102,29 @@ def parse_spec(text: str, source: str) -> TableSpec:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise TableSpecError(f"{source}: not valid TOML: {error}") from error
+    return _spec(data, source)
+
+
+def _spec(data: dict[str, Any], source: str) -> TableSpec:
     _check_keys(data, _KEYS, source)
-    per_session = data.get("per") == "session"
+    per_connection = data.get("per") == "connection"
     columns = tuple(_column(item, source) for item in data.get("columns", []))
-    if per_session:
-        columns = tuple(Column(name, kind, True, comment) for name, kind, comment in _SESSION_COLUMNS) + columns
+    if per_connection:
+        columns = tuple(Column(name, kind, True, comment) for name, kind, comment in _CONNECTION_COLUMNS) + columns
+    cluster_by = tuple(data.get("cluster_by", ()))
     spec = TableSpec(
         name=_text(data, "name", source),
         comment=_text(data, "comment", source),
-        version=_version(data, "version", source),
         key=tuple(data.get("key", ())),
-        cluster_by=tuple(data.get("cluster_by", ())),
+        cluster_by=cluster_by,
+        statistics=tuple(data.get("statistics", cluster_by)),
         columns=columns,
         checks=tuple(data.get("checks", {}).items()),
-        per_session=per_session,
-        replaced=data.get("replaced", "connections" if per_session else ""),
-        folds=tuple(data.get("folds", {}).items()),
-        remade_since=_version(data, "remade_since", source),
+        per_connection=per_connection,
+        write_mode=data.get("write_mode", "merge" if per_connection else ""),
+        aggregates=tuple(data.get("aggregates", {}).items()),
     )
     _check(spec, source)
-    _check_versions(spec, source)
     return spec
 
 
@@ -133,13 +132,6 @@ def _text(data: dict[str, Any], name: str, source: str) -> str:
     value = data.get(name)
     if not isinstance(value, str) or not value:
         raise TableSpecError(f"{source}: {name} is {value!r}; give it a text")
-    return value
-
-
-def _version(data: dict[str, Any], name: str, source: str) -> int:
-    value = data.get(name, 1)
-    if type(value) is not int or value < 1:
-        raise TableSpecError(f"{source}: {name} is {value!r}; give a whole number from 1 on")
     return value
 
 
@@ -152,7 +144,6 @@ def _column(item: dict[str, Any], source: str) -> Column:
         _text(item, "type", where),
         item.get("required") is True,
         _text(item, "comment", where),
-        _version(item, "since", where),
     )
 
 
@@ -167,20 +158,24 @@ def _check(spec: TableSpec, source: str) -> None:
     doubled = sorted({name for name in names if names.count(name) > 1})
     if doubled:
         raise TableSpecError(
-            f"{source}: column {doubled[0]} is declared twice; a per-session table has the key already"
+            f"{source}: column {doubled[0]} is declared twice; a table per connection has the key already"
         )
-    for what, wanted in (("key", spec.key), ("cluster_by", spec.cluster_by)):
+    for what, wanted in (("key", spec.key), ("cluster_by", spec.cluster_by), ("statistics", spec.statistics)):
         missing = sorted(set(wanted) - set(names))
         if missing or not wanted:
             raise TableSpecError(f"{source}: {what} is {list(wanted)}; name declared columns ({missing} are not)")
     if len(spec.cluster_by) > 4:
         raise TableSpecError(f"{source}: cluster_by has {len(spec.cluster_by)} columns; Delta clusters by at most 4")
-    if spec.replaced not in _REPLACED:
-        raise TableSpecError(f"{source}: replaced is {spec.replaced!r}; use one of {', '.join(_REPLACED)}")
-    unknown = [name for name, fold in spec.folds if name not in names or fold not in _FOLDS]
-    if unknown or bool(spec.folds) != (spec.replaced == "folded"):
+    lacking = sorted(set(spec.cluster_by) - set(spec.statistics))
+    if lacking:
+        raise TableSpecError(f"{source}: statistics lacks {lacking}; Delta clusters by columns with statistics")
+    if spec.write_mode not in _WRITE_MODES:
+        raise TableSpecError(f"{source}: write_mode is {spec.write_mode!r}; use one of {', '.join(_WRITE_MODES)}")
+    unknown = [name for name, how in spec.aggregates if name not in names or how not in _AGGREGATES]
+    if unknown or bool(spec.aggregates) != (spec.write_mode == "aggregate"):
         raise TableSpecError(
-            f"{source}: folds is {dict(spec.folds)}; a folded table names columns and {_FOLDS} of each"
+            f"{source}: aggregates is {dict(spec.aggregates)}; a table with write_mode aggregate names columns and "
+            f"{_AGGREGATES} of each"
         )
     for column in spec.columns:
         base = column.type.partition("<")[0]
@@ -190,36 +185,35 @@ def _check(spec: TableSpec, source: str) -> None:
             )
 
 
-def _check_versions(spec: TableSpec, source: str) -> None:
-    """Every version must be within reach of the ones before."""
-    if spec.remade_since > 1 and not spec.derived:
-        raise TableSpecError(f"{source}: remade_since is for derived tables; this one holds what cannot be made again")
-    if spec.remade_since > spec.version:
-        raise TableSpecError(
-            f"{source}: remade_since is {spec.remade_since}; it cannot be above version {spec.version}"
-        )
-    for column in spec.columns:
-        if column.since > spec.version:
-            raise TableSpecError(
-                f"{source}: column {column.name} is there since {column.since}; it cannot be above version {spec.version}"
-            )
-        if column.required and column.since > spec.remade_since:
-            raise TableSpecError(
-                f"{source}: column {column.name} is required and new in version {column.since}, but older rows lack it; "
-                "leave out `required`, or give a derived table remade_since"
-            )
-
-
 @lru_cache(maxsize=1)
 def table_specs() -> dict[str, TableSpec]:
     """All declared tables by name."""
-    specs: dict[str, TableSpec] = {}
-    for name, text in resources.texts(resources.schemas() / "tables", ".toml"):
-        spec = parse_spec(text, f"schemas/tables/{name}")
-        if f"{spec.name}.toml" != name:
-            raise TableSpecError(f"schemas/tables/{name}: declares the table {spec.name}; rename one of them")
-        specs[spec.name] = spec
-    return specs
+    folder = resources.schemas() / "tables"
+    specs = [_named(parse_spec(text, f"schemas/tables/{name}"), name) for name, text in resources.texts(folder, ".toml")]
+    specs += [_of_parts(part.name) for part in folder.iterdir() if part.is_dir()]
+    return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
+
+
+def _named(spec: TableSpec, name: str) -> TableSpec:
+    if f"{spec.name}.toml" != name:
+        raise TableSpecError(f"schemas/tables/{name}: declares the table {spec.name}; rename one of them")
+    return spec
+
+
+def _of_parts(folder: str) -> TableSpec:
+    """A table whose columns several files declare: the one with the table's name and key first, then the others."""
+    source = f"schemas/tables/{folder}"
+    texts = resources.texts(resources.schemas() / "tables" / folder, ".toml")
+    parts = {f"{source}/{name}": tomllib.loads(text) for name, text in texts}
+    first = next((name for name, data in parts.items() if "name" in data), None)
+    if first is None:
+        raise TableSpecError(f"{source}: no file names the table; give one of them name, comment and key")
+    whole = parts.pop(first)
+    for name, data in parts.items():
+        _check_keys(data, _PART_KEYS, name)
+        whole["columns"] = [*whole["columns"], *data.get("columns", [])]
+        whole["checks"] = {**whole.get("checks", {}), **data.get("checks", {})}
+    return _spec(whole, source)
 
 
 def table_spec(name: str) -> TableSpec:
