@@ -6,15 +6,17 @@ not fit and SchemaError on messages that no schema knows.
 """
 
 from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError
-from kafka_clientinfo.protocol.api_keys import api_key, api_name, api_names
+from kafka_clientinfo.protocol.api_keys import ApiKey, api_key, api_name, api_names
 from kafka_clientinfo.protocol.client_information import (
     BROKER_PATTERN,
     BROKER_PATTERN_SQL,
     KIP_PATTERN,
     KIP_PATTERN_SQL,
+    UNKNOWN,
     valid_by_broker,
     valid_by_kip,
 )
+from kafka_clientinfo.protocol.error_codes import ErrorCode
 from kafka_clientinfo.protocol.frames import Conversation, Exchange, FrameSplitter
 from kafka_clientinfo.protocol.group_payloads import (
     GroupPayload,
@@ -35,16 +37,6 @@ from kafka_clientinfo.protocol.messages import (
     encode_request,
     encode_response,
 )
-from kafka_clientinfo.protocol.negotiation import (
-    Action,
-    NextStep,
-    advertised,
-    highest_mutual,
-    intersection,
-    missing_for,
-    next_step,
-    supports_feature,
-)
 from kafka_clientinfo.protocol.registry import Registry, draft_names, drafts, released
 
 __all__ = [
@@ -53,20 +45,20 @@ __all__ = [
     "KIP_PATTERN",
     "KIP_PATTERN_SQL",
     "NOT_SUPPORTED",
-    "Action",
+    "UNKNOWN",
+    "ApiKey",
     "Conversation",
     "DecodeError",
     "EncodeError",
+    "ErrorCode",
     "Exchange",
     "FieldSpec",
     "FrameSplitter",
     "GroupPayload",
-    "NextStep",
     "Registry",
     "Request",
     "Response",
     "SchemaError",
-    "advertised",
     "api_key",
     "api_name",
     "api_names",
@@ -83,14 +75,9 @@ __all__ = [
     "fields",
     "from_log_json",
     "header_versions",
-    "highest_mutual",
-    "intersection",
-    "missing_for",
-    "next_step",
     "released",
     "request_header_version",
     "supports",
-    "supports_feature",
     "to_log_json",
     "valid_by_broker",
     "valid_by_kip",
