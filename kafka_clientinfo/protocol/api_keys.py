@@ -2,10 +2,32 @@
 
 import re
 from collections.abc import Mapping
+from enum import IntEnum
 from functools import cache
 from types import MappingProxyType
 
 from kafka_clientinfo.protocol.registry import released
+
+class ApiKey(IntEnum):
+    """Keys of the APIs that the package treats by name, under their names in Kafka's ApiKeys enum."""
+
+    PRODUCE = 0
+    FETCH = 1
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    SASL_HANDSHAKE = 17
+    API_VERSIONS = 18
+    SASL_AUTHENTICATE = 36
+    CONSUMER_GROUP_HEARTBEAT = 68
+    GET_TELEMETRY_SUBSCRIPTIONS = 71
+    PUSH_TELEMETRY = 72
+    SHARE_GROUP_HEARTBEAT = 76
+    STREAMS_GROUP_HEARTBEAT = 88
+
 
 # Names that the enum had in older releases, or that only the old logs use.
 ALIASES: Mapping[str, int] = MappingProxyType(
