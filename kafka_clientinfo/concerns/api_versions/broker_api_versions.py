@@ -1,0 +1,46 @@
+"""The ranges that brokers advertised: what their successful ApiVersions answers in the log say (KIP-35)."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ...connections import API_RANGES, is_api_versions_success
+from ...protocol import api_names
+from .names import api_name_of
+
+_BROKER = ("cluster", "broker", "listener")
+_TIMES = ("first", "last", "n", "ingested_at")
+_RANGE = ("api_key", "min_version", "max_version")
+
+
+def transform(new_requests: DataFrame) -> DataFrame:
+    """Makes one row per distinct range; an upgraded broker has two, told apart by their times.
+
+    Rows of several batches of requests aggregate into one another: the earliest first_seen, the latest last_seen, the sum.
+    A broker gives thousands of equal answers: they are counted before they are parsed.
+    """
+    counted = new_requests.where(~F.col("is_duplicate") & is_api_versions_success())
+    answers = (
+        counted.where(F.col("response").isNotNull())
+        .groupBy(*_BROKER, "response")
+        .agg(
+            F.min("logged_at").alias("first"),
+            F.max("logged_at").alias("last"),
+            F.count("*").alias("n"),
+            F.max("ingested_at").alias("ingested_at"),
+        )
+    )
+    advertised = answers.select(*_BROKER, *_TIMES, F.inline(F.from_json("response", API_RANGES)["apiKeys"])).toDF(
+        *_BROKER, *_TIMES, *_RANGE
+    )
+    complete = F.col("api_key").isNotNull() & F.col("min_version").isNotNull() & F.col("max_version").isNotNull()
+    return (
+        advertised.where(complete)
+        .groupBy(*_BROKER, *_RANGE)
+        .agg(
+            F.min("first").alias("first_seen"),
+            F.max("last").alias("last_seen"),
+            F.sum("n").alias("answers"),
+            F.max("ingested_at").alias("ingested_at"),
+        )
+        .withColumn("api_name", api_name_of(F.col("api_key"), api_names()))
+    )

@@ -1,0 +1,119 @@
+"""What a whole cluster takes: the ranges that all its brokers advertise, and the features they allow (KIP-35).
+
+KIP-35's client may use a feature if all brokers of interest take one and the same version of each request that it
+needs. The brokers of interest are all that answered ApiVersions on a client listener, each by its newest answer: in
+a rolling upgrade the old brokers decide, and the row says that they differ.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ...protocol import api_names
+from ...settings import Settings
+from ...tables.broker_releases import features
+from .names import api_name_of
+
+_ANSWERING = ("cluster", "broker", "listener")
+_FEATURES = "array<struct<feature:string,kip:string,min_version:int,max_version:int,met:boolean,usable:boolean>>"
+_NEED = "array<struct<feature:string,kip:string,api_key:int,min_version:int,max_version:int>>"
+
+
+def transform(broker_api_versions: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Makes one row per cluster and API that a broker of it advertises or that a declared feature needs."""
+    current = _current(broker_api_versions, settings)
+    clusters = _clusters(current, ingested_files)
+    common = _common(current, clusters)
+    return _with_features(common).withColumn("api_name", api_name_of(F.col("api_key"), api_names()))
+
+
+def _current(ranges: DataFrame, settings: Settings) -> DataFrame:
+    """Takes the newest answer of each broker and listener; one answer holds all its ranges, so they share its time."""
+    newest = F.max("last_seen").over(Window.partitionBy(*_ANSWERING))
+    on_controller = F.coalesce(F.col("listener").isin(*settings.controller_listeners), F.lit(False))
+    latest = ranges.where(~on_controller).withColumn("newest", newest).where(F.col("last_seen") == F.col("newest"))
+    # Two answers of one millisecond: the higher range counts.
+    one = F.max(F.struct("max_version", "min_version")).alias("range")
+    grouped = latest.groupBy(*_ANSWERING, "api_key", "newest").agg(one)
+    return grouped.select(*_ANSWERING, "api_key", "newest", "range.min_version", "range.max_version")
+
+
+def _clusters(current: DataFrame, ingested_files: DataFrame) -> DataFrame:
+    """Counts, per cluster, brokers and listeners that answered, and brokers whose log has no answer."""
+    answered = current.groupBy("cluster").agg(
+        F.count_distinct("broker").alias("brokers"),
+        F.count_distinct("broker", F.coalesce("listener", F.lit(""))).alias("answering"),
+        F.max("newest").alias("as_of"),
+    )
+    logged = (
+        ingested_files.where(F.col("requests") > 0).groupBy("cluster").agg(F.count_distinct("broker").alias("logged"))
+    )
+    silent = F.greatest(F.coalesce("logged", "brokers") - F.col("brokers"), F.lit(0))
+    return answered.join(logged, on="cluster", how="left").select(*answered.columns, silent.alias("brokers_silent"))
+
+
+def _common(current: DataFrame, clusters: DataFrame) -> DataFrame:
+    met = current.groupBy("cluster", "api_key").agg(
+        F.count("*").alias("having"),
+        F.count_distinct("broker").alias("brokers_with_api"),
+        F.max("min_version").alias("low"),
+        F.min("max_version").alias("high"),
+        F.min("min_version").alias("lowest_min"),
+        F.max("max_version").alias("highest_max"),
+    )
+    keys = sorted({key for feature in features().values() for key in feature.needs})
+    asked = clusters.select("cluster", F.explode(F.array(*map(F.lit, keys))).alias("api_key"))
+    every = met.select("cluster", "api_key").union(asked).distinct()
+    joined = every.join(met, on=["cluster", "api_key"], how="left").join(clusters, on="cluster", how="inner")
+    everywhere = F.coalesce(F.col("having") == F.col("answering"), F.lit(False))
+    same = everywhere & (F.col("low") == F.col("lowest_min")) & (F.col("high") == F.col("highest_max"))
+    meet = everywhere & (F.col("low") <= F.col("high"))
+    return joined.select(
+        "cluster",
+        "api_key",
+        F.when(meet, F.col("low")).alias("min_version"),
+        F.when(meet, F.col("high")).alias("max_version"),
+        "lowest_min",
+        "highest_max",
+        "brokers",
+        F.coalesce("brokers_with_api", F.lit(0)).alias("brokers_with_api"),
+        "brokers_silent",
+        (F.col("having").isNull() | same).alias("same_everywhere"),
+        "as_of",
+    )
+
+
+def _with_features(common: DataFrame) -> DataFrame:
+    """Adds which features need the API, whether this API allows them, and whether every other API does too."""
+    needed = common.withColumn("need", F.explode(_needs())).where(F.col("need.api_key") == F.col("api_key"))
+    met = needed.withColumn("met", _is_met())
+    usable = F.bool_and("met").over(Window.partitionBy("cluster", "need.feature"))
+    feature_of_api = F.struct(
+        "need.feature", "need.kip", "need.min_version", "need.max_version", "met", usable.alias("usable")
+    )
+    by_api = met.select("cluster", "api_key", feature_of_api.alias("feature_of_api")).groupBy("cluster", "api_key")
+    collected = by_api.agg(F.array_sort(F.collect_list("feature_of_api")).alias("features"))
+    return common.join(collected, on=["cluster", "api_key"], how="left").withColumn(
+        "features", F.coalesce("features", F.array().cast(_FEATURES))
+    )
+
+
+def _needs() -> Column:
+    wanted = [
+        F.struct(
+            F.lit(feature.name).alias("feature"),
+            F.lit(feature.kip).alias("kip"),
+            F.lit(key).alias("api_key"),
+            F.lit(low).alias("min_version"),
+            F.lit(high).alias("max_version"),
+        )
+        for feature in features().values()
+        for key, (low, high) in feature.needs.items()
+    ]
+    return F.array(*wanted).cast(_NEED)
+
+
+def _is_met() -> Column:
+    low = F.greatest("min_version", F.col("need.min_version"))
+    high = F.least("max_version", F.col("need.max_version"))
+    # greatest and least pass over nulls: no range in common is no version.
+    return F.col("min_version").isNotNull() & (low <= high)

@@ -1,0 +1,91 @@
+"""What a connection's row says of its ApiVersions requests: every attempt, and the outcome."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ...connections import Columns, is_api_versions
+from ...protocol import ErrorCode
+from ...settings import Settings
+from .predicates import offered
+
+_UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST)
+_NO_ERROR_LOGGED = -1
+
+
+def aggregates() -> Columns:
+    """Collects the ApiVersions requests of a connection in order."""
+    attempt = F.struct(
+        "seq",
+        F.col("api_version").alias("version"),
+        F.coalesce("error_code", F.lit(_NO_ERROR_LOGGED)).alias("error_code"),
+        offered()["minVersion"].alias("offered_min"),
+        offered()["maxVersion"].alias("offered_max"),
+    )
+    return {"attempts": F.sort_array(F.collect_list(F.when(is_api_versions(), attempt)))}
+
+
+def columns(settings: Settings) -> Columns:
+    """Columns of the group api_versions of the table `connections`, and `first_success`, the seq of the first accepted one."""
+    fell_back = _outcome() == "fell_back"
+    return {
+        "api_versions_attempts": F.transform("attempts", _shown),
+        "api_versions_outcome": _outcome(),
+        "fallback_from": F.when(fell_back, _refusal()["version"]),
+        "fallback_to": F.when(fell_back, _accepted()["version"]),
+        "fallback_kind": F.when(fell_back, _fallback_kind()),
+        "api_versions_successes": F.size(_successes()).cast("bigint"),
+        "api_versions_inferred": (F.size("attempts") > 0) & (F.col("first.log_generation") == "api_key_struct"),
+    }
+
+
+def _shown(attempt: Column) -> Column:
+    names = ("version", "error_code", "offered_min", "offered_max")
+    return F.struct(*(attempt[name].alias(name) for name in names))
+
+
+def _successes() -> Column:
+    return F.filter("attempts", lambda attempt: attempt["error_code"] == 0)
+
+
+def _accepted() -> Column:
+    """Takes the first attempt that was accepted; attempts are in the order of their seq."""
+    return F.get(_successes(), F.lit(0))
+
+
+def _refusal() -> Column:
+    """Takes the last attempt that was refused before the first accepted one."""
+    accepted = _accepted()["seq"]
+    refused = F.filter(
+        "attempts",
+        lambda attempt: (attempt["error_code"] != 0) & (accepted.isNull() | (attempt["seq"] < accepted)),
+    )
+    return F.get(refused, F.size(refused) - 1)
+
+
+def _outcome() -> Column:
+    certain = (F.col("start") == "observed") & ~F.col("info_only")
+    none = F.when(certain, "not_sent").otherwise("not_observed")
+    error = _refusal()["error_code"]
+    success = (
+        F.when(error == _UNSUPPORTED, "fell_back")
+        .when(error == _INVALID, "negotiated_after_invalid_request")
+        .otherwise("negotiated")
+    )
+    failure = (
+        F.when(error == _UNSUPPORTED, "rejected_unsupported_version")
+        .when(error == _INVALID, "rejected_invalid_request")
+        .otherwise("rejected_other")
+    )
+    return F.when(F.size("attempts") == 0, none).when(_accepted().isNotNull(), success).otherwise(failure)
+
+
+def _fallback_kind() -> Column:
+    """Names where a client goes after UNSUPPORTED_VERSION; KIP-511 asks for the highest version that the answer offers."""
+    to, highest = _accepted()["version"], _refusal()["offered_max"]
+    return (
+        F.when(highest.isNotNull() & (to == highest), "to_highest_offered")
+        .when((to == 0) & (highest > 0), "to_zero_although_more_was_offered")
+        .when((to == 0) & highest.isNull(), "to_zero_nothing_offered")
+        .when(to < highest, "to_lower_than_offered")
+        .otherwise("other")
+    )

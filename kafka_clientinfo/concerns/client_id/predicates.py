@@ -1,0 +1,26 @@
+"""What holds of the client id of one request, beside that of its connection's first request (KIP-1313)."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ...connections import Columns, has_broker_name
+
+
+def predicates() -> Columns:
+    """Compares the client id with the first request's; exactly one of the first three holds of a later request."""
+    first, own = _stated("first_client_id"), _stated("client_id")
+    later = F.col("seq") > 0
+    same = later & (own == first)
+    left_out = later & (first != "") & (own == "")
+    return {
+        "client_id_is_same": same,
+        "client_id_is_null": left_out,
+        "client_id_is_other": later & ~same & ~left_out,
+        "client_id_is_like_a_brokers": (F.col("seq") == 0) & has_broker_name(F.col("client_id")),
+    }
+
+
+def _stated(name: str) -> Column:
+    """Takes a client id, empty where there is none: text logs (before 2.8) may show a null one as the text null."""
+    text = F.coalesce(F.col(name), F.lit(""))
+    return F.when((F.col("log_generation") != "json") & (text == "null"), F.lit("")).otherwise(text)

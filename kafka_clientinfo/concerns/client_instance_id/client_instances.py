@@ -1,0 +1,161 @@
+"""Client instances across connections, brokers and time, by any id that tells one process from another.
+
+An id stands in request headers (KIP-1313), in telemetry bodies (KIP-714) or in heartbeats as a member id (KIP-848 and
+its like). The same 128 bits are one instance whatever their encoding. Ids that differ are not joined: a client that
+follows no convention has one row per id, and `other_ids` leads from one to the other.
+"""
+
+from collections.abc import Callable
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ...connections import LISTED, is_client, merged_texts, sorted_texts
+from ...tables import CONNECTION_KEY
+from .uuids import canonical
+
+_KEY = ("cluster", "instance_id")
+
+
+def transform(connections: DataFrame) -> DataFrame:
+    """Makes one row per id that a client's connection carries."""
+    carried = _carried(connections.where(is_client()))
+    return _folded(carried.withColumn("met_host", _met_host()))
+
+
+def _carried(connections: DataFrame) -> DataFrame:
+    """Makes one row per connection and id, with the kinds and encodings of the id there."""
+    pairs = [F.struct(F.lit(kind).alias("kind"), F.col(name).alias("text")) for kind, name in _SINGLE_IDS]
+    many = [F.transform(name, _pair(kind)) for kind, name in _LISTED_IDS]
+    ids = F.filter(F.concat(F.array(*pairs), *many), lambda pair: pair["text"].isNotNull() & (pair["text"] != ""))
+    with_ids = connections.select(*CONNECTION_KEY, *_OF_CONNECTION, _software().alias("software"), ids.alias("ids"))
+    exploded = with_ids.select("*", F.explode("ids").alias("id")).withColumns(
+        {
+            "instance_id": canonical(F.col("id.text")),
+            "all_ids": F.transform("ids", lambda pair: canonical(pair["text"])),
+        }
+    )
+    one = ("last_request_at", "requests", "start", "remote_host", "principal", "client_id", "software", "all_ids")
+    return exploded.groupBy(*CONNECTION_KEY, "instance_id").agg(
+        *(F.first(name).alias(name) for name in one),
+        sorted_texts(F.col("id.kind")).alias("kinds"),
+        sorted_texts(F.col("id.text")).alias("encodings"),
+        F.bool_or(F.col("instance_id_different") > 0).alias("changed"),
+        F.bool_or(_is_assigned()).alias("assigned"),
+        F.bool_or(F.col("id.text") == F.col("telemetry_request_id")).alias("requested"),
+        F.bool_or((F.col("id.kind") == "header") & (F.col("telemetry_scenario") == "UUID-H")).alias("in_header"),
+        F.first("member_id_alignment").alias("alignment"),
+    )
+
+
+_OF_CONNECTION = (
+    "last_request_at",
+    "requests",
+    "start",
+    "remote_host",
+    "principal",
+    "client_id",
+    "instance_id_different",
+    "telemetry_request_id",
+    "telemetry_response_id",
+    "telemetry_scenario",
+    "member_id_alignment",
+)
+
+
+def _software() -> Column:
+    return F.concat_ws(" ", "client_software_name", "client_software_version")
+
+
+def _is_assigned() -> Column:
+    """An answer to a request with the zero id; brokers also send back the id that a client sent (KIP-714 says zero)."""
+    asked_for_one = F.coalesce(F.col("telemetry_scenario") == "UUID-B", F.lit(False))
+    return asked_for_one & (F.col("id.text") == F.col("telemetry_response_id"))
+
+
+_SINGLE_IDS = (
+    ("header", "client_instance_id"),
+    ("telemetry", "telemetry_request_id"),
+    ("telemetry", "telemetry_response_id"),
+)
+
+
+_LISTED_IDS = (("header", "other_instance_ids"), ("member", "member_ids"))
+
+
+def _pair(kind: str) -> Callable[[Column], Column]:
+    return lambda text: F.struct(F.lit(kind).alias("kind"), text.alias("text"))
+
+
+def _met_host() -> Column:
+    """Another host, from which an earlier connection is still open when this one opens; null where there is none.
+
+    To compare with the one that stays open longest is enough to find the first such pair: were an earlier one of a
+    third host in the way, it would make a pair itself.
+    """
+    earlier = (
+        Window.partitionBy(*_KEY)
+        .orderBy("opened_at", "last_request_at", "broker", "connection_id", "opened_seq")
+        .rowsBetween(Window.unboundedPreceding, -1)
+    )
+    longest = F.max(F.when(F.col("remote_host").isNotNull(), F.struct("last_request_at", "remote_host"))).over(earlier)
+    overlap = (longest["last_request_at"] >= F.col("opened_at")) & (longest["remote_host"] != F.col("remote_host"))
+    return F.when(overlap, longest["remote_host"])
+
+
+def _two_hosts_connections() -> Column:
+    """The first connections that met another host; a member id alone is no client instance id (KIP-1313, KIP-714)."""
+    is_instance = F.arrays_overlap("kinds", F.array(F.lit("header"), F.lit("telemetry")))
+    connection = F.struct(
+        "opened_at", "broker", "connection_id", "opened_seq", "remote_host", F.col("met_host").alias("other_host")
+    )
+    met = F.collect_list(F.when(is_instance & F.col("met_host").isNotNull(), connection))
+    return F.slice(F.array_sort(met), 1, LISTED)
+
+
+def _folded(carried: DataFrame) -> DataFrame:
+    scenario = (
+        F.when(F.bool_or("in_header"), "UUID-H")
+        .when(F.bool_or("assigned"), "UUID-B")
+        .when(F.bool_or("requested"), "UUID-R")
+    )
+    folded = carried.groupBy(*_KEY).agg(
+        merged_texts(F.col("kinds")).alias("id_kinds"),
+        merged_texts(F.col("encodings")).alias("encodings"),
+        F.min("opened_at").alias("first_seen"),
+        F.max("last_request_at").alias("last_seen"),
+        F.count("*").alias("connections"),
+        F.sum("requests").alias("requests"),
+        sorted_texts(F.col("broker")).alias("brokers"),
+        F.countDistinct("remote_host").alias("host_count"),
+        sorted_texts(F.col("remote_host")).alias("hosts"),
+        F.bool_or(F.col("met_host").isNotNull()).alias("two_hosts_at_once"),
+        _two_hosts_connections().alias("two_hosts_connections"),
+        sorted_texts(F.col("principal")).alias("principals"),
+        sorted_texts(F.col("client_id")).alias("client_ids"),
+        sorted_texts(F.col("software")).alias("software"),
+        F.sum(F.col("changed").cast("int")).alias("changed_on_connections"),
+        F.min(_rank()).alias("alignment"),
+        merged_texts(F.col("all_ids"), 21).alias("all_ids"),
+        scenario.alias("telemetry_scenario"),
+        F.bool_and(F.col("start") != "before_log").alias("starts_seen"),
+    )
+    kind = F.col("telemetry_scenario")
+    return folded.select(
+        *(name for name in folded.columns if name not in ("alignment", "all_ids", "starts_seen")),
+        F.slice(F.expr("array_remove(all_ids, instance_id)"), 1, 20).alias("other_ids"),
+        F.element_at(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).alias("member_id_alignment"),
+        F.when(kind == "UUID-R", F.col("starts_seen")).when(kind.isNotNull(), F.lit(True)).alias("scenario_certain"),
+        F.when(kind == "UUID-B", "old").when(kind.isNotNull(), "new").alias("client_by_kip"),
+        F.when(kind == "UUID-H", "new")
+        .when(kind == "UUID-R", "old")
+        .when(kind == "UUID-B", "either")
+        .alias("broker_by_kip"),
+    )
+
+
+_ALIGNMENTS = ("aligned", "same_uuid_other_encoding", "different", "none")
+
+
+def _rank() -> Column:
+    return F.call_function("array_position", F.array(*map(F.lit, _ALIGNMENTS)), "alignment").cast("int")

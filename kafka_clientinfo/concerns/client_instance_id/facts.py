@@ -1,0 +1,81 @@
+"""What a connection's row says of its client instance ids (KIP-1313), telemetry ids (KIP-714) and member ids (KIP-848)."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ...connections import ZERO_UUID, Columns, has_header_v3, no_texts, only_of_clients, sorted_texts
+from ...settings import Settings
+from .predicates import is_telemetry
+from .uuids import uuid_bits
+
+
+def aggregates() -> Columns:
+    """Counts a connection's requests by what is wrong with their id, and takes the first ids of each kind."""
+    different = F.col("instance_id_is_different")
+    return {
+        "own_instance_id": _first(F.col("first_instance_id")),
+        "header_v3": F.count_if(has_header_v3()),
+        "zero_ids": F.count_if("instance_id_is_zero"),
+        "missing_ids": F.count_if("instance_id_is_missing"),
+        "different_ids": F.count_if(different),
+        "different_id_texts": sorted_texts(F.when(different, F.col("client_instance_id"))),
+        "first_telemetry_sent": _first(F.col("telemetry_sent_id")),
+        "first_telemetry_given": _first(F.col("telemetry_given_id")),
+        "first_telemetry_asked_with": _first(F.col("telemetry_asked_with")),
+        "telemetry_in_header": F.bool_or(is_telemetry() & has_header_v3()),
+        "member_id_texts": sorted_texts(F.col("member_id")),
+    }
+
+
+def columns(settings: Settings) -> Columns:
+    """Columns of the group client_instance_id of the table `connections`."""
+    judged = {
+        "first_request_v3": F.coalesce(F.col("first.header_version") >= 3, F.lit(False)),
+        "header_v3_requests": F.col("header_v3"),
+        "instance_id_zero": F.col("zero_ids"),
+        "instance_id_missing": F.col("missing_ids"),
+        "instance_id_different": F.col("different_ids"),
+        "other_instance_ids": F.coalesce("different_id_texts", no_texts()),
+        "telemetry_request_id": F.col("first_telemetry_sent"),
+        "telemetry_response_id": F.col("first_telemetry_given"),
+        "telemetry_scenario": _scenario(),
+        "member_ids": F.coalesce("member_id_texts", no_texts()),
+        "member_id_alignment": _alignment(),
+        "instance_id_verdict": _verdict(),
+    }
+    return {"client_instance_id": F.col("own_instance_id"), **only_of_clients(judged)}
+
+
+def _first(value: Column) -> Column:
+    return F.min_by(value, F.when(value.isNotNull(), F.col("seq")))
+
+
+def _scenario() -> Column:
+    """Tells KIP-1313's scenario; an id in the request alone may be the client's own or one that a broker gave before."""
+    asked_for_one = F.col("first_telemetry_asked_with") == ZERO_UUID
+    broker_made = asked_for_one & F.col("first_telemetry_given").isNotNull()
+    return F.when(F.col("telemetry_in_header"), "UUID-H").when(broker_made, "UUID-B")
+
+
+def _alignment() -> Column:
+    """Tells whether a member id is the instance id, as text or as the same 128 bits in another encoding."""
+    instance = F.coalesce("own_instance_id", "first_telemetry_sent", "first_telemetry_given")
+    members = F.col("member_id_texts")
+    same_bits = F.exists(members, lambda member: F.coalesce(uuid_bits(member) == uuid_bits(instance), F.lit(False)))
+    return (
+        F.when(instance.isNull() | (F.size(members) == 0), "none")
+        .when(F.array_contains(members, instance), "aligned")
+        .when(same_bits, "same_uuid_other_encoding")
+        .otherwise("different")
+    )
+
+
+def _verdict() -> Column:
+    broken = (F.col("zero_ids") + F.col("missing_ids") + F.col("different_ids")) > 0
+    return (
+        F.when(F.col("header_v3") == 0, "no_header_v3")
+        .when(broken & (F.col("start") == "before_log"), "start_not_observed")
+        .when(~F.coalesce(F.col("first.header_version") >= 3, F.lit(False)), "outside_kip_rule")
+        .when(broken, "violating")
+        .otherwise("conforming")
+    )

@@ -1,0 +1,53 @@
+"""What holds of the client instance id of one request (KIP-1313), and the ids in telemetry and heartbeats beside it."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ...connections import ZERO_UUID, Columns, before, body_text, has_header_v3, has_instance_id, up_to_now
+from ...protocol import ApiKey
+
+_TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
+_HEARTBEATS = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT)
+
+
+def reads() -> Columns:
+    """Reads the ids of telemetry bodies (KIP-714) and of heartbeats of the newer group protocols (KIP-848)."""
+    asks = F.col("api_key") == int(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS)
+    member = body_text("request", "memberId")
+    return {
+        "telemetry_asked_with": F.when(asks, F.coalesce(body_text("request", "clientInstanceId"), F.lit(""))),
+        "telemetry_sent_id": F.when(is_telemetry(), _id(body_text("request", "clientInstanceId"))),
+        "telemetry_given_id": F.when(asks, _id(body_text("response", "clientInstanceId"))),
+        "member_id": F.when(F.col("api_key").isin(*map(int, _HEARTBEATS)) & (member != ""), member),
+    }
+
+
+def earlier() -> Columns:
+    """Looks for the first request with header v3, and the first id."""
+    own_id = F.when(has_instance_id(), F.col("client_instance_id"))
+    return {
+        "after_header_v3": F.coalesce(F.bool_or(has_header_v3()).over(before()), F.lit(False)),
+        "first_instance_id": F.first(own_id, ignorenulls=True).over(up_to_now()),
+    }
+
+
+def predicates() -> Columns:
+    """Judges the id: zero under header v3, missing after the first request with header v3, or not the first one.
+
+    SaslHandshake has no version that could carry an id, and is exempt.
+    """
+    exempt = F.col("api_key") == int(ApiKey.SASL_HANDSHAKE)
+    return {
+        "instance_id_is_zero": has_header_v3() & ~has_instance_id(),
+        "instance_id_is_missing": F.col("after_header_v3") & ~has_header_v3() & ~exempt,
+        "instance_id_is_different": has_instance_id() & (F.col("client_instance_id") != F.col("first_instance_id")),
+    }
+
+
+def is_telemetry() -> Column:
+    """Tells whether a request is one of the telemetry APIs (KIP-714)."""
+    return F.col("api_key").isin(*map(int, _TELEMETRY))
+
+
+def _id(text: Column) -> Column:
+    return F.when(text != ZERO_UUID, text)

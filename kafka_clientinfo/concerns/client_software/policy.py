@@ -1,0 +1,55 @@
+"""The policy for clients (conf/client_policy.toml) as column expressions over connections."""
+
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ...policy import VERSION, Policy
+from ...protocol import UNKNOWN
+
+_COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
+_LONGEST_VERSION = 64
+
+
+def policy_findings(policy: Policy, name: Column, version: Column, client_id: Column) -> dict[str, Column]:
+    """Makes, per verdict, the condition under which a client deserves it; none is null, and the first that holds counts."""
+    known = name != UNKNOWN
+    allowed = [item for item, _ in policy.software]
+    only_these = bool(allowed) and policy.other_software == "refused"
+    minimum = _by_name(name, {item: low for item, low in policy.software if low is not None})
+    readable = version.rlike(VERSION)
+    matches = [client_id.rlike(rf"\A(?:{pattern})\z") for pattern in policy.client_id_patterns]
+    found = {
+        "software_unknown": ~known & F.lit(policy.unknown_software == "refused"),
+        "software_not_allowed": known & ~name.isin(allowed) if only_these else F.lit(False),
+        "version_unreadable": known & minimum.isNotNull() & ~readable,
+        "version_too_old": readable & minimum.isNotNull() & (compared_versions(version, minimum) < 0),
+        "client_id_not_allowed": ~reduce(or_, matches) if matches else F.lit(False),
+    }
+    return {verdict: F.coalesce(condition, F.lit(False)) for verdict, condition in found.items()}
+
+
+def _by_name(name: Column, minimums: dict[str, str]) -> Column:
+    """Takes the minimum version for a software name; null where there is none."""
+    chosen = F.lit(None).cast("string")
+    for item, low in minimums.items():
+        chosen = F.when(name == item, F.lit(low)).otherwise(chosen)
+    return chosen
+
+
+def compared_versions(version: Column, other: Column) -> Column:
+    """Compares versions: below 0, 0 or above 0, as `version` is older than, equal to or newer than `other`; neither is null.
+
+    Maven's order of versions, by Hadoop's VersionUtil. It compares part by part, deep into a text of many parts: what
+    clients send is cut to a length that real versions do not reach.
+    """
+    compare = F.reflect(F.lit(_COMPARE[0]), F.lit(_COMPARE[1]), _in_mavens_words(version), _in_mavens_words(other))
+    return compare.cast("int")
+
+
+def _in_mavens_words(version: Column) -> Column:
+    """Writes a version in words that Maven orders: without a leading v; what stands before a release under a name that Maven does not know becomes an alpha."""
+    plain = F.regexp_replace(F.substring(F.lower(version), 1, _LONGEST_VERSION), r"^v", "")
+    return F.regexp_replace(F.translate(plain, "_+~", "---"), r"[-.]?(?:dev|preview|pre|ea)(?![a-z])", "-alpha-")

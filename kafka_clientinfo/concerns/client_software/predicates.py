@@ -1,0 +1,61 @@
+"""What holds of the software name that one ApiVersions request carries (KIP-511)."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ...connections import Columns, before, body_text, is_api_versions, is_api_versions_success
+from ...protocol import BROKER_PATTERN_SQL, UNKNOWN
+
+_FIRST_VERSION_WITH_NAME = 3
+
+
+def reads() -> Columns:
+    """Reads the name and version that an ApiVersions request carries."""
+    return {
+        "sent_software_name": F.when(is_api_versions(), body_text("request", "clientSoftwareName")),
+        "sent_software_version": F.when(is_api_versions(), body_text("request", "clientSoftwareVersion")),
+    }
+
+
+def earlier() -> Columns:
+    """Looks for the software that the last accepted ApiVersions request before this one has made known."""
+    return {"software_before": F.last(becomes(), ignorenulls=True).over(before())}
+
+
+def predicates() -> Columns:
+    """Judges an ApiVersions request: an invalid name or version, and what it does to the software that was known.
+
+    2.4 takes names and logs none: there is nothing to lose, but a name can be followed by another one.
+    """
+    names = F.col("sent_software_name").isNotNull()
+    logged = F.when(
+        F.col("client_software_name").isNotNull(), _software("client_software_name", "client_software_version")
+    )
+    known = F.coalesce(logged, F.col("software_before"))
+    was_known = is_api_versions_success() & F.coalesce(known["name"] != UNKNOWN, F.lit(False))
+    becomes_known = F.coalesce(becomes()["name"] != UNKNOWN, F.lit(False))
+    return {
+        "software_name_is_invalid": names & ~F.col("sent_software_name").rlike(BROKER_PATTERN_SQL),
+        "software_version_is_invalid": names & ~F.col("sent_software_version").rlike(BROKER_PATTERN_SQL),
+        "software_is_reset": was_known & ~can_name() & logged.isNotNull(),
+        "software_is_changed": was_known & becomes_known & (known != becomes()),
+        "known_software": F.when(was_known, known),
+    }
+
+
+def can_name() -> Column:
+    """Tells whether an ApiVersions request has fields for a software name."""
+    return F.col("api_version") >= _FIRST_VERSION_WITH_NAME
+
+
+def becomes() -> Column:
+    """Makes the software that the broker knows after an accepted ApiVersions request: v3 and later name, v0 to v2 reset."""
+    unknown = F.struct(F.lit(UNKNOWN).alias("name"), F.lit(UNKNOWN).alias("version"))
+    named = _software("sent_software_name", "sent_software_version")
+    return F.when(is_api_versions_success(), F.when(can_name(), named).otherwise(unknown))
+
+
+def _software(name: str, version: str) -> Column:
+    return F.struct(
+        F.coalesce(name, F.lit(UNKNOWN)).alias("name"), F.coalesce(version, F.lit(UNKNOWN)).alias("version")
+    )

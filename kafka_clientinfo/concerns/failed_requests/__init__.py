@@ -1,0 +1,1 @@
+"""Requests and logins that a broker refused: they stand in its server.log only."""

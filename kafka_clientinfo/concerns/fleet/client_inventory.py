@@ -1,0 +1,67 @@
+"""Who uses the cluster: each client by principal, client id and software, with what it uses."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ...connections import is_client, no_texts, sorted_texts
+from ...tables import CONNECTION_KEY
+
+_CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+
+_APIS = 200
+
+
+def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: DataFrame) -> DataFrame:
+    """Makes one row per client; a null principal or client id is one of its own."""
+    clients = connections.where(is_client())
+    facts = clients.groupBy(*_CLIENT).agg(
+        F.count("*").alias("connections"),
+        F.sum("requests").alias("requests"),
+        F.min("opened_at").alias("first_seen"),
+        F.max("last_request_at").alias("last_seen"),
+        F.countDistinct("remote_host").alias("host_count"),
+        sorted_texts(F.col("remote_host")).alias("hosts"),
+        sorted_texts(F.col("broker")).alias("brokers"),
+        sorted_texts(F.col("listener")).alias("listeners"),
+        sorted_texts(F.col("security_protocol")).alias("security_protocols"),
+        F.countDistinct("client_instance_id").alias("instance_count"),
+    )
+    owners = clients.select(*CONNECTION_KEY, *_CLIENT[1:])
+    joined = facts
+    for part in (_apis(owners, api_usage), _groups(owners, connection_groups)):
+        # Names of its own for the key: the parts come of the same table, and null is a value here.
+        renamed = part.withColumnsRenamed({name: f"its_{name}" for name in _CLIENT})
+        same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in _CLIENT]
+        joined = joined.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in _CLIENT))
+    return joined.withColumns(
+        {
+            "group_count": F.coalesce("group_count", F.lit(0)),
+            "groups": F.coalesce("groups", no_texts()),
+        }
+    )
+
+
+def _apis(owners: DataFrame, api_usage: DataFrame) -> DataFrame:
+    """Lists the APIs of each client, with the range of their versions."""
+    used = api_usage.select(*CONNECTION_KEY, "api_key", "api_name", "api_version", F.col("requests").alias("n"))
+    by_api = (
+        used.join(owners, on=list(CONNECTION_KEY), how="inner")
+        .groupBy(*_CLIENT, "api_key", "api_name")
+        .agg(
+            F.min("api_version").alias("min_version"),
+            F.max("api_version").alias("max_version"),
+            F.sum("n").alias("requests"),
+        )
+    )
+    entry = F.struct("api_key", "api_name", "min_version", "max_version", "requests")
+    return by_api.groupBy(*_CLIENT).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, _APIS).alias("apis"))
+
+
+def _groups(owners: DataFrame, connection_groups: DataFrame) -> DataFrame:
+    """Lists the groups that each client's connections are members of."""
+    joined = connection_groups.where("takes_part").select(*CONNECTION_KEY, "group_id")
+    return (
+        joined.join(owners, on=list(CONNECTION_KEY), how="inner")
+        .groupBy(*_CLIENT)
+        .agg(F.countDistinct("group_id").alias("group_count"), sorted_texts(F.col("group_id")).alias("groups"))
+    )

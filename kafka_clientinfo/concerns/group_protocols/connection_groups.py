@@ -1,0 +1,224 @@
+"""What each connection did in each group: the messages, whether they can be read on their own (KIP-559), the members.
+
+A message is self-describing when it carries the protocol type that says what its bytes are: JoinGroup requests
+always, JoinGroup responses from v7, SyncGroup requests and responses from v5, both where the type is really there;
+DescribeGroups responses always. The heartbeats of the consumer, share and streams groups hold no such bytes.
+"""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ...connections import EXAMPLE_TYPE, GROUP_APIS, example, merged_texts, place, sorted_texts
+from ...protocol import ApiKey, ErrorCode
+from ...settings import Settings
+from ...tables import CONNECTION_KEY
+
+_JOIN, _SYNC, _DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
+_HEARTBEATS = {
+    int(ApiKey.CONSUMER_GROUP_HEARTBEAT): "consumer",
+    int(ApiKey.SHARE_GROUP_HEARTBEAT): "share",
+    int(ApiKey.STREAMS_GROUP_HEARTBEAT): "streams",
+}
+_MEMBERS = 1000
+_SUBSCRIPTIONS = 20
+_TOPICS = 100
+_KEY = (*CONNECTION_KEY, "group_id")
+_MESSAGE = (*_KEY, "api_key", "api_name", "api_version", "sent_type")
+_REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
+    protocols array<struct<name:string>>, subscribedTopicNames array<string>, rackId string,
+    topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>"""
+_RESPONSE = """protocolType string, protocolName string, memberId string,
+    groups array<struct<groupId:string,protocolType:string,protocolData:string>>"""
+_OF = "array<struct<group_id:string,type:string,name:string>>"
+_PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,protocolName:string,version:int,
+    topics:array<string>,ownedPartitions:array<struct<topic:string,partitions:array<int>>>,generationId:int,
+    rackId:string,userDataBytes:bigint>>, undecoded map<string,bigint>"""
+
+
+def transform(judged_requests: DataFrame, settings: Settings) -> DataFrame:
+    """Makes one row per connection and group."""
+    messages = _messages(judged_requests)
+    subscriptions = _subscriptions(messages)
+    facts = _aggregated(messages, settings)
+    return facts.join(subscriptions, on=list(_KEY), how="left").withColumn(
+        "subscriptions",
+        F.coalesce("subscriptions", F.array().cast(subscriptions.schema["subscriptions"].dataType)),
+    )
+
+
+def _messages(judged_requests: DataFrame) -> DataFrame:
+    """Reads the bodies of group messages; one row per group, of which DescribeGroups may name many."""
+    chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
+        *CONNECTION_KEY,
+        "seq",
+        "api_key",
+        "api_name",
+        "api_version",
+        "error_code",
+        "logged_at",
+        place().alias("place"),
+        F.from_json("request", _REQUEST).alias("sent"),
+        F.from_json("response", _RESPONSE).alias("answer"),
+        F.col("response").isNotNull().alias("answered"),
+        F.from_json("group_payloads", _PAYLOADS).alias("payloads"),
+    )
+    described = F.expr("transform(answer.groups, g -> struct(g.groupId, g.protocolType, g.protocolData))")
+    own = F.array(F.struct("sent.groupId", "answer.protocolType", "answer.protocolName"))
+    groups = F.when(F.col("api_key") == _DESCRIBE, described.cast(_OF)).otherwise(own.cast(_OF))
+    exploded = chosen.withColumn("of", F.explode(groups))
+    return exploded.where("of.group_id IS NOT NULL").select(
+        "*",
+        F.col("of.group_id").alias("group_id"),
+        _text("sent.protocolType").alias("sent_type"),
+        _text("of.type").alias("told_type"),
+        _text("of.name").alias("told_name"),
+    )
+
+
+def _text(name: str) -> Column:
+    return F.when(F.col(name) != "", F.col(name))
+
+
+def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
+    """Tells whether the request and the response can be read on their own; null where there is nothing to read."""
+    request = (
+        F.when(F.col("api_key") == _DESCRIBE, F.lit(None).cast("boolean"))
+        .when(F.col("api_key") == _SYNC, F.col("sent_type").isNotNull() & _text("sent.protocolName").isNotNull())
+        .otherwise(heartbeat | F.col("sent_type").isNotNull())
+    )
+    told = heartbeat | (F.col("api_key") == _DESCRIBE) | F.col("told_type").isNotNull()
+    # Before 1.0 no response is logged, and by its version it could not carry a type.
+    too_old = F.col("api_key").isin(_JOIN, _SYNC) & (F.col("api_version") < 5)
+    return request, F.when(F.col("answered") | too_old, told)
+
+
+def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
+    request, response = _self_describing(F.col("api_key").isin(*_HEARTBEATS))
+    failed = F.coalesce(F.col("error_code") == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), F.lit(False))
+    first_failure = F.min_by("place", F.when(failed, F.col("seq")))
+    by_version = messages.groupBy(*_MESSAGE).agg(
+        F.count("*").alias("requests"),
+        F.min("logged_at").alias("first_at"),
+        F.max("logged_at").alias("last_at"),
+        F.min_by("place", "seq").alias("place"),
+        F.sum(request.cast("int")).alias("request_yes"),
+        F.sum((~request).cast("int")).alias("request_no"),
+        F.sum(response.cast("int")).alias("response_yes"),
+        F.sum((~response).cast("int")).alias("response_no"),
+        sorted_texts(F.col("told_type")).alias("told_types"),
+        sorted_texts(F.col("told_name")).alias("told_names"),
+        F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_set(_sent_names())))), 1, 20).alias("sent_names"),
+        F.collect_set(_member()).alias("members"),
+        F.sum(failed.cast("int")).alias("inconsistent"),
+        F.min(F.when(failed, F.col("logged_at"))).alias("failed_at"),
+        F.max(F.when(failed, F.col("logged_at"))).alias("last_failed_at"),
+        first_failure.alias("failure_place"),
+        _undecoded().alias("undecoded"),
+    )
+    return _by_group(
+        by_version.withColumns(
+            {
+                "example": example("place", settings.log_zone),
+                "failure": F.coalesce(example("failure_place", settings.log_zone), F.lit(None).cast(EXAMPLE_TYPE)),
+            }
+        )
+    )
+
+
+def _sent_names() -> Column:
+    names = F.coalesce(F.expr("transform(sent.protocols, p -> p.name)"), F.array().cast("array<string>"))
+    own = F.array(F.col("sent.protocolName"))
+    return F.filter(F.concat(names, own), lambda name: name.isNotNull() & (name != ""))
+
+
+def _member() -> Column:
+    return F.coalesce(_text("sent.memberId"), _text("answer.memberId"))
+
+
+def _undecoded() -> Column:
+    """Counts payloads that stay bytes; only DescribeGroups can name several groups, and then it is not told whose they are."""
+    counts = F.coalesce(F.expr("aggregate(map_values(payloads.undecoded), 0L, (a, n) -> a + n)"), F.lit(0))
+    return F.sum(F.when(F.col("api_key") != _DESCRIBE, counts).otherwise(0))
+
+
+def _by_group(by_version: DataFrame) -> DataFrame:
+    kinds = F.create_map(*(F.lit(part) for pair in _HEARTBEATS.items() for part in pair))
+    kind = F.coalesce(kinds[F.col("api_key")], F.when(_any_type("connect"), F.lit("connect")), F.lit("classic"))
+    of_type = F.when(
+        F.col("sent_type").isNotNull(),
+        F.struct(F.col("sent_type").alias("protocol_type"), "requests", "first_at", "last_at", "example"),
+    )
+    no_texts = F.array().cast("array<string>")
+    sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(no_texts)
+    return by_version.groupBy(*_KEY).agg(
+        sorted_texts(kind).alias("kinds"),
+        F.bool_or(F.col("api_key") != _DESCRIBE).alias("takes_part"),
+        F.sum("requests").alias("requests"),
+        F.min("first_at").alias("first_at"),
+        F.max("last_at").alias("last_at"),
+        merged_texts(sent_types).alias("protocol_types_request"),
+        merged_texts(F.col("told_types")).alias("protocol_types_response"),
+        merged_texts(F.col("sent_names")).alias("protocol_names_request"),
+        merged_texts(F.col("told_names")).alias("protocol_names_response"),
+        F.array_sort(F.flatten(F.collect_list(_counts()))).alias("messages"),
+        F.slice(F.array_sort(F.collect_list(of_type)), 1, 100).alias("requests_by_type"),
+        F.sum("inconsistent").alias("inconsistent_group_protocol"),
+        F.min("failed_at").alias("inconsistent_first_at"),
+        F.max("last_failed_at").alias("inconsistent_last_at"),
+        F.min("failure").alias("inconsistent_example"),
+        merged_texts(F.col("members"), _MEMBERS).alias("members"),
+        F.sum("undecoded").alias("undecoded_payloads"),
+    )
+
+
+def _any_type(name: str) -> Column:
+    return F.coalesce(F.col("sent_type") == name, F.lit(False)) | F.array_contains("told_types", name)
+
+
+def _counts() -> Column:
+    """Makes one entry per kind of message; sent types of one version are summed by whoever reads them."""
+    sides = [
+        F.struct(
+            "api_name",
+            "api_version",
+            F.lit(side).alias("message"),
+            F.coalesce(f"{side}_yes", F.lit(0)).alias("self_describing"),
+            F.coalesce(f"{side}_no", F.lit(0)).alias("not_self_describing"),
+        )
+        for side in ("request", "response")
+    ]
+    return F.filter(F.array(*sides), lambda m: (m["self_describing"] + m["not_self_describing"]) > 0)
+
+
+def _subscriptions(messages: DataFrame) -> DataFrame:
+    """Takes the last subscription of every member under every protocol name."""
+    limited = f"""transform(
+        filter(coalesce(payloads.subscriptions, array()), s -> s.memberId IS NOT NULL AND s.protocolType = 'consumer'),
+        s -> named_struct('member_id', s.memberId, 'protocol_name', s.protocolName, 'version', s.version,
+            'topics', slice(array_sort(s.topics), 1, {_TOPICS}),
+            'owned_partitions', slice(s.ownedPartitions, 1, {_TOPICS}),
+            'generation_id', s.generationId, 'rack_id', s.rackId, 'user_data_bytes', s.userDataBytes))"""
+    topics = "coalesce(sent.subscribedTopicNames, flatten(transform(sent.topology.subtopologies, t -> t.sourceTopics)))"
+    heartbeat = f"""filter(array(named_struct('member_id', sent.memberId, 'protocol_name', CAST(NULL AS STRING),
+            'version', CAST(NULL AS INT), 'topics', slice(array_sort(filter({topics}, t -> t IS NOT NULL)), 1, {_TOPICS}),
+            'owned_partitions', CAST(NULL AS array<struct<topic:string,partitions:array<int>>>),
+            'generation_id', CAST(NULL AS INT), 'rack_id', sent.rackId, 'user_data_bytes', CAST(NULL AS BIGINT))),
+        s -> s.topics IS NOT NULL AND s.member_id IS NOT NULL)"""
+    told = F.when(F.col("api_key") == _JOIN, F.expr(limited)).when(
+        F.col("api_key").isin(*_HEARTBEATS), F.expr(heartbeat)
+    )
+    stated = messages.select(*_KEY, "seq", "logged_at", F.explode(told).alias("s"))
+    last = stated.groupBy(*_KEY, F.col("s.member_id"), F.col("s.protocol_name")).agg(
+        F.max_by(F.struct(F.col("logged_at").alias("stated_at"), "s"), "seq").alias("last")
+    )
+    entry = F.struct(
+        *(F.col(f"last.s.{name}").alias(name) for name in ("member_id", "protocol_name")),
+        F.col("last.stated_at").alias("stated_at"),
+        *(
+            F.col(f"last.s.{name}").alias(name)
+            for name in ("version", "topics", "owned_partitions", "generation_id", "rack_id", "user_data_bytes")
+        ),
+    )
+    return last.groupBy(*_KEY).agg(
+        F.slice(F.array_sort(F.collect_list(entry)), 1, _SUBSCRIPTIONS).alias("subscriptions")
+    )

@@ -1,0 +1,113 @@
+"""KIP-559 by group: which messages can be read on their own, and what types and names its members use."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ...connections import merged_texts, sorted_texts
+from ...tables import CONNECTION_KEY
+
+_KEY = ("cluster", "group_id")
+_LISTED_MEMBERS = 20
+
+
+def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:
+    """Makes one row per group that a member joined, or that DescribeGroups told about."""
+    clients = connections.select(*CONNECTION_KEY, "client_id", "principal")
+    rows = connection_groups.join(clients, on=list(CONNECTION_KEY), how="left")
+    facts = _facts(rows)
+    for part in (_messages(rows), _types(rows), _subscriptions(rows)):
+        facts = facts.join(part, on=list(_KEY), how="left").withColumns(_or_empty(part))
+    return facts.select(
+        "*",
+        F.array_sort(F.array_union("protocol_types_request", "protocol_types_response")).alias("protocol_types"),
+        F.array_sort(F.array_union("protocol_names_request", "protocol_names_response")).alias("protocol_names"),
+        F.when(F.size("kinds") > 1, "mixed").otherwise(F.expr("get(kinds, 0)")).alias("kind"),
+        F.size("all_members").cast("bigint").alias("member_count"),
+        F.slice("all_members", 1, _LISTED_MEMBERS).alias("members"),
+        F.expr(
+            "slice(array_sort(array_distinct(flatten(transform(coalesce(subscriptions, array()), s -> s.topics)))), 1, 100)"
+        ).alias("topics"),
+    )
+
+
+def _facts(rows: DataFrame) -> DataFrame:
+    takes_part = F.col("takes_part")
+    return rows.groupBy(*_KEY).agg(
+        _kinds().alias("kinds"),
+        sorted_texts(F.col("broker")).alias("brokers"),
+        F.sum(takes_part.cast("int")).alias("connections"),
+        sorted_texts(F.when(takes_part, F.col("client_id"))).alias("client_ids"),
+        sorted_texts(F.when(takes_part, F.col("principal"))).alias("principals"),
+        F.sum("requests").alias("requests"),
+        F.min("first_at").alias("first_at"),
+        F.max("last_at").alias("last_at"),
+        *(
+            merged_texts(F.col(name)).alias(name)
+            for name in (
+                "protocol_types_request",
+                "protocol_types_response",
+                "protocol_names_request",
+                "protocol_names_response",
+            )
+        ),
+        F.sum("inconsistent_group_protocol").alias("inconsistent_group_protocol"),
+        F.min("inconsistent_first_at").alias("inconsistent_first_at"),
+        F.max("inconsistent_last_at").alias("inconsistent_last_at"),
+        F.min("inconsistent_example").alias("inconsistent_example"),
+        merged_texts(F.col("members"), 100_000).alias("all_members"),
+        F.sum("undecoded_payloads").alias("undecoded_payloads"),
+    )
+
+
+def _or_empty(part: DataFrame) -> dict[str, Column]:
+    """Makes the lists of `part`, empty for groups that it does not know."""
+    lists = [field for field in part.schema.fields if field.name not in _KEY]
+    return {field.name: F.coalesce(field.name, F.array().cast(field.dataType)) for field in lists}
+
+
+def _kinds() -> Column:
+    """Lists the kinds seen; a classic message that carries no type belongs to the Connect group that the others show."""
+    kinds = F.array_sort(F.array_distinct(F.flatten(F.collect_list("kinds"))))
+    return F.when(F.array_contains(kinds, "connect"), F.array_remove(kinds, "classic")).otherwise(kinds)
+
+
+def _messages(rows: DataFrame) -> DataFrame:
+    """Counts messages per kind of message: those that can be read on their own, and those that cannot."""
+    counted = (
+        rows.select(*_KEY, F.explode("messages").alias("m"))
+        .groupBy(*_KEY, "m.api_name", "m.api_version", "m.message")
+        .agg(F.sum("m.self_describing").alias("yes"), F.sum("m.not_self_describing").alias("no"))
+    )
+
+    def listed(count: str) -> Column:
+        entry = F.struct("api_name", "api_version", "message", F.col(count).alias("messages"))
+        return F.array_sort(F.collect_list(F.when(F.col(count) > 0, entry)))
+
+    return counted.groupBy(*_KEY).agg(listed("yes").alias("self_describing"), listed("no").alias("not_self_describing"))
+
+
+def _types(rows: DataFrame) -> DataFrame:
+    """Counts how often members sent each protocol type, with an example of each."""
+    by_type = (
+        rows.select(*_KEY, F.explode("requests_by_type").alias("t"))
+        .groupBy(*_KEY, "t.protocol_type")
+        .agg(
+            F.min("t.first_at").alias("first_at"),
+            F.max("t.last_at").alias("last_at"),
+            F.sum("t.requests").alias("requests"),
+            F.min("t.example").alias("example"),
+        )
+    )
+    entry = F.struct("first_at", "protocol_type", "last_at", "requests", "example")
+    return by_type.groupBy(*_KEY).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, 20).alias("requests_by_type"))
+
+
+def _subscriptions(rows: DataFrame) -> DataFrame:
+    """Takes the last subscription of each member under each protocol name, of the members that stated theirs last."""
+    last = (
+        rows.select(*_KEY, F.explode("subscriptions").alias("s"))
+        .groupBy(*_KEY, "s.member_id", "s.protocol_name")
+        .agg(F.max("s").alias("s"))
+    )
+    newest_first = F.reverse(F.array_sort(F.collect_list(F.struct("s.stated_at", "s"))))
+    return last.groupBy(*_KEY).agg(F.slice(F.transform(newest_first, lambda e: e["s"]), 1, 20).alias("subscriptions"))

@@ -1,0 +1,56 @@
+"""What members of groups do wrong; the words beside it are in schemas/rules/group_protocols.toml."""
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ...connections import RequestRule, request_name, sentence, shown
+
+REQUEST_RULES = {
+    "group_type_mismatch": RequestRule(
+        "group_type_mismatch",
+        lambda: sentence(
+            request_name(), " with protocol type ", shown(F.col("stated_protocol_type")),
+            " was answered with ", shown(F.col("answered_protocol_type")),
+        ),
+    )
+}  # fmt: skip
+_NO_CONNECTION = {"broker": "string", "connection_id": "string", "opened_at": "timestamp", "opened_seq": "int"}
+
+
+def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
+    """Finds groups whose members were answered with INCONSISTENT_GROUP_PROTOCOL."""
+    return group_protocols.where(F.col("inconsistent_group_protocol") > 0).select(
+        F.lit("inconsistent_group_protocol").alias("rule"),
+        *_key(),
+        F.col("inconsistent_group_protocol").alias("occurrences"),
+        F.col("inconsistent_first_at").alias("first_at"),
+        F.col("inconsistent_last_at").alias("last_at"),
+        F.col("inconsistent_example").alias("example"),
+        sentence(_group(), " was answered with INCONSISTENT_GROUP_PROTOCOL").alias("message"),
+    )
+
+
+def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
+    """Finds groups whose members state several protocol types; the earliest stated is taken as the group's own."""
+    others = F.expr("slice(requests_by_type, 2, size(requests_by_type))")
+    mixed = group_protocols.where(F.size("requests_by_type") > 1).withColumn("others", others)
+    types = F.array_join(F.transform("others", lambda other: shown(other["protocol_type"])), ", ")
+    own = shown(F.expr("get(requests_by_type, 0).protocol_type"))
+    return mixed.select(
+        F.lit("mixed_protocol_types").alias("rule"),
+        *_key(),
+        F.expr("aggregate(others, 0L, (n, other) -> n + other.requests)").alias("occurrences"),
+        F.expr("array_min(transform(others, other -> other.first_at))").alias("first_at"),
+        F.expr("array_max(transform(others, other -> other.last_at))").alias("last_at"),
+        F.expr("get(others, 0).example").alias("example"),
+        sentence(_group(), " has members of type ", types, " after ", own).alias("message"),
+    )
+
+
+def _key() -> list[Column]:
+    nothing = [F.lit(None).cast(kind).alias(name) for name, kind in _NO_CONNECTION.items()]
+    return [F.col("cluster"), *nothing, F.col("group_id")]
+
+
+def _group() -> Column:
+    return sentence("group ", shown(F.col("group_id")))

@@ -1,0 +1,1 @@
+"""Log records that clients forge inside the texts they send."""

@@ -1,0 +1,1 @@
+"""Which versions of each API are used, and what upgrades mean for whoever uses them (KIP-35, KIP-896)."""

@@ -1,0 +1,60 @@
+"""Which versions each connection used, beside the range advertised on that same connection (KIP-35)."""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ...connections import is_api_versions_success, place
+from ...tables import CONNECTION_KEY
+
+
+def transform(judged_requests: DataFrame) -> DataFrame:
+    """Makes one row per connection, API, version and header version.
+
+    Returns:
+        The columns of the table, and of the requests that came after an answer of ApiVersions: requests_after_answer,
+        first_after_answer (its time and place) and last_after_answer.
+    """
+    after_answer = F.col("was_answered")
+    used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
+        F.max("api_name").alias("api_name"),
+        F.count("*").alias("requests"),
+        F.count_if(F.col("error_code") != 0).alias("errors"),
+        F.min("logged_at").alias("first_at"),
+        F.max("logged_at").alias("last_at"),
+        F.bool_or("api_version_deprecated").alias("deprecated"),
+        F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
+        F.count_if(after_answer).alias("requests_after_answer"),
+        F.min(F.when(after_answer, F.struct("seq", place().alias("place")))).alias("first_after_answer"),
+        F.min(F.when(after_answer, F.col("logged_at"))).alias("first_at_after_answer"),
+        F.max(F.when(after_answer, F.col("logged_at"))).alias("last_at_after_answer"),
+        # KIP-35: an answer is good for its connection only, and the last one counts.
+        F.max_by(F.struct("api_ranges"), F.when(_is_answer(), F.col("seq"))).alias("answer"),
+        F.max(F.when(_is_answer(), F.col("seq"))).alias("answer_seq"),
+    )
+    of_connection = Window.partitionBy(*CONNECTION_KEY)
+    answer = F.max_by("answer", "answer_seq").over(of_connection)
+    offered = used.withColumn("advertised", answer["api_ranges"]).withColumn(
+        "offered", F.get(F.filter("advertised", lambda item: item["apiKey"] == F.col("api_key")), F.lit(0))
+    )
+    return offered.select(
+        *(name for name in used.columns if name not in ("answer", "answer_seq")),
+        F.max("api_version").over(Window.partitionBy(*CONNECTION_KEY, "api_key")).alias("highest_used"),
+        F.col("offered.minVersion").alias("advertised_min"),
+        F.col("offered.maxVersion").alias("advertised_max"),
+        _within().alias("within_advertised"),
+        _highest_mutual().alias("highest_mutual"),
+    )
+
+
+def _is_answer() -> Column:
+    return is_api_versions_success() & F.col("has_response")
+
+
+def _within() -> Column:
+    """Tells whether a version was offered; null where no answer is known, false for an API that the answer lacks."""
+    inside = F.col("api_version").between(F.col("offered.minVersion"), F.col("offered.maxVersion"))
+    return F.when(F.size("advertised") > 0, F.coalesce(inside, F.lit(False)))
+
+
+def _highest_mutual() -> Column:
+    return F.when(_within(), F.col("api_version") == F.col("offered.maxVersion"))

@@ -1,0 +1,66 @@
+"""Requests to connections: boundaries, the judged requests, the table of connections, and violations."""
+
+from .boundaries import before, up_to_now
+from .concern import Columns, Concern, ConnectionRule, RequestRule
+from .examples import EXAMPLE_TYPE, example, example_without_id, place, time_pattern
+from .facts import has_broker_name, is_client
+from .judged import (
+    API_RANGES,
+    GROUP_APIS,
+    ZERO_UUID,
+    has_header_v3,
+    has_instance_id,
+    is_api_versions,
+    is_api_versions_success,
+    judged_requests,
+)
+from .table import connections, only_of_clients
+from .texts import (
+    LISTED,
+    body_text,
+    host_of_client,
+    merged_texts,
+    no_texts,
+    request_name,
+    sentence,
+    shown,
+    sorted_texts,
+)
+from .violations import FINDING, violations
+
+__all__ = [
+    "API_RANGES",
+    "EXAMPLE_TYPE",
+    "FINDING",
+    "GROUP_APIS",
+    "LISTED",
+    "ZERO_UUID",
+    "Columns",
+    "Concern",
+    "ConnectionRule",
+    "RequestRule",
+    "before",
+    "body_text",
+    "connections",
+    "example",
+    "example_without_id",
+    "has_broker_name",
+    "has_header_v3",
+    "has_instance_id",
+    "host_of_client",
+    "is_api_versions",
+    "is_api_versions_success",
+    "is_client",
+    "judged_requests",
+    "merged_texts",
+    "no_texts",
+    "only_of_clients",
+    "place",
+    "request_name",
+    "sentence",
+    "shown",
+    "sorted_texts",
+    "time_pattern",
+    "up_to_now",
+    "violations",
+]

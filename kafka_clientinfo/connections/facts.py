@@ -1,0 +1,101 @@
+"""What a connection is, before any concern looks at it: its ends, who opened it, and what of its start is known."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+from ..logs.apis import INTER_BROKER_APIS
+from ..protocol import UNKNOWN
+from ..settings import Settings
+from .concern import Columns
+from .examples import place
+from .judged import is_api_versions_key
+
+BROKER_CLIENT_ID = r"^(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-client-\d+|Persister-client-\d+|id_\d+-host_.*-port_\d+)$"
+"""Client ids that Kafka's own senders use; a client id alone is no proof of a broker."""
+
+_LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
+_PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
+_OF_FIRST = (
+    "security_protocol",
+    "principal",
+    "listener",
+    "remote_host",
+    "remote_port",
+    "client_id",
+    "correlation_id",
+    "api_key",
+    "header_version",
+    "client_software_name",
+    "log_generation",
+    "complete_since",
+    "file_id",
+    "byte_offset",
+)
+
+
+def aggregates() -> Columns:
+    """Aggregates of a connection's requests: counts, its first request, and evidence of its role."""
+    return {
+        "session_no": F.max("session_no"),
+        "last_request_at": F.max("logged_at"),
+        "requests": F.count("*"),
+        "first": F.max(F.when(F.col("seq") == 0, F.struct(*_OF_FIRST))),
+        "first_place": F.max(F.when(F.col("seq") == 0, place())),
+        "has_forwarded": F.bool_or("is_forwarded"),
+        "has_inter_broker": F.bool_or(_is_inter_broker()),
+        "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
+        "info_only": F.bool_and(F.col("log_level") == "INFO"),
+    }
+
+
+def columns(settings: Settings) -> Columns:
+    """Columns of the table `connections` that no concern owns, and `info_only`: all its records are of INFO level."""
+    first = ("file_id", "byte_offset", "remote_host", "remote_port", "listener", "security_protocol", "principal")
+    return {
+        "start": _start(),
+        "role": _role(settings),
+        **{name: F.col(f"first.{name}") for name in (*first, "log_generation")},
+        "network_processor": _network_processor(),
+    }
+
+
+def is_client() -> Column:
+    """Tells whether a connection is a client's own."""
+    return F.col("role") == "client"
+
+
+def has_broker_name(client_id: Column) -> Column:
+    """Tells whether a client id looks like those of Kafka's own senders."""
+    return F.coalesce(client_id.rlike(BROKER_CLIENT_ID), F.lit(False))
+
+
+def _is_inter_broker() -> Column:
+    unnamed = F.coalesce(F.col("client_id"), F.lit("")) == ""
+    return F.col("api_key").isin(*INTER_BROKER_APIS) & (unnamed | has_broker_name(F.col("client_id")))
+
+
+def _role(settings: Settings) -> Column:
+    """Tells the role by what a connection does; a broker's client id counts only together with the broker's own host."""
+    own_host = F.regexp_extract("connection_id", _LOCAL_HOST, 1) == F.col("first.remote_host")
+    own_sender = own_host & has_broker_name(F.col("first.client_id"))
+    on_controller = F.coalesce(F.col("first.listener").isin(*settings.controller_listeners), F.lit(False))
+    is_broker = F.col("has_inter_broker") | F.col("has_replica") | on_controller | F.coalesce(own_sender, F.lit(False))
+    return F.when(F.col("has_forwarded"), "forwarding").when(is_broker, "broker").otherwise("client")
+
+
+def _start() -> Column:
+    """Weighs the evidence that the first request is really the connection's first; an INFO log shows too little of it."""
+    unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
+    handshake = is_api_versions_key(F.col("first.api_key")) & unnamed
+    id_was_used = F.col("session_no") > 1
+    covered = F.coalesce(F.col("opened_at") >= F.col("first.complete_since"), F.lit(False))
+    counts_from_start = F.col("first.correlation_id").isin(0, 1)
+    evidence = id_was_used | handshake | covered | counts_from_start
+    certain = F.when(F.col("info_only"), F.col("first.correlation_id") == 0).otherwise(evidence)
+    sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
+    return F.when(sasl, "hidden_by_sasl").when(certain, "observed").otherwise("before_log")
+
+
+def _network_processor() -> Column:
+    text = F.regexp_extract("connection_id", _PROCESSOR, 1)
+    return F.when((F.col("first.log_generation") == "json") & (text != ""), text.cast("int"))

@@ -1,0 +1,145 @@
+"""The judged requests: every request with its connection, and with every concern's predicates as columns.
+
+They are made once in a run, with one shuffle by connection id, and kept: `connections` aggregates them, `violations`
+explodes them, and the concerns' other tables count them. So a count and a violation come of one expression.
+
+Rows are narrow, as windows sort and keep them: of the bodies only those of the group APIs go along as text, and from
+all others a concern reads what it needs before the shuffle.
+"""
+
+from collections.abc import Sequence
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ..protocol import ApiKey, ErrorCode
+from ..settings import Settings
+from ..tables import CONNECTION_KEY
+from .boundaries import up_to_now, with_connection, with_log_position
+from .concern import Columns, Concern
+
+ZERO_UUID = "A" * 22
+"""Kafka's zero Uuid in base64url: not a client instance id (KIP-1313)."""
+
+_OF_RECORD = (
+    "cluster",
+    "broker",
+    "connection_id",
+    "file_id",
+    "byte_offset",
+    "logged_at",
+    "started_at",
+    "remote_host",
+    "remote_port",
+    "listener",
+    "security_protocol",
+    "principal",
+    "api_key",
+    "api_name",
+    "api_version",
+    "header_version",
+    "correlation_id",
+    "client_id",
+    "client_instance_id",
+    "client_software_name",
+    "client_software_version",
+    "is_forwarded",
+    "log_generation",
+    "log_level",
+    "api_version_deprecated",
+    "replica_id",
+    "forged_lines",
+)
+API_RANGES = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
+"""What is read of an ApiVersions response's JSON."""
+GROUP_APIS = (
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.DESCRIBE_GROUPS,
+    ApiKey.CONSUMER_GROUP_HEARTBEAT,
+    ApiKey.SHARE_GROUP_HEARTBEAT,
+    ApiKey.STREAMS_GROUP_HEARTBEAT,
+)
+"""APIs whose bodies go along."""
+
+
+def judged_requests(
+    requests: DataFrame, ingested_files: DataFrame, settings: Settings, concerns: Sequence[Concern]
+) -> DataFrame:
+    """Makes one row per request that counts; of those logged twice the first counts.
+
+    Args:
+        requests: rows of the table `requests`; of each connection id all, or all from the beginning of one of its
+            connections on, with kept_connections, the number of connections before that.
+        ingested_files: the table `ingested_files`, all files of the brokers that occur.
+        settings: `max_idle_ms` and `coverage_gap_ms` are used.
+        concerns: whose columns are added.
+
+    Returns:
+        The connection's key, session_no and seq (0 for its first request); the request's own columns; error_code, that of
+        ApiVersions inferred where no response is logged; api_ranges (what an ApiVersions response offers); request,
+        response and group_payloads of `GROUP_APIS`; first_client_id; complete_since; and the concerns' columns.
+    """
+    kept = ["kept_connections"] if "kept_connections" in requests.columns else []
+    read = requests.where(~F.col("is_duplicate")).select(
+        *_OF_RECORD, *kept, *_named(_read()), *(column for one in concerns for column in _named(one.reads()))
+    )
+    earlier = {"first_client_id": F.first("client_id").over(up_to_now())}
+    for concern in concerns:
+        earlier |= concern.earlier()
+    placed = with_connection(with_log_position(read, ingested_files, settings), settings, earlier)
+    predicates = [column for concern in concerns for column in _named(concern.predicates())]
+    own = [name for name in placed.columns if name not in (*CONNECTION_KEY, "file_no")]
+    return placed.select(*CONNECTION_KEY, *own, *predicates)
+
+
+def _named(columns: Columns) -> list[Column]:
+    return [column.alias(name) for name, column in columns.items()]
+
+
+def _read() -> Columns:
+    """Makes the columns of the record that several concerns read."""
+    of_group = F.col("api_key").isin(*map(int, GROUP_APIS))
+    answer = F.when(is_api_versions(), F.col("response"))
+    return {
+        "error_code": F.when(is_api_versions(), _api_versions_error()).otherwise(F.col("error_code")),
+        "has_response": F.col("response").isNotNull(),
+        "api_ranges": F.from_json(answer, API_RANGES)["apiKeys"],
+        **{name: F.when(of_group, F.col(name)) for name in ("request", "response", "group_payloads")},
+    }
+
+
+def _api_versions_error() -> Column:
+    """Takes the error code of an ApiVersions request; infers it from the release where no response is logged.
+
+    0.10 answers v0 only and 0.11 v0 and v1 (KIP-35); 0.11 is told by its throttle time.
+    """
+    highest = F.when(F.col("throttle_time_ms").isNull(), F.lit(0)).otherwise(F.lit(1))
+    refused = F.col("api_version") > highest
+    inferred = F.when(refused, F.lit(int(ErrorCode.UNSUPPORTED_VERSION))).otherwise(F.lit(int(ErrorCode.NONE)))
+    return F.when(F.col("log_generation") == "api_key_struct", inferred).otherwise(F.col("error_code"))
+
+
+def is_api_versions() -> Column:
+    """Tells whether a request is ApiVersions."""
+    return is_api_versions_key(F.col("api_key"))
+
+
+def is_api_versions_key(key: Column) -> Column:
+    """Tells whether an API key is that of ApiVersions."""
+    return key == int(ApiKey.API_VERSIONS)
+
+
+def is_api_versions_success() -> Column:
+    """Tells whether a judged request is ApiVersions and was accepted."""
+    return is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(False))
+
+
+def has_header_v3() -> Column:
+    """Tells whether a request has a header that can carry a client instance id (KIP-1313)."""
+    return F.coalesce(F.col("header_version") >= 3, F.lit(False))
+
+
+def has_instance_id() -> Column:
+    """Tells whether a request carries a client instance id that is not zero (KIP-1313)."""
+    return F.coalesce(F.col("client_instance_id") != ZERO_UUID, F.lit(False))

@@ -1,0 +1,59 @@
+"""Column expressions for texts that clients wrote: lists of them, and what a message may show."""
+
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
+LISTED = 20
+"""How many distinct texts a list column keeps."""
+
+_UNSAFE = r"[\p{C}\p{Zl}\p{Zp}[\p{Zs}&&[^ ]]\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
+"""What moves a terminal's cursor, turns or breaks a line, or shows nothing; see `console.safe`."""
+_REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
+
+
+def body_text(body: str, name: str) -> Column:
+    """Reads a top-level text of a JSON body; null where the body has none."""
+    return F.get_json_object(F.col(body), f"$.{name}")
+
+
+def sorted_texts(values: Column) -> Column:
+    """Aggregates the distinct non-null texts of a group, sorted, the first `LISTED`."""
+    return F.slice(F.array_sort(F.collect_set(values)), 1, LISTED)
+
+
+def merged_texts(lists: Column, limit: int = LISTED) -> Column:
+    """Aggregates a group's lists of texts to their union, sorted, the first `limit`."""
+    return F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list(lists)))), 1, limit)
+
+
+def no_texts() -> Column:
+    """Makes an empty list of texts."""
+    return F.array().cast("array<string>")
+
+
+def shown(value: Column, length: int = 80) -> Column:
+    """Quotes a text for a message, cut, without characters that move a terminal's cursor or break a line."""
+    text = F.coalesce(F.regexp_replace(value, r"[\p{C}\p{Zl}\p{Zp}]", _REPLACEMENT), F.lit("null"))
+    cut = F.when(F.length(text) > length, F.concat(F.substring(text, 1, length), F.lit("…"))).otherwise(text)
+    return F.concat(F.lit("'"), cut, F.lit("'"))
+
+
+def sentence(*parts: Column | str) -> Column:
+    """Joins texts and columns to one text."""
+    return F.concat(*(F.lit(part) if isinstance(part, str) else part for part in parts))
+
+
+def harmless(text: Column, longest: int) -> Column:
+    """Cuts a finished message and replaces what a terminal would act on: logged hosts and names stand in it."""
+    cut = F.when(F.length(text) > longest, F.concat(F.substring(text, 1, longest), F.lit("…"))).otherwise(text)
+    return F.regexp_replace(cut, _UNSAFE, _REPLACEMENT)
+
+
+def request_name() -> Column:
+    """Names a request in a message, such as `FETCH v12`."""
+    return F.concat("api_name", F.lit(" v"), F.col("api_version").cast("string"))
+
+
+def host_of_client() -> Column:
+    """Names the client's host in a message."""
+    return F.coalesce("remote_host", F.lit("an unknown host"))

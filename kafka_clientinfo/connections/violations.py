@@ -1,0 +1,148 @@
+"""The table `violations`: what the concerns' predicates found, exploded to one row per rule and connection.
+
+Requests that break a rule fold to one row per rule and connection, with the first of them as the example. Connections
+of brokers and of forwarded requests make no violations unless a rule says so: what makes a connection look like a
+broker's is written by whoever opened it. What connections do wrong together is found by the concerns' `findings_…`
+functions, and is a row without a connection's key, or without opened_at. conf/client_policy.toml sets severities and
+takes rules out.
+
+A rejected record makes no violation: what could be read of it is what its writer wanted to be read, so there is
+nobody to name. rejected_records keeps it with its reason and its bytes.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ..settings import Settings
+from ..tables import CONNECTION_KEY, rules
+from .concern import Concern, RequestRule
+from .examples import example, place
+from .facts import is_client
+from .texts import harmless
+
+FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
+"""Columns of what a rule has found, before its severity and its words are added."""
+_LONGEST_MESSAGE = 1000
+
+
+def violations(
+    judged_requests: DataFrame,
+    connections: DataFrame,
+    findings: Iterable[DataFrame],
+    settings: Settings,
+    concerns: Sequence[Concern],
+) -> DataFrame:
+    """Makes one row per rule and connection, group or client instance that breaks it.
+
+    Args:
+        judged_requests: see `judged.judged_requests`.
+        connections: see `table.connections`.
+        findings: what the concerns found beyond single connections, with the columns `FINDING`.
+        settings: the policy's severities and `log_zone` are used.
+        concerns: whose rules are looked at.
+    """
+    of_requests = {name: rule for one in concerns for name, rule in one.request_rules.items()}
+    found = [_of_requests(judged_requests, connections, _enabled(of_requests, settings), settings)]
+    found.append(_of_connections(connections, settings, concerns))
+    found += [rows.select(*FINDING) for rows in findings]
+    return _with_words(reduce(DataFrame.unionByName, found), settings)
+
+
+def _enabled(found: Mapping[str, RequestRule], settings: Settings) -> dict[str, RequestRule]:
+    return {name: rule for name, rule in found.items() if _severity(name, settings) != "off"}
+
+
+def _of_requests(
+    judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule], settings: Settings
+) -> DataFrame:
+    """Finds the requests that break a rule, on the connections that the rule is for."""
+    broken = [
+        F.when(F.coalesce(F.col(rule.predicate), F.lit(False)), F.struct(F.lit(name).alias("rule"), rule.message().alias("message")))
+        for name, rule in enabled.items()
+    ]  # fmt: skip
+    exploded = judged.where(_any(rule.predicate for rule in enabled.values())).select(
+        *CONNECTION_KEY, "seq", "logged_at", place().alias("place"), F.explode(F.array_compact(F.array(*broken))).alias("found")
+    )  # fmt: skip
+    applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
+    of_connection = connections.select(*CONNECTION_KEY, F.array_compact(F.array(*applying)).alias("applying"))
+    counted = (
+        exploded.join(of_connection, on=list(CONNECTION_KEY), how="inner")
+        .where(F.expr("array_contains(applying, found.rule)"))
+        .groupBy(F.col("found.rule").alias("rule"), *CONNECTION_KEY)
+        .agg(
+            F.count("*").alias("occurrences"),
+            F.min("logged_at").alias("first_at"),
+            F.max("logged_at").alias("last_at"),
+            F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
+        )
+    )
+    return _as_findings(
+        counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")}), settings
+    )
+
+
+def _any(predicates: Iterable[str]) -> Column:
+    return reduce(
+        lambda one, other: one | other, (F.coalesce(F.col(name), F.lit(False)) for name in dict.fromkeys(predicates))
+    )
+
+
+def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequence[Concern]) -> DataFrame:
+    """Finds the connections that break a rule as a whole; their first request is the example."""
+    declared = {name: rule for one in concerns for name, rule in one.connection_rules(settings).items()}
+    broken = [
+        F.when(rule.broken, F.struct(F.lit(name).alias("rule"), rule.message.alias("message")))
+        for name, rule in declared.items()
+        if _severity(name, settings) != "off"
+    ]
+    nothing = F.lit(None).cast("struct<rule:string,message:string>")
+    exploded = connections.where(is_client()).select(
+        *CONNECTION_KEY, "first_place", F.explode(F.array_compact(F.array(nothing, *broken))).alias("found")
+    )
+    found = exploded.select(
+        "found.rule",
+        *CONNECTION_KEY,
+        F.lit(1).cast("bigint").alias("occurrences"),
+        F.col("opened_at").alias("first_at"),
+        F.col("opened_at").alias("last_at"),
+        F.col("first_place").alias("place"),
+        "found.message",
+    )
+    return _as_findings(found, settings)
+
+
+def _as_findings(counted: DataFrame, settings: Settings) -> DataFrame:
+    return counted.select(
+        "rule",
+        *CONNECTION_KEY,
+        F.lit(None).cast("string").alias("group_id"),
+        "occurrences",
+        "first_at",
+        "last_at",
+        example("place", settings.log_zone).alias("example"),
+        "message",
+    )
+
+
+def _with_words(found: DataFrame, settings: Settings) -> DataFrame:
+    severity = {name: _severity(name, settings) for name in rules()}
+    asks = _by_rule({name: rule.asks for name, rule in rules().items()})
+    judged = found.select(
+        *(name for name in FINDING if name != "message"),
+        _by_rule({name: rule.kip for name, rule in rules().items()}).alias("kip"),
+        _by_rule(severity).alias("severity"),
+        F.concat(harmless(F.col("message"), _LONGEST_MESSAGE), F.lit("; "), asks).alias("message"),
+    )
+    return judged.where(F.col("severity") != "off")
+
+
+def _severity(rule: str, settings: Settings) -> str:
+    return settings.policy.severity_of(rule, rules()[rule].severity)
+
+
+def _by_rule(values: Mapping[str, str | None]) -> Column:
+    pairs = [part for name, value in values.items() for part in (F.lit(name), F.lit(value))]
+    return F.create_map(*pairs)[F.col("rule")]
