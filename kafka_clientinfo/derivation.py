@@ -1,33 +1,110 @@
-"""How tables follow from one another: transforms are found, ordered by their inputs, and written as declared.
+"""Derives all tables from the requests that are new: finds what the concerns make, orders it by its inputs, writes it.
 
-Transforms are found, not listed: a module of `transforms` with a function `transform` is one, its parameters name
-the relations that it needs, and a table declaration of the same name makes its result a table. Results without a
-declaration (session_requests, session_facts) are kept for the run only.
+A step makes one relation of others, which it names. Steps are found, not listed: the judged requests, the connections
+and the violations, and every module of a concern that has a function `transform`, whose parameters name the relations
+that it needs. A relation of the name of a declared table is written to it, as its `write_mode` says:
+
+    write_mode | is made of                                             | replaces
+    -----------|--------------------------------------------------------|------------------------------------
+    merge      | this run's relations: the connections that it recomputes | the rows of these connections
+    aggregate  | requests that are not counted yet                      | nothing; they are counted in
+    overwrite  | whole tables, which are written by then                | the whole table
 """
 
 import inspect
-import pkgutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import lru_cache
 from graphlib import TopologicalSorter
-from importlib import import_module
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from . import increment, transforms
-from .lake import Warehouse, with_kept_failures
+from .concerns import concerns
+from .connections import connections, judged_requests, violations
+from .engine import Warehouse, increments, kept, release, with_kept_failures
 from .settings import Settings
-from .tables import table_spec, table_specs
+from .tables import table_specs
 
-AT_ONCE = 3
+_AT_ONCE = 3
 """Tables written at once: a small commit is mostly latency."""
 _SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
-Transform = Callable[..., DataFrame]
+"""Relations that no step makes."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """Makes one relation; `needs` names the relations that `make` is called with."""
+
+    name: str
+    needs: tuple[str, ...]
+    make: Callable[[Mapping[str, Any]], DataFrame]
+
+    @property
+    def write_mode(self) -> str | None:
+        """How its table is written; None for what is kept for the run only."""
+        spec = table_specs().get(self.name)
+        return None if spec is None else spec.write_mode
+
+
+@lru_cache(maxsize=1)
+def steps() -> dict[str, Step]:
+    """Finds all steps, by the relation that they make.
+
+    Raises:
+        ValueError: where one needs a relation that neither a step makes nor a run starts with.
+    """
+    found = {
+        "judged_requests": _step(
+            "judged_requests",
+            ("requests", "ingested_files", "settings"),
+            lambda requests, ingested_files, settings: judged_requests(requests, ingested_files, settings, concerns()),
+        ),
+        "connections": _step(
+            "connections",
+            ("judged_requests", "settings"),
+            lambda judged_requests, settings: connections(judged_requests, settings, concerns()),
+        ),
+        "violations": _violations(),
+    }
+    for concern in concerns():
+        found |= {name: _step(name, _parameters(make), make) for name, make in concern.transforms.items()}
+    known = _SOURCES | set(found)
+    for step in found.values():
+        if unknown := sorted(set(step.needs) - known):
+            raise ValueError(f"{step.name} needs the relation {unknown[0]!r}; known are {', '.join(sorted(known))}")
+    return found
+
+
+def _step(name: str, needs: tuple[str, ...], make: Callable[..., DataFrame]) -> Step:
+    return Step(name, needs, lambda relations: make(**{need: relations[need] for need in needs}))
+
+
+def _violations() -> Step:
+    finders = [find for concern in concerns() for find in concern.findings]
+    needs = {"judged_requests", "connections", "settings", *(need for find in finders for need in _parameters(find))}
+
+    def make(relations: Mapping[str, Any]) -> DataFrame:
+        found = [find(**{need: relations[need] for need in _parameters(find)}) for find in finders]
+        requests, rows, settings = (relations[name] for name in ("judged_requests", "connections", "settings"))
+        return violations(requests, rows, found, settings, concerns())
+
+    return Step("violations", tuple(sorted(needs)), make)
+
+
+def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+@lru_cache(maxsize=1)
+def _read_by_others() -> frozenset[str]:
+    """Names the relations of this run that several steps read: worth keeping."""
+    needs = [need for step in steps().values() if step.write_mode in (None, "merge") for need in step.needs]
+    return frozenset(name for name in needs if name not in _SOURCES)
 
 
 class Derivation:
@@ -38,88 +115,90 @@ class Derivation:
         settings: of the run.
         until: time of ingestion up to which everything is built; None derives everything anew.
         newest: time of ingestion up to which everything is built afterwards.
-        retained_from: requests of connections that ended before this instant may have been deleted; None where all
-            are kept.
     """
 
-    def __init__(
-        self, lake: Warehouse, settings: Settings, until: str | None, newest: str, retained_from: str | None
-    ) -> None:
+    def __init__(self, lake: Warehouse, settings: Settings, until: str | None, newest: str) -> None:
         """Touch nothing yet."""
         self.lake = lake
         self.settings = settings
         self.until = until
         self.newest = newest
-        self.retained_from = retained_from
+        self.retained_from = lake.state.retained_from
+        self.is_whole = until is None and self.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
         self.committed = lake.read("requests").where(self.is_committed)
         self.relations: dict[str, Any] = {}
         self.kept: list[DataFrame] = []
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
-        """Write every table that a transform makes; `stage` is entered for each by name."""
-        with stage("touched"):
-            self.found = self._increment()
-        self.kept.append(self.found.touched)
+        """Write every table that a step makes; `stage` is entered for each by name."""
+        with stage("increment"):
+            self.increment = self._increment()
+        if self.increment.touched is not None:
+            self.kept.append(self.increment.touched)
         self.relations |= {
-            "requests": self.found.requests,
+            "requests": self.increment.requests,
             "ingested_files": self.lake.read("ingested_files"),
             "failed_requests": self.lake.read("failed_requests").where(self.is_committed),
             "settings": self.settings,
         }
 
-        def derive(name: str, transform: Transform) -> None:
-            with stage(name):
-                self._derive(name, transform)
+        def derive(step: Step) -> None:
+            with stage(step.name):
+                self._derive(step)
 
         try:
             _in_order_of_inputs(derive)
         finally:
-            for relation in self.kept:
-                relation.unpersist()
+            release(*self.kept)
 
-    def _increment(self) -> increment.Increment:
+    def _increment(self) -> increments.Increment:
         # As they are now: this run writes them, and what is computed again must not see that.
-        sessions = self.lake.read_snapshot("connection_sessions")
-        files = self.lake.read("ingested_files")
-        stored = increment.Stored(self.committed, sessions, files, self.retained_from)
+        stored = increments.Stored(
+            self.committed, self.lake.read_snapshot("connections"), self.lake.read("ingested_files"), self.retained_from
+        )
         if self.until is None:
-            return increment.everything(stored)
-        return increment.since(stored, self.until, self.settings.max_idle_ms)
+            return increments.everything(stored)
+        return increments.since(stored, self.until, self.settings.max_idle_ms)
 
-    def _derive(self, name: str, transform: Transform) -> None:
-        if _is_of_connections(name):
-            self._of_connections(name, transform)
-            return
-        if table_spec(name).replaced == "folded":
-            self._fold(name, transform)
+    def _derive(self, step: Step) -> None:
+        if step.write_mode == "aggregate":
+            self._aggregate(step)
+            self.relations[step.name] = self.lake.read(step.name)
+        elif step.write_mode == "overwrite":
+            self.lake.overwrite(step.name, step.make(_Whole(self)), self.newest)
+            self.relations[step.name] = self.lake.read(step.name)
         else:
-            # Made of whole tables, not of what this run touched; those it needs are committed by now.
-            whole = {need: self.settings if need == "settings" else self.lake.read(need) for need in needs(transform)}
-            self.lake.overwrite(name, transform(**whole), self.newest)
-        self.relations[name] = self.lake.read(name)
+            self._of_connections(step)
 
-    def _of_connections(self, name: str, transform: Transform) -> None:
-        result = transform(**{need: self.relations[need] for need in needs(transform)})
-        if name in shared_relations():
-            result = result.persist(increment.KEPT)
-            self.kept.append(result)
-        self.relations[name] = result
-        if name in table_specs():
-            rows = with_kept_failures(self.lake, result) if name == "violations" else result
-            self.lake.replace_connections(name, rows, self.found.touched, self.found.since, self.newest)
+    def _of_connections(self, step: Step) -> None:
+        rows = step.make(self.relations)
+        if step.name in _read_by_others():
+            rows = kept(rows)
+            self.kept.append(rows)
+        self.relations[step.name] = rows
+        if step.write_mode is not None:
+            rows = with_kept_failures(self.lake, rows) if step.name == "violations" else rows
+            touched, since = self.increment.touched, self.increment.since
+            self.lake.replace_connections(step.name, rows, touched, since, self.newest)
 
-    def _fold(self, name: str, transform: Transform) -> None:
-        if self.until is None and self.retained_from is None:
-            self.lake.overwrite(name, transform(new_requests=self.committed), self.newest)
+    def whole(self, name: str) -> Any:
+        """Takes a whole table; what this run has derived of everything need not be read again."""
+        if name in ("settings",) or (self.is_whole and name in _read_by_others()):
+            return self.relations[name]
+        return self.lake.read(name)
+
+    def _aggregate(self, step: Step) -> None:
+        if self.is_whole:
+            self.lake.overwrite(step.name, step.make({"new_requests": self.committed}), self.newest)
             return
-        # What stands, and what is counted in there, of one version: an overtaken run may commit between two reads.
-        stored = self.lake.read_snapshot(name)
-        new = self.committed.where(F.col("ingested_at") > self._folded_until(stored))
-        self.lake.fold(name, stored, transform(new_requests=new), self.newest)
+        # Stored rows, and what is counted in there, of one version: an overtaken run may commit between two reads.
+        stored = self.lake.read_snapshot(step.name)
+        new = self.committed.where(F.col("ingested_at") > self._counted_until(stored))
+        self.lake.aggregate(step.name, stored, step.make({"new_requests": new}), self.newest)
 
-    def _folded_until(self, stored: DataFrame) -> Column:
-        """Ingestion time up to which requests are counted in; a run that broke after the fold has counted in more."""
+    def _counted_until(self, stored: DataFrame) -> Column:
+        """Ingestion time up to which requests are counted in; a run that broke after its commit has counted in more."""
         row = stored.agg(F.max("ingested_at").cast("string")).first()
         known = [moment for moment in (self.until, None if row is None else row[0]) if moment is not None]
         moments = [F.lit(moment).cast("timestamp") for moment in known]
@@ -127,43 +206,27 @@ class Derivation:
         return F.greatest(*moments, never, never)
 
 
-def _is_of_connections(name: str) -> bool:
-    """Whether it is derived by connection: a table that is, or what stands between."""
-    spec = table_specs().get(name)
-    return spec is None or spec.replaced == "connections"
+class _Whole(dict[str, Any]):
+    """The relations as whole tables."""
+
+    def __init__(self, derivation: Derivation) -> None:
+        super().__init__()
+        self._derivation = derivation
+
+    def __missing__(self, name: str) -> Any:
+        return self._derivation.whole(name)
 
 
-def needs(transform: Transform) -> list[str]:
-    """The relations that a transform asks for."""
-    return list(inspect.signature(transform).parameters)
-
-
-def _in_order_of_inputs(derive: Callable[[str, Transform], None]) -> None:
-    """Call `derive` for every transform after those that it needs, some at once: a small commit is mostly latency."""
-    found = transforms_by_name()
-    sorter = TopologicalSorter({name: set(needs(function)) - _SOURCES for name, function in found.items()})
+def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
+    """Call `derive` for every step after those that it needs, some at once: a small commit is mostly latency."""
+    found = steps()
+    sorter = TopologicalSorter({name: set(step.needs) - _SOURCES for name, step in found.items()})
     sorter.prepare()
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
         running: dict[Future[None], str] = {}
         while sorter.is_active():
             for name in sorted(sorter.get_ready()):
-                running[pool.submit(derive, name, found[name])] = name
+                running[pool.submit(derive, found[name])] = name
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 done.result()
                 sorter.done(running.pop(done))
-
-
-@lru_cache(maxsize=1)
-def transforms_by_name() -> dict[str, Transform]:
-    """The transforms that exist, by module name."""
-    modules = pkgutil.iter_modules(transforms.__path__)
-    loaded = {module.name: import_module(f"{transforms.__name__}.{module.name}") for module in modules}
-    return {name: module.transform for name, module in loaded.items() if hasattr(module, "transform")}
-
-
-@lru_cache(maxsize=1)
-def shared_relations() -> frozenset[str]:
-    """Relations that other transforms read, from here and not from their tables: worth keeping for the run."""
-    of_connections = [function for name, function in transforms_by_name().items() if _is_of_connections(name)]
-    parameters = [name for function in of_connections for name in needs(function)]
-    return frozenset(name for name in parameters if name not in _SOURCES)

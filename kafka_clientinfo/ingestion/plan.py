@@ -127,6 +127,11 @@ class Plan:
     packed: tuple[Packed, ...] = ()
 
     @property
+    def size(self) -> int:
+        """Bytes on disk that it reads."""
+        return sum(max(0, file.size_on_disk - (0 if file.compressed else file.resume_at)) for file in self.files)
+
+    @property
     def marks(self) -> dict[str, int]:
         """The rejected records to delete before this plan is read: offsets by file_id."""
         return {file.file_id: file.resume_at for file in self.files if file.was_damaged}

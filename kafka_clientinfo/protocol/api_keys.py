@@ -8,6 +8,7 @@ from types import MappingProxyType
 
 from kafka_clientinfo.protocol.registry import released
 
+
 class ApiKey(IntEnum):
     """Keys of the APIs that the package treats by name, under their names in Kafka's ApiKeys enum."""
 

@@ -39,7 +39,13 @@ def _rule(rule: Rule) -> str:
 
 def _rules() -> str:
     return "\n".join(
-        ["## Rules of violations", "", "Declared in `schemas/rules/`, a file per concern.", "", *map(_rule, rules().values())]
+        [
+            "## Rules of violations",
+            "",
+            "Declared in `schemas/rules/`, a file per concern.",
+            "",
+            *map(_rule, rules().values()),
+        ]
     )
 
 

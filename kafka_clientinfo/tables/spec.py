@@ -189,7 +189,9 @@ def _check(spec: TableSpec, source: str) -> None:
 def table_specs() -> dict[str, TableSpec]:
     """All declared tables by name."""
     folder = resources.schemas() / "tables"
-    specs = [_named(parse_spec(text, f"schemas/tables/{name}"), name) for name, text in resources.texts(folder, ".toml")]
+    specs = [
+        _named(parse_spec(text, f"schemas/tables/{name}"), name) for name, text in resources.texts(folder, ".toml")
+    ]
     specs += [_of_parts(part.name) for part in folder.iterdir() if part.is_dir()]
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
 

@@ -1,6 +1,5 @@
-"""The verdict on an upgrade or downgrade: who would break at a release, who owns it, and what the log cannot tell."""
+"""Reads the verdict on an upgrade or downgrade: who would break at a release, who owns it, and what the log cannot tell."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -8,23 +7,18 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .console import argument, columns, number, safe
-from .errors import WarehouseError
-from .lake import Warehouse
-from .tables.broker_releases import REASONS, VERDICTS, release, releases
+from ..console import argument, safe
+from ..engine import Warehouse, sized
+from ..errors import WarehouseError
+from ..tables.broker_releases import VERDICTS, release, releases
 
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list")
 _TIMES = ("first_seen", "last_seen")
-_WHY = ("verdict", "reason", "refused_from", "advertised", "accepted", "limited_by")
+_WHY = ("verdict", "reason", "refused_from", "limited_by")
 _MARKS = {"removed": "X", "deprecated": "!", "unknown": "?", "ok": "."}
 _WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
-_SHOWN = 50
-_TITLES = {
-    "removed": "Would break",
-    "deprecated": "Would work, but not with a later release",
-    "unknown": "Cannot be judged",
-}
+_NAMED = 50
 
 
 @dataclass
@@ -78,16 +72,33 @@ def impact(
     lake = Warehouse(spark, warehouse)
     if not lake.exists("upgrade_impact"):
         raise WarehouseError(f"{safe(lake.path('upgrade_impact'))} does not exist; run `kafka-clientinfo run` first")
-    found = _of_cluster(lake.read("upgrade_impact"), cluster)
-    result = Impact(target)
-    if target is not None:
-        _for_target(result, found.where(F.col("target") == target))
-    if all_targets:
-        _for_all(result, found)
-    counted = [result.clients] if target is not None else list(result.by_release.values())
-    result.breaks = any(counts.get("removed") for counts in counted)
-    result.cannot_tell = _cannot_tell(result, lake, cluster)
+    with sized(spark, 0):
+        found = _of_cluster(lake.read("upgrade_impact"), cluster)
+        result = Impact(target)
+        if target is not None:
+            _for_target(result, _at(found, F.lit(target)))
+        if all_targets:
+            every = F.explode(F.array(*map(F.lit, releases()))).alias("target")
+            _for_all(result, _at(found.select("*", every), F.col("target")))
+        counted = [result.clients] if target is not None else list(result.by_release.values())
+        result.breaks = any(counts.get("removed") for counts in counted)
+        result.cannot_tell = _cannot_tell(result, lake, cluster)
     return result
+
+
+def _at(found: DataFrame, target: Any) -> DataFrame:
+    """Adds what one release makes of each use: verdict, reason, and refused_from where it takes what a later one does not."""
+    refused, deprecated, undecided = (
+        F.try_element_at(name, target) for name in ("refused_by", "deprecated_by", "undecided_by")
+    )
+    verdict = (
+        F.when(refused.isNotNull(), "removed")
+        .when(deprecated.isNotNull(), "deprecated")
+        .when(undecided.isNotNull(), "unknown")
+        .otherwise("ok")
+    )
+    reason = F.coalesce(refused, F.when(deprecated.isNotNull(), "refused_later"), undecided)
+    return found.withColumns({"target": target, "verdict": verdict, "reason": reason, "refused_from": deprecated})
 
 
 def _of_cluster(table: DataFrame, cluster: str | None) -> DataFrame:
@@ -184,85 +195,6 @@ def _blind_brokers(lake: Warehouse, usage: DataFrame, cluster: str | None) -> li
 
 
 def _names(brokers: DataFrame) -> str:
-    rows = brokers.select("cluster", "broker").orderBy("cluster", "broker").limit(_SHOWN + 1).collect()
-    names = [safe(f"{row['cluster']}/{row['broker']}", 80) for row in rows[:_SHOWN]]
-    return ", ".join(names) + (" …" if len(rows) > _SHOWN else "")
-
-
-def as_text(result: Impact) -> str:
-    """The verdict for a terminal."""
-    parts = []
-    if result.target is not None:
-        parts.append(_headline(result))
-        parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
-        reasons = dict.fromkeys(row["reason"] for row in result.rows)
-        if reasons:
-            parts.append("Why\n" + "\n".join(f"  {reason}: {REASONS.get(reason, reason)}" for reason in reasons))
-    if result.by_release:
-        parts += _matrix(result)
-    parts.append("What this cannot tell\n" + "\n".join(f"  - {sentence}" for sentence in result.cannot_tell))
-    return "\n\n".join(parts)
-
-
-def _headline(result: Impact) -> str:
-    counts = result.clients
-    total = sum(counts.values())
-    return (
-        f"Kafka {result.target}: of {number(total)} clients {number(counts['removed'])} would break, "
-        f"{number(counts['deprecated'])} would work but not with a later release, {number(counts['unknown'])} "
-        f"cannot be judged, {number(counts['ok'])} are fine."
-    )
-
-
-def _section(result: Impact, verdict: str, title: str) -> str:
-    rows = [row for row in result.rows if row["verdict"] == verdict]
-    if not rows:
-        return ""
-    header = ("cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why")
-    lines = [(*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows[:_SHOWN]]
-    return f"{title}\n{columns(header, lines)}" + _more(rows)
-
-
-def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
-    name, version = row["client_software_name"], row["client_software_version"]
-    software = name if version == "unknown" else f"{name} {version}"
-    client_id = "(none)" if not row["client_id"] else safe(row["client_id"], 40)
-    return row["cluster"], row["principal"] or "(none)", client_id, safe(software, 40)
-
-
-def _what(row: dict[str, Any]) -> str:
-    return f"{row['api_name']} v{row['api_version']}"
-
-
-def _hosts(row: dict[str, Any]) -> str:
-    shown = ", ".join(row["host_list"][:3]) or "(unknown)"
-    return shown if row["hosts"] <= 3 else f"{shown}, … ({number(row['hosts'])})"
-
-
-def _day(row: dict[str, Any]) -> str:
-    return f"{row['last_seen']:%Y-%m-%d %H:%M}"
-
-
-def _why(row: dict[str, Any]) -> str:
-    return f"{row['reason']} (from {row['refused_from']})" if row["refused_from"] else str(row["reason"])
-
-
-def _more(rows: Sequence[object]) -> str:
-    return f"\n  … and {number(len(rows) - _SHOWN)} more; --json has all" if len(rows) > _SHOWN else ""
-
-
-def _matrix(result: Impact) -> list[str]:
-    lines = [
-        (name, *(counts[verdict] for verdict in ("removed", "deprecated", "unknown", "ok")))
-        for name, counts in result.by_release.items()
-    ]
-    parts = ["Clients by release\n" + columns(("release", "break", "warned", "not judged", "fine"), lines)]
-    if result.matrix:
-        names = list(result.by_release)
-        header = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
-        rows = [(*_who(row), row["marks"]) for row in result.matrix[:_SHOWN]]
-        legend = "X breaks, ! works there but not later, ? cannot be judged, . fine; one mark per release, as above"
-        parts.append(
-            f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix)}"
-        )
-    return parts
+    rows = brokers.select("cluster", "broker").orderBy("cluster", "broker").limit(_NAMED + 1).collect()
+    names = [safe(f"{row['cluster']}/{row['broker']}", 80) for row in rows[:_NAMED]]
+    return ", ".join(names) + (" …" if len(rows) > _NAMED else "")

@@ -1,23 +1,42 @@
-"""The listing of the command `kafka-clientinfo violations`: rows of the table, errors first, as text or JSON."""
+"""The command `violations`: lists rows of the table, errors first."""
 
+import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from .. import console
+from ..errors import ConfigError, WarehouseError
+from ..tables import rules
+from .context import Context, add_common
 
-from . import console
-from .errors import ConfigError, WarehouseError
-from .lake import Warehouse
-from .tables import rules
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+HELP = "list who broke which rule, with an expression that finds it in the log"
 
 LIMIT = 1000
 """Rows that are shown at most; the table has them all."""
 
 _SHOWN = ("severity", "rule", "occurrences", "last_at", "broker", "connection", "found")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
+    parser.add_argument("--since", metavar="T", help="only what happened at this time (ISO 8601, UTC) or later")
+    add_common(parser, "only this cluster")
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    given = context.arguments
+    chosen = Chosen.of(given.rule, given.since, given.cluster)  # before Spark starts
+    rows, total = violations(context.session(), context.warehouse, chosen)
+    print(as_json(rows, total) if given.json else as_text(rows, total))
+    return 0
 
 
 def since_time(text: str) -> datetime:
@@ -56,7 +75,7 @@ class Chosen:
         return cls(tuple(names), since_time(since) if since is not None else None, cluster)
 
 
-def violations(spark: SparkSession, warehouse: str, chosen: Chosen | None = None) -> tuple[list[dict[str, Any]], int]:
+def violations(spark: "SparkSession", warehouse: str, chosen: Chosen | None = None) -> tuple[list[dict[str, Any]], int]:
     """Violations of a warehouse, errors first, then the latest.
 
     Args:
@@ -70,6 +89,10 @@ def violations(spark: SparkSession, warehouse: str, chosen: Chosen | None = None
     Raises:
         WarehouseError: when there is no such table.
     """
+    from pyspark.sql import functions as F
+
+    from ..engine import Warehouse
+
     warehouse = console.argument("the warehouse", warehouse)
     chosen = chosen or Chosen()
     lake = Warehouse(spark, warehouse)
@@ -85,7 +108,9 @@ def violations(spark: SparkSession, warehouse: str, chosen: Chosen | None = None
     return _rows(fitting), fitting.count()
 
 
-def _rows(fitting: DataFrame) -> list[dict[str, Any]]:
+def _rows(fitting: "DataFrame") -> list[dict[str, Any]]:
+    from pyspark.sql import functions as F
+
     order = F.expr("array_position(array('error', 'warning', 'info'), severity)")
     place = ("rule", "cluster", "broker", "connection_id", "opened_at", "opened_seq", "group_id")
     times = {name: _iso(name).alias(name) for name in ("opened_at", "first_at", "last_at")}
@@ -101,6 +126,8 @@ def _rows(fitting: DataFrame) -> list[dict[str, Any]]:
 
 def _iso(name: str) -> Any:
     """Text in UTC whatever the session's zone is."""
+    from pyspark.sql import functions as F
+
     zone = F.current_timezone()
     return F.date_format(F.convert_timezone(zone, F.lit("UTC"), F.col(name).cast("timestamp_ntz")), _FORMAT)
 

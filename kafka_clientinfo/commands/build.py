@@ -1,0 +1,18 @@
+"""The command `build`: only derives tables from requests."""
+
+import argparse
+
+from .context import Context, add_common
+from .run import execute_step
+
+HELP = "only build the other tables, from requests"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_common(parser, "name of the cluster that wrote the logs")
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    return execute_step(context, "build")

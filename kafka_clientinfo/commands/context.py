@@ -1,0 +1,84 @@
+"""What every command needs of its call: arguments, settings, the Spark session, and progress on a terminal."""
+
+import argparse
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import console
+from ..settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_spark_logs: list[str] = []
+"""Where the sessions that this process has started write; removed when a command goes well."""
+
+
+class Context:
+    """One call of a command.
+
+    Args:
+        arguments: as parsed.
+        spark: a session to use; a local one is started where a command needs one and this is None.
+    """
+
+    def __init__(self, arguments: argparse.Namespace, spark: "SparkSession | None" = None) -> None:
+        """Start nothing yet."""
+        self.arguments = arguments
+        self.progress = None if arguments.json else console.progress()
+        self._spark = spark
+
+    @property
+    def warehouse(self) -> str:
+        """The warehouse's folder or URI."""
+        return str(self.arguments.warehouse)
+
+    def settings(self, **given: Any) -> Settings:
+        """Load the settings; `given` come from arguments, and None is not given."""
+        conf = dict(self._spark.sparkContext.getConf().getAll()) if self._spark is not None else {}
+        return load_settings(self.arguments.conf, conf, **given)
+
+    def session(self, settings: Settings | None = None) -> "SparkSession":
+        """Take the session that was given, or start a local one."""
+        if self._spark is None:
+            if self.progress is not None:
+                self.progress("starting Spark")
+            self._spark = _local_session(settings or self.settings())
+        return self._spark
+
+    def end_progress(self) -> None:
+        """Clear the line of the terminal that shows the progress."""
+        if self.progress is not None:
+            sys.stderr.write("\r\x1b[K")
+
+
+def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
+    """Add what every command takes; `cluster` is what --cluster means for it, where it does."""
+    parser.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
+    if cluster is not None:
+        parser.add_argument("--cluster", metavar="NAME", help=cluster)
+    parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def spark_logs() -> list[str]:
+    """Name the logs of the sessions that this process has started."""
+    return list(_spark_logs)
+
+
+def forget_spark_logs() -> None:
+    """Remove the logs of sessions that went well."""
+    while _spark_logs:
+        Path(_spark_logs.pop()).unlink(missing_ok=True)
+
+
+def _local_session(settings: Settings) -> "SparkSession":
+    from ..engine.session import local_session
+
+    descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
+    os.close(descriptor)
+    _spark_logs.append(log_file)
+    return local_session(settings, log_file=log_file)

@@ -1,0 +1,19 @@
+"""The command `ingest`: only reads logs."""
+
+import argparse
+
+from .context import Context, add_common
+from .run import add_logs, execute_step
+
+HELP = "only read: requests, rejected_records, failed_requests, ingested_files"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_logs(parser)
+    add_common(parser, "name of the cluster that wrote the logs")
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    return execute_step(context, "ingest", context.arguments.logs)

@@ -1,0 +1,55 @@
+"""The command `maintain`: keeps a warehouse small."""
+
+import argparse
+import json
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from .. import console
+from .context import Context, add_common
+
+if TYPE_CHECKING:
+    from ..engine import MaintenanceReport
+
+HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument(
+        "--retention-days", type=int, metavar="N", help="delete requests of connections that ended N days ago; 0: none"
+    )
+    parser.add_argument(
+        "--vacuum-hours", type=int, metavar="H", help="delete files that no table has held for H hours (168)"
+    )
+    add_common(parser)
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    given = context.arguments
+    settings = context.settings(retention_days=given.retention_days, vacuum_hours=given.vacuum_hours)
+    spark = context.session(settings)
+    from ..engine import maintain
+
+    report = maintain(spark, context.warehouse, settings, context.progress)
+    context.end_progress()
+    print(json.dumps(asdict(report), ensure_ascii=True) if given.json else as_text(report))
+    return 0
+
+
+def as_text(report: "MaintenanceReport") -> str:
+    """What was done, as columns for a terminal."""
+    header = ("table", "files", "now", "bytes", "now", "rows deleted", "unused files deleted", "their bytes")
+    names = (
+        "name", "files_before", "files_after", "bytes_before", "bytes_after", "rows_deleted",
+        "vacuumed_files", "vacuumed_bytes",
+    )  # fmt: skip
+    rows = [tuple(table[name] for name in names) for table in report.tables]
+    kept = f"requests of connections that ended before {report.retained_from} are deleted"
+    return "\n".join(
+        [
+            f"Retention: {'all requests are kept' if report.retained_from is None else kept}.",
+            console.columns(header, rows),
+        ]
+    )

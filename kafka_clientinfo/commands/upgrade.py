@@ -1,0 +1,125 @@
+"""The command `upgrade`: tells who would break at another release of Kafka."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from ..console import columns, number, safe
+from ..errors import ConfigError
+from ..tables.broker_releases import REASONS, release
+from .context import Context, add_common
+
+if TYPE_CHECKING:
+    from .impact import Impact
+
+HELP = "tell who would break at another release of Kafka (exit code 3 when somebody would)"
+_BREAKS = 3
+_SHOWN = 50
+_TITLES = {
+    "removed": "Would break",
+    "deprecated": "Would work, but not with a later release",
+    "unknown": "Cannot be judged",
+}
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--target", metavar="RELEASE", help="release of Kafka, up or down, such as 4.0.1")
+    parser.add_argument("--all-targets", action="store_true", help="every known release as a matrix")
+    add_common(parser, "only this cluster")
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    given = context.arguments
+    if given.target is None and not given.all_targets:
+        raise ConfigError("no target is given; name one with --target, or use --all-targets")
+    if given.target is not None:
+        release(given.target)  # before Spark starts
+    spark = context.session()
+    from .impact import impact
+
+    found = impact(spark, context.warehouse, given.target, given.all_targets, given.cluster)
+    print(json.dumps(asdict(found), ensure_ascii=True, default=str) if given.json else as_text(found))
+    return _BREAKS if found.breaks else 0
+
+
+def as_text(result: "Impact") -> str:
+    """The verdict for a terminal."""
+    parts = []
+    if result.target is not None:
+        parts.append(_headline(result))
+        parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
+        reasons = dict.fromkeys(row["reason"] for row in result.rows)
+        if reasons:
+            parts.append("Why\n" + "\n".join(f"  {reason}: {REASONS.get(reason, reason)}" for reason in reasons))
+    if result.by_release:
+        parts += _matrix(result)
+    parts.append("What this cannot tell\n" + "\n".join(f"  - {sentence}" for sentence in result.cannot_tell))
+    return "\n\n".join(parts)
+
+
+def _headline(result: "Impact") -> str:
+    counts = result.clients
+    total = sum(counts.values())
+    return (
+        f"Kafka {result.target}: of {number(total)} clients {number(counts['removed'])} would break, "
+        f"{number(counts['deprecated'])} would work but not with a later release, {number(counts['unknown'])} "
+        f"cannot be judged, {number(counts['ok'])} are fine."
+    )
+
+
+def _section(result: "Impact", verdict: str, title: str) -> str:
+    rows = [row for row in result.rows if row["verdict"] == verdict]
+    if not rows:
+        return ""
+    header = ("cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why")
+    lines = [(*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows[:_SHOWN]]
+    return f"{title}\n{columns(header, lines)}" + _more(rows)
+
+
+def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
+    name, version = row["client_software_name"], row["client_software_version"]
+    software = name if version == "unknown" else f"{name} {version}"
+    client_id = "(none)" if not row["client_id"] else safe(row["client_id"], 40)
+    return row["cluster"], row["principal"] or "(none)", client_id, safe(software, 40)
+
+
+def _what(row: dict[str, Any]) -> str:
+    return f"{row['api_name']} v{row['api_version']}"
+
+
+def _hosts(row: dict[str, Any]) -> str:
+    shown = ", ".join(row["host_list"][:3]) or "(unknown)"
+    return shown if row["hosts"] <= 3 else f"{shown}, … ({number(row['hosts'])})"
+
+
+def _day(row: dict[str, Any]) -> str:
+    return f"{row['last_seen']:%Y-%m-%d %H:%M}"
+
+
+def _why(row: dict[str, Any]) -> str:
+    return f"{row['reason']} (from {row['refused_from']})" if row["refused_from"] else str(row["reason"])
+
+
+def _more(rows: Sequence[object]) -> str:
+    return f"\n  … and {number(len(rows) - _SHOWN)} more; --json has all" if len(rows) > _SHOWN else ""
+
+
+def _matrix(result: "Impact") -> list[str]:
+    lines = [
+        (name, *(counts[verdict] for verdict in ("removed", "deprecated", "unknown", "ok")))
+        for name, counts in result.by_release.items()
+    ]
+    parts = ["Clients by release\n" + columns(("release", "break", "warned", "not judged", "fine"), lines)]
+    if result.matrix:
+        names = list(result.by_release)
+        header = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
+        rows = [(*_who(row), row["marks"]) for row in result.matrix[:_SHOWN]]
+        legend = "X breaks, ! works there but not later, ? cannot be judged, . fine; one mark per release, as above"
+        parts.append(
+            f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix)}"
+        )
+    return parts

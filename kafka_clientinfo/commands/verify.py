@@ -1,0 +1,52 @@
+"""The command `verify`: tells whether a warehouse is what it should be."""
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from .. import console
+from .context import Context, add_common
+
+if TYPE_CHECKING:
+    from ..engine import Check
+
+HELP = "check that the tables are what they should be (exit code 1 where they are not)"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_common(parser)
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    spark = context.session()
+    from ..engine import verify
+
+    checks = verify(spark, context.warehouse)
+    print(as_json(checks) if context.arguments.json else as_text(checks))
+    return 0 if all(check.ok for check in checks) else 1
+
+
+def as_json(checks: Sequence[Check]) -> str:
+    """One JSON object: `ok`, and `checks`."""
+    listed = [{**asdict(check), "ok": check.ok} for check in checks]
+    return json.dumps({"ok": all(c.ok for c in checks), "checks": listed}, ensure_ascii=True, default=str)
+
+
+def as_text(checks: Sequence[Check]) -> str:
+    """One line per check, then what disagrees."""
+    lines = [("ok" if c.ok else "FAILED", c.name, "" if c.ok else console.number(c.failed), c.asks) for c in checks]
+    widths = [max(len(line[i]) for line in lines) for i in range(3)]
+    parts = [
+        "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[3]]) for line in lines)
+    ]
+    for check in (c for c in checks if not c.ok):
+        rows = [" ".join(f"{key}={console.safe(value, 80)}" for key, value in row.items()) for row in check.found]
+        more = check.failed - len(check.found)
+        parts.append("\n".join([f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]))
+        if more > 0 and len(check.found) < check.failed:
+            parts[-1] += f"\n  and {console.number(more)} more"
+    return "\n\n".join(parts)
