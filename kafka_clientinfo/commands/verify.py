@@ -30,13 +30,13 @@ def execute(context: Context) -> int:
     return 0 if all(check.ok for check in checks) else 1
 
 
-def as_json(checks: Sequence[Check]) -> str:
+def as_json(checks: "Sequence[Check]") -> str:
     """One JSON object: `ok`, and `checks`."""
     listed = [{**asdict(check), "ok": check.ok} for check in checks]
     return json.dumps({"ok": all(c.ok for c in checks), "checks": listed}, ensure_ascii=True, default=str)
 
 
-def as_text(checks: Sequence[Check]) -> str:
+def as_text(checks: "Sequence[Check]") -> str:
     """One line per check, then what disagrees."""
     lines = [("ok" if c.ok else "FAILED", c.name, "" if c.ok else console.number(c.failed), c.asks) for c in checks]
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
