@@ -26,10 +26,15 @@ def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> No
 
 def test_the_session_is_put_back(spark: Any) -> None:
     before = {key: spark.conf.get(key, None) for key in KEYS}
-    with pytest.raises(KeyError), utc(spark), sized(spark, 0), sized(spark, 1 << 40) as size:
-        assert spark.conf.get("spark.sql.shuffle.partitions") == str(size.partitions)
-        assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
-        raise KeyError
+
+    def work() -> None:
+        with utc(spark), sized(spark, 0), sized(spark, 1 << 40) as size:
+            assert spark.conf.get("spark.sql.shuffle.partitions") == str(size.partitions)
+            assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        work()
     assert {key: spark.conf.get(key, None) for key in KEYS} == before
 
 
