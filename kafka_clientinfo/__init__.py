@@ -26,10 +26,9 @@ from .errors import (
 from .settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from .lake import Warehouse, local_session
-    from .lake.maintenance import MaintenanceReport, maintain
+    from .engine import Check, MaintenanceReport, Warehouse, maintain, verify
+    from .lake import local_session
     from .pipeline import RunReport, build, ingest, run
-    from .verification import Check, verify
 
 __version__ = "0.1.0"
 __all__ = [
@@ -60,11 +59,11 @@ _WITH_SPARK = {
     "build": "pipeline",
     "ingest": "pipeline",
     "run": "pipeline",
-    "Check": "verification",
-    "verify": "verification",
-    "MaintenanceReport": "lake.maintenance",
-    "maintain": "lake.maintenance",
-    "Warehouse": "lake",
+    "Check": "engine",
+    "verify": "engine",
+    "MaintenanceReport": "engine",
+    "maintain": "engine",
+    "Warehouse": "engine",
     "local_session": "lake",
 }
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_clientinfo.engine import exclusive
+from kafka_clientinfo.engine.locks import local_folder
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.lake import exclusive
-from kafka_clientinfo.lake.lock import local_folder
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -27,7 +27,7 @@ def test_a_second_run_waits_and_then_says_why_it_stops(tmp_path: Path) -> None:
 
 def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
     program = (
-        "import os\nfrom kafka_clientinfo.lake import exclusive\n"
+        "import os\nfrom kafka_clientinfo.engine import exclusive\n"
         f"with exclusive({str(tmp_path)!r}, 1): os.kill(os.getpid(), 9)"
     )
     subprocess.run([sys.executable, "-c", program], check=False, cwd=ROOT)
@@ -54,3 +54,19 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
 )
 def test_only_local_warehouses_are_locked(root: str, folder: str | None) -> None:
     assert local_folder(root) == (None if folder is None else Path(folder))
+
+
+def test_only_both_locks_together_are_a_real_one(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with exclusive(str(tmp_path), 1, spark=spark) as locked:
+        assert locked
+    with exclusive(str(tmp_path), 1) as locked:
+        assert not locked  # Spark's JVM could outlive this process, and still commit
+    with exclusive("s3://bucket/lake", 1, spark=spark) as locked:
+        assert not locked
+
+    def unsupported(*_: object) -> None:
+        raise OSError("no locks available")
+
+    monkeypatch.setattr("fcntl.flock", unsupported)
+    with exclusive(str(tmp_path), 1, spark=spark) as locked:
+        assert not locked

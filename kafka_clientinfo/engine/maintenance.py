@@ -12,17 +12,16 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from delta.tables import DeltaTable
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 
 from .. import console
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings
-from ..tables import table_specs
-from .lock import exclusive
-from .migration import RETAINED_FROM
-from .retention import SOURCES, retain
-from .session_conf import lightly, set_for, utc
+from . import sql
+from .locks import exclusive
+from .retention import retain
+from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
+from .state import LEDGER
 from .warehouse import Warehouse
 
 SAFE_HOURS = 168
@@ -52,7 +51,7 @@ class MaintenanceReport:
 
     @contextmanager
     def stage(self, name: str, progress: Callable[[str], None] | None) -> Iterator[None]:
-        """Time a stage and say that it begins."""
+        """Time a stage and report that it begins."""
         if progress is not None:
             progress(name)
         started = time.monotonic()
@@ -82,24 +81,36 @@ def maintain(
     """
     settings = settings or Settings()
     _check_hours(spark, settings.vacuum_hours)
-    lake = Warehouse(spark, warehouse)
-    if not lake.exists("ingested_files"):
-        raise WarehouseError(f"{warehouse} has no table ingested_files; make it with `kafka-clientinfo run`")
+    existing_warehouse(spark, warehouse)
     report = MaintenanceReport()
-    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark), utc(spark), lightly(spark) as light:
+    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark):
+        tables = Warehouse(spark, warehouse, locked)
         with report.stage("prepare", progress):
-            lake.ensure()
-            light(lake.count("requests"))
-            before = {name: lake._detail(name) for name in table_specs()}
-        if settings.retention_days:
-            with report.stage("retention", progress):
-                report.deleted = retain(lake, settings.retention_days, now or datetime.now(UTC))
-        report.retained_from = lake.properties("ingested_files").get(RETAINED_FROM)
-        for name in table_specs():
-            with report.stage(name, progress):
-                done = _tidy(lake, name, settings.vacuum_hours)
-                report.tables.append(_row(name, before[name], lake._detail(name), done, report.deleted))
+            size = tables.open().rows.get("requests", 0) * REQUEST_BYTES
+            tables.create_missing(tables.specs)
+        with sized(spark, size):
+            before = {name: _detail(tables, name) for name in tables.specs}
+            if settings.retention_days:
+                with report.stage("retention", progress):
+                    report.deleted = retain(tables, settings.retention_days, now or datetime.now(UTC))
+            for name in tables.specs:
+                with report.stage(name, progress):
+                    done = _tidy(tables, name, settings.vacuum_hours)
+                    report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
+        report.retained_from = tables.state.retained_from
     return report
+
+
+def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
+    """The warehouse at a path, to be read.
+
+    Raises:
+        WarehouseError: when there is none.
+    """
+    tables = Warehouse(spark, root)
+    if not tables.exists(LEDGER):
+        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
+    return tables
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:
@@ -110,39 +121,45 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
         )
 
 
-def _tidy(lake: Warehouse, name: str, hours: int) -> dict[str, int]:
-    table = DeltaTable.forPath(lake.spark, lake.path(name))
-    if int(lake._detail(name)["numFiles"]) > 1:
-        table.optimize().executeCompaction()
-    kept_for = lake.properties(name).get(_KEPT_FOR)
-    wanted = f"interval {hours} hours"
-    if kept_for != wanted and not (kept_for is None and hours == SAFE_HOURS):
-        lake.set_properties(name, {_KEPT_FOR: wanted})
-    with set_for(lake.spark, _FEW_TASKS):
-        table.vacuum()
-    return _vacuumed(table)
-
-
-def _vacuumed(table: DeltaTable) -> dict[str, int]:
-    """What the vacuum just now said of itself in the table's history."""
-    found = {"vacuumed_files": 0, "vacuumed_bytes": 0}
-    for row in table.history(2).select("operation", "operationMetrics").collect():
-        metrics = row["operationMetrics"] or {}
-        if row["operation"] == "VACUUM END":
-            found["vacuumed_files"] = int(metrics.get("numDeletedFiles", 0))
-        elif row["operation"] == "VACUUM START":
-            found["vacuumed_bytes"] = int(metrics.get("sizeOfDataToDelete", 0))
+def _detail(tables: Warehouse, name: str) -> Row:
+    found = sql.detail(tables.spark, tables.path(name))
+    if found is None:
+        raise WarehouseError(f"{tables.path(name)} is gone: somebody deletes the warehouse")
     return found
 
 
-def _row(name: str, before: Any, after: Any, done: dict[str, int], deleted: dict[str, int]) -> dict[str, Any]:
+def _tidy(tables: Warehouse, name: str, hours: int) -> dict[str, int]:
+    path, detail = tables.path(name), _detail(tables, name)
+    if int(detail["numFiles"]) > 1:
+        tables.spark.sql(f"OPTIMIZE {sql.table_at(path)}")
+    kept_for, wanted = dict(detail["properties"]).get(_KEPT_FOR), f"interval {hours} hours"
+    if kept_for != wanted and not (kept_for is None and hours == SAFE_HOURS):
+        sql.set_properties(tables.spark, path, {_KEPT_FOR: wanted})
+    with set_where_allowed(tables.spark, _FEW_TASKS):
+        tables.spark.sql(f"VACUUM {sql.table_at(path)}")
+    return _vacuumed(tables, name)
+
+
+def _vacuumed(tables: Warehouse, name: str) -> dict[str, int]:
+    """What the vacuum just now wrote of itself into the table's history."""
+    numbers = {"vacuumed_files": 0, "vacuumed_bytes": 0}
+    for row in sql.history(tables.spark, tables.path(name), 2):
+        metrics = dict(row["operationMetrics"] or {})
+        if row["operation"] == "VACUUM END":
+            numbers["vacuumed_files"] = int(metrics.get("numDeletedFiles", 0))
+        elif row["operation"] == "VACUUM START":
+            numbers["vacuumed_bytes"] = int(metrics.get("sizeOfDataToDelete", 0))
+    return numbers
+
+
+def _row(name: str, before: Row, after: Row, done: dict[str, int], deleted: dict[str, int]) -> dict[str, Any]:
     return {
         "name": name,
         "files_before": int(before["numFiles"]),
         "files_after": int(after["numFiles"]),
         "bytes_before": int(before["sizeInBytes"]),
         "bytes_after": int(after["sizeInBytes"]),
-        "rows_deleted": deleted.get(name, 0) if name in SOURCES else 0,
+        "rows_deleted": deleted.get(name, 0),
         **done,
     }
 
@@ -155,10 +172,6 @@ def as_text(report: MaintenanceReport) -> str:
         "vacuumed_files", "vacuumed_bytes",
     )  # fmt: skip
     rows = [tuple(table[name] for name in names) for table in report.tables]
-    kept = f"requests of connections that ended before {report.retained_from} are deleted"
-    return "\n".join(
-        [
-            f"Retention: {'all requests are kept' if report.retained_from is None else kept}.",
-            console.columns(header, rows),
-        ]
-    )
+    deleted = f"requests of connections that ended before {report.retained_from} are deleted"
+    first = f"Retention: {'all requests are kept' if report.retained_from is None else deleted}."
+    return "\n".join([first, console.columns(header, rows)])

@@ -1,0 +1,36 @@
+"""The engine: what a warehouse knows of itself, how its tables are written, and what a build recomputes.
+
+It knows requests and connections, which everything is derived of, and no concern. Imports go down:
+
+    maintenance, verification > warehouse > retention, claims, writing, rewriting > state > sql
+    increments > keeping; locks, sizing
+"""
+
+from . import increments
+from .keeping import kept, release
+from .locks import exclusive
+from .maintenance import MaintenanceReport, maintain
+from .retention import remove_late, retain, with_kept_failures
+from .sizing import Size, sized, utc
+from .state import State
+from .verification import Check, verify
+from .warehouse import Warehouse
+
+__all__ = [
+    "Check",
+    "MaintenanceReport",
+    "Size",
+    "State",
+    "Warehouse",
+    "exclusive",
+    "increments",
+    "kept",
+    "maintain",
+    "release",
+    "remove_late",
+    "retain",
+    "sized",
+    "utc",
+    "verify",
+    "with_kept_failures",
+]

@@ -1,0 +1,156 @@
+"""Claims keep concurrent runs apart where the storage has no locks: only the newest claim may commit.
+
+A run claims the warehouse before it writes: it commits nothing to `ingested_files`, under a number one step above the
+version of that table that it saw when it began, and then to every table that runs append to. Delta keeps the highest
+number per application and table (`txnAppId`, `txnVersion`) and passes over a commit whose number is not above it, in
+the same atomic step that orders commits. So of two runs that saw the same version one claims, and the other is
+refused; a run that is overtaken, such as one that its scheduler took for dead, commits nothing more to a table that
+the later run has claimed or written; and a commit that is tried again is made once.
+
+Who may commit when:
+
+    state      | since                                        | ingested_files          | other tables
+    -----------|----------------------------------------------|-------------------------|--------------------------------
+    reading    | the version of ingested_files was noted      | only its claim          | nothing
+    holding    | its claim is the next version                | numbered commits        | numbered commits
+    overtaken  | another run's claim on ingested_files stands | nothing: passed over    | passed over in tables that the
+               |                                              |                         | other run claimed or wrote
+    locked     | always, where a real lock is held            | commits without number  | commits without number
+
+A run that is overtaken may still commit to a table that the later run has not written yet. None of that counts: rows
+count once `ingested_files` holds their file, derived tables are written anew by the later run, and the state is
+written only after a look at the newest claim.
+"""
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from uuid import uuid4
+
+from pyspark.sql import SparkSession
+
+from ..errors import WarehouseError
+from .sizing import set_for
+from .sql import history
+from .state import LEDGER
+
+APPLICATION = "kafka_clientinfo"
+"""Delta's `txnAppId` of all numbered commits."""
+CLAIM = "claim "
+"""How the `userMetadata` of a claim's commits begin."""
+_STEP = 1_000_000
+"""Numbers of one claim: more than a run commits to a table."""
+_RECENT = 20
+_AT_ONCE = 3
+# What Delta calls a commit that another writer was ahead of; Spark Connect has no class for it.
+_CONFLICTS = ("Concurrent", "CONCURRENT")
+
+
+class Claims:
+    """The right of one run to commit.
+
+    Args:
+        spark: a session with Delta.
+        path: where a table lies, by name.
+        locked: whether a real lock is held, so that no claim is needed and every method does nothing.
+    """
+
+    def __init__(self, spark: SparkSession, path: Callable[[str], str], locked: bool) -> None:
+        """Claim nothing yet."""
+        self.spark, self.path, self.locked = spark, path, locked
+        self.number: int | None = None
+        self._seen: int | None = None
+        self._token = CLAIM + uuid4().hex
+        self._commits: Counter[str] = Counter()
+        self._one_command = threading.Lock()
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether this run has to claim before it writes."""
+        return not self.locked and self.number is None
+
+    def note_version(self) -> None:
+        """Take this before reading: the claim fails if another run has committed since."""
+        if not self.locked:
+            self._seen = int(history(self.spark, self.path(LEDGER), 1)[0]["version"])
+
+    def claim(self, names: Iterable[str]) -> None:
+        """Refuse what other runs still have under way, from here on.
+
+        Args:
+            names: the other tables that runs append to; they exist.
+
+        Raises:
+            WarehouseError: another run has claimed or written since the version was noted.
+        """
+        if not self.is_needed:
+            return
+        if self._seen is None:
+            self.note_version()
+        assert self._seen is not None
+        number = (self._seen + 1) * _STEP
+        self._commit_nothing(LEDGER, number)
+        commits = history(self.spark, self.path(LEDGER), _RECENT)
+        if (self._seen + 1, self._token) not in [(row["version"], row["userMetadata"]) for row in commits]:
+            raise self._overtaken()
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(lambda name: self._commit_nothing(name, number), names))
+        self.number = number
+
+    def check(self) -> None:
+        """Make sure that what this run has committed since its claim stands.
+
+        Raises:
+            WarehouseError: another run has claimed the warehouse since.
+        """
+        if self.number is None:
+            return
+        if last_metadata(self.spark, self.path(LEDGER), lambda text: text.startswith(CLAIM)) != self._token:
+            raise self._overtaken()
+
+    def options(self, name: str) -> Mapping[str, str]:
+        """A writer's options for this run's next commit to a table; none without a claim."""
+        if self.number is None:
+            return {}
+        self._commits[name] += 1
+        return {"txnAppId": APPLICATION, "txnVersion": str(self.number + self._commits[name])}
+
+    @contextmanager
+    def command(self, name: str) -> Iterator[None]:
+        """Number the MERGE or DELETE in here; SQL takes no options, so the session carries them, one at a time."""
+        if self.number is None:
+            yield
+            return
+        with self._one_command:
+            conf = {f"spark.databricks.delta.write.{key}": value for key, value in self.options(name).items()}
+            with set_for(self.spark, conf):
+                yield
+
+    def _commit_nothing(self, name: str, number: int) -> None:
+        rows = self.spark.read.format("delta").load(self.path(name))
+        nothing = rows.where("false").write.format("delta").mode("append")
+        numbered = nothing.option("txnAppId", APPLICATION).option("txnVersion", number)
+        try:
+            numbered.option("userMetadata", self._token).save(self.path(name))
+        except Exception as error:
+            if any(sign in f"{type(error).__name__} {error}" for sign in _CONFLICTS):
+                raise self._overtaken() from error
+            raise
+
+    def _overtaken(self) -> WarehouseError:
+        root = self.path(LEDGER).rpartition("/")[0]
+        return WarehouseError(f"another run has written to {root} meanwhile; run again, one after the other")
+
+
+def last_metadata(spark: SparkSession, path: str, wanted: Callable[[str], bool]) -> str | None:
+    """The newest `userMetadata` of a table's commits that is wanted; None where its history has none."""
+    for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
+        texts = [row["userMetadata"] for row in history(spark, path, limit)]
+        found = [text for text in texts if text is not None and wanted(text)]
+        if found:
+            return str(found[0])
+        if limit is not None and len(texts) < limit:
+            return None
+    return None

@@ -1,0 +1,249 @@
+"""Chooses what a build recomputes: of every connection id with new requests, the newest connections and what follows.
+
+A connection id is used again and again. New requests can continue its newest connection or begin another; the ones
+before are over, and nothing that comes later in the log changes them. So a build reads the requests of a touched
+connection id from the first one of its newest connection on, and replaces the rows of these connections only: its
+work follows what is new, not the history. What is recomputed, by what is new:
+
+    what is new                             | connection ids            | of their requests
+    ----------------------------------------|---------------------------|---------------------------------------------
+    nothing was built, or other settings,   | all                       | all
+    or another release                      |                           |
+    requests, and a stored connection of    | those of the new requests | from the first record of the earliest
+    the id is still open                    |                           | connection that is open or overlaps it
+    requests, and all stored connections of | those of the new requests | from the time of the first new one on
+    the id are over                         |                           |
+    a late file: it comes, in its broker's  | all of its broker, as it  | all
+    order, before one that was built        | may move boundaries       |
+
+Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
+again, so they are kept in each of these cases, and what is recomputed lies behind them.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ..tables import CONNECTION_ID_KEY
+from .keeping import kept
+
+_KEY = list(CONNECTION_ID_KEY)
+_BOUNDS = (
+    ("kept_until", "timestamp"),
+    ("kept_connections", "int"),
+    ("from_file", "string"),
+    ("from_offset", "bigint"),
+    ("since", "timestamp"),
+)
+_FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
+"""Files of a broker are ordered by these; within a file, byte offsets order the records."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_OVERLAP_SECONDS = 60
+"""Timestamps of neighbours step back by less than a second: connections that open this close are taken together."""
+_STEP_BACK_SECONDS = 2 * 3600
+"""A clock may be set back while a connection is open, as by an hour in autumn; its later requests must be found."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What a warehouse holds before a build.
+
+    Attributes:
+        requests: the table `requests`, as far as its ingestion is committed.
+        connections: a snapshot of the table `connections`.
+        files: the table `ingested_files`.
+        retained_from: instant before which connections' requests may have been deleted; None where none were.
+    """
+
+    requests: DataFrame
+    connections: DataFrame
+    files: DataFrame
+    retained_from: str | None
+
+
+@dataclass(frozen=True)
+class Increment:
+    """What a build recomputes.
+
+    Attributes:
+        touched: per connection id cluster, broker, connection_id, and: kept_until, the newest opened_at whose rows
+            stay (null: none stay); kept_connections, their number; from_file and from_offset, the log position of the
+            first request to recompute (null: all requests of the id); since, a time before which none of these
+            requests was logged (null: unknown). Kept for the run; release it afterwards. None where every row of
+            every connection id is recomputed.
+        requests: the requests to recompute, with kept_connections.
+        since: no connection that is recomputed opened before; None where that is not known.
+    """
+
+    touched: DataFrame | None
+    requests: DataFrame
+    since: datetime | None
+
+
+def everything(stored: Stored) -> Increment:
+    """All connection ids; without a join or a shuffle where retention has deleted nothing."""
+    if stored.retained_from is None:
+        return Increment(None, stored.requests.withColumn("kept_connections", F.lit(0)), None)
+    return _increment(_behind_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
+
+
+def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
+    """The connection ids with requests that no build has seen.
+
+    Args:
+        stored: the warehouse.
+        built_until: time of ingestion up to which everything is built.
+        max_idle_ms: `connections.max.idle.ms`: a connection that was idle for longer is over.
+    """
+    is_new = F.col("ingested_at") > F.lit(built_until).cast("timestamp")
+    ids = (
+        stored.requests.where(is_new)
+        .groupBy(*_KEY)
+        .agg(F.min("started_at").alias("new_from"), F.min("logged_at").alias("since"))
+    )
+    on_time = _from_the_newest(ids, stored, max_idle_ms)
+    late = _brokers_with_late_files(stored, is_new)
+    if not late:
+        return _increment(on_time, stored)
+    whole = _of_brokers(late, stored)
+    return _increment(on_time.join(whole, on=_KEY, how="left_anti").unionByName(whole), stored)
+
+
+def _of_brokers(brokers: list[tuple[Any, Any]], stored: Stored) -> DataFrame:
+    """All connection ids of some brokers, with all of their requests; but for ids that retention deleted from."""
+    is_of = reduce(or_, ((F.col("cluster") == cluster) & (F.col("broker") == broker) for cluster, broker in brokers))
+    ids = stored.requests.where(is_of).select(*_KEY).distinct()
+    if stored.retained_from is not None:
+        ids = ids.join(_deleted(stored), on=_KEY, how="left_anti")
+    nothing = F.lit(None)
+    return ids.select(*_KEY, *_bounds(nothing, F.lit(0), nothing, nothing, nothing))
+
+
+def _increment(touched: DataFrame, stored: Stored) -> Increment:
+    touched = kept(touched)
+    first = F.min(F.unix_micros("since"))
+    row = touched.agg(first.alias("first"), F.bool_or(F.col("since").isNull()).alias("unknown")).first()
+    begin = None
+    if row is not None and row["first"] is not None and not row["unknown"]:
+        begin = _EPOCH + timedelta(microseconds=row["first"], seconds=-_STEP_BACK_SECONDS)
+    # A bound that Delta compares with each file's statistics, so that old files are not read.
+    requests = stored.requests if begin is None else stored.requests.where(F.col("logged_at") >= F.lit(begin))
+    return Increment(touched, _requests_to_recompute(requests, touched, stored.files), begin)
+
+
+def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataFrame) -> DataFrame:
+    order = files.select("file_id", F.struct(*_FILE_ORDER).alias("file_order"))
+    first_files = order.select(F.col("file_id").alias("from_file"), F.col("file_order").alias("from_order"))
+    bounds = touched.join(F.broadcast(first_files), on="from_file", how="left").select(
+        *_KEY,
+        "kept_connections",
+        F.col("since").alias("of_id_since"),
+        F.struct(F.col("from_order").alias("file_order"), F.col("from_offset").alias("byte_offset")).alias("begin"),
+    )
+    joined = requests.join(bounds, on=_KEY, how="inner").join(F.broadcast(order), on="file_id", how="inner")
+    is_behind = F.struct("file_order", "byte_offset") >= F.col("begin")
+    # No stored connection is open: take only requests from the first new one on.
+    is_later = F.col("of_id_since").isNull() | (F.col("logged_at") >= F.col("of_id_since"))
+    wanted = F.when(F.col("begin.file_order").isNull(), is_later).otherwise(is_behind)
+    return joined.where(wanted).select(*requests.columns, "kept_connections")
+
+
+def _bounds(*values: Column) -> list[Column]:
+    return [value.cast(kind).alias(name) for value, (name, kind) in zip(values, _BOUNDS, strict=True)]
+
+
+def _from_the_newest(ids: DataFrame, stored: Stored, max_idle_ms: int) -> DataFrame:
+    """Where to recompute from, per connection id with new requests."""
+    marked = _with_recomputed(_with_open(ids, stored, max_idle_ms), stored)
+    first = F.when(F.col("is_recomputed"), F.struct("session_no", "file_id", "byte_offset", "opened_at"))
+    bounds = marked.groupBy(*_KEY).agg(
+        F.max(F.when(~F.col("is_recomputed"), F.col("opened_at"))).alias("kept_until"),
+        F.sum((~F.col("is_recomputed")).cast("int")).alias("kept_connections"),
+        F.min(first).alias("first"),
+    )
+    return ids.join(bounds, on=_KEY, how="left").select(
+        *_KEY,
+        *_bounds(
+            F.col("kept_until"),
+            F.coalesce("kept_connections", F.lit(0)),
+            F.col("first.file_id"),
+            F.col("first.byte_offset"),
+            F.least("first.opened_at", "since"),
+        ),
+    )
+
+
+def _with_open(ids: DataFrame, stored: Stored, max_idle_ms: int) -> DataFrame:
+    """Stored connections of these ids, and whether new requests may belong to them: is_open."""
+    columns = ("session_no", "opened_at", "last_request_at", "file_id", "byte_offset")
+    connections = stored.connections.select(*_KEY, *columns).join(ids, on=_KEY, how="inner")
+    overlap = F.expr(f"INTERVAL {_OVERLAP_SECONDS} SECONDS")
+    of_id = Window.partitionBy(*_KEY)
+    is_last = F.col("session_no") == F.max("session_no").over(of_id)
+    is_newest = is_last | (F.col("opened_at") >= F.max("opened_at").over(of_id) - overlap)
+    is_over = F.unix_micros("new_from") - F.unix_micros("last_request_at") > max_idle_ms * 1000
+    # A build that broke may have stored connections of the new requests: those, and the one before them, are as new.
+    has_new = F.col("last_request_at") >= F.col("since") - overlap
+    is_open = (is_newest & ~is_over) | has_new
+    return connections.withColumn("is_open", is_open & ~_is_deleted(stored))
+
+
+def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
+    """Whether each connection is recomputed: the open ones, all later ones, and earlier ones that overlap these.
+
+    Rows stay up to an instant, kept_until: what is recomputed must have opened after it.
+    """
+    of_id = Window.partitionBy(*_KEY)
+    open_from = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(of_id)
+    cuts = connections.withColumns({"open_from": open_from, "is_cut": _opens_behind_all_before(_is_deleted(stored))})
+    last_cut = F.max(F.when(F.col("is_cut") & (F.col("session_no") <= F.col("open_from")), F.col("session_no")))
+    first = F.coalesce(last_cut.over(of_id), F.col("open_from"))
+    return cuts.withColumn("is_recomputed", F.coalesce(F.col("session_no") >= first, F.lit(False)))
+
+
+def _opens_behind_all_before(is_deleted: Column) -> Column:
+    """Whether this connection and the later ones of its id opened after all earlier ones, and have their requests."""
+    in_order = Window.partitionBy(*_KEY).orderBy("session_no")
+    earlier = F.max("opened_at").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
+    from_here = in_order.rowsBetween(0, Window.unboundedFollowing)
+    return (earlier.isNull() | (earlier < F.min("opened_at").over(from_here))) & ~F.max(is_deleted).over(from_here)
+
+
+def _is_deleted(stored: Stored) -> Column:
+    """Whether retention may have deleted a connection's requests."""
+    if stored.retained_from is None:
+        return F.lit(False)
+    return F.col("last_request_at") < F.lit(stored.retained_from).cast("timestamp")
+
+
+def _deleted(stored: Stored) -> DataFrame:
+    """Connection ids that retention deleted from: how many connections lost requests, and the newest's opened_at."""
+    return (
+        stored.connections.where(_is_deleted(stored))
+        .groupBy(*_KEY)
+        .agg(F.max("opened_at").alias("kept_until"), F.count("*").alias("kept_connections"))
+    )
+
+
+def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
+    joined = ids.join(_deleted(stored), on=_KEY, how="left")
+    nothing = F.lit(None)
+    number = F.coalesce("kept_connections", F.lit(0))
+    return joined.select(*_KEY, *_bounds(F.col("kept_until"), number, nothing, nothing, nothing))
+
+
+def _brokers_with_late_files(stored: Stored, is_new: Column) -> list[tuple[Any, Any]]:
+    """Brokers of files that are new, or have grown, and come before one that was built, if only in part."""
+    new = stored.requests.where(is_new).groupBy("file_id").agg(F.count("*").alias("new"))
+    files = stored.files.where("requests > 0").join(F.broadcast(new), on="file_id", how="left")
+    file_order, has_new = F.struct(*_FILE_ORDER), F.col("new") > 0
+    was_built = F.col("requests") > F.coalesce("new", F.lit(0))
+    ends = files.groupBy("cluster", "broker").agg(
+        F.min(F.when(has_new, file_order)).alias("earliest"), F.max(F.when(was_built, file_order)).alias("latest")
+    )
+    return [(row["cluster"], row["broker"]) for row in ends.where("latest > earliest").collect()]

@@ -1,0 +1,95 @@
+"""What a Delta table really is, beside what it is declared to be: read without touching its rows."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ..tables import Column, TableSpec
+from .sql import CHECK, DELETION_VECTORS, detail
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """A column of a table: its type in Spark's words, without blanks."""
+
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True)
+class Layout:
+    """A table as it stands: its columns and CHECK constraints by name, and all its properties."""
+
+    columns: Mapping[str, StoredColumn]
+    checks: Mapping[str, str]
+    properties: Mapping[str, str]
+
+
+def layout_of(spark: SparkSession, path: str) -> Layout | None:
+    """The layout of the table at a path, None where there is none."""
+    found = detail(spark, path)
+    if found is None:
+        return None
+    properties: dict[str, str] = dict(found["properties"])
+    fields = spark.read.format("delta").load(path).schema.fields
+    return Layout(
+        columns={field.name: _stored(field) for field in fields},
+        checks={key.removeprefix(CHECK): text for key, text in properties.items() if key.startswith(CHECK)},
+        properties=properties,
+    )
+
+
+def _stored(field: Any) -> StoredColumn:
+    return StoredColumn(_plain_type(field.dataType.simpleString()), not field.nullable)
+
+
+def differences(spec: TableSpec, layout: Layout | None) -> list[str]:
+    """Where a table is not as declared, one sentence each."""
+    if layout is None:
+        return ["is missing"]
+    vectors = layout.properties.get(DELETION_VECTORS)
+    return [
+        *_unlike_columns(spec, layout),
+        *_unlike_checks(spec, layout),
+        *([] if vectors == "false" else [f"property {DELETION_VECTORS} is {vectors}, not false"]),
+    ]
+
+
+def _unlike_columns(spec: TableSpec, layout: Layout) -> list[str]:
+    sentences = []
+    for column in spec.columns:
+        stored = layout.columns.get(column.name)
+        sentences += [f"column {column.name} is missing"] if stored is None else _unlike_column(column, stored)
+    undeclared = [name for name in layout.columns if name not in spec.column_names]
+    return sentences + [f"column {name} is not declared" for name in undeclared]
+
+
+def _unlike_column(column: Column, stored: StoredColumn) -> list[str]:
+    sentences = []
+    if stored.type != _plain_type(column.type):
+        sentences.append(f"column {column.name} has type {stored.type}, not {_plain_type(column.type)}")
+    if stored.required != column.required:
+        constraint = "NOT NULL, which is not declared" if stored.required else "no NOT NULL"
+        sentences.append(f"column {column.name} has {constraint}")
+    return sentences
+
+
+def _unlike_checks(spec: TableSpec, layout: Layout) -> list[str]:
+    declared, stored = dict(spec.checks), layout.checks
+    sentences = [f"check {name} is missing" for name in declared if name not in stored]
+    sentences += [f"check {name} is not declared" for name in stored if name not in declared]
+    changed = [name for name in declared if name in stored and not _is_same(declared[name], stored[name])]
+    return sentences + [f"check {name} reads {stored[name]!r}, not {declared[name]!r}" for name in changed]
+
+
+def _is_same(one: str, other: str) -> bool:
+    """Whether two texts are one expression; Delta keeps one that is added later with blanks between its words."""
+    return re.sub(r"\s", "", one) == re.sub(r"\s", "", other)
+
+
+def _plain_type(text: str) -> str:
+    """A type's text as it can be compared."""
+    return re.sub(r"\s", "", text).lower()

@@ -1,0 +1,205 @@
+"""Retention: rows older than some days leave the tables that grow with the log; what was derived of them stays.
+
+One instant decides for the whole warehouse. A request leaves if it was logged before the instant and does not belong
+to a connection that had a request at the instant or later, so a connection's requests leave together or not at all.
+Derived rows stay for ever, and a build keeps the rows of connections that ended before the instant, as their requests
+are gone. That holds only if all of these are gone: records that come late, for connections that ended before the
+instant, are deleted before a build sees them.
+
+A run may be killed at any point of a deletion, and deleted rows are counted once all the same:
+
+    step                                              | state afterwards
+    --------------------------------------------------|------------------------------------------------------
+    1 find the rows, by a rule that reads nothing     | as before
+      that the deletion changes, and count them       |
+    2 one commit to the state                         | retained_from = instant; deleting = tables and counts
+    3 delete, one table after the other               | the same; a later run finds the rest by the same rule
+    4 one commit to the state                         | deleted = deleted + counts; deleting = None
+
+Before step 2 nothing has happened; after it the next run that opens the warehouse does steps 3 and 4.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+from typing import Any, Protocol
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from ..errors import WarehouseError
+from ..tables import CONNECTION_ID_KEY, table_spec
+from .keeping import kept, release
+from .state import LEDGER, Deletion, State
+
+SOURCES = ("requests", "rejected_records", "failed_requests")
+"""Tables that retention deletes from."""
+_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
+_ROW = ("file_id", "byte_offset")
+
+
+class Tables(Protocol):
+    """What retention needs of a warehouse."""
+
+    @property
+    def root(self) -> str:
+        """Where it lies."""
+
+    @property
+    def state(self) -> State:
+        """Its state."""
+
+    def read(self, name: str) -> DataFrame:
+        """A table as it is now."""
+
+    def read_snapshot(self, name: str) -> DataFrame:
+        """A table as it is now, whatever is written to it later."""
+
+    def claim(self) -> None:
+        """Keep other runs from writing."""
+
+    def update_state(self, **changes: Any) -> None:
+        """Store changes of the state in one commit."""
+
+    def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
+        """Delete the rows with these file_id and byte_offset, among those within a bound."""
+
+
+def retain(tables: Tables, days: int, now: datetime) -> dict[str, int]:
+    """Delete what ended more than so many days ago.
+
+    Args:
+        tables: a warehouse whose build is up to date.
+        days: how long requests are kept after the end of their connection.
+        now: the present, with its zone.
+
+    Returns:
+        Rows deleted per table.
+
+    Raises:
+        WarehouseError: when there are requests that no build has seen.
+    """
+    newest = tables.read(LEDGER).agg(F.max("ingested_at").cast("string")).first()
+    if newest is not None and newest[0] != tables.state.built_until:
+        raise WarehouseError(
+            f"{tables.root} holds requests that no build has seen; run `kafka-clientinfo build` first, as retention "
+            "deletes only what the other tables know"
+        )
+    # The instant never goes back, whatever the days and the clock do.
+    instant = max(_text(now - timedelta(days=days)), tables.state.retained_from or "")
+    return _delete(tables, instant, now, SOURCES)
+
+
+def remove_late(tables: Tables, now: datetime) -> int:
+    """Delete requests that came too late: no build has seen them, and retention has deleted what they belong to.
+
+    Returns:
+        How many; 0 where retention has never deleted anything.
+    """
+    instant, until = tables.state.retained_from, tables.state.built_until
+    if instant is None:
+        return 0
+    is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")
+    is_early = F.col("first_logged_at") < F.lit(instant).cast("timestamp")
+    if not tables.read(LEDGER).where(is_new & is_early).take(1):
+        return 0
+    return _delete(tables, instant, now, ("requests",))["requests"]
+
+
+def finish_deletion(tables: Tables) -> None:
+    """Do the rest of a deletion whose run was killed; nothing where none is under way."""
+    deleting, instant = tables.state.deleting, tables.state.retained_from
+    if deleting is None or instant is None:
+        return
+    tables.claim()
+    rest = {name: kept(keys) for name, keys in _rows_to_delete(tables, instant, deleting.rows).items()}
+    try:
+        _carry_out(tables, instant, rest, deleting)
+    finally:
+        release(*rest.values())
+
+
+def with_kept_failures(tables: Tables, rows: DataFrame) -> DataFrame:
+    """Rows of `violations`, and the stored ones that were derived of failed_requests that are deleted."""
+    instant = tables.state.retained_from
+    if instant is None:
+        return rows
+    key = list(table_spec("violations").key)
+    of_failures = F.col("opened_at").isNull() & F.col("connection_id").isNotNull()
+    gone = of_failures & (F.col("last_at") < F.lit(instant).cast("timestamp"))
+    stored = tables.read_snapshot("violations").where(gone).select(*rows.columns)
+    derived = rows.where(F.col("opened_at").isNull()).select(*(F.col(name).alias(f"new_{name}") for name in key))
+    same = [F.col(name).eqNullSafe(F.col(f"new_{name}")) for name in key]
+    return rows.unionByName(stored.join(derived, on=same, how="left_anti"))
+
+
+def _text(moment: datetime) -> str:
+    return moment.astimezone(UTC).strftime(_FORMAT)
+
+
+def _delete(tables: Tables, instant: str, now: datetime, sources: Iterable[str]) -> dict[str, int]:
+    tables.claim()
+    doomed = {name: kept(keys) for name, keys in _rows_to_delete(tables, instant, sources).items()}
+    try:
+        counts = {name: keys.count() for name, keys in doomed.items()}
+        if any(counts.values()):
+            deletion = Deletion(_text(now), {name: number for name, number in counts.items() if number})
+            tables.update_state(retained_from=instant, deleting=deletion)
+            _carry_out(tables, instant, doomed, deletion)
+        return counts
+    finally:
+        release(*doomed.values())
+
+
+def _carry_out(tables: Tables, instant: str, doomed: Mapping[str, DataFrame], deletion: Deletion) -> None:
+    for name in deletion.rows:
+        # Lets Delta pass over files by their statistics; rejected records have no time.
+        bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{instant}'"
+        tables.delete_rows(name, doomed[name], bound)
+    state = tables.state
+    deleted = dict(state.deleted)
+    for name, number in deletion.rows.items():
+        deleted[name] = deleted.get(name, 0) + number
+    rows = {name: number - deletion.rows.get(name, 0) for name, number in state.rows.items()}
+    tables.update_state(deleted=deleted, deleting=None, rows=rows)
+
+
+def _rows_to_delete(tables: Tables, instant: str, sources: Iterable[str]) -> dict[str, DataFrame]:
+    """Per table the file_id and byte_offset of the rows that leave."""
+    rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
+    return {name: rules[name](tables, instant).select(*_ROW) for name in sources}
+
+
+def _old_rejected(tables: Tables, instant: str) -> DataFrame:
+    """Rejected records of files that ended before the instant."""
+    ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant).cast("timestamp")
+    files = tables.read(LEDGER).where(ended).select("file_id")
+    return tables.read("rejected_records").join(files, on="file_id", how="left_semi")
+
+
+def _old_failed(tables: Tables, instant: str) -> DataFrame:
+    """Failed requests of connection ids none of which failed at the instant or later."""
+    failed = tables.read("failed_requests")
+    key = list(CONNECTION_ID_KEY)
+    last = failed.groupBy(*key).agg(F.max("logged_at").alias("last"))
+    return failed.join(last.where(F.col("last") < F.lit(instant).cast("timestamp")), on=key, how="left_semi")
+
+
+def _old_requests(tables: Tables, instant: str) -> DataFrame:
+    """Requests logged before the instant, but for those of connections that had a request at it or later."""
+    at = F.lit(instant).cast("timestamp")
+    order = F.struct("first_logged_at", "last_logged_at", "file_id").alias("file_order")
+    files = F.broadcast(tables.read(LEDGER).select("file_id", order))
+    position = F.struct("file_order", "byte_offset")
+    of_id = Window.partitionBy(*CONNECTION_ID_KEY).orderBy("session_no")
+    live = (
+        tables.read("connections")
+        .join(files, on="file_id", how="inner")
+        .withColumns({"begin": position, "next_begin": F.lead(position).over(of_id)})
+        .where(F.col("last_request_at") >= at)
+        .select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "begin", "next_begin")
+    )
+    old = tables.read("requests").where(F.col("logged_at") < at).join(files, on="file_id", how="inner")
+    same = reduce(lambda one, name: one & (F.col(name) == F.col(f"its_{name}")), CONNECTION_ID_KEY, F.lit(True))
+    is_within = (position >= F.col("begin")) & (F.col("next_begin").isNull() | (position < F.col("next_begin")))
+    return old.join(live, on=same & is_within, how="left_anti")

@@ -1,0 +1,108 @@
+"""The rows of a table after rows of it were replaced; and the same as a MERGE, for tables too large to write anew.
+
+write_mode | a small table                              | a large one
+-----------|--------------------------------------------|---------------------------------------------------
+upsert     | stored rows of other keys, and the new     | MERGE of the new rows by key
+connection | stored rows of connections that stay, and  | MERGE of the new rows, and of tombstones for
+           | the new                                    | stored rows of replaced connections that are gone
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from ..tables import CONNECTION_ID_KEY, TableSpec
+from .sql import same_key
+
+_TOMBSTONE = "__gone"
+_TOUCHED = "__touched"
+UPSERT = "WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({new})"
+"""What a MERGE does with rows that it inserts or replaces."""
+REPLACE = (
+    f"WHEN MATCHED AND s.`{_TOMBSTONE}` THEN DELETE WHEN MATCHED THEN UPDATE SET {{values}} "
+    f"WHEN NOT MATCHED AND NOT s.`{_TOMBSTONE}` THEN INSERT ({{columns}}) VALUES ({{new}})"
+)
+"""What a MERGE does with `changes`."""
+
+
+def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
+    """The declared columns, in order and with their types: a `select` is the contract of every table."""
+    return rows.select(*(F.col(column.name).cast(column.type).alias(column.name) for column in spec.columns))
+
+
+def upserted(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
+    """The new rows, and stored ones of other keys."""
+    kept = stored.join(new, on=_same_key(stored, new, spec.key), how="left_anti")
+    return kept.unionByName(new)
+
+
+def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame, spec: TableSpec) -> DataFrame:
+    """The new rows, and stored ones of connections that stay."""
+    of_connections = _with_bounds(stored.where(F.col("opened_at").isNotNull()), touched, "left")
+    kept = of_connections.where(F.col(_TOUCHED).isNull() | ~_is_replaced())
+    return kept.select(*spec.column_names).unionByName(new)
+
+
+def changes(
+    stored: DataFrame, new: DataFrame, touched: DataFrame, since: datetime | None, spec: TableSpec
+) -> DataFrame:
+    """The new rows, and the stored ones to delete, marked as such."""
+    recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
+    of_connections = _with_bounds(stored.where(F.col("opened_at").isNotNull() & recent), touched, "inner")
+    old = of_connections.where(_is_replaced()).select(*spec.column_names)
+    old = old.unionByName(stored.where(F.col("opened_at").isNull()).select(*spec.column_names))
+    gone = old.join(new, on=_same_key(old, new, spec.key), how="left_anti")
+    return new.withColumn(_TOMBSTONE, F.lit(False)).unionByName(gone.withColumn(_TOMBSTONE, F.lit(True)))
+
+
+def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
+    """Stored and new rows aggregated by key, column by column as declared."""
+    functions = dict(spec.aggregates)
+    # A column without a declared aggregate follows from the key, so all its values are one.
+    others = [column for column in spec.column_names if column not in spec.key]
+    values = [F.expr(f"{functions.get(column, 'max')}(`{column}`)").alias(column) for column in others]
+    return stored.unionByName(new).groupBy(*spec.key).agg(*values).select(*spec.column_names)
+
+
+def merge(table: str, source: str, spec: TableSpec, clauses: str, bound: str = "true") -> str:
+    """The MERGE statement.
+
+    Args:
+        table: the target as SQL names it.
+        source: name of a view of the new rows.
+        spec: the table's declaration.
+        clauses: `UPSERT` or `REPLACE`.
+        bound: a condition on `t`, see `within`.
+    """
+    columns = [f"`{column}`" for column in spec.column_names]
+    actions = clauses.format(
+        values=", ".join(f"t.{column} = s.{column}" for column in columns),
+        columns=", ".join(columns),
+        new=", ".join(f"s.{column}" for column in columns),
+    )
+    return f"MERGE INTO {table} AS t USING {source} AS s ON {bound} AND {same_key(spec.key)} {actions}"
+
+
+def within(since: datetime | None) -> str:
+    """A bound that Delta compares with each file's statistics, so that a merge does not read the whole table."""
+    if since is None:
+        return "true"
+    return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{since:%Y-%m-%d %H:%M:%S.%f}')"
+
+
+def _with_bounds(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
+    bounds = touched.select(*CONNECTION_ID_KEY, "kept_until", F.lit(True).alias(_TOUCHED))
+    return rows.join(bounds, on=list(CONNECTION_ID_KEY), how=how)
+
+
+def _is_replaced() -> Column:
+    return F.col("kept_until").isNull() | (F.col("opened_at") > F.col("kept_until"))
+
+
+def _same_key(left: DataFrame, right: DataFrame, key: Iterable[str]) -> Column:
+    condition = F.lit(True)
+    for column in key:
+        condition = condition & left[column].eqNullSafe(right[column])
+    return condition

@@ -1,0 +1,101 @@
+"""Delta's SQL: the only language, beside DataFrame readers and writers, that every Spark session understands.
+
+`DeltaTable` needs a plugin on the server of a Spark Connect session; SQL on delta.`path` does not.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, Row, SparkSession
+
+from ..tables import Column, TableSpec
+
+CHECK = "delta.constraints."
+"""How the properties that hold CHECK constraints begin."""
+DELETION_VECTORS = "delta.enableDeletionVectors"
+"""Property that is false for every table, as other readers can't read deletion vectors."""
+_STATISTICS = "delta.dataSkippingStatsColumns"
+
+
+def table_at(path: str) -> str:
+    """How SQL names the table at a path."""
+    return "delta.`{}`".format(path.replace("`", "``"))
+
+
+def literal(text: str) -> str:
+    """A text as SQL's literal."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def properties_list(properties: Mapping[str, str]) -> str:
+    """Properties as TBLPROPERTIES takes them, in parentheses."""
+    return "({})".format(", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items()))
+
+
+def create_table(spec: TableSpec, path: str, properties: Mapping[str, str]) -> str:
+    """The statement that makes a table as declared, in one commit; it does nothing where the table exists.
+
+    Args:
+        spec: the declaration.
+        path: where the table shall lie.
+        properties: further table properties.
+    """
+    own = {f"{CHECK}{name}": expression for name, expression in spec.checks}
+    own |= {DELETION_VECTORS: "false", _STATISTICS: ",".join(spec.statistics)}
+    return (
+        f"CREATE TABLE IF NOT EXISTS {table_at(path)} ({', '.join(map(_column, spec.columns))}) USING delta "
+        f"CLUSTER BY ({', '.join(spec.cluster_by)}) COMMENT {literal(spec.comment)} "
+        f"TBLPROPERTIES {properties_list({**own, **properties})}"
+    )
+
+
+def _column(column: Column) -> str:
+    required = " NOT NULL" if column.required else ""
+    return f"`{column.name}` {column.type}{required} COMMENT {literal(column.comment)}"
+
+
+def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
+    """Set properties of a table in one commit."""
+    spark.sql(f"ALTER TABLE {table_at(path)} SET TBLPROPERTIES {properties_list(properties)}")
+
+
+def detail(spark: SparkSession, path: str) -> Row | None:
+    """What DESCRIBE DETAIL says of a table: properties, numFiles, sizeInBytes, …; None where there is no table."""
+    try:
+        return spark.sql(f"DESCRIBE DETAIL {table_at(path)}").first()
+    except Exception as error:
+        if is_missing(error):
+            return None
+        raise
+
+
+def history(spark: SparkSession, path: str, limit: int | None = None) -> list[Row]:
+    """Version, userMetadata, operation and operationMetrics of a table's commits, the newest first."""
+    only = "" if limit is None else f" LIMIT {limit}"
+    commits = spark.sql(f"DESCRIBE HISTORY {table_at(path)}{only}")
+    rows = commits.select("version", "userMetadata", "operation", "operationMetrics").collect()
+    return sorted(rows, key=lambda row: int(row["version"]), reverse=True)
+
+
+def is_missing(error: BaseException) -> bool:
+    """Whether an error says that there is no Delta table at a path."""
+    text = str(error)
+    return any(sign in text for sign in ("PATH_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND"))
+
+
+@contextmanager
+def named_view(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
+    """Give rows a name that SQL can use in here."""
+    name = f"kafka_clientinfo_{uuid4().hex}"
+    rows.createOrReplaceTempView(name)
+    try:
+        yield name
+    finally:
+        spark.catalog.dropTempView(name)
+
+
+def same_key(key: Iterable[str]) -> str:
+    """Condition under which rows of `t` and `s` have one key; null is a value."""
+    return " AND ".join(f"t.`{column}` <=> s.`{column}`" for column in key)

@@ -1,0 +1,114 @@
+"""The state of a warehouse: what runs must know of earlier ones, in one property of the table `ingested_files`.
+
+It is read by one query and written by one commit. So whatever a run changes together (a deletion is over, and its
+rows are counted as deleted) is never half changed, wherever the run is killed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from ..errors import WarehouseError
+from .sql import detail, set_properties
+
+LEDGER = "ingested_files"
+"""The table that is committed last, and carries the state."""
+PROPERTY = "kafka_clientinfo.state"
+FORMAT = 2
+"""Layout of the warehouses that this release makes and reads; release 0.1.0, which kept no state, made the first."""
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """A deletion that is under way: when it began, from which tables, and how many rows of each it takes in all."""
+
+    began: str
+    rows: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class State:
+    """What a warehouse knows of itself.
+
+    Attributes:
+        format: layout of the warehouse.
+        built_until: time of ingestion up to which all derived tables are built; None where they must be built anew.
+        built_with: the release and the settings that they were built with.
+        retained_from: requests of connections that ended before this instant may have been deleted; None where none
+            were.
+        deleting: the deletion that is under way, None where none is.
+        deleted: rows that retention has deleted, per table.
+        rows: rows per table after the last build.
+    """
+
+    format: int = FORMAT
+    built_until: str | None = None
+    built_with: str | None = None
+    retained_from: str | None = None
+    deleting: Deletion | None = None
+    deleted: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The state as JSON."""
+        return json.dumps(asdict(self), sort_keys=True)
+
+
+def parse_state(text: str) -> State:
+    """The state from its JSON.
+
+    Raises:
+        ValueError: when the text is no state of this release's format.
+    """
+    values: dict[str, Any] = json.loads(text)
+    deleting = values.pop("deleting", None)
+    try:
+        return State(**values, deleting=None if deleting is None else Deletion(**deleting))
+    except TypeError as error:
+        raise ValueError(str(error)) from None
+
+
+def read_state(spark: SparkSession, path: str) -> State | None:
+    """The state of a warehouse; None where there is none yet.
+
+    Args:
+        spark: a session with Delta.
+        path: where the table `ingested_files` lies.
+
+    Raises:
+        WarehouseError: when the warehouse is of another format.
+    """
+    found = detail(spark, path)
+    if found is None:
+        return None
+    text = dict(found["properties"]).get(PROPERTY)
+    root = path.rpartition("/")[0]
+    if text is None:
+        raise WarehouseError(f"{root} was made by release 0.1.0 or earlier; build it anew into another folder")
+    if _format_of(text) > FORMAT:
+        raise WarehouseError(f"{root} was made by a newer release; use that one, or build it anew into another folder")
+    try:
+        return parse_state(text)
+    except ValueError as error:
+        raise WarehouseError(
+            f"{path}: the table property {PROPERTY} is unreadable ({error}); restore the table, or build it anew into "
+            "another folder"
+        ) from None
+
+
+def _format_of(text: str) -> int:
+    """The format that a state names, 0 where it names none."""
+    try:
+        number = json.loads(text)["format"]
+    except (ValueError, KeyError, TypeError):
+        return 0
+    return number if isinstance(number, int) else 0
+
+
+def write_state(spark: SparkSession, path: str, state: State) -> None:
+    """Store the state, in one commit."""
+    set_properties(spark, path, {PROPERTY: state.text})

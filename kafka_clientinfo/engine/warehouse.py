@@ -1,0 +1,368 @@
+"""The Delta tables of one warehouse: made by their first write, appended to once, replaced by connection.
+
+A run opens the warehouse once, before it reads; its writes claim it where no lock is held. Every write is one commit,
+and tells how many rows its table then holds, so that nobody counts them.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import datetime
+from threading import Lock
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..errors import WarehouseError
+from ..tables import TableSpec, table_specs
+from . import rewriting, sql
+from .claims import CLAIM, Claims, last_metadata
+from .locks import local_folder
+from .retention import finish_deletion
+from .state import LEDGER, PROPERTY, State, read_state, write_state
+from .writing import has_log, latest_version, write
+
+SMALL_TABLE_BYTES = 16 << 20
+"""Tables below are written anew where rows are replaced; larger ones are merged into."""
+_BYTES_PER_VALUE = 4
+"""What a value takes in a file, roughly; a table's rows are known, its bytes would have to be asked for."""
+_AT_ONCE = 3
+
+
+class Warehouse:
+    """A folder of Delta tables, one per declared table.
+
+    Args:
+        spark: a session with Delta.
+        root: folder or URI; tables are its subfolders.
+        locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
+        specs: the tables by name; all declared ones where None.
+        small_table_bytes: below, tables are written anew where rows are replaced.
+
+    Attributes:
+        one_file: whether writes make one file each; for runs of few bytes, as each task costs 50–100 ms.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: str,
+        locked: bool = False,
+        specs: Mapping[str, TableSpec] | None = None,
+        small_table_bytes: int = SMALL_TABLE_BYTES,
+    ) -> None:
+        """Touch nothing yet."""
+        self.spark = spark
+        folder = local_folder(str(root))
+        self.root = str(root).rstrip("/") if folder is None else str(folder.absolute())
+        if "`" in self.root or "${" in self.root:  # Delta parses a path as SQL, where Spark replaces variables
+            raise WarehouseError(f"the warehouse {self.root} has a backquote or ${{ in its path; choose another folder")
+        self.specs = table_specs() if specs is None else specs
+        self.one_file = False
+        self._small_table_bytes = small_table_bytes
+        self._claims = Claims(spark, self.path, locked)
+        self._claiming = Lock()
+        self._state: State | None = None
+        self._rows: dict[str, int] = {}
+        self._existing: set[str] = set()
+        self._creating: defaultdict[str, Lock] = defaultdict(Lock)
+
+    def path(self, name: str) -> str:
+        """Where a table lies."""
+        return f"{self.root}/{name}"
+
+    def spec(self, name: str) -> TableSpec:
+        """The declaration of a table.
+
+        Raises:
+            WarehouseError: when no such table is declared.
+        """
+        if name not in self.specs:
+            raise WarehouseError(f"no table {name} is declared; known are {', '.join(self.specs)}")
+        return self.specs[name]
+
+    # State
+
+    def open(self) -> State:
+        """Check that the warehouse fits this release, and finish what a killed run was deleting; once per run.
+
+        Raises:
+            WarehouseError: the warehouse is of another format, or lacks a table that can't be derived again.
+        """
+        if not self._claims.locked:
+            self._create(LEDGER)
+        self._claims.note_version()
+        self._state = read_state(self.spark, self.path(LEDGER))
+        if self._state is not None:
+            self._existing.add(LEDGER)
+            self._look_for_missing()
+            finish_deletion(self)
+        return self.state
+
+    @property
+    def state(self) -> State:
+        """The state, as this run read it and changed it."""
+        if self._state is None:
+            self._state = read_state(self.spark, self.path(LEDGER)) or State()
+        return self._state
+
+    def update_state(self, **changes: Any) -> None:
+        """Store changes of the state in one commit.
+
+        Raises:
+            WarehouseError: another run has claimed the warehouse.
+        """
+        self.claim()
+        self._claims.check()
+        changed = replace(self.state, **changes)
+        is_stored = changed == self._state
+        self._state = changed
+        if not self.exists(LEDGER):
+            self._create(LEDGER)  # with the state
+        elif not is_stored:
+            write_state(self.spark, self.path(LEDGER), changed)
+
+    def _look_for_missing(self) -> None:
+        """Refuse to go on without rows that nothing can bring back; have the build make other tables anew."""
+        names = [name for name, number in self.state.rows.items() if number and name in self.specs]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            exist = list(pool.map(self.exists, names))
+        missing = [name for name, exists in zip(names, exist, strict=True) if not exists]
+        for name in missing:
+            if self.state.retained_from is not None or not self.spec(name).derived:
+                raise WarehouseError(
+                    f"{self.path(name)} is missing, and held {self.state.rows[name]:,} rows"
+                    f"{', of requests that retention has deleted' if self.spec(name).derived else ''}; restore the "
+                    "folder, or build a new warehouse from the logs"
+                )
+        if missing:
+            self.update_state(built_until=None)
+
+    def claim(self) -> None:
+        """Keep other runs from committing, from here on; nothing where a lock is held.
+
+        A run claims before it reads what it will delete or replace; a write claims if that was not done.
+
+        Raises:
+            WarehouseError: another run has written since this one opened the warehouse.
+        """
+        with self._claiming:
+            if self._claims.is_needed:
+                names = [spec.name for spec in self.specs.values() if spec.write_mode == "append"]
+                self.create_missing([LEDGER, *names])
+                self._claims.claim(name for name in names if name != LEDGER)
+
+    # Reading
+
+    def exists(self, name: str) -> bool:
+        """Whether the table has been made."""
+        spec = self.spec(name)
+        if name not in self._existing:
+            is_there = has_log(self.path(name)) if self._claims.locked else self._load(spec) is not None
+            if not is_there:
+                return False
+            self._existing.add(name)
+        return True
+
+    def read(self, name: str) -> DataFrame:
+        """The table as it is now; empty, with the declared columns, where it does not exist."""
+        rows = self._load(self.spec(name))
+        return self.spark.createDataFrame([], self.spec(name).ddl) if rows is None else rows
+
+    def read_snapshot(self, name: str) -> DataFrame:
+        """The table as it is now, whatever is written to it later."""
+        if not self.exists(name):
+            return self.read(name)
+        version = latest_version(self.spark, self.path(name), is_local=self._claims.locked)
+        return self.spark.read.format("delta").option("versionAsOf", version).load(self.path(name))
+
+    def count(self, name: str) -> int:
+        """Rows in the table; Delta knows that without reading them."""
+        return self.read(name).count()
+
+    def rows(self) -> dict[str, int]:
+        """Rows per table after this run's writes; tables whose number is not known are counted.
+
+        Tables that runs append to count as unknown where this run has not written them: an earlier run may have been
+        killed before it could store their number.
+        """
+        known = {name: number for name, number in self.state.rows.items() if self.spec(name).derived} | self._rows
+        unknown = [name for name in self.specs if name not in known]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            known |= dict(zip(unknown, pool.map(self.count, unknown), strict=True))
+        return {name: known[name] for name in self.specs}
+
+    def last_batch(self, name: str) -> str | None:
+        """The batch id of the table's last write; None where its history has none."""
+        if not self.exists(name):
+            return None
+        return last_metadata(self.spark, self.path(name), lambda text: not text.startswith(CLAIM))
+
+    def _load(self, spec: TableSpec) -> DataFrame | None:
+        try:
+            rows = self.spark.read.format("delta").load(self.path(spec.name))
+            _ = rows.schema  # Spark Connect looks for the table only now
+        except Exception as error:
+            if sql.is_missing(error):
+                return None
+            raise
+        return rows
+
+    # Writing
+
+    def create_missing(self, names: Iterable[str]) -> None:
+        """Make tables that do not exist, empty and as declared."""
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            list(pool.map(self._create, names))
+
+    def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> int:
+        """Append rows in the declared columns and types; `batch_id` is kept in the table's history.
+
+        Returns:
+            How many rows the table then holds.
+
+        Raises:
+            WarehouseError: not as many rows were written as expected.
+        """
+        written = self._write(name, rows, "append", batch_id)
+        if expected is not None and written is not None and written != expected:
+            raise WarehouseError(
+                f"{expected} rows were read for {self.path(name)} and {written} written: Spark read again what it had "
+                "lost, and the log has changed since; run again, which deletes these rows first"
+            )
+        before = self._rows.get(name)
+        return self._note_rows(name, None if written is None or before is None else before + written)
+
+    def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> int:
+        """Replace the whole table, in one commit; returns how many rows it then holds."""
+        return self._note_rows(name, self._write(name, rows, "overwrite", batch_id))
+
+    def upsert(self, name: str, rows: DataFrame, batch_id: str) -> int:
+        """Insert rows, or replace those with the same key, in one commit; returns how many rows it then holds."""
+        spec = self.spec(name)
+        if not self.exists(name):
+            return self.append(name, rows, batch_id)
+        new = rewriting.shaped(rows, spec)
+        if self._is_small(spec):
+            return self.overwrite(name, rewriting.upserted(self.read(name), new, spec), batch_id)
+        return self._merge(name, new, rewriting.UPSERT)
+
+    def replace_connections(
+        self, name: str, rows: DataFrame, touched: DataFrame | None, since: datetime | None, batch_id: str
+    ) -> int:
+        """Replace the rows of connections by those that were recomputed, in one commit.
+
+        Rows without a connection (violations of groups, or from server.log) are replaced too. A small table is written
+        anew, which costs a fraction of a merge.
+
+        Args:
+            name: a table whose rows belong to connections.
+            rows: the new rows, and all without a connection.
+            touched: connection ids, without repetition: cluster, broker, connection_id, and kept_until, the newest
+                opened_at whose rows stay (null: none stay). None replaces all rows.
+            since: no row to be replaced opened before; None where that is not known.
+            batch_id: kept in the table's history.
+
+        Returns:
+            How many rows the table then holds.
+        """
+        spec = self.spec(name)
+        if touched is None or not self.exists(name):  # not appended to: an overtaken run may just have filled it
+            return self.overwrite(name, rows, batch_id)
+        new = rewriting.shaped(rows, spec)
+        if self._is_small(spec):
+            return self.overwrite(name, rewriting.with_replaced(self.read(name), new, touched, spec), batch_id)
+        changes = rewriting.changes(self.read(name), new, touched, since, spec)
+        return self._merge(name, changes, rewriting.REPLACE, rewriting.within(since))
+
+    def aggregate(self, name: str, stored: DataFrame, rows: DataFrame, batch_id: str) -> int:
+        """Write the table as rows aggregated into the stored ones, in one commit.
+
+        Args:
+            name: a table that declares how its columns are aggregated.
+            stored: a snapshot of it.
+            rows: what the snapshot has not counted yet.
+            batch_id: kept in the table's history.
+
+        Returns:
+            How many rows the table then holds.
+        """
+        spec = self.spec(name)
+        return self.overwrite(name, rewriting.aggregated(stored, rewriting.shaped(rows, spec), spec), batch_id)
+
+    def delete(self, name: str, condition: str) -> int:
+        """Delete the rows under a condition in SQL; returns how many."""
+        self.claim()
+        if not self.exists(name):
+            return 0
+        return self._command(name, f"DELETE FROM {sql.table_at(self.path(name))} WHERE {condition}")
+
+    def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
+        """Delete rows by their key; returns how many.
+
+        Args:
+            name: the table.
+            keys: some columns of it, in one combination at most once.
+            bound: a condition in SQL on `t` that they fulfil; lets Delta pass over files by their statistics.
+        """
+        self.claim()
+        if not self.exists(name):
+            return 0
+        same = " AND ".join(f"t.`{column}` = s.`{column}`" for column in keys.columns)
+        with sql.named_view(self.spark, keys) as view:
+            target = sql.table_at(self.path(name))
+            merge = f"MERGE INTO {target} AS t USING {view} AS s ON {same} AND {bound} WHEN MATCHED THEN DELETE"
+            return self._command(name, merge)
+
+    def _is_small(self, spec: TableSpec) -> bool:
+        rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
+        if rows is not None:
+            return rows * len(spec.columns) * _BYTES_PER_VALUE < self._small_table_bytes
+        found = sql.detail(self.spark, self.path(spec.name))
+        return found is None or int(found["sizeInBytes"]) < self._small_table_bytes
+
+    def _create(self, name: str) -> None:
+        spec = self.spec(name)
+        with self._creating[name]:
+            if name in self._existing:
+                return
+            if self._claims.locked and not has_log(self.path(name)):
+                self._rows[name] = 0  # nobody else makes it, so it will be empty
+            first = {PROPERTY: (self._state or State()).text} if name == LEDGER else {}
+            self.spark.sql(sql.create_table(spec, self.path(name), first))
+            self._existing.add(name)
+
+    def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> int | None:
+        self.claim()
+        self._create(name)
+        shaped = rewriting.shaped(rows, self.spec(name))
+        shaped = shaped.coalesce(1) if self.one_file else shaped
+        options = {"userMetadata": batch_id, **self._claims.options(name)}
+        written = write(shaped, self.path(name), mode, options)
+        self._check_ledger(name)
+        return written
+
+    def _merge(self, name: str, changes: DataFrame, clauses: str, bound: str = "true") -> int:
+        self.claim()
+        spec = self.spec(name)
+        with sql.named_view(self.spark, changes) as view:
+            self._command(name, rewriting.merge(sql.table_at(self.path(name)), view, spec, clauses, bound))
+        self._check_ledger(name)
+        return self._note_rows(name, None)
+
+    def _command(self, name: str, statement: str) -> int:
+        """Run a MERGE or DELETE; returns how many rows it affected."""
+        with self._claims.command(name):
+            row = self.spark.sql(statement).first()
+        self._rows.pop(name, None)
+        return 0 if row is None else int(row["num_affected_rows"])
+
+    def _check_ledger(self, name: str) -> None:
+        """Delta passes over commits of an overtaken run without a word; rows of other tables don't count then."""
+        if name == LEDGER:
+            self._claims.check()
+
+    def _note_rows(self, name: str, number: int | None) -> int:
+        self._rows[name] = self.count(name) if number is None else number
+        return self._rows[name]

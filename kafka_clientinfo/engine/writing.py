@@ -1,0 +1,83 @@
+"""Writes frames to Delta tables, and knows how many rows that were without a query."""
+
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from .locks import local_folder
+from .sql import history
+
+_COMMIT_FILE = re.compile(r"\d{20}\.json")
+_OBSERVED_WITHIN_SECONDS = 10.0
+
+
+def write(rows: DataFrame, path: str, mode: str, options: Mapping[str, str]) -> int | None:
+    """Write rows in one commit.
+
+    Args:
+        rows: in the table's columns.
+        path: where the table lies; it exists.
+        mode: append or overwrite.
+        options: the writer's; `userMetadata` and, in a claim, `txnVersion`.
+
+    Returns:
+        How many rows were written; None where that is not known, or where Delta passed over the commit.
+    """
+    if "txnVersion" in options:  # a commit that is passed over writes nothing, so that nothing would be observed
+        rows.write.format("delta").mode(mode).options(**options).save(path)
+        return _rows_of_last_commit(rows.sparkSession, path, options["userMetadata"])
+    observation = Observation(f"kafka_clientinfo_{uuid4().hex}")
+    observed = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
+    observed.write.format("delta").mode(mode).options(**options).save(path)
+    number = _observed_rows(observation)
+    return _rows_of_last_commit(rows.sparkSession, path, options["userMetadata"]) if number is None else number
+
+
+def _observed_rows(observation: Observation) -> int | None:
+    """What was observed, None where Spark does not tell: `get` waits for ever then, so a thread waits for it."""
+    results: list[int] = []
+
+    def wait() -> None:
+        results.append(int(observation.get["rows"]))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(_OBSERVED_WITHIN_SECONDS)
+    return results[0] if results else None
+
+
+def _rows_of_last_commit(spark: SparkSession, path: str, metadata: str) -> int | None:
+    """Rows that a table's newest commit has written; None where that is not the one with this `userMetadata`."""
+    commits = history(spark, path, 1)
+    if not commits or commits[0]["userMetadata"] != metadata:
+        return None
+    number = dict(commits[0]["operationMetrics"] or {}).get("numOutputRows")
+    return None if number is None else int(number)
+
+
+def has_log(path: str) -> bool:
+    """Whether a folder on this machine is a Delta table."""
+    folder = local_folder(path)
+    return folder is not None and (folder / "_delta_log").is_dir()
+
+
+def latest_version(spark: SparkSession, path: str, is_local: bool) -> int:
+    """The newest version of a table.
+
+    Args:
+        spark: a session with Delta.
+        path: where the table lies.
+        is_local: whether it lies on this machine and nobody else writes; a look into the folder is enough then.
+    """
+    folder = local_folder(path) if is_local else None
+    versions = _versions(folder / "_delta_log") if folder is not None else []
+    return max(versions) if versions else int(history(spark, path, 1)[0]["version"])
+
+
+def _versions(log: Path) -> list[int]:
+    return [int(file.stem) for file in log.glob("*.json") if _COMMIT_FILE.fullmatch(file.name)]

@@ -1,0 +1,126 @@
+"""Overlapping runs where the storage has no locks: one commits, the others are refused, nothing is doubled or lost."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.engine import Warehouse, sql
+from kafka_clientinfo.errors import WarehouseError
+
+from .tiny import SPECS, fact, facts, rows_of
+
+OVERTAKEN = "another run has written"
+
+
+@pytest.fixture
+def root(spark: Any, tmp_path: Path) -> str:
+    Warehouse(spark, str(tmp_path), True, SPECS).create_missing(SPECS)
+    return str(tmp_path)
+
+
+def run(spark: Any, root: str, small_table_bytes: int = 1 << 40) -> Warehouse:
+    """A run that holds no lock, and has opened the warehouse."""
+    lake = Warehouse(spark, root, False, SPECS, small_table_bytes)
+    lake.open()
+    return lake
+
+
+def event(spark: Any, name: str) -> Any:
+    return rows_of(spark, "events", (name,))
+
+
+def events(lake: Warehouse) -> list[str]:
+    return sorted(row[0] for row in lake.read("events").collect())
+
+
+def test_of_two_that_have_seen_the_same_one_claims(spark: Any, root: str) -> None:
+    one, other = run(spark, root), run(spark, root)
+    one.claim()
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        other.claim()
+    assert one.append("events", event(spark, "one"), "1", expected=1) == 1
+    one.update_state(built_with="one")
+    assert events(one) == ["one"]
+
+
+def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
+    one, other = run(spark, str(tmp_path)), run(spark, str(tmp_path))
+    one.append("events", event(spark, "one"), "1")
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        other.append("events", event(spark, "other"), "2")
+    assert events(one) == ["one"]
+
+
+def test_who_claims_must_have_seen_the_last_commit(spark: Any, root: str) -> None:
+    lake = run(spark, root)
+    sql.set_properties(spark, lake.path("ingested_files"), {"some.thing": "else"})
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        lake.claim()
+
+
+def test_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
+    slow = run(spark, root)
+    slow.append("events", event(spark, "kept"), "1")
+    slow.update_state(built_with="slow")
+    quick = run(spark, root)
+    quick.claim()
+    for write in (slow.append, slow.overwrite, slow.upsert):
+        write("events", event(spark, "late"), "1")
+    slow.delete("events", "file_id = 'kept'")
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        slow.upsert("ingested_files", rows_of(spark, "ingested_files", ("late", None)), "1")
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        slow.update_state(built_with="late")
+    assert events(quick) == ["kept"]
+    quick.append("events", event(spark, "next"), "2")
+    quick.delete("events", "file_id = 'kept'")
+    quick.upsert("ingested_files", rows_of(spark, "ingested_files", ("next", None)), "2")
+    quick.update_state(built_with="quick")
+    assert events(quick) == ["next"]
+    assert run(spark, root).state.built_with == "quick"
+
+
+def test_a_merge_is_numbered_too(spark: Any, root: str) -> None:
+    slow = run(spark, root, small_table_bytes=0)
+    slow.upsert("events", event(spark, "first"), "1")
+    slow.upsert("events", event(spark, "second"), "2")
+    assert events(slow) == ["first", "second"]
+    quick = run(spark, root)
+    quick.claim()
+    slow.upsert("events", event(spark, "late"), "1")
+    assert events(quick) == ["first", "second"]
+    assert spark.conf.get("spark.databricks.delta.write.txnVersion", None) is None
+
+
+def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> None:
+    before = len(sql.history(spark, f"{root}/ingested_files"))
+    run(spark, root)
+    assert len(sql.history(spark, f"{root}/ingested_files")) == before
+
+
+def test_with_a_lock_nothing_is_claimed(spark: Any, root: str) -> None:
+    lake = Warehouse(spark, root, True, SPECS)
+    lake.open()
+    for number in range(2):
+        lake.append("events", event(spark, str(number)), "1")
+    lake.upsert("facts", facts(spark, fact("x")), "1")
+    lake.update_state(built_with="1")
+    assert events(lake) == ["0", "1"]
+    for name in SPECS:
+        texts = [row["userMetadata"] or "" for row in sql.history(spark, lake.path(name))]
+        assert not any(text.startswith("claim") for text in texts)
+
+
+def test_an_old_claim_is_found_behind_many_commits(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_clientinfo.engine.claims._RECENT", 2)
+    lake = run(spark, root)
+    for number in range(3):
+        lake.update_state(built_with=str(number))
+
+
+def test_the_batch_is_found_behind_a_claim(spark: Any, root: str) -> None:
+    run(spark, root).append("events", event(spark, "x"), "first")
+    lake = run(spark, root)
+    lake.claim()
+    assert lake.last_batch("events") == "first"

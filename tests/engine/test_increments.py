@@ -1,0 +1,134 @@
+"""What a build recomputes: the newest connections of the ids with new requests, and nothing that is over."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.engine import increments, release
+from kafka_clientinfo.engine.increments import Stored
+
+from .tiny import AT
+
+LATER = AT + timedelta(days=1)
+IDLE_MS = 600_000
+REQUESTS = (
+    "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
+    "started_at timestamp, logged_at timestamp, ingested_at timestamp, second int"
+)
+CONNECTIONS = (
+    "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
+    "last_request_at timestamp, file_id string, byte_offset bigint"
+)
+FILES = (
+    "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
+    "requests bigint, ingested_at timestamp"
+)
+Request = tuple[str, float, str]
+Connection = tuple[str, int, float, float, int]
+
+
+def at(seconds: float) -> datetime:
+    return AT + timedelta(seconds=seconds)
+
+
+def old(*requests: tuple[str, float]) -> list[Request]:
+    return [(name, seconds, "f") for name, seconds in requests]
+
+
+def file_of(name: str, requests: int, first: float, ingested_at: datetime = LATER) -> tuple[Any, ...]:
+    return ("c", "b", name, at(first), at(first + 9000), requests, ingested_at)
+
+
+def stored(
+    spark: Any,
+    before: list[Request],
+    new: list[Request],
+    connections: list[Connection],
+    files: list[tuple[Any, ...]],
+    retained_from: str | None = None,
+) -> Stored:
+    rows = [
+        ("c", "b", name, file, offset, at(seconds), at(seconds), AT if offset < len(before) else LATER, int(seconds))
+        for offset, (name, seconds, file) in enumerate([*before, *new])
+    ]
+    known = [("c", "b", name, no, at(opened), at(last), "f", offset) for name, no, opened, last, offset in connections]
+    return Stored(
+        spark.createDataFrame(rows, REQUESTS),
+        spark.createDataFrame(known, CONNECTIONS),
+        spark.createDataFrame(files, FILES),
+        retained_from,
+    )
+
+
+def recomputed(increment: increments.Increment) -> dict[str, tuple[int, list[int]]]:
+    """Per connection id the number of connections that stay, and the seconds of the requests that are recomputed."""
+    assert increment.touched is not None
+    requests: dict[str, list[int]] = {}
+    for row in increment.requests.select("connection_id", "second").collect():
+        requests.setdefault(row[0], []).append(row[1])
+    stay = {row["connection_id"]: row["kept_connections"] for row in increment.touched.collect()}
+    release(increment.touched)
+    return {name: (stay[name], sorted(requests.get(name, []))) for name in stay}
+
+
+def since(held: Stored) -> dict[str, tuple[int, list[int]]]:
+    return recomputed(increments.since(held, str(AT), IDLE_MS))
+
+
+@pytest.mark.parametrize("is_open_beside", [False, True])
+def test_connections_that_are_over_stay(spark: Any, is_open_beside: bool) -> None:
+    """Also where another id is recomputed from so early on that requests of what is over are read again."""
+    beside = [("open", seconds) for seconds in range(0, 3600, 500)] if is_open_beside else []
+    before = old(("again", 0), ("again", 1), ("untouched", 2), *beside)
+    new = old(("again", 3600), ("first", 3601), *([("open", 3602)] if is_open_beside else []))
+    connections: list[Connection] = [("again", 1, 0, 1, 0), ("untouched", 1, 2, 2, 2)]
+    expected = {"again": (1, [3600]), "first": (0, [3601])}
+    if is_open_beside:
+        connections.append(("open", 1, 0, 3500, 3))
+        expected["open"] = (0, [*range(0, 3600, 500), 3602])
+    held = stored(spark, before, new, connections, [file_of("f", len(before) + len(new), 0)])
+    assert since(held) == expected
+
+
+@pytest.mark.parametrize("has_grown", [False, True])
+def test_a_late_file_has_all_ids_of_its_broker_recomputed(spark: Any, has_grown: bool) -> None:
+    """Also where the file that comes after it has grown in the same run."""
+    before = old(("x", 5000), ("y", 5001))
+    grown = old(("z", 5002)) if has_grown else []
+    files = [file_of("f", 2 + len(grown), 5000, LATER if has_grown else AT), file_of("late", 1, 10)]
+    connections: list[Connection] = [("x", 1, 5000, 5000, 0), ("y", 1, 5001, 5001, 1)]
+    held = stored(spark, before, [("x", 10, "late"), *grown], connections, files)
+    assert since(held) == {"x": (0, [10, 5000]), "y": (0, [5001]), **({"z": (0, [5002])} if has_grown else {})}
+
+
+def test_connections_that_opened_at_one_instant_are_recomputed_together(spark: Any) -> None:
+    """One of them is over, the other is not: rows stay up to an instant, so none of them can stay."""
+    before = old(("x", 0), ("x", 0), ("x", 500), ("x", 690))
+    connections: list[Connection] = [("x", 1, 0, 0, 0), ("x", 2, 0, 690, 1)]
+    held = stored(spark, before, old(("x", 700)), connections, [file_of("f", 5, 0)])
+    assert since(held) == {"x": (0, [0, 0, 500, 690, 700])}
+
+
+def test_a_clock_that_is_set_back_hides_no_request(spark: Any) -> None:
+    before = old(("x", 7000), ("x", 1000), ("x", 1300))
+    held = stored(spark, before, old(("x", 1600)), [("x", 1, 7000, 1300, 0)], [file_of("f", 4, 1000)])
+    assert since(held) == {"x": (0, [1000, 1300, 1600, 7000])}
+
+
+def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
+    """The newest one has lost its requests; it is not over, but can't be computed again."""
+    connections: list[Connection] = [("x", 1, 0, 100, 0), ("y", 1, 50, 900, 0)]
+    files, retained_from = [file_of("f", 3, 0)], str(at(500))
+    held = stored(spark, old(("y", 900)), old(("x", 600), ("y", 950)), connections, files, retained_from)
+    assert since(held) == {"x": (1, [600]), "y": (0, [900, 950])}
+    everything = recomputed(increments.everything(held))
+    assert everything == {"x": (1, [600]), "y": (0, [900, 950])}
+
+
+def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
+    held = stored(spark, old(("x", 0)), [], [], [file_of("f", 1, 0)])
+    increment = increments.everything(held)
+    assert (increment.touched, increment.since) == (None, None)
+    assert [row["kept_connections"] for row in increment.requests.collect()] == [0]
+    assert increment.requests.columns == [*held.requests.columns, "kept_connections"]

@@ -1,0 +1,183 @@
+"""What leaves and what stays; and that deleted rows are counted once wherever a run is killed."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.engine import State, Warehouse, remove_late, retain
+from kafka_clientinfo.engine.state import Deletion
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.tables import parse_spec
+
+from .tiny import AT
+
+DAY = timedelta(days=1)
+KEY = {"cluster": "string", "broker": "string", "connection_id": "string"}
+PLACE = {"file_id": "string", "byte_offset": "bigint"}
+COLUMNS = {
+    "ingested_files": {
+        "file_id": "string",
+        "first_logged_at": "timestamp",
+        "last_logged_at": "timestamp",
+        "ingested_at": "timestamp",
+    },
+    "requests": {**PLACE, **KEY, "logged_at": "timestamp"},
+    "rejected_records": PLACE,
+    "failed_requests": {**PLACE, **KEY, "logged_at": "timestamp"},
+    "connections": {**PLACE, **KEY, "session_no": "int", "last_request_at": "timestamp"},
+}
+
+
+def spec(name: str) -> Any:
+    columns = "".join(f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\n' for c, t in COLUMNS[name].items())
+    mode = "overwrite" if name == "connections" else "append"
+    keys = 'key = ["file_id"]\ncluster_by = ["file_id"]'
+    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}', name)
+
+
+SPECS = {name: spec(name) for name in COLUMNS}
+
+
+def at(seconds: float) -> datetime:
+    return AT + timedelta(seconds=seconds)
+
+
+REQUESTS = [
+    ("ended before", 0),
+    ("ended before", 999),
+    ("later too", 0),
+    ("later too", 500),
+    ("later too", 1001),
+    ("ended at it", 1000),
+    ("used again", 1),
+    ("used again", 990),
+    ("used again", 1200),
+]
+CONNECTIONS = [
+    ("ended before", 1, 0, 999),
+    ("later too", 1, 2, 1001),
+    ("ended at it", 1, 5, 1000),
+    ("used again", 1, 6, 1),
+    ("used again", 2, 7, 1200),
+]
+LEFT = {"later too": 3, "ended at it": 1, "used again": 2}
+DELETED = {"requests": 3, "rejected_records": 1, "failed_requests": 2}
+
+
+@pytest.fixture
+def lake(spark: Any, tmp_path: Path) -> Warehouse:
+    """A built warehouse: requests of one file around the instant AT + 1000 s; each connection id is a case."""
+    made = Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    failed = [("old", 1), ("old", 999), ("young", 2), ("young", 1000)]
+    rows = {
+        "ingested_files": [("e", at(-900), at(-800), AT), ("f", at(0), at(1200), AT)],
+        "requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(REQUESTS)],
+        "rejected_records": [("e", 1), ("f", 1)],
+        "failed_requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(failed)],
+        "connections": [("f", n, "c", "b", name, number, at(last)) for name, number, n, last in CONNECTIONS],
+    }
+    for name, values in rows.items():
+        made.append(name, spark.createDataFrame(values, SPECS[name].ddl), "1")
+    newest = made.read("ingested_files").selectExpr("CAST(max(ingested_at) AS STRING)").first()[0]
+    made.update_state(built_until=newest, rows=made.rows())
+    return made
+
+
+def left(lake: Warehouse) -> dict[str, int]:
+    return dict(Counter(row["connection_id"] for row in lake.read("requests").collect()))
+
+
+def reopened(lake: Warehouse) -> Warehouse:
+    other = Warehouse(lake.spark, lake.root, True, SPECS)
+    other.open()
+    return other
+
+
+def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehouse) -> None:
+    assert retain(lake, 1, at(1000) + DAY) == DELETED
+    assert left(lake) == LEFT
+    assert [row["file_id"] for row in lake.read("rejected_records").collect()] == ["f"]
+    assert {row["connection_id"] for row in lake.read("failed_requests").collect()} == {"young"}
+    state = reopened(lake).state
+    assert (state.deleted, state.deleting) == (DELETED, None)
+    assert datetime.fromisoformat(str(state.retained_from)) == at(1000)
+    assert state.rows == lake.rows()
+    # Again, and with a longer time: the instant never goes back.
+    assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
+    assert retain(lake, 1, at(1300) + DAY)["requests"] == 6
+    assert lake.state.deleted["requests"] == 9
+
+
+def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int) -> None:
+    """Have a call of a method kill the run, before it does anything."""
+    calls: list[int] = []
+    works = getattr(lake, method)
+
+    def killed(*arguments: Any, **changes: Any) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return works(*arguments, **changes)
+
+    monkeypatch.setattr(lake, method, killed)
+
+
+@pytest.mark.parametrize(
+    ("method", "call", "is_begun"),
+    [("update_state", 1, False), ("delete_rows", 1, True), ("delete_rows", 2, True), ("update_state", 2, True)],
+)
+def test_a_killed_deletion_is_finished_and_counted_once(
+    lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int, is_begun: bool
+) -> None:
+    kill_at(lake, monkeypatch, method, call)
+    with pytest.raises(KeyboardInterrupt):
+        retain(lake, 1, at(1000) + DAY)
+    assert (Warehouse(lake.spark, lake.root, True, SPECS).state.deleting is not None) == is_begun
+    finished = reopened(lake)
+    assert finished.state.deleted == (DELETED if is_begun else {})
+    assert finished.state.deleting is None
+    retain(finished, 1, at(1000) + DAY)
+    assert left(finished) == LEFT
+    assert finished.state.deleted == DELETED
+    assert finished.state.rows == finished.rows()
+
+
+def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark: Any, lake: Warehouse) -> None:
+    assert remove_late(lake, at(0)) == 0
+    retain(lake, 1, at(1000) + DAY)
+    later = AT + timedelta(hours=1)
+    lake.append(
+        "ingested_files", spark.createDataFrame([("g", at(-10), at(1500), later)], SPECS["ingested_files"].ddl), "2"
+    )
+    late = [("ended before", 500), ("never seen", 500), ("later too", 990), ("ended before", 1500)]
+    rows = [("g", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(late)]
+    lake.append("requests", spark.createDataFrame(rows, SPECS["requests"].ddl), "2")
+    # The file comes before f in its broker's order, so its requests lie before those that are there.
+    assert remove_late(lake, later) == 3
+    assert left(lake) == LEFT | {"ended before": 1}
+    assert lake.state.deleted["requests"] == DELETED["requests"] + 3
+    with pytest.raises(WarehouseError, match="no build has seen; run `kafka-clientinfo build` first"):
+        retain(lake, 1, at(1000) + DAY)
+
+
+def test_without_a_lock_a_deletion_is_claimed_and_finished_too(
+    lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Warehouse(lake.spark, lake.root, False, SPECS)
+    slow.open()
+    kill_at(slow, monkeypatch, "delete_rows", 2)
+    with pytest.raises(KeyboardInterrupt):
+        retain(slow, 1, at(1000) + DAY)
+    quick = Warehouse(lake.spark, lake.root, False, SPECS)
+    assert quick.open().deleted == DELETED
+    assert left(quick) == LEFT
+    with pytest.raises(WarehouseError, match="another run has written"):
+        slow.update_state(deleting=None)
+
+
+def test_a_deletion_survives_as_text() -> None:
+    state = State(deleting=Deletion("x", {"requests": 1}))
+    assert '"deleting": {"began": "x", "rows": {"requests": 1}}' in state.text

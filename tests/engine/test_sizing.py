@@ -1,0 +1,46 @@
+"""How a run works by its size, and that the caller's session is the caller's afterwards."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.engine import sized, sizing, utc
+from kafka_clientinfo.engine.sizing import SMALL_BYTES, set_where_allowed, size_of
+
+KEYS = (*size_of(0).conf, "spark.sql.session.timeZone")
+
+
+def test_small_runs_interpret_and_large_ones_compile() -> None:
+    small, large = size_of(SMALL_BYTES), size_of(SMALL_BYTES + 1, cores=2)
+    assert (small.is_small, small.partitions) == (True, 1)
+    assert (large.is_small, large.partitions) == (False, 2)
+    assert small.conf["spark.sql.codegen.wholeStage"] == "false"
+    assert large.conf["spark.sql.codegen.wholeStage"] == "true"
+    assert small.conf.keys() == large.conf.keys()
+
+
+@pytest.mark.parametrize(("gibibytes", "partitions"), [(0.5, 8), (2, 16), (1000, 200)])
+def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> None:
+    assert size_of(int(gibibytes * (1 << 30)), cores=8).partitions == partitions
+
+
+def test_the_session_is_put_back(spark: Any) -> None:
+    before = {key: spark.conf.get(key, None) for key in KEYS}
+
+    def work() -> None:
+        with utc(spark), sized(spark, 0), sized(spark, 1 << 40) as size:
+            assert spark.conf.get("spark.sql.shuffle.partitions") == str(size.partitions)
+            assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        work()
+    assert {key: spark.conf.get(key, None) for key in KEYS} == before
+
+
+def test_entries_that_may_not_be_set_are_left_alone(spark: Any) -> None:
+    sizing._may_set.cache_clear()
+    with set_where_allowed(spark, {"spark.sql.warehouse.dir": "/nowhere", "some.thing": "x"}):
+        assert spark.conf.get("spark.sql.warehouse.dir") != "/nowhere"
+        assert spark.conf.get("some.thing") == "x"
+    assert spark.conf.get("some.thing", None) is None

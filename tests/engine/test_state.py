@@ -1,0 +1,70 @@
+"""The state of a warehouse: one property, read at once and written at once."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.engine import State, Warehouse, sql
+from kafka_clientinfo.engine.state import FORMAT, PROPERTY, Deletion, parse_state, read_state
+from kafka_clientinfo.errors import WarehouseError
+
+from .tiny import SPECS, rows_of
+
+FULL = State(
+    built_until="2026-11-21 02:45:09.935001",
+    built_with="0.2.0 'it\\'s'",
+    retained_from="2026-01-01T00:00:00.000000Z",
+    deleting=Deletion("2026-11-21T00:00:00.000000Z", {"requests": 3}),
+    deleted={"requests": 7},
+    rows={"requests": 12},
+)
+
+
+@pytest.fixture
+def lake(spark: Any, tmp_path: Path) -> Warehouse:
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+
+
+def test_a_state_is_its_text() -> None:
+    assert parse_state(FULL.text) == FULL
+    assert parse_state(State().text) == State()
+
+
+def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Warehouse) -> None:
+    assert read_state(spark, lake.path("ingested_files")) is None
+    lake.update_state(built_with="a")
+    lake.update_state(built_with="a")
+    lake.update_state(**{name: getattr(FULL, name) for name in ("built_until", "built_with", "deleting", "deleted")})
+    lake.update_state(rows=FULL.rows, retained_from=FULL.retained_from)
+    assert lake.state == FULL
+    assert Warehouse(spark, lake.root, True, SPECS).state == FULL
+    operations = [row["operation"] for row in sql.history(spark, lake.path("ingested_files"))]
+    assert operations == ["SET TBLPROPERTIES", "SET TBLPROPERTIES", "CREATE TABLE"]
+
+
+def test_writes_of_the_table_keep_it(spark: Any, lake: Warehouse) -> None:
+    lake.update_state(built_with="a")
+    lake.upsert("ingested_files", rows_of(spark, "ingested_files", ("f", None)), "1")
+    lake.overwrite("ingested_files", rows_of(spark, "ingested_files", ("g", None)), "2")
+    assert Warehouse(spark, lake.root, True, SPECS).state.built_with == "a"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "made by release 0.1.0 or earlier; build it anew into another folder"),
+        (f'{{"format": {FORMAT + 1}, "more": 1}}', "made by a newer release"),
+        ("{", "unreadable"),
+        ('{"format": 2, "other": 1}', "unreadable"),
+    ],
+)
+def test_a_warehouse_of_another_format_is_refused(spark: Any, lake: Warehouse, text: str | None, message: str) -> None:
+    lake.create_missing(["ingested_files"])
+    table = sql.table_at(lake.path("ingested_files"))
+    if text is None:
+        spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('{PROPERTY}')")
+    else:
+        sql.set_properties(spark, lake.path("ingested_files"), {PROPERTY: text})
+    with pytest.raises(WarehouseError, match=message):
+        Warehouse(spark, lake.root, True, SPECS).open()

@@ -1,0 +1,188 @@
+"""Delta tables as declared: made by their first write, replaced by connection, readable by others."""
+
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chispa import assert_df_equality
+from deltalake import DeltaTable as RustTable
+
+from kafka_clientinfo.engine import State, Warehouse, sql
+from kafka_clientinfo.engine.layout import differences, layout_of
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.tables import table_specs
+
+from .tiny import AT, SPECS, fact, facts, rows_of, touched
+
+HUGE, NOTHING = 1 << 40, 0
+
+
+@pytest.fixture(params=["written anew", "merged into"])
+def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Warehouse:
+    """A warehouse whose tables count as small or as large: rows are replaced in two ways, with one result."""
+    size = HUGE if request.param == "written anew" else NOTHING
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS, size)
+
+
+@pytest.fixture
+def plain(spark: Any, tmp_path: Path) -> Warehouse:
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+
+
+def assert_rows(found: Any, expected: Any) -> None:
+    assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+
+
+def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Warehouse) -> None:
+    assert not plain.exists("facts")
+    assert plain.append("facts", facts(spark, fact("x")), "1") == 1
+    spec = SPECS["facts"]
+    assert differences(spec, layout_of(spark, plain.path("facts"))) == []
+    found = sql.detail(spark, plain.path("facts"))
+    assert found is not None
+    assert (tuple(found["clusteringColumns"]), found["description"]) == (spec.cluster_by, spec.comment)
+    assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
+    comments = {field.name: field.metadata["comment"] for field in plain.read("facts").schema}
+    assert comments == {column.name: column.comment for column in spec.columns}
+    assert [row["operation"] for row in sql.history(spark, plain.path("facts"))] == ["WRITE", "CREATE TABLE"]
+
+
+def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
+    lake = Warehouse(spark, str(tmp_path), True)
+    lake.create_missing(table_specs())
+    lake.create_missing(table_specs())
+    wrong = {name: differences(spec, layout_of(spark, lake.path(name))) for name, spec in table_specs().items()}
+    assert not any(wrong.values()), wrong
+    assert lake.rows() == dict.fromkeys(table_specs(), 0)
+
+
+@pytest.mark.parametrize("row", [fact("x", requests=-1), (None, *fact("x")[1:])], ids=["check", "not null"])
+def test_delta_enforces_the_constraints(spark: Any, plain: Warehouse, row: tuple[Any, ...]) -> None:
+    with pytest.raises(Exception, match=r"(?i)constraint|NOT NULL"):
+        plain.append("facts", facts(spark, row), "batch")
+
+
+@pytest.mark.parametrize("one_file", [False, True])
+def test_a_write_tells_how_many_rows_the_table_holds(spark: Any, plain: Warehouse, one_file: bool) -> None:
+    plain.one_file = one_file
+    assert plain.overwrite("facts", facts(spark), "0") == 0
+    assert plain.append("facts", facts(spark, fact("x"), fact("y")).repartition(2), "1", expected=2) == 2
+    assert plain.append("facts", facts(spark, fact("z")), "2") == 3
+    assert plain.overwrite("facts", facts(spark, fact("z")).where("false"), "3") == 0
+    again = Warehouse(spark, plain.root, True, SPECS)
+    assert again.append("facts", facts(spark, fact("x")), "4") == 1
+    assert again.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
+    detail = sql.detail(spark, plain.path("facts"))
+    assert detail is not None
+    assert detail["numFiles"] == 1
+
+
+def test_an_append_of_other_rows_than_expected_is_an_error(spark: Any, plain: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"3 rows were read for .* and 1 written"):
+        plain.append("facts", facts(spark, fact("x")), "1", expected=3)
+
+
+def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, lake: Warehouse) -> None:
+    lake.append("facts", facts(spark, fact("x"), fact("x", 1), fact("y")), "1")
+    new = facts(spark, fact("x", 0, 9))
+    assert lake.replace_connections("facts", new, touched(spark, None, "x"), None, "2") == 2
+    assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
+
+
+def test_connections_up_to_an_instant_stay(spark: Any, lake: Warehouse) -> None:
+    lake.append("facts", facts(spark, fact("x"), fact("x", hours=1), fact("x", hours=2)), "1")
+    since = AT + timedelta(minutes=30)
+    new = facts(spark, fact("x", hours=2, requests=7), fact("x", hours=3))
+    assert lake.replace_connections("facts", new, touched(spark, AT, "x"), since, "2") == 3
+    assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"))))
+
+
+def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
+    lake.append("facts", facts(spark, fact("x"), fact("y")), "1")
+    assert lake.replace_connections("facts", facts(spark, fact("z")), None, None, "2") == 1
+    assert_rows(lake.read("facts"), facts(spark, fact("z")))
+
+
+def test_replacing_twice_changes_nothing(spark: Any, lake: Warehouse) -> None:
+    for batch in ("1", "2", "3"):
+        rows = facts(spark, fact("x"), fact("x", 1))
+        assert lake.replace_connections("facts", rows, touched(spark, None, "x"), None, batch) == 2
+
+
+def test_upsert_inserts_and_replaces_by_key(spark: Any, lake: Warehouse) -> None:
+    assert lake.upsert("facts", facts(spark, fact("x"), fact("y")), "1") == 2
+    assert lake.upsert("facts", facts(spark, fact("x", 0, 5), fact("z")), "2") == 3
+    assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 5), fact("y"), fact("z")))
+
+
+def test_rows_are_deleted_by_condition_and_by_key(spark: Any, plain: Warehouse) -> None:
+    assert plain.delete("facts", "requests = 1") == 0
+    assert not plain.exists("facts")
+    plain.append("facts", facts(spark, *(fact(name, requests=number) for number, name in enumerate("abcd"))), "1")
+    assert plain.delete("facts", f"connection_id = {sql.literal('a')} AND requests = 0") == 1
+    keys = spark.createDataFrame([("b",), ("c",), ("other",)], "connection_id string")
+    assert plain.delete_rows("facts", keys, "t.requests < 2") == 1
+    assert plain.rows()["facts"] == 2
+    assert [table.name for table in spark.catalog.listTables() if "kafka_clientinfo" in table.name] == []
+
+
+def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark: Any, plain: Warehouse) -> None:
+    new = rows_of(spark, "sums", ("x", "X", 3, AT), (None, None, 1, AT))
+    plain.overwrite("sums", new, "0")
+    for batch in ("1", "2"):
+        stored = plain.read_snapshot("sums")
+        for _ in ("the overtaken run", "this run"):
+            assert plain.aggregate("sums", stored, new, batch) == 2
+    assert_rows(plain.read("sums"), rows_of(spark, "sums", ("x", "X", 9, AT), (None, None, 3, AT)))
+
+
+@pytest.mark.parametrize("locked", [False, True])
+def test_a_snapshot_stays_as_it_was(spark: Any, tmp_path: Path, locked: bool) -> None:
+    lake = Warehouse(spark, str(tmp_path), locked, SPECS)
+    assert lake.read_snapshot("facts").count() == 0
+    lake.append("facts", facts(spark, fact("x")), "1")
+    before = lake.read_snapshot("facts")
+    lake.overwrite("facts", facts(spark, fact("y"), fact("z")), "2")
+    assert [row["connection_id"] for row in before.collect()] == ["x"]
+
+
+def test_a_batch_is_remembered(spark: Any, plain: Warehouse) -> None:
+    assert plain.last_batch("facts") is None
+    plain.append("facts", facts(spark, fact("x")), "first")
+    plain.append("facts", facts(spark, fact("y")), "second")
+    assert plain.last_batch("facts") == "second"
+
+
+def test_other_readers_can_read_a_table(spark: Any, plain: Warehouse) -> None:
+    plain.append("facts", facts(spark, fact("x\n\x1b[0m'; DROP TABLE")), "1")
+    found = RustTable(plain.path("facts")).to_pyarrow_table().to_pylist()
+    assert found[0]["connection_id"] == "x\n\x1b[0m'; DROP TABLE"
+
+
+def test_a_missing_table_reads_as_empty(spark: Any, tmp_path: Path) -> None:
+    empty = Warehouse(spark, str(tmp_path)).read("violations")
+    assert empty.count() == 0
+    assert empty.columns == list(table_specs()["violations"].column_names)
+
+
+def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse) -> None:
+    for use in (plain.read, plain.exists, plain.read_snapshot, plain.last_batch):
+        with pytest.raises(WarehouseError, match="no table nonsense is declared; known are ingested_files, "):
+            use("nonsense")
+
+
+def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
+    plain.update_state(built_until=str(datetime.now(UTC)), rows={"facts": 3})
+    assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None
+    plain.update_state(rows={"events": 3})
+    with pytest.raises(WarehouseError, match="events is missing, and held 3 rows; restore"):
+        Warehouse(spark, plain.root, True, SPECS).open()
+    plain.update_state(rows={"facts": 3}, retained_from=str(AT))
+    with pytest.raises(WarehouseError, match="of requests that retention has deleted; restore"):
+        Warehouse(spark, plain.root, True, SPECS).open()
+
+
+def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
+    assert plain.open() == State()
+    assert not Path(plain.root).exists()
