@@ -26,7 +26,8 @@ from .errors import (
 from .settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from .lake import Warehouse, local_session
+    from .engine.session import local_session
+    from .lake import Warehouse
     from .lake.maintenance import MaintenanceReport, maintain
     from .pipeline import RunReport, build, ingest, run
     from .verification import Check, verify
@@ -65,7 +66,7 @@ _WITH_SPARK = {
     "MaintenanceReport": "lake.maintenance",
     "maintain": "lake.maintenance",
     "Warehouse": "lake",
-    "local_session": "lake",
+    "local_session": "engine.session",
 }
 
 

@@ -164,7 +164,7 @@ def _forget_spark_log() -> None:
 
 
 def _session(settings: Settings) -> "SparkSession":
-    from .lake import local_session
+    from .engine.session import local_session
 
     descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
     os.close(descriptor)

@@ -1,9 +1,8 @@
-"""Spark session and Delta tables."""
+"""Delta tables, and the conf of the session that writes them."""
 
 from .lock import exclusive
 from .migration import BUILT_UNTIL, RETAINED_FROM
 from .retention import remove_late, with_kept_failures
-from .session import local_session
 from .session_conf import lightly, utc
 from .warehouse import Warehouse
 
@@ -13,7 +12,6 @@ __all__ = [
     "Warehouse",
     "exclusive",
     "lightly",
-    "local_session",
     "remove_late",
     "utc",
     "with_kept_failures",
