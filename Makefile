@@ -6,6 +6,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 WAREHOUSE ?= warehouse
 LOGS ?= sample_logs
+# Runs on these fill the archive of classes; PREPARED_BY= makes none.
+PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3 sample_logs/kafka-0.8.2.2
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test lint types docs benchmark oracle fuzz soak clean check-tools
@@ -25,7 +27,8 @@ $(VENV)/.installed: pyproject.toml constraints.txt | check-tools
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
 	@touch $@
 
-setup: check-tools $(VENV)/.installed ## Create .venv with everything
+setup: check-tools $(VENV)/.installed ## Create .venv with everything; fetch Delta's jars, archive Java's classes (once)
+	@$(BIN)/python -m kafka_clientinfo.prepare $(PREPARED_BY)
 
 run: setup ## Run the main job on sample_logs (or LOGS=…) into ./warehouse (or WAREHOUSE=…)
 	@$(BIN)/kafka-clientinfo run $(LOGS) --warehouse $(WAREHOUSE)

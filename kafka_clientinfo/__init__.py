@@ -27,7 +27,7 @@ from .settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from .engine import Check, MaintenanceReport, Warehouse, maintain, verify
-    from .lake import local_session
+    from .engine.session import local_session
     from .pipeline import RunReport, build, ingest, run
 
 __version__ = "0.1.0"
@@ -64,7 +64,7 @@ _WITH_SPARK = {
     "MaintenanceReport": "engine",
     "maintain": "engine",
     "Warehouse": "engine",
-    "local_session": "lake",
+    "local_session": "engine.session",
 }
 
 

@@ -37,7 +37,7 @@ def settings() -> Settings:
 
 @pytest.fixture(scope="session")
 def spark(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
-    from kafka_clientinfo.lake import local_session
+    from kafka_clientinfo.engine.session import local_session
 
     scratch = tmp_path_factory.mktemp("spark")
     small = {

@@ -15,7 +15,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.lake import Warehouse, local_session
+from kafka_clientinfo.engine.session import local_session
+from kafka_clientinfo.lake import Warehouse
 from kafka_clientinfo.settings import load_settings
 from kafka_clientinfo.tables import table_specs
 from tests.test_readme import QUERIES

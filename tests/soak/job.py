@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.lake import local_session
+from kafka_clientinfo.engine.session import local_session
 from kafka_clientinfo.settings import load_settings
 
 

@@ -1,0 +1,148 @@
+"""Delta's jars: fetched once by Spark's own Ivy, kept in the user's cache folder, put on the class path by sessions.
+
+Resolving them anew for every session, as `configure_spark_with_delta_pip` does, costs some seconds and can need the
+network. Only jars that Spark lacks are fetched: an artifact that Spark brings in another version would never be loaded.
+"""
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from subprocess import DEVNULL, STDOUT, TimeoutExpired
+from urllib.parse import unquote, urlsplit
+
+from ..errors import WarehouseError
+from .cache import cache_folder
+
+_CLASS_PATH = "spark.driver.extraClassPath"
+_IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")
+_KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
+
+
+def coordinate() -> str:
+    """The Maven coordinate of Delta that fits the installed delta-spark and pyspark."""
+    from delta import configure_spark_with_delta_pip
+    from pyspark.sql import SparkSession
+
+    builder = configure_spark_with_delta_pip(SparkSession.Builder())
+    return str(builder._options["spark.jars.packages"])
+
+
+def jars_folder() -> Path:
+    """The folder of the jars for the installed Delta and Spark; it exists only when it is complete."""
+    from pyspark import __version__
+
+    _, artifact, version = coordinate().split(":")
+    return cache_folder() / "jars" / f"{artifact}-{version}-spark-{__version__}"
+
+
+def spark_jars() -> Path:
+    """The folder of Spark's own jars."""
+    from pyspark.find_spark_home import _find_spark_home
+
+    return Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
+
+
+def delta_is_given(conf: Mapping[str, str]) -> bool:
+    """Tell whether a session with this conf gets Delta without our doing: from its conf, or from Spark's own folder."""
+    if any("delta-spark" in conf.get(key, "") for key in _KEYS_THAT_MAY_BRING_DELTA):
+        return True
+    return any(spark_jars().glob("delta-spark_*.jar"))
+
+
+def stored_jars() -> list[Path]:
+    """The jars in the cache folder, sorted; none where they have not been fetched."""
+    return sorted(jars_folder().glob("*.jar"))
+
+
+def ensure_jars(conf: Mapping[str, str], log: int | None = DEVNULL) -> list[Path]:
+    """Return the stored jars; fetch and store them first where they are missing.
+
+    Args:
+        conf: conf of the session; where it names Ivy's folder, settings or repositories, these are used.
+        log: descriptor for what Ivy prints; None lets it print.
+
+    Raises:
+        WarehouseError: the jars cannot be fetched.
+        OSError: the cache folder cannot be written.
+    """
+    found = stored_jars()
+    if found:
+        return found
+    folder = jars_folder()
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = Path(tempfile.mkdtemp(prefix=".fetch-", dir=folder.parent))
+    try:
+        for jar in _resolve(conf, log):
+            shutil.copyfile(jar, unfinished / jar.name)
+        unfinished.chmod(0o755)
+        try:
+            unfinished.rename(folder)
+        except OSError:
+            if not stored_jars():  # else another process was faster
+                raise
+    finally:
+        shutil.rmtree(unfinished, ignore_errors=True)
+    return stored_jars()
+
+
+def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
+    """Return the conf with these jars for the session to load, behind those that it names itself.
+
+    In local mode they go on the class path of the one JVM, which is faster and lets an archive of classes hold theirs;
+    a cluster's workers need them shipped.
+    """
+    on_class_path = is_local(conf) and not any(os.pathsep in str(jar) for jar in jars)
+    key, separator = (_CLASS_PATH, os.pathsep) if on_class_path else ("spark.jars", ",")
+    given = [conf[key]] if conf.get(key) else []
+    return {**conf, key: separator.join([*given, *map(str, jars)])}
+
+
+def is_local(conf: Mapping[str, str]) -> bool:
+    """Tell whether driver and workers are one JVM."""
+    return conf.get("spark.master", "local[*]").startswith("local")
+
+
+def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
+    """Let Spark's launcher resolve Delta's coordinate without starting a session; returns paths in Ivy's folder."""
+    from pyspark import SparkConf
+    from pyspark.java_gateway import launch_gateway
+
+    entries = {key: conf[key] for key in _IVY_KEYS if key in conf}
+    entries |= {"spark.jars.packages": coordinate(), "spark.jars.excludes": ",".join(_artifacts_of_spark())}
+    try:
+        gateway = launch_gateway(  # type: ignore[no-untyped-call]
+            SparkConf(loadDefaults=False).setAll(list(entries.items())),
+            {"stdout": log, "stderr": STDOUT if log is not None else None},
+        )
+    except Exception as error:
+        raise WarehouseError(
+            f"Delta's jars ({coordinate()}) are not in {jars_folder()} and could not be fetched; run `make setup` once"
+            " where the network reaches a Maven repository, or name the jars in spark.jars"
+        ) from error
+    try:
+        listed = str(gateway.jvm.java.lang.System.getProperty("spark.jars"))
+    finally:
+        gateway.shutdown()
+        _end(gateway)
+    return [Path(unquote(urlsplit(jar).path)) for jar in listed.split(",")]
+
+
+def _end(gateway: object) -> None:
+    """Close the JVM's standard input, at which it ends, and wait for that."""
+    process = gateway.proc  # type: ignore[attr-defined]
+    if process is None:
+        return
+    process.stdin.close()
+    try:
+        process.wait(timeout=60)
+    except TimeoutExpired:
+        process.kill()
+
+
+def _artifacts_of_spark() -> list[str]:
+    """Patterns of Ivy for every artifact that Spark brings itself, such as `*:parquet-column`."""
+    names = {re.sub(r"-\d.*$", "", jar.stem) for jar in spark_jars().glob("*.jar")}
+    return [f"*:{name}" for name in sorted(names)]

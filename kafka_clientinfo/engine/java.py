@@ -1,0 +1,90 @@
+"""The Java that Spark will run on: where it is, which version, and whether Spark runs on it."""
+
+import os
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import WarehouseError
+
+_OLDEST = 17
+_TOO_NEW = 24
+_RUNS_ON_NEWER = (4, 2)
+"""The first Spark that runs on Java 24 and later: those before need the security manager, which Java 24 removed."""
+_VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)')
+_RELEASE_LINE = re.compile(r'^(\w+)="(.*)"$', re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java installation.
+
+    Attributes:
+        path: its executable.
+        major: its version's first number, such as 17; 0 where it could not be found.
+        build: text that differs between any two builds of Java.
+    """
+
+    path: Path
+    major: int
+    build: str
+
+
+def check_java() -> Java:
+    """Find the Java that Spark will use and refuse one that Spark does not run on.
+
+    Raises:
+        WarehouseError: no Java, one older than 17, or one too new for the installed Spark.
+    """
+    java = _inspect(_executable())
+    if java.major and java.major < _OLDEST:
+        raise WarehouseError(
+            f"Spark needs Java {_OLDEST} or later: {java.path} is version {java.major}; install one or set JAVA_HOME"
+        )
+    spark = _spark_version()
+    if java.major >= _TOO_NEW and _minor(spark) < _RUNS_ON_NEWER:
+        raise WarehouseError(
+            f"Spark {spark} does not run on Java {_TOO_NEW} or later: {java.path} is version {java.major};"
+            f" install Java {_OLDEST} or 21, or set JAVA_HOME to one"
+        )
+    return java
+
+
+def _executable() -> Path:
+    """Choose as Spark's start script does: JAVA_HOME before PATH."""
+    home = os.environ.get("JAVA_HOME")
+    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not found or not Path(found).exists():
+        where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
+        raise WarehouseError(f"Spark needs Java {_OLDEST} or later: {where}; install one or set JAVA_HOME")
+    return Path(found)
+
+
+def _inspect(executable: Path) -> Java:
+    """Read the version from the installation's `release` file, or else start Java and ask (some 0.1 s)."""
+    resolved = executable.resolve()
+    try:
+        release = dict(_RELEASE_LINE.findall((resolved.parent.parent / "release").read_text("utf-8")))
+    except (OSError, UnicodeDecodeError):
+        release = {}
+    found = _VERSION.match(f'version "{release.get("JAVA_VERSION", "")}"')
+    if found and resolved.name == "java" and resolved.parent.name == "bin":
+        build = " ".join(
+            release.get(key, "") for key in ("IMPLEMENTOR", "JAVA_VERSION", "JAVA_RUNTIME_VERSION", "OS_ARCH")
+        )
+        return Java(executable, int(found[2]), build)
+    answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False).stderr
+    found = _VERSION.search(answer)
+    return Java(executable, int(found[2]) if found else 0, answer.strip())
+
+
+def _spark_version() -> str:
+    from pyspark import __version__
+
+    return str(__version__)
+
+
+def _minor(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

@@ -1,0 +1,97 @@
+"""A local Spark session with Delta, for runs without a cluster."""
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from pyspark import SparkContext
+from pyspark.sql import SparkSession
+
+from ..errors import WarehouseError
+from ..settings import Settings
+from .class_archive import with_archive
+from .jars import coordinate, delta_is_given, ensure_jars, is_local, with_jars
+from .java import Java, check_java
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+}
+_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For the small JVM that only puts together the command line of Spark's own."""
+
+
+def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_file: str | None = None) -> SparkSession:
+    """Start (or get) a local session with Delta.
+
+    Args:
+        settings: `spark` is the session's conf.
+        app_name: name of the application.
+        log_file: where what Spark's JVM writes (vacuum to standard output, all else to standard error) goes; to the terminal
+            when None.
+
+    Raises:
+        WarehouseError: when Java is missing or does not fit, Delta's jars are missing, or the session cannot start.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS)
+    where = f" (see {log_file})" if log_file else ""
+    java = check_java() if SparkContext._gateway is None else None
+    try:
+        with _output_to(log_file):
+            conf = session_conf(settings.spark, java)
+            builder = SparkSession.builder.appName(app_name)
+            for key, value in conf.items():
+                builder = builder.config(key, value)
+            return builder.getOrCreate()
+    except WarehouseError as error:
+        raise WarehouseError(f"{error}{where}") from error
+    except Exception as error:
+        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise WarehouseError(f"the local Spark session did not start: {first_line}{where}") from error
+
+
+def session_conf(given: Mapping[str, str], java: Java | None) -> dict[str, str]:
+    """Return the conf of a local session: Delta's entries, what the settings give, and what brings Delta's classes.
+
+    Args:
+        given: conf from the settings.
+        java: the Java that will be started; None where this process has a JVM, whose class path is what it is.
+
+    Raises:
+        WarehouseError: Delta's jars are neither stored nor to be fetched.
+    """
+    conf = {**_DELTA, **given}
+    if java is None:
+        return conf
+    if not delta_is_given(conf):
+        try:
+            conf = with_jars(conf, ensure_jars(conf, log=None))
+        except OSError:  # no cache folder can be written: let Spark resolve them for this session only
+            wanted = [conf.get("spark.jars.packages"), coordinate()]
+            conf["spark.jars.packages"] = ",".join(package for package in wanted if package)
+    return with_archive(conf, java) if is_local(conf) else conf
+
+
+@contextmanager
+def _output_to(path: str | None) -> Iterator[None]:
+    """Let a process that is started in here inherit a file as its standard output and error."""
+    if path is None:
+        yield
+        return
+    sys.stdout.flush()
+    sys.stderr.flush()
+    kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
+    target = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        for descriptor in kept:
+            os.dup2(target, descriptor)
+        yield
+    finally:
+        for descriptor, before in kept.items():
+            os.dup2(before, descriptor)
+            os.close(before)
+        os.close(target)

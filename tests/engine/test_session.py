@@ -1,0 +1,257 @@
+"""What a local session is started with; but for one test at the end no JVM is started."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.engine import class_archive, jars, java, session
+from kafka_clientinfo.engine.cache import cache_folder
+from kafka_clientinfo.engine.java import Java
+from kafka_clientinfo.errors import WarehouseError
+
+JAVA_17 = Java(Path("/usr/bin/java"), 17, "Some vendor 17.0.1")
+CLASS_PATH = "spark.driver.extraClassPath"
+OPTIONS = "spark.driver.extraJavaOptions"
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("KAFKA_CLIENTINFO_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture
+def stored(cache: Path) -> list[Path]:
+    folder = jars.jars_folder()
+    folder.mkdir(parents=True)
+    for name in ("io.delta_delta-spark.jar", "io.delta_delta-storage.jar"):
+        (folder / name).touch()
+    return sorted(folder.iterdir())
+
+
+@pytest.fixture
+def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object) -> None:
+        raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
+
+    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", fails)
+
+
+def java_home(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "bin").mkdir(parents=True)
+    (folder / "bin" / "java").touch(mode=0o755)
+    (folder / "release").write_text(f'IMPLEMENTOR="Some vendor"\nJAVA_VERSION="{version}"\n')
+    monkeypatch.setenv("JAVA_HOME", str(folder))
+
+
+class TestCacheFolder:
+    def it_is_what_the_variable_names(self, cache: Path) -> None:
+        assert cache_folder() == cache
+
+    def it_follows_xdg(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.delenv("KAFKA_CLIENTINFO_CACHE")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert cache_folder() == tmp_path / "kafka-clientinfo"
+
+    def it_is_below_home_otherwise(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        monkeypatch.delenv("KAFKA_CLIENTINFO_CACHE")
+        monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert cache_folder() == tmp_path / ".cache" / "kafka-clientinfo"
+
+
+class TestJars:
+    def it_puts_stored_jars_on_the_class_path(self, stored: list[Path]) -> None:
+        conf = session.session_conf({"spark.master": "local[*]"}, JAVA_17)
+        assert conf[CLASS_PATH] == f"{stored[0]}:{stored[1]}"
+        assert "spark.jars.packages" not in conf
+
+    def it_appends_to_the_class_path_of_the_settings(self, stored: list[Path]) -> None:
+        conf = session.session_conf({CLASS_PATH: "/mine.jar"}, JAVA_17)
+        assert conf[CLASS_PATH].startswith(f"/mine.jar:{stored[0]}")
+
+    def it_ships_them_to_a_cluster(self, stored: list[Path]) -> None:
+        conf = session.session_conf({"spark.master": "spark://host:7077", "spark.jars": "/mine.jar"}, JAVA_17)
+        assert conf["spark.jars"] == f"/mine.jar,{stored[0]},{stored[1]}"
+        assert CLASS_PATH not in conf
+
+    @pytest.mark.parametrize(
+        ("key", "value"),
+        [
+            ("spark.jars", "/opt/delta-spark_2.13-4.0.0.jar"),
+            ("spark.jars.packages", "io.delta:delta-spark_2.13:4.0.0"),
+            (CLASS_PATH, "/opt/delta-spark_2.13-4.0.0.jar:/opt/delta-storage-4.0.0.jar"),
+        ],
+    )
+    def it_leaves_the_delta_of_the_settings_alone(self, key: str, value: str, stored: list[Path]) -> None:
+        conf = session.session_conf({key: value}, JAVA_17)
+        assert {name: text for name, text in conf.items() if "delta-s" in text} == {key: value}
+
+    def it_keeps_other_packages_of_the_settings(self, stored: list[Path]) -> None:
+        conf = session.session_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
+        assert conf["spark.jars.packages"] == "org.example:thing:1"
+        assert str(stored[0]) in conf[CLASS_PATH]
+
+    def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
+        assert CLASS_PATH not in session.session_conf({}, None)
+
+    def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
+        with pytest.raises(WarehouseError) as caught:
+            session.session_conf({}, JAVA_17)
+        for part in (jars.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
+            assert part in str(caught.value)
+        assert list(cache.rglob("*.jar")) == []
+        assert list((cache / "jars").iterdir()) == []
+
+    def it_resolves_for_one_session_where_nothing_can_be_stored(self, cache: Path) -> None:
+        cache.write_text("a file where the folder should be")
+        conf = session.session_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
+        assert conf["spark.jars.packages"] == f"org.example:thing:1,{jars.coordinate()}"
+
+    def it_stores_what_it_fetched(self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        fetched = tmp_path / "io.delta_delta-spark.jar"
+        fetched.write_bytes(b"jar")
+        calls: list[object] = []
+        monkeypatch.setattr(jars, "_resolve", lambda *given: calls.append(given) or [fetched])
+        first, second = jars.ensure_jars({}), jars.ensure_jars({})
+        assert first == second == [jars.jars_folder() / fetched.name]
+        assert len(calls) == 1
+        assert [path.name for path in (cache / "jars").iterdir()] == [jars.jars_folder().name]
+
+    def it_fetches_nothing_that_spark_has(self) -> None:
+        patterns = jars._artifacts_of_spark()
+        assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(patterns)
+        assert any(pattern.startswith("*:spark-core_2.") for pattern in patterns)
+        assert not any("delta" in pattern for pattern in patterns)
+
+
+class TestClassArchive:
+    def archive(self, class_path: str = "", which: Java = JAVA_17) -> Path:
+        path = class_archive.archive_path(which, class_path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+        return path
+
+    def its_options(self, given: str) -> str:
+        return class_archive.with_archive({OPTIONS: given}, JAVA_17)[OPTIONS]
+
+    def it_is_used_where_it_is_there(self) -> None:
+        path = self.archive()
+        assert self.its_options("-Xss4m").startswith(f'-Xss4m "-XX:SharedArchiveFile={path}"')
+
+    def it_is_no_matter_where_it_is_not(self) -> None:
+        assert class_archive.with_archive({OPTIONS: "-Xss4m"}, JAVA_17) == {OPTIONS: "-Xss4m"}
+
+    @pytest.mark.parametrize("given", ["-Xshare:off", "-XX:SharedArchiveFile=mine", "-XX:ArchiveClassesAtExit=mine"])
+    def it_gives_way_to_the_settings(self, given: str) -> None:
+        self.archive()
+        assert self.its_options(given) == given
+
+    def it_differs_by_java_and_class_path(self) -> None:
+        newer = Java(JAVA_17.path, 17, "Some vendor 17.0.2")
+        paths = {
+            class_archive.archive_path(which, class_path) for which in (JAVA_17, newer) for class_path in ("", "/a.jar")
+        }
+        assert len(paths) == 4
+
+    def it_leaves_nothing_when_training_fails(self) -> None:
+        path = class_archive.archive_path(JAVA_17, "")
+
+        def breaks(target: Path) -> None:
+            target.write_bytes(b"half an archive")
+            raise OSError("the run failed")
+
+        with pytest.raises(OSError, match="the run failed"):
+            class_archive.make_archive(path, breaks)
+        assert list(path.parent.iterdir()) == []
+
+    def it_keeps_the_newest(self) -> None:
+        for number in range(6):
+            old = self.archive(f"/{number}.jar")
+            os.utime(old, (number, number))
+        newest = class_archive.archive_path(JAVA_17, "")
+        class_archive.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
+        assert newest.read_bytes() == b"classes"
+        assert len(list(newest.parent.iterdir())) == 4
+
+
+class TestJava:
+    @pytest.mark.parametrize(("version", "major"), [("17.0.15", 17), ("21", 21), ("23.0.1", 23)])
+    def it_is_read_from_the_release_file(
+        self, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        java_home(tmp_path / "jdk", version, monkeypatch)
+        monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("Java was started to ask for its version"))
+        assert java.check_java().major == major
+
+    @pytest.mark.parametrize("version", ["11.0.2", "1.8.0_392"])
+    def it_is_refused_when_too_old(self, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        java_home(tmp_path / "jdk", version, monkeypatch)
+        with pytest.raises(WarehouseError, match=r"needs Java 17 or later: .* is version (11|8); install one or set"):
+            java.check_java()
+
+    def it_is_refused_when_too_new(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        java_home(tmp_path / "jdk", "25.0.3", monkeypatch)
+        monkeypatch.setattr(java, "_spark_version", lambda: "4.1.4")
+        with pytest.raises(WarehouseError, match=r"Spark 4.1.4 does not run on Java 24 .* version 25; install Java 17"):
+            java.check_java()
+
+    def it_may_be_newer_for_a_newer_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        java_home(tmp_path / "jdk", "25.0.3", monkeypatch)
+        monkeypatch.setattr(java, "_spark_version", lambda: "4.2.0")
+        assert java.check_java().major == 25
+
+    def it_is_missed_in_one_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+        with pytest.raises(WarehouseError, match="has no bin/java; install one or set JAVA_HOME"):
+            java.check_java()
+        monkeypatch.delenv("JAVA_HOME")
+        monkeypatch.setenv("PATH", "")
+        with pytest.raises(WarehouseError, match="no java is on the PATH"):
+            java.check_java()
+
+    def it_is_asked_where_no_file_tells(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        wrapper = tmp_path / "bin" / "java"
+        wrapper.parent.mkdir()
+        wrapper.write_text("#!/bin/sh\necho 'openjdk version \"21.0.2\" 2024-01-16' >&2\n")
+        wrapper.chmod(0o755)
+        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+        assert java.check_java().major == 21
+
+
+@pytest.mark.parametrize("content", [b"", b"no archive" * 1000], ids=["empty", "garbage"])
+def test_java_says_nothing_of_an_archive_that_does_not_fit(content: bytes, tmp_path: Path) -> None:
+    archive = tmp_path / "classes.jsa"
+    archive.write_bytes(content)
+    options = [f"-XX:SharedArchiveFile={archive}", *class_archive._QUIET.replace('"', "").split()]
+    done = subprocess.run(
+        [java.check_java().path, *options, "-XX:TieredStopAtLevel=1", "--list-modules"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "SharedArchive" not in done.stdout + done.stderr
+    assert done.stderr == ""
+
+
+@pytest.mark.oracle
+def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, tmp_path: Path) -> None:
+    """In a process of its own, since this one may have a session; the archive is one that cannot fit."""
+    program = (
+        "from kafka_clientinfo.engine import class_archive, java, session\n"
+        "from kafka_clientinfo.settings import load_settings\n"
+        "given = load_settings().spark\n"
+        "conf = session.session_conf(given, java.check_java())\n"
+        f"path = class_archive.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
+        "path.parent.mkdir()\n"
+        "path.write_bytes(b'not for you')\n"
+        f"spark = session.local_session(load_settings(), log_file={str(tmp_path / 'spark.log')!r})\n"
+        f"assert str(path) in spark.conf.get('{OPTIONS}')\n"
+        f"spark.range(3).write.format('delta').save({str(tmp_path / 'table')!r})\n"
+        f"print(spark.read.format('delta').load({str(tmp_path / 'table')!r}).count())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["3"], done.stderr
+    assert "cds" not in (tmp_path / "spark.log").read_text()
