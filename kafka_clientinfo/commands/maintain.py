@@ -46,10 +46,6 @@ def as_text(report: "MaintenanceReport") -> str:
         "vacuumed_files", "vacuumed_bytes",
     )  # fmt: skip
     rows = [tuple(table[name] for name in names) for table in report.tables]
-    kept = f"requests of connections that ended before {report.retained_from} are deleted"
-    return "\n".join(
-        [
-            f"Retention: {'all requests are kept' if report.retained_from is None else kept}.",
-            console.columns(header, rows),
-        ]
-    )
+    deleted = f"requests of connections that ended before {report.retained_from} are deleted"
+    first = f"Retention: {'all requests are kept' if report.retained_from is None else deleted}."
+    return "\n".join([first, console.columns(header, rows)])

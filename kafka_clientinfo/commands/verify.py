@@ -38,15 +38,20 @@ def as_json(checks: "Sequence[Check]") -> str:
 
 def as_text(checks: "Sequence[Check]") -> str:
     """One line per check, then what disagrees."""
-    lines = [("ok" if c.ok else "FAILED", c.name, "" if c.ok else console.number(c.failed), c.asks) for c in checks]
+    lines = [
+        ("ok" if c.ok else "FAILED", c.name, "" if c.ok else console.number(c.failed), c.requirement) for c in checks
+    ]
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
     parts = [
         "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[3]]) for line in lines)
     ]
-    for check in (c for c in checks if not c.ok):
-        rows = [" ".join(f"{key}={console.safe(value, 80)}" for key, value in row.items()) for row in check.found]
-        more = check.failed - len(check.found)
-        parts.append("\n".join([f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]))
-        if more > 0 and len(check.found) < check.failed:
-            parts[-1] += f"\n  and {console.number(more)} more"
-    return "\n\n".join(parts)
+    return "\n\n".join([*parts, *(_disagreement(check) for check in checks if not check.ok)])
+
+
+def _disagreement(check: "Check") -> str:
+    rows = [" ".join(f"{key}={console.safe(value, 80)}" for key, value in row.items()) for row in check.findings]
+    lines = [f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]
+    more = check.failed - len(check.findings)
+    if more > 0 and len(check.findings) >= LISTED:
+        lines.append(f"  and {console.number(more)} more")
+    return "\n".join(lines)

@@ -14,7 +14,6 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
-from .. import console
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings
 from . import sql
@@ -162,16 +161,3 @@ def _row(name: str, before: Row, after: Row, done: dict[str, int], deleted: dict
         "rows_deleted": deleted.get(name, 0),
         **done,
     }
-
-
-def as_text(report: MaintenanceReport) -> str:
-    """What was done, as columns for a terminal."""
-    header = ("table", "files", "now", "bytes", "now", "rows deleted", "unused files deleted", "their bytes")
-    names = (
-        "name", "files_before", "files_after", "bytes_before", "bytes_after", "rows_deleted",
-        "vacuumed_files", "vacuumed_bytes",
-    )  # fmt: skip
-    rows = [tuple(table[name] for name in names) for table in report.tables]
-    deleted = f"requests of connections that ended before {report.retained_from} are deleted"
-    first = f"Retention: {'all requests are kept' if report.retained_from is None else deleted}."
-    return "\n".join([first, console.columns(header, rows)])

@@ -6,17 +6,15 @@ it counts something are the rows looked for. Counts of files and of connection i
 Nothing is changed, and nothing is derived again: what verify finds does not rest on the code that made the tables.
 """
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .. import console
 from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from .layout import differences, layout_of
 from .maintenance import existing_warehouse
@@ -287,30 +285,3 @@ def _build(tables: Warehouse) -> Iterator[Check]:
     behind = [] if newest is None or newest == until else [{"built_until": until, "ingested_until": newest}]
     advice = "the build is behind: run `kafka-clientinfo build`" if behind else ""
     yield Check("build", "all tables are derived of all requests", len(behind), behind, advice)
-
-
-def as_json(checks: Sequence[Check]) -> str:
-    """One JSON object: `ok`, and `checks`."""
-    listed = [{**asdict(check), "ok": check.ok} for check in checks]
-    return json.dumps({"ok": all(c.ok for c in checks), "checks": listed}, ensure_ascii=True, default=str)
-
-
-def as_text(checks: Sequence[Check]) -> str:
-    """One line per check, then what disagrees."""
-    lines = [
-        ("ok" if c.ok else "FAILED", c.name, "" if c.ok else console.number(c.failed), c.requirement) for c in checks
-    ]
-    widths = [max(len(line[i]) for line in lines) for i in range(3)]
-    parts = [
-        "\n".join("  ".join([*(t.ljust(w) for t, w in zip(line, widths, strict=False)), line[3]]) for line in lines)
-    ]
-    return "\n\n".join([*parts, *(_disagreement(check) for check in checks if not check.ok)])
-
-
-def _disagreement(check: Check) -> str:
-    rows = [" ".join(f"{key}={console.safe(value, 80)}" for key, value in row.items()) for row in check.findings]
-    lines = [f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]
-    more = check.failed - len(check.findings)
-    if more > 0 and len(check.findings) >= LISTED:
-        lines.append(f"  and {console.number(more)} more")
-    return "\n".join(lines)
