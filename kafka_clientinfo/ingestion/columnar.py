@@ -114,13 +114,15 @@ class PlainRows:
         self._seconds: dict[bytes, int] = {}
         self._apis, self._clients = _Pieces(read_api), _Pieces(read_client)
         self._connections, self._ends = _Pieces(_read_connection), _Pieces(read_end)
-        self._rows: list[tuple[Any, ...]] = []
-        self._milliseconds: list[tuple[bytes, ...]] = []
+        self._count = 0
+        # Row by row in one list: a tuple per row would be one more thing for the garbage collector to look through.
+        self._rows: list[Any] = []
+        self._times: list[bytes] = []
         self._kept: list[tuple[int, str | None, str | None, str | None]] = []
 
     def __len__(self) -> int:
         """Rows taken."""
-        return len(self._rows)
+        return self._count
 
     @property
     def held(self) -> int:
@@ -140,7 +142,7 @@ class PlainRows:
         Returns:
             Where the first record starts that was not taken, and how many were taken.
         """
-        before, shift = len(self._rows), offset - start
+        before, shift = self._count, offset - start
         head = HEAD.match(buffer, start)
         while head is not None and (limit is None or start + shift < limit):
             end = buffer.find(b"\n", start) + 1
@@ -151,7 +153,7 @@ class PlainRows:
             if not self._take_line(buffer, start, end, head, shift):
                 break
             start, head = end, following
-        return start, len(self._rows) - before
+        return start, self._count - before
 
     def _take_line(self, buffer: bytes, start: int, end: int, head: re.Match[bytes], shift: int) -> bool:
         at_connection = buffer.rfind(CONNECTION, start, end)
@@ -175,8 +177,9 @@ class PlainRows:
         if request is not None or response is not None:
             self._keep(key, request, response)
         numbers = (start + shift, logged_at, int(correlation_id), error_code, replica_id)
-        self._rows.append((*numbers, level, api, client, connection, last))
-        self._milliseconds.append(times.groups())
+        self._rows += (*numbers, level, api, client, connection, last)
+        self._times += times.groups()
+        self._count += 1
         return True
 
     def _logged_at(self, second: bytes, fraction: bytes) -> int:
@@ -196,16 +199,16 @@ class PlainRows:
         return instant if instant in _PLAIN_INSTANTS else -1
 
     def _keep(self, key: int, request: str | None, response: str | None) -> None:
-        self._kept.append((len(self._rows), request, response, group_payloads(key, request, response)))
+        self._kept.append((self._count, request, response, group_payloads(key, request, response)))
         self._body_bytes += len(request or "") + len(response or "")
 
     def columns(self) -> Columns:
         """All rows as arrays by the names of `RequestEvent`, which this object then no longer holds."""
-        rows = len(self._rows)
-        values = dict(zip(_ROW, zip(*self._rows, strict=True), strict=True))
+        rows = self._count
+        values = {name: self._rows[at :: len(_ROW)] for at, name in enumerate(_ROW)}
         columns = {name: pa.array(values[name], _TYPES[name]) for name in _ROW if name in _TYPES}
-        _, *times = zip(*self._milliseconds, strict=True)
-        columns |= {name: _doubles(texts) for name, texts in zip(_TIMES, times, strict=True)}
+        groups = 1 + len(_TIMES)  # of which the first is the connection id
+        columns |= {name: _doubles(self._times[at::groups]) for at, name in enumerate(_TIMES, 1)}
         columns |= _spread(self._apis, values["api"], Api)
         columns |= _spread(self._clients, values["client"], Client)
         columns |= _spread(self._ends, values["end"], End)
@@ -224,7 +227,7 @@ class PlainRows:
 
     def _bodies(self) -> Columns:
         columns: Columns = {}
-        places: list[int | None] = [None] * len(self._rows)
+        places: list[int | None] = [None] * self._count
         for number, (row, *_) in enumerate(self._kept):
             places[row] = number
         where = pa.array(places, pa.int32())

@@ -133,7 +133,7 @@ VALUES = [*EXTREMES, b'"\\ud800"', b"Inf", b"-Infinity", b"nan", b"1E5", b"5.0",
           b'"[2026-01-01 00:00:00,000] DEBUG Completed request:"', b'"x",', b"0.1234567", b"0.123456"]  # fmt: skip
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     st.lists(st.tuples(st.sampled_from(JSON), st.sampled_from(VALUES), st.integers(0, 60)), min_size=1, max_size=8),
     st.sampled_from(ZONES),
@@ -146,7 +146,7 @@ def test_both_readings_agree_on_any_value_in_any_place(
     check(log, whole(log, before=2), zone)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 1 << 32), st.sampled_from(ZONES))
 def test_both_readings_agree_on_damaged_logs(log: Path, seed: int, zone: str) -> None:
     random = Random(seed)
@@ -164,7 +164,7 @@ def twin(number: int, total: float, queue: float = 0.5) -> bytes:
     return json_record(correlation_id=number, total=total, queue=queue)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 1.5, 2]), st.booleans()), max_size=60),
     st.integers(2, 12),
