@@ -1,135 +1,79 @@
 """Splits to Arrow batches: the one place where rows are made in Python.
 
-Every batch has four struct columns, of which one is filled: `request`, `rejected`, `failed` (from server.log) or
-`file`. The last is the accounting of one split, so one pass over the bytes feeds four tables.
+Requests come from two readings that agree: plain JSON records are taken by `columnar`, every other record by the
+record parser; both in the order of the records.
 """
 
 import errno
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import astuple
-from typing import Any
+from dataclasses import astuple, dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.framing import PREFIX, RawRecord
 from ..logs.parser import Parser
 from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
-from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
+from ..logs.request_event import RAW_LIMIT, IgnoredRecord, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest, ServerLogParser
+from ..logs.twins import TwinMemory
+from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, SCHEMA, arrays_of, filled
+from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
 from .storage import HeldFile, local_file
 
-BATCH_ROWS = 4096
+__all__ = ["MARK", "REPLACED", "SCHEMA", "read_splits"]
+
+BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
 LOOKBACK = 4 << 20
 """Bytes before a split that are parsed again, and not counted, so that a request logged twice is seen as such."""
 _START_WINDOW = 20
 """Requests at a file's start that may show that the broker had just started."""
+_LOGGED_AT = EVENT_FIELDS.index(next(field for field in EVENT_FIELDS if field.name == "logged_at"))
 
-_TIMESTAMP = pa.timestamp("us", tz="UTC")
-_ARROW: dict[Any, pa.DataType] = {
-    int: pa.int32(),
-    int | None: pa.int32(),
-    str: pa.string(),
-    str | None: pa.string(),
-    bool: pa.bool_(),
-    bool | None: pa.bool_(),
-    float: pa.float64(),
-    float | None: pa.float64(),
-}
-_SPECIAL = {
-    "byte_offset": pa.int64(),
-    "logged_at": _TIMESTAMP,
-    "started_at": _TIMESTAMP,
-    "log_generation": pa.string(),
-}
-_EVENT_FIELDS = [
-    pa.field(name, _SPECIAL[name] if name in _SPECIAL else _ARROW[kind])
-    for name, kind in RequestEvent.__annotations__.items()
-]
-_WHERE = [pa.field(name, pa.string()) for name in ("cluster", "broker", "file_id")]
-REQUEST_TYPE = pa.struct([*_WHERE, *_EVENT_FIELDS])
-REJECTED_TYPE = pa.struct(
-    [
-        pa.field("file_id", pa.string()),
-        pa.field("byte_offset", pa.int64()),
-        pa.field("reason", pa.string()),
-        pa.field("detail", pa.string()),
-        pa.field("raw", pa.binary()),
-        pa.field("raw_length", pa.int64()),
-    ]
-)
-FAILED_TYPE = pa.struct(
-    [
-        *_WHERE,
-        pa.field("byte_offset", pa.int64()),
-        pa.field("logged_at", _TIMESTAMP),
-        pa.field("connection_id", pa.string()),
-        pa.field("remote_host", pa.string()),
-        pa.field("api_key", pa.int32()),
-        pa.field("api_name", pa.string()),
-        pa.field("api_version", pa.int32()),
-        pa.field("listener", pa.string()),
-        pa.field("principal", pa.string()),
-        pa.field("reason", pa.string()),
-        pa.field("detail", pa.string()),
-    ]
-)
-FILE_TYPE = pa.struct(
-    [
-        pa.field("file_id", pa.string()),
-        pa.field("start_offset", pa.int64()),
-        pa.field("end_offset", pa.int64()),
-        pa.field("pending_bytes", pa.int64()),
-        pa.field("resume_hash", pa.string()),
-        pa.field("records", pa.int64()),
-        pa.field("requests", pa.int64()),
-        pa.field("rejected", pa.int64()),
-        pa.field("ignored", pa.map_(pa.string(), pa.int64())),
-        pa.field("first_logged_at", _TIMESTAMP),
-        pa.field("last_logged_at", _TIMESTAMP),
-        pa.field("covers_broker_start", pa.bool_()),
-        pa.field("error", pa.string()),
-    ]
-)
+Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
+
 MARK: RejectReason = "unreadable"
 """The reason of the rejected record that stands for all of a file that could not be read."""
 REPLACED = "another file has taken its place since it was planned"
 """The error of a split whose file was rotated: nothing of it is rejected, as it is read under its new name."""
-SCHEMA = pa.schema(
-    [("request", REQUEST_TYPE), ("rejected", REJECTED_TYPE), ("failed", FAILED_TYPE), ("file", FILE_TYPE)]
-)
-
-
-def _batch(column: str, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
-    kind = SCHEMA.field(column).type
-    filled = pa.StructArray.from_arrays(arrays, fields=list(kind))
-    columns = [filled if field.name == column else pa.nulls(len(filled), field.type) for field in SCHEMA]
-    return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 class _ReplacedError(Exception):
     """Another file lies where the planned one lay."""
 
 
+@dataclass
+class _Counted:
+    records: int = 0
+    requests: int = 0
+    rejected: int = 0
+
+
 class _SplitReader:
-    """Reads one split and keeps its account."""
+    """Reads one split and keeps its statistics."""
 
     def __init__(self, split: Split, zone: str) -> None:
         self.split = split
         self.file = split.file or local_file(split.path)
         self.framing = framing_of(split.path)
-        of_server = is_server_log(split.path)
-        self.parser: Parser | ServerLogParser = ServerLogParser(zone) if of_server else Parser(zone)
-        self.events: list[RequestEvent] = []
+        self.parser: Parser | ServerLogParser
+        self.parse: Callable[[RawRecord], Event]
+        if is_server_log(split.path):
+            self.parser = ServerLogParser(zone)
+            self.requests, self.parse = RequestRows(self.parser.clock, TwinMemory()), self.parser.parse
+        else:
+            self.parser = Parser(zone)
+            self.requests, self.parse = RequestRows(self.parser.clock, self.parser.twins), self.parser.read
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0
-        self.counts: Counter[str] = Counter()
+        self.counted = _Counted()
         self.ignored: Counter[str] = Counter()
         self.end = split.start
         self.pending = 0
@@ -156,17 +100,18 @@ class _SplitReader:
             self.pending, self.waiting = 0, None
             self._stopped(f"cannot be read on: {error.strerror or error}")
         yield from self._flush()
-        yield self._account()
+        yield self._statistics()
 
     def _read(self, file: HeldFile) -> Iterator[pa.RecordBatch]:
         self._check_identity(file)
         self._look_back(file)
-        for record in range_records(file, self.split.start, self.split.end, self.framing, self.split.layout):
+        split, take = self.split, None if is_server_log(self.split.path) else self._take_plain
+        for record in range_records(file, split.start, split.end, self.framing, split.layout, take):
             if self._waits(record):
                 self.pending, self.waiting = record.length, record
                 continue
             self._take(record)
-            if len(self.events) >= BATCH_ROWS or self.held >= BATCH_BYTES:
+            if len(self.requests) >= BATCH_ROWS or self.held + self.requests.held >= BATCH_BYTES:
                 yield from self._flush()
 
     def _check_identity(self, file: HeldFile) -> None:
@@ -226,15 +171,25 @@ class _SplitReader:
         """A last record that is not complete waits for its rest."""
         return not record.finished and self.split.is_last
 
+    def _take_plain(self, buffer: bytes, start: int, offset: int) -> tuple[int, int]:
+        if self.counted.requests < self.start_window:
+            return start, 0
+        return self.requests.take(buffer, start, offset, self.split.end)
+
     def _take(self, record: RawRecord) -> None:
-        event = self.parser.parse(record)
-        self.counts["records"] += 1
+        counted = self.counted
         self.end = record.offset + record.length
         self._remember(record.data)
+        if record.taken:
+            counted.records += record.taken
+            counted.requests += record.taken
+            return
+        counted.records += 1
+        event = self.parse(record)
         if isinstance(event, RequestEvent):
             self._request(event)
         elif isinstance(event, RejectedRecord):
-            self.counts["rejected"] += 1
+            counted.rejected += 1
             self.rejected.append(event)
             self.held += len(event.raw)
         elif isinstance(event, FailedRequest):
@@ -251,42 +206,37 @@ class _SplitReader:
             self.recent_bytes -= len(self.recent.popleft())
 
     def _request(self, event: RequestEvent) -> None:
-        seen = self.counts["requests"]
-        self.counts["requests"] = seen + 1
-        self.events.append(event)
-        self.held += len(event.request or "") + len(event.response or "")
-        if seen < self.start_window and event.log_level != "INFO":
+        if self.counted.requests < self.start_window and event.log_level != "INFO":
             self.covers_start = self.covers_start or _shows_broker_start(event)
-        at = event.logged_at
-        if self.first_logged_at is None:
-            self.first_logged_at = self.last_logged_at = at
-        self.last_logged_at = max(self.last_logged_at or at, at)
-        self.first_logged_at = min(self.first_logged_at, at)
+        self.counted.requests += 1
+        self.requests.add(event)
 
     def _stopped(self, why: str) -> None:
         """One rejected record stands for all that could not be read, until a later run reads it after all."""
         self.error = why
-        self.counts["records"] += 1
-        self.counts["rejected"] += 1
+        self.counted.records += 1
+        self.counted.rejected += 1
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
         self.rejected.append(RejectedRecord(self.end, MARK, why, raw, length))
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
-        if self.events:
-            count = len(self.events)
-            where = [pa.repeat(value, count) for value in (self.split.cluster, self.split.broker, self.split.file_id)]
-            columns = zip(*self.events, strict=True)
-            values = [pa.array(column, field.type) for column, field in zip(columns, _EVENT_FIELDS, strict=True)]
-            yield _batch("request", [*where, *values])
+        place = (self.split.cluster, self.split.broker, self.split.file_id)
+        if len(self.requests):
+            arrays = self.requests.arrays()
+            self._note_times(arrays[_LOGGED_AT])
+            yield filled("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
         if self.rejected:
-            rows = [(self.split.file_id, r.byte_offset, r.reason, r.detail, r.raw, r.raw_length) for r in self.rejected]
-            columns = zip(*rows, strict=True)
-            yield _batch("rejected", [pa.array(list(c), f.type) for c, f in zip(columns, REJECTED_TYPE, strict=True)])
+            rejected = [(self.split.file_id, *astuple(record)) for record in self.rejected]
+            yield filled("rejected", arrays_of(rejected, list(REJECTED_TYPE)))
         if self.failed:
-            where_from = (self.split.cluster, self.split.broker, self.split.file_id)
-            failures = zip(*[(*where_from, *astuple(failure)) for failure in self.failed], strict=True)
-            yield _batch("failed", [pa.array(list(c), f.type) for c, f in zip(failures, FAILED_TYPE, strict=True)])
-        self.events, self.rejected, self.failed, self.held = [], [], [], 0
+            yield filled("failed", arrays_of([(*place, *astuple(one)) for one in self.failed], list(FAILED_TYPE)))
+        self.rejected, self.failed, self.held = [], [], 0
+
+    def _note_times(self, logged_at: pa.Array) -> None:
+        found = pc.min_max(logged_at.cast(pa.int64()))
+        first, last = found["min"].as_py(), found["max"].as_py()
+        self.first_logged_at = first if self.first_logged_at is None else min(self.first_logged_at, first)
+        self.last_logged_at = last if self.last_logged_at is None else max(self.last_logged_at, last)
 
     def _resume_hash(self) -> str | None:
         """None where nothing was read up to the place where a later run resumes, so that the known hash stays."""
@@ -294,23 +244,23 @@ class _SplitReader:
             return None
         return hash_bytes(b"".join(self.recent)[-RESUME_WINDOW:])
 
-    def _account(self) -> pa.RecordBatch:
+    def _statistics(self) -> pa.RecordBatch:
         row = (
             self.split.file_id,
             self.split.start,
             self.end,
             self.pending,
             self._resume_hash(),
-            self.counts["records"],
-            self.counts["requests"],
-            self.counts["rejected"],
+            self.counted.records,
+            self.counted.requests,
+            self.counted.rejected,
             list(self.ignored.items()),
             self.first_logged_at,
             self.last_logged_at,
             self.covers_start,
             self.error,
         )
-        return _batch("file", [pa.array([value], field.type) for value, field in zip(row, FILE_TYPE, strict=True)])
+        return filled("file", arrays_of([row], list(FILE_TYPE)))
 
 
 def _shows_broker_start(event: RequestEvent) -> bool:

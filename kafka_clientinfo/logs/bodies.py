@@ -19,13 +19,17 @@ _API_VERSIONS = 18
 # body and the last one closes it.
 _JSON_ERROR_LEFT = re.compile(rb'\{(?:"\w+":(?:-?\d+|null|true|false|"[^"\\]*"),){0,6}"errorCode":(-?\d{1,6})[,}]')
 _JSON_ERROR_RIGHT = re.compile(rb'"errorCode":(-?\d{1,6})\}\Z')
+_ERROR_CODE = b'"errorCode":'
 _TEXT_ERROR_LEFT = re.compile(rb"\{(?:\w+=[^,\[\]{}=]*,){0,6}error_code=(-?\d{1,6})[,}]")
 _TEXT_ERROR_RIGHT = re.compile(rb"[,{]error_code=(-?\d{1,6})(?:,_tagged_fields=\{\})?\}\Z")
 
 
-def json_error_code(response: bytes) -> int | None:
-    """The top-level errorCode of a response in JSON; None where it has none."""
-    found = _JSON_ERROR_LEFT.match(response) or _JSON_ERROR_RIGHT.search(response, max(0, len(response) - 32))
+def json_error_code(data: bytes, start: int = 0, end: int | None = None) -> int | None:
+    """The top-level errorCode of the response in JSON at data[start:end]; None where it has none."""
+    end = len(data) if end is None else end
+    found = _JSON_ERROR_LEFT.match(data, start, end)
+    if found is None and data.find(_ERROR_CODE, max(start, end - 32), end) >= 0:
+        found = _JSON_ERROR_RIGHT.search(data, max(start, end - 32), end)
     return int(found[1]) if found else None
 
 

@@ -23,6 +23,8 @@ LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
 PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
 """Groups: date and time, fraction, zone, level."""
 _PREFIX_ANCHOR = b"\n["
+_BRACKET = ord("[")
+_TIME_LENGTH = len("[2026-11-21 02:45:09,935")
 _PREFIX_LENGTH = 64
 """No prefix is longer; a shorter rest of a block must wait for the next one."""
 
@@ -31,6 +33,9 @@ _LOGGER_WINDOW = 300
 _TAIL_WINDOW = 64 << 10
 """Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
 COMPLETED = b"Completed request:"
+_USUAL_JSON = tuple(b'] %b Completed request:{"' % level for level in (b"DEBUG", b"TRACE", b"INFO"))
+"""Behind the 24 bytes of `[` and a time with milliseconds; a prefix that these follow at once is that of JSON."""
+_USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
 
 
 class RawRecord(NamedTuple):
@@ -44,6 +49,8 @@ class RawRecord(NamedTuple):
             being damaged.
         forged_prefixes: starts of records inside it that were judged to be text of this record.
         text: the record in Kafka's default layout where the file has another layout, wrapper or encoding; else None.
+        taken: how many whole records these bytes were, where a `Take` has taken them; `length` is then that of all of
+            them, and `data` their last bytes.
     """
 
     offset: int
@@ -52,6 +59,15 @@ class RawRecord(NamedTuple):
     finished: bool
     forged_prefixes: int = 0
     text: bytes | None = None
+    taken: int = 0
+
+
+Take = Callable[[bytes, int, int], tuple[int, int]]
+"""Takes as many whole records as it likes out of a buffer.
+
+It gets the buffer, the place in it where a record starts, and that place's offset in the file; it gives the place
+where the first record starts that it did not take, and how many it took.
+"""
 
 
 def strip_logger(data: bytes) -> bytes | None:
@@ -64,7 +80,8 @@ def strip_logger(data: bytes) -> bytes | None:
 
 def is_finished(data: bytes, start: int, end: int) -> bool:
     """Whether data[start:end] ends as a record does; a prefix behind it then starts a new one."""
-    if _LOGGER_END.search(data, max(start, end - _LOGGER_WINDOW), end) is None:
+    usual = data.endswith(_USUAL_LOGGERS, start, end)
+    if not usual and _LOGGER_END.search(data, max(start, end - _LOGGER_WINDOW), end) is None:
         return False
     prefix = PREFIX.match(data, start, end)
     if prefix is None or not data.startswith(COMPLETED, prefix.end()):
@@ -76,6 +93,8 @@ def is_finished(data: bytes, start: int, end: int) -> bool:
 
 def _gives_way(data: bytes, start: int, end: int) -> bool:
     """Whether a prefix at `end` starts a record, seen from the record that began at `start`."""
+    if data.startswith(_USUAL_JSON, start + _TIME_LENGTH):
+        return True  # as below, without the price of a pattern
     prefix = PREFIX.match(data, start, end)
     if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
         return True
@@ -114,9 +133,10 @@ ENDED_SERVER_LOG = Framing(lambda data, start, end: True, _is_line)
 class _Splitter:
     """The state of one pass: what is buffered, where it starts, and what was let go of the current record."""
 
-    def __init__(self, offset: int, framing: Framing) -> None:
+    def __init__(self, offset: int, framing: Framing, take: Take | None) -> None:
         self.offset = offset
         self.framing = framing
+        self.take = take
         self.buffer = b""
         self.let_go = 0
         self.search_from = 0
@@ -126,6 +146,11 @@ class _Splitter:
         self.buffer = self.buffer + block if self.buffer else block
         start = 0
         while True:
+            if self.take is not None and not self.let_go and not self.forged:
+                first = start
+                start, taken = self.take(self.buffer, first, self.offset)
+                if taken:
+                    yield self._taken(first, start, taken)
             end = self._next_start(start)
             if end < 0:
                 break
@@ -141,7 +166,9 @@ class _Splitter:
         buffer = self.buffer
         at = max(start, self.search_from)
         while True:
-            newline = buffer.find(_PREFIX_ANCHOR, at)
+            newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
+            if 0 <= newline < len(buffer) - 1 and buffer[newline + 1] != _BRACKET:
+                newline = buffer.find(_PREFIX_ANCHOR, newline)
             if newline < 0 or len(buffer) - newline < _PREFIX_LENGTH:
                 self.search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
                 return -1
@@ -158,6 +185,12 @@ class _Splitter:
         record = RawRecord(self.offset, data, length, finished, self.forged)
         self.offset += length
         self.let_go = self.forged = 0
+        return record
+
+    def _taken(self, start: int, end: int, taken: int) -> RawRecord:
+        data = self.buffer[max(start, end - KEPT_TAIL) : end]
+        record = RawRecord(self.offset, data, end - start, True, taken=taken)
+        self.offset += end - start
         return record
 
     def _let_go_of_middle(self) -> None:
@@ -184,18 +217,21 @@ class _Splitter:
             yield self._record(start, len(self.buffer), whole)
 
 
-def split_records(blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG) -> Iterator[RawRecord]:
+def split_records(
+    blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG, take: Take | None = None
+) -> Iterator[RawRecord]:
     """Cut a stream of byte blocks into records.
 
     Args:
         blocks: consecutive pieces of a file, of any size.
         offset: position of the first byte in the decompressed file.
         framing: how records of this log end.
+        take: may take records before they are cut out; then it is told in their place that it did.
 
     Yields:
         Every byte in exactly one record, in order. Bytes before the first prefix are one record of their own.
     """
-    splitter = _Splitter(offset, framing)
+    splitter = _Splitter(offset, framing, take)
     for block in blocks:
         if block:
             yield from splitter.feed(block)

@@ -5,7 +5,6 @@ the repeated hour of a log in local time, and requests that the broker logged tw
 """
 
 import re
-from collections import OrderedDict
 
 from ..protocol import request_header_version
 from .clock import LogClock
@@ -23,6 +22,7 @@ from .request_event import (
     RejectReason,
     RequestEvent,
 )
+from .twins import TwinMemory
 
 _GENERATIONS = tuple(
     (start, module.read)
@@ -46,9 +46,8 @@ _OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind], ...] = (
     (re.compile(rb"Sending \w+ response to client"), "sending_response"),
     (re.compile(rb"Not sending \w+ response to client"), "not_sending_response"),
 )
-_HEADER_WITH_INSTANCE_ID = 3
-_TWIN_MEMORY = 4096
-_INSTANTS = range(253_370_764_800_000_000)
+HEADER_WITH_INSTANCE_ID = 3
+INSTANTS = range(253_370_764_800_000_000)
 """1970 to 9998 in microseconds: what every reader of the tables can show."""
 
 
@@ -62,10 +61,15 @@ class Parser:
     def __init__(self, zone: str = "UTC") -> None:
         """Start before the first record."""
         self.clock = LogClock(zone)
-        self._recent: OrderedDict[tuple[object, ...], float] = OrderedDict()
+        self.twins = TwinMemory()
 
     def parse(self, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord:
         """The event of a record, whatever its bytes."""
+        event = self.read(record)
+        return self.twins.marked(event) if isinstance(event, RequestEvent) else event
+
+    def read(self, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord:
+        """The event of a record without a look at the requests before it: `is_duplicate` is False."""
         data = record.data if record.text is None else record.text
         prefix = PREFIX.match(data)
         if prefix is None:
@@ -126,7 +130,7 @@ class Parser:
         host, port = remote_end(tail.connection_id)
         version = request_header_version(header.api_key, header.api_version)
         started_at = logged_at - round(tail.total_time_ms * 1000)
-        if logged_at not in _INSTANTS or started_at not in _INSTANTS:
+        if logged_at not in INSTANTS or started_at not in INSTANTS:
             raise MalformedRecord("malformed_value", "logged or started before 1970 or after 9998")
         return RequestEvent(
             offset,
@@ -141,14 +145,14 @@ class Parser:
             header.api_key,
             header.api_name,
             header.api_version,
-            version if logged.client_instance_id is None else _HEADER_WITH_INSTANCE_ID,
+            version if logged.client_instance_id is None else HEADER_WITH_INSTANCE_ID,
             header.correlation_id,
             header.client_id,
             logged.client_instance_id,
             tail.software_name,
             tail.software_version,
             logged.is_forwarded,
-            self._is_twin(logged),
+            False,
             logged.error_code,
             tail.total_time_ms,
             tail.request_queue_time_ms,
@@ -166,32 +170,6 @@ class Parser:
             group_payloads(header.api_key, logged.request, logged.response) if logged.generation == "json" else None,
             forged,
         )
-
-    def _is_twin(self, logged: LoggedRequest) -> bool:
-        """Whether the broker logged this very request before: the same times, only the total has grown.
-
-        Integer milliseconds (before 0.11) are too coarse to tell twins from requests that are alike.
-        """
-        header, tail = logged.header, logged.tail
-        if tail.throttle_time_ms is None:
-            return False
-        key = (
-            tail.connection_id,
-            header.correlation_id,
-            header.api_key,
-            header.client_id,
-            tail.request_queue_time_ms,
-            tail.local_time_ms,
-            tail.remote_time_ms,
-            tail.throttle_time_ms,
-            tail.response_queue_time_ms,
-        )
-        earlier = self._recent.setdefault(key, tail.total_time_ms)
-        if tail.total_time_ms > earlier:
-            return True
-        if len(self._recent) > _TWIN_MEMORY:
-            self._recent.popitem(last=False)
-        return False
 
 
 def _forged(record: RawRecord, message: bytes) -> int:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from .compression import SNIFFED, Undecodable, decompressed, is_compressed
-from .framing import PREFIX, REQUEST_LOG, Framing, RawRecord, is_finished
+from .framing import PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_finished
 from .layouts import KAFKA, SAMPLE, Layout, detect
 from .unwrapping import layout_records
 
@@ -201,7 +201,9 @@ def read_blocks(
         yield from _Content(raw, _limit(file)).blocks(start, end, first or BLOCK)
 
 
-def _records(blocks: Iterator[bytes], offset: int, framing: Framing, layout: Layout) -> Iterator[RawRecord]:
+def _records(
+    blocks: Iterator[bytes], offset: int, framing: Framing, layout: Layout, take: Take | None = None
+) -> Iterator[RawRecord]:
     """Records up to the damage, the one that is cut there among them, and then the damage."""
     damage: list[CorruptFile] = []
 
@@ -211,7 +213,7 @@ def _records(blocks: Iterator[bytes], offset: int, framing: Framing, layout: Lay
         except CorruptFile as error:
             damage.append(error)
 
-    yield from layout_records(readable(), offset, layout, framing)
+    yield from layout_records(readable(), offset, layout, framing, take)
     if damage:
         raise damage[0]
 
@@ -337,7 +339,12 @@ def readable_bytes(file: Path | LogFile) -> tuple[int, str | None]:
 
 
 def range_records(
-    file: Path | LogFile, start: int, end: int | None, framing: Framing = REQUEST_LOG, layout: Layout = KAFKA
+    file: Path | LogFile,
+    start: int,
+    end: int | None,
+    framing: Framing = REQUEST_LOG,
+    layout: Layout = KAFKA,
+    take: Take | None = None,
 ) -> Iterator[RawRecord]:
     """The records whose first byte lies in [start, end); the last one is read to its end.
 
@@ -347,12 +354,13 @@ def range_records(
         end: None for the file's end.
         framing: how records of this log end.
         layout: as `head` found it.
+        take: may take records of Kafka's own layout, see `framing.split_records`; it keeps to the range itself.
 
     Raises:
         CorruptFile: behind all records that stand before the damage, the one that it cuts included.
         OSError: as `read_blocks`.
     """
-    for record in _records(read_blocks(file, start), start, framing, layout):
+    for record in _records(read_blocks(file, start), start, framing, layout, take):
         if end is not None and record.offset >= end:
             return
         yield record

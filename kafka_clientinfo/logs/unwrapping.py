@@ -17,7 +17,7 @@ bounds what mixed streams can hold back; `MAX_RECORD` a record.
 import re
 from collections.abc import Iterable, Iterator
 
-from .framing import COMPLETED, REQUEST_LOG, Framing, RawRecord, split_records
+from .framing import COMPLETED, REQUEST_LOG, Framing, RawRecord, Take, split_records
 from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrapper
 from .physical_lines import Kept, PhysicalLines
 from .request_event import MalformedRecord
@@ -38,7 +38,11 @@ _FILLER = b"\xef\xbb\xbf\0"
 
 
 def layout_records(
-    blocks: Iterable[bytes], offset: int, layout: Layout, kind: Framing = REQUEST_LOG
+    blocks: Iterable[bytes],
+    offset: int,
+    layout: Layout,
+    kind: Framing = REQUEST_LOG,
+    take: Take | None = None,
 ) -> Iterator[RawRecord]:
     """Cut a stream of byte blocks into records, whatever the layout.
 
@@ -47,12 +51,13 @@ def layout_records(
         offset: position of the first byte in the decompressed file: 0 or the end of a record.
         layout: of the file, as `layouts.detect` found it.
         kind: how records of Kafka's own layout end.
+        take: may take records of Kafka's own layout, see `framing.split_records`.
 
     Yields:
         Every byte in exactly one record, in order. Only the last record can be unfinished: it waits for more bytes.
     """
     if layout.splittable:
-        yield from split_records(blocks, offset, kind)
+        yield from split_records(blocks, offset, kind, take)
         return
     lines, assembly = PhysicalLines(layout.encoding), _Assembly(offset, layout)
     for block in blocks:

@@ -6,9 +6,9 @@ bytes. Quotes inside JSON strings are escaped, so `},"request":` and `,"connecti
 
 import json
 import re
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...protocol import api_name
+from ...protocol import api_key, api_name
 from ..apis import CONTROL_APIS
 from ..bodies import json_body, json_error_code
 from ..request_event import MalformedRecord
@@ -23,8 +23,22 @@ _CONNECTION = b',"connection":"'
 _REPLICA = re.compile(
     rb'\{"(?:clusterId":(?:null|"[^"\\]*"),")?replicaId":(\d{1,9}),|.{0,200}?"replicaState":\{"replicaId":(\d{1,9}),'
 )
+_REPLICA_HINT = re.compile(rb'replicaId":\d')
+_REPLICA_WINDOW = 300
+"""What `_REPLICA` matches is shorter, but for a cluster id."""
+_CLUSTER_ID = b'{"clusterId":"'
+_WITH_REPLICA_ID = frozenset(key for name in ("FETCH", "LIST_OFFSETS") if (key := api_key(name)) is not None)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+
+
+class Bodies(NamedTuple):
+    """What is taken from the bodies of a record; the texts of control APIs only."""
+
+    error_code: int | None
+    request: str | None
+    response: str | None
+    replica_id: int | None
 
 
 def read(message: bytes) -> LoggedRequest:
@@ -40,22 +54,40 @@ def read(message: bytes) -> LoggedRequest:
     left = _object(message[:at_request] + b"}")
     right = _object(b"{" + message[at_connection + 1 :])
     header, instance_id, deprecated = _header(left)
-    between = message.find(_RESPONSE, at_request, at_connection + 1)
-    request_end = between if between >= 0 else at_connection
-    request = message[at_request + len(_REQUEST) : request_end]
-    response = message[between + len(_RESPONSE) : at_connection] if between >= 0 else b""
-    kept = header.api_key in CONTROL_APIS
+    bodies = read_bodies(message, at_request, at_connection, header.api_key)
     return LoggedRequest(
         "json",
         header,
         _tail(right, at_connection),
         instance_id,
         left.get("isForwarded") is True,
-        json_error_code(response),
-        json_body(request) if kept else None,
-        json_body(response) if kept else None,
+        bodies.error_code,
+        bodies.request,
+        bodies.response,
         deprecated,
-        _replica_id(request) if header.api_key in (1, 2) else None,
+        bodies.replica_id,
+    )
+
+
+def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
+    """What is taken from request and response.
+
+    Args:
+        data: holds the record.
+        at_request: where `,"request":` begins in it.
+        at_connection: where the last `,"connection":"` begins in it.
+        key: API key of the request.
+    """
+    start = at_request + len(_REQUEST)
+    between = data.find(_RESPONSE, at_request, at_connection + 1)
+    end = between if between >= 0 else at_connection
+    answer = between + len(_RESPONSE) if between >= 0 else at_connection
+    kept = key in CONTROL_APIS
+    return Bodies(
+        json_error_code(data, answer, at_connection),
+        json_body(data[start:end]) if kept else None,
+        json_body(data[answer:at_connection]) if kept else None,
+        _replica_id(data, start, end) if key in _WITH_REPLICA_ID else None,
     )
 
 
@@ -131,6 +163,9 @@ def _text(value: object, what: str) -> str | None:
     return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", value) if not value.isascii() else value
 
 
-def _replica_id(request: bytes) -> int | None:
-    found = _REPLICA.match(request)
+def _replica_id(data: bytes, start: int, end: int) -> int | None:
+    near = min(end, start + _REPLICA_WINDOW)
+    if _REPLICA_HINT.search(data, start, near) is None and not data.startswith(_CLUSTER_ID, start):
+        return None  # without the price of trying every place, which consumers' -1 has
+    found = _REPLICA.match(data, start, end)
     return int(found[1] or found[2]) if found else None

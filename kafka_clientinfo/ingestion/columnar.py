@@ -1,0 +1,301 @@
+"""Plain JSON records to Arrow arrays: the fast one of the two readings of a request log.
+
+Strategy. Most records are plain (`logs.generations.plain_json` says which). `PlainRows` takes such a record by three
+patterns, keeps its pieces in lists, one per column, and makes Arrow arrays of all of them at once. A piece that
+repeats (the API, a client's name, a connection id, what stands behind the times) is kept once, with a number in each
+row, so its values are read and checked once per batch. Every other record goes to the record parser at its place in
+the order, and its event is merged into the same arrays by byte offset.
+
+Why the two readings agree. `take` decides before it keeps anything, and whoever is not plain beyond doubt is left to
+the record parser. The patterns admit only texts and numbers that the JSON parser reads in the same way; the bodies
+are read by the very same function; the clock is the record parser's and sees the records in the same order. Whether
+a request is logged twice depends on the requests before it: that is told for plain and other records together, in
+`twin_columns`. tests/ingestion/test_columnar.py holds the two readings to the same rows.
+"""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..logs.clock import LogClock
+from ..logs.connection import remote_end
+from ..logs.framing import MAX_RECORD, PREFIX
+from ..logs.generations.json import read_bodies
+from ..logs.generations.plain_json import (
+    CONNECTION,
+    HEAD,
+    REQUEST,
+    TIMES,
+    Api,
+    Client,
+    End,
+    read_api,
+    read_client,
+    read_end,
+)
+from ..logs.group_payloads import group_payloads
+from ..logs.parser import HEADER_WITH_INSTANCE_ID, INSTANTS
+from ..logs.request_event import RequestEvent
+from ..logs.twins import TwinMemory
+from .arrow_schema import EVENT_FIELDS, TIMESTAMP, arrays_of
+from .twin_columns import TwinFinder
+
+Columns = dict[str, pa.Array]
+_TYPES = {field.name: field.type for field in EVENT_FIELDS}
+_TIMES = (
+    "total_time_ms",
+    "request_queue_time_ms",
+    "local_time_ms",
+    "remote_time_ms",
+    "throttle_time_ms",
+    "response_queue_time_ms",
+    "send_time_ms",
+)
+_LONGEST_REQUEST = 10**12
+"""Microseconds; no plain record tells of a longer time."""
+_PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
+_ROW = ("byte_offset", "logged_at", "correlation_id", "error_code", "replica_id", "log_level", "api", "client",
+        "connection", "end")  # fmt: skip
+"""What is kept of a row; where this is no column, it is the number of a piece."""
+
+
+class _Connection(NamedTuple):
+    connection_id: str
+    remote_host: str | None
+    remote_port: int | None
+
+
+def _read_connection(piece: bytes) -> _Connection | None:
+    try:
+        connection_id = piece.decode()
+    except UnicodeDecodeError:
+        return None
+    return _Connection(connection_id, *remote_end(connection_id))
+
+
+class _Pieces(dict[bytes, int]):
+    """The different pieces of one kind, numbered in the order of their first record; -1 for those that aren't plain."""
+
+    def __init__(self, read: Callable[[bytes], tuple[Any, ...] | None]) -> None:
+        super().__init__()
+        self._read = read
+        self.size = 0
+        self.found: list[Any] = []
+
+    def __missing__(self, piece: bytes) -> int:
+        value = self._read(piece)
+        number = -1 if value is None else len(self.found)
+        if value is not None:
+            self.found.append(value)
+        self.size += len(piece)
+        self[piece] = number
+        return number
+
+
+class PlainRows:
+    """The plain records that were taken since the last batch.
+
+    Args:
+        clock: the record parser's, as both see the records of a file in one order.
+
+    """
+
+    def __init__(self, clock: LogClock) -> None:
+        """Start without a row."""
+        self._clock = clock
+        self._clear()
+
+    def _clear(self) -> None:
+        self._body_bytes = 0
+        self._seconds: dict[bytes, int] = {}
+        self._apis, self._clients = _Pieces(read_api), _Pieces(read_client)
+        self._connections, self._ends = _Pieces(_read_connection), _Pieces(read_end)
+        self._count = 0
+        # Row by row in one list: a tuple per row would be one more thing for the garbage collector to look through.
+        self._rows: list[Any] = []
+        self._times: list[bytes] = []
+        self._kept: list[tuple[int, str | None, str | None, str | None]] = []
+
+    def __len__(self) -> int:
+        """Rows taken."""
+        return self._count
+
+    @property
+    def held(self) -> int:
+        """Bytes of the texts that are kept, about."""
+        pieces = self._clients.size + self._connections.size + self._ends.size
+        return self._body_bytes + pieces
+
+    def take(self, buffer: bytes, start: int, offset: int, limit: int | None) -> tuple[int, int]:
+        """Keep plain records as rows, up to the first that is not, or may go on behind the buffer.
+
+        Args:
+            buffer: bytes of the log.
+            start: where a record starts in it.
+            offset: of that record in the log.
+            limit: offset of the first record that is not to be taken.
+
+        Returns:
+            Where the first record starts that was not taken, and how many were taken.
+        """
+        before, shift = self._count, offset - start
+        head = HEAD.match(buffer, start)
+        while head is not None and (limit is None or start + shift < limit):
+            end = buffer.find(b"\n", start) + 1
+            following = HEAD.match(buffer, end) if end else None
+            # A record ends where another one begins; a line that begins none belongs to it.
+            if following is None and (end == 0 or PREFIX.match(buffer, end) is None):
+                break
+            if not self._take_line(buffer, start, end, head, shift):
+                break
+            start, head = end, following
+        return start, self._count - before
+
+    def _take_line(self, buffer: bytes, start: int, end: int, head: re.Match[bytes], shift: int) -> bool:
+        at_connection = buffer.rfind(CONNECTION, start, end)
+        times = TIMES.match(buffer, at_connection, end) if at_connection >= 0 else None
+        if times is None or buffer.find(b"\\", start, end) >= 0 or end - start > MAX_RECORD:
+            return False
+        header_end = head.end()
+        at_request = buffer.find(REQUEST, header_end, at_connection)
+        if at_request < 0:
+            return False
+        second, fraction, level, api_piece, correlation_id = head.groups()
+        api, client = self._apis[api_piece], self._clients[buffer[header_end:at_request]]
+        connection, last = self._connections[times[1]], self._ends[buffer[times.end() : end]]
+        if api < 0 or client < 0 or connection < 0 or last < 0:
+            return False
+        logged_at = self._logged_at(second, fraction)
+        if logged_at < 0:
+            return False
+        key = self._apis.found[api].api_key
+        error_code, request, response, replica_id = read_bodies(buffer, at_request, at_connection, key)
+        if request is not None or response is not None:
+            self._keep(key, request, response)
+        numbers = (start + shift, logged_at, int(correlation_id), error_code, replica_id)
+        self._rows += (*numbers, level, api, client, connection, last)
+        self._times += times.groups()
+        self._count += 1
+        return True
+
+    def _logged_at(self, second: bytes, fraction: bytes) -> int:
+        """Microseconds since the epoch, -1 where the record parser shall decide."""
+        if self._clock.repeats_hours:
+            return self._instant(second, fraction)
+        begin = self._seconds.get(second)
+        if begin is None:
+            begin = self._seconds[second] = self._instant(second, b"000")
+        return begin + int(fraction) * 1000 if begin >= 0 else -1
+
+    def _instant(self, second: bytes, fraction: bytes) -> int:
+        try:
+            instant = self._clock.micros(second, fraction)
+        except ValueError:
+            return -1
+        return instant if instant in _PLAIN_INSTANTS else -1
+
+    def _keep(self, key: int, request: str | None, response: str | None) -> None:
+        self._kept.append((self._count, request, response, group_payloads(key, request, response)))
+        self._body_bytes += len(request or "") + len(response or "")
+
+    def columns(self) -> Columns:
+        """All rows as arrays by the names of `RequestEvent`, which this object then no longer holds."""
+        rows = self._count
+        values = {name: self._rows[at :: len(_ROW)] for at, name in enumerate(_ROW)}
+        columns = {name: pa.array(values[name], _TYPES[name]) for name in _ROW if name in _TYPES}
+        groups = 1 + len(_TIMES)  # of which the first is the connection id
+        columns |= {name: _doubles(self._times[at::groups]) for at, name in enumerate(_TIMES, 1)}
+        columns |= _spread(self._apis, values["api"], Api)
+        columns |= _spread(self._clients, values["client"], Client)
+        columns |= _spread(self._ends, values["end"], End)
+        columns |= _spread(self._connections, values["connection"], _Connection)
+        instance_ids = columns["client_instance_id"]
+        if instance_ids.null_count < rows:
+            version = pa.scalar(HEADER_WITH_INSTANCE_ID, pa.int32())
+            columns["header_version"] = pc.if_else(instance_ids.is_valid(), version, columns["header_version"])
+        columns["started_at"] = _started_at(columns["logged_at"], columns["total_time_ms"])
+        columns["log_generation"] = pa.repeat("json", rows)
+        columns["forged_lines"] = pa.repeat(pa.scalar(0, pa.int32()), rows)
+        columns["is_duplicate"] = pa.repeat(False, rows)
+        columns |= self._bodies()
+        self._clear()
+        return {name: columns[name] for name in _TYPES}
+
+    def _bodies(self) -> Columns:
+        columns: Columns = {}
+        places: list[int | None] = [None] * self._count
+        for number, (row, *_) in enumerate(self._kept):
+            places[row] = number
+        where = pa.array(places, pa.int32())
+        for at, name in enumerate(("request", "response", "group_payloads"), 1):
+            columns[name] = pa.array([kept[at] for kept in self._kept], pa.string()).take(where)
+        return columns
+
+
+def _doubles(texts: Sequence[bytes]) -> pa.Array:
+    return pa.array(texts, pa.binary()).cast(pa.string()).cast(pa.float64())
+
+
+def _started_at(logged_at: pa.Array, total_time_ms: pa.Array) -> pa.Array:
+    """As the record parser rounds: half to even."""
+    took = np.rint(total_time_ms.to_numpy() * 1000).astype(np.int64)
+    return pa.array(logged_at.cast(pa.int64()).to_numpy() - took).cast(TIMESTAMP)
+
+
+def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]) -> Columns:
+    """The fields of the pieces that the rows name by number."""
+    where = pa.array(numbers, pa.int32())
+    names = kind._fields  # type: ignore[attr-defined]  # a NamedTuple
+    values = zip(*pieces.found, strict=True)
+    return {name: pa.array(column, _TYPES[name]).take(where) for name, column in zip(names, values, strict=True)}
+
+
+class RequestRows:
+    """The requests of a split since its last batch, of both readings.
+
+    Args:
+        clock: the record parser's, as both readings see the records of a file in one order.
+        twins: the record parser's memory of recent requests.
+    """
+
+    def __init__(self, clock: LogClock, twins: TwinMemory) -> None:
+        """Start without a row."""
+        self._plain = PlainRows(clock)
+        self._events: list[RequestEvent] = []
+        self._event_bytes = 0
+        self._twins = TwinFinder(twins)
+        self.take = self._plain.take
+
+    def __len__(self) -> int:
+        """Requests held."""
+        return len(self._plain) + len(self._events)
+
+    @property
+    def held(self) -> int:
+        """Bytes of the texts that are held, about."""
+        return self._plain.held + self._event_bytes
+
+    def add(self, event: RequestEvent) -> None:
+        """Hold a request that the record parser read."""
+        self._events.append(event)
+        self._event_bytes += sum(len(value) for value in event if type(value) is str)
+
+    def arrays(self) -> list[pa.Array]:
+        """The requests as the arrays of `EVENT_FIELDS`, in the order of their records; at least one. None is held then."""
+        columns = self._plain.columns() if len(self._plain) else {}
+        if self._events:
+            others = dict(zip(_TYPES, arrays_of(self._events, EVENT_FIELDS), strict=True))
+            columns = _merged(columns, others) if columns else others
+        self._events, self._event_bytes = [], 0
+        columns["is_duplicate"] = self._twins.flags(columns)
+        return list(columns.values())
+
+
+def _merged(left: Columns, right: Columns) -> Columns:
+    both = {name: pa.concat_arrays([left[name], right[name]]) for name in _TYPES}
+    order = pc.array_sort_indices(both["byte_offset"])
+    return {name: column.take(order) for name, column in both.items()}

@@ -1,0 +1,184 @@
+"""The columnar reading and the record parser read the same: the same rows in the same order, whatever the bytes."""
+
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.logs.reader import head
+from tests.builders import json_record
+from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
+from tests.logs.mutations import EXTREMES, mutated
+
+SAMPLES = sorted((Path(__file__).parents[2] / "sample_logs").glob("*/kafka-request.log*"))
+CORPUS_LOGS = sorted(CORPUS.glob("**/kafka-request.log.gz"))
+OTHERS = [record.data for name in GENERATIONS for record in split_records([EXCERPTS[name]]) if record.length < 4000]
+JSON = [data for data in OTHERS if b'Completed request:{"' in data]
+ZONES = ("UTC", "Europe/Berlin", "America/St_Johns")
+Rows = dict[str, list[Any]]
+
+
+def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]:
+    """The rows of some splits, and how many records the columnar reading took."""
+    rows: Rows = {"request": [], "rejected": [], "failed": [], "file": []}
+    taken = 0
+
+    def counted(self: Any, *args: Any) -> tuple[int, int]:
+        nonlocal taken
+        found = take(self, *args)
+        taken += found[1]
+        return found
+
+    take = worker._SplitReader._take_plain
+    with patch.object(worker._SplitReader, "_take_plain", counted):
+        for batch in worker.read_splits(splits, zone):
+            batch.validate(full=True)
+            assert batch.schema == worker.SCHEMA
+            for name in rows:
+                column = batch.column(name)
+                rows[name] += column.filter(column.is_valid()).to_pylist()
+    return rows, taken
+
+
+def by_record(path: Path, splits: list[Split], zone: str = "UTC") -> Rows:
+    """The rows of some splits as the record parser alone reads them."""
+    with patch.object(worker._SplitReader, "_take_plain", lambda self, buffer, start, offset: (start, 0)):
+        return read(path, splits, zone)[0]
+
+
+def check(path: Path, splits: list[Split], zone: str = "UTC") -> int:
+    """Hold both readings to the same rows; how many records were taken."""
+    found, taken = read(path, splits, zone)
+    expected = by_record(path, splits, zone)
+    for name, rows in expected.items():
+        # repr tells 1 from True and 1.0, and 0.0 from -0.0
+        assert [repr(row) for row in found[name]] == [repr(row) for row in rows], name
+    return taken
+
+
+def whole(path: Path, before: int | None = None) -> list[Split]:
+    layout = head(path).layout
+    return [Split(str(path), "f", "c", "b", 0, None, True, layout=layout, requests_before=before)]
+
+
+def cut(path: Path, size: int, step: int) -> list[Split]:
+    """Ranges of a plain file; the start of a range may be any byte."""
+    starts = range(0, size, step)
+    return [Split(str(path), "f", "c", "b", at, min(at + step, size), at + step >= size) for at in starts]
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    path = tmp_path_factory.mktemp("columnar") / "kafka-request.log"
+    with patch.object(worker, "_START_WINDOW", 2):  # so that short logs are taken too
+        yield path
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.parent.name)
+def test_both_readings_agree_on_the_sample_logs(path: Path) -> None:
+    check(path, whole(path))
+
+
+@pytest.mark.skipif(not CORPUS_LOGS, reason=f"no logs in {CORPUS}: the corpus is not part of the repository")
+@pytest.mark.parametrize("path", CORPUS_LOGS, ids=lambda path: "-".join(path.relative_to(CORPUS).parts[:-1]))
+def test_both_readings_agree_on_real_logs(path: Path) -> None:
+    check(path, whole(path))
+
+
+@pytest.mark.parametrize(("name", "least"), [("kafka-4.4.0", 0.7), ("kafka-3.9.1-node1", 0.7)])
+def test_most_json_records_are_plain(name: str, least: float) -> None:
+    (path,) = (path for path in SAMPLES if path.parent.name == name)
+    rows, taken = read(path, whole(path))
+    assert taken >= least * len(rows["request"])
+
+
+@pytest.mark.parametrize("step", [1000, 4096, 33_333, 200_000])
+@pytest.mark.parametrize("name", ["kafka-2.8.2", "kafka-4.4.0"])
+def test_both_readings_agree_on_splits_of_any_size(log: Path, name: str, step: int) -> None:
+    (path,) = (path for path in SAMPLES if path.parent.name == name)
+    content = path.read_bytes()
+    content = (gzip.decompress(content) if path.suffix == ".gz" else content)[:400_000]
+    log.write_bytes(content)
+    with patch.object(worker, "LOOKBACK", 5000):
+        check(log, cut(log, len(content), step))
+
+
+@pytest.mark.parametrize("rows", [1, 3, 50])
+def test_batches_of_any_size_make_the_same_rows(log: Path, rows: int) -> None:
+    log.write_bytes(EXCERPTS["json"] * 3)
+    with patch.object(worker, "BATCH_ROWS", rows):
+        assert check(log, whole(log)) > 0
+
+
+def record(value: bytes, place: int, line: bytes) -> bytes:
+    """The line with another value behind one of its colons, up to the next comma or brace."""
+    colons = [at for at in range(len(line)) if line[at : at + 2] == b'":']
+    start = colons[place % len(colons)] + 2
+    ends = [end for mark in (b",", b"}") if (end := line.find(mark, start)) >= 0]
+    return line[:start] + value + line[min(ends, default=start) :]
+
+
+VALUES = [*EXTREMES, b'"\\ud800"', b"Inf", b"-Infinity", b"nan", b"1E5", b"5.0", b"0.50", b"01", b"-0.0", b'"\\u0000"', b'""', b'"\xff"',
+          '"\u00e9\u4e2d\U0001f600"'.encode(), b'"\xed\xa0\x80"', b'"a\tb"', b'"\x7f"', b"2139999999", b"2140000000",
+          b"999999999", b"1000000000", b"999999999.999999", b" 1", b"1 ", b'"kafka.request.logger)"',
+          b'"[2026-01-01 00:00:00,000] DEBUG Completed request:"', b'"x",', b"0.1234567", b"0.123456"]  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(JSON), st.sampled_from(VALUES), st.integers(0, 60)), min_size=1, max_size=8),
+    st.sampled_from(ZONES),
+)
+def test_both_readings_agree_on_any_value_in_any_place(
+    log: Path, changes: list[tuple[bytes, bytes, int]], zone: str
+) -> None:
+    changed = (record(value, place, line) for line, value, place in changes)
+    log.write_bytes(b"".join(JSON[0] + line for line in changed) + JSON[0] * 3)
+    check(log, whole(log, before=2), zone)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.integers(0, 1 << 32), st.sampled_from(ZONES))
+def test_both_readings_agree_on_damaged_logs(log: Path, seed: int, zone: str) -> None:
+    random = Random(seed)
+    parts = []
+    for _ in range(12):
+        line = random.choice(JSON)
+        parts.append(mutated(line, OTHERS, random)[0] if random.random() < 0.4 else line)
+        parts += [random.choice(OTHERS)] * (random.random() < 0.2) + [parts[-1]] * (random.random() < 0.2)
+    log.write_bytes(b"".join(parts))
+    with patch.object(worker, "BATCH_ROWS", random.choice((2, 5, 1000))):
+        check(log, whole(log), zone)
+
+
+def twin(number: int, total: float, queue: float = 0.5) -> bytes:
+    return json_record(correlation_id=number, total=total, queue=queue)
+
+
+@settings(max_examples=80, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, 9), st.sampled_from([1.0, 1.5, 2]), st.booleans()), max_size=60),
+    st.integers(2, 12),
+    st.sampled_from([2, 7, 1000]),
+)
+def test_both_readings_find_the_same_twins(
+    log: Path, requests: list[tuple[int, float, bool]], memory: int, rows: int
+) -> None:
+    # a blank before the logger more: such a record is not plain
+    lines = [twin(n, total).replace(b" (kafka", b"  (kafka" if odd else b" (kafka") for n, total, odd in requests]
+    log.write_bytes(b"".join([twin(99, 1.0), *lines, twin(98, 1.0)]))
+    with (
+        patch("kafka_clientinfo.logs.twins.MEMORY", memory),
+        patch("kafka_clientinfo.ingestion.twin_columns.MEMORY", memory),
+        patch.object(worker, "BATCH_ROWS", rows),
+    ):
+        check(log, whole(log))
