@@ -36,7 +36,7 @@ def main(argv: Sequence[str] | None = None) -> int:
                 report.write(results.entries, given.docs)
     report.write(results.entries, given.docs)
     if not given.keep:
-        shutil.rmtree(given.work, ignore_errors=True)
+        shutil.rmtree(given.work / "logs", ignore_errors=True)  # what else the folder holds is not ours
     return 1 if wrong else 0
 
 
