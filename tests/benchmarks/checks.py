@@ -68,6 +68,9 @@ def _sum(name: str, truths: Sequence[dict[str, Any]]) -> Any:
 
 
 def _differs(name: str, found: Any, wanted: Any) -> str | None:
+    if isinstance(found, Counter):  # only what differs, or the text would be long
+        other = [key for key in {**found, **wanted} if found[key] != wanted.get(key, 0)]
+        found, wanted = ({key: counts.get(key, 0) for key in sorted(other)} for counts in (found, wanted))
     return None if found == wanted else f"{name}: found {found}, true is {wanted}"
 
 

@@ -106,8 +106,9 @@ def _growth(entries: list[Entry], docs: Path) -> list[Path]:
 
 def _lines(entries: list[Entry], path: Path, axis: str, scale: Callable[[Entry], float]) -> Path:
     from matplotlib import pyplot
-    from matplotlib.ticker import ScalarFormatter
+    from matplotlib.ticker import NullLocator, ScalarFormatter
 
+    marks = sorted({scale(entry) for entry in entries})
     figure, (times, memory) = pyplot.subplots(1, 2, figsize=(9, 3.6))
     for way, colour in zip(dict.fromkeys(entry["way"] for entry in entries), _COLOURS, strict=False):
         mine = sorted((entry for entry in entries if entry["way"] == way), key=scale)
@@ -124,6 +125,8 @@ def _lines(entries: list[Entry], path: Path, axis: str, scale: Callable[[Entry],
     times.legend(fontsize=8, frameon=False)
     for panel in (times, memory):
         panel.set_xscale("log")
+        panel.xaxis.set_minor_locator(NullLocator())
+        panel.set_xticks(marks, [f"{mark:,.0f}" if mark >= 100 else f"{mark:.2g}" for mark in marks])
         panel.set_xlabel(axis)
         panel.grid(alpha=0.3)
         panel.spines[["top", "right"]].set_visible(False)
