@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3 sample_logs/kafka-0.8.2.2
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types docs benchmark oracle fuzz soak clean check-tools
+.PHONY: help setup run test lint types docs bench oracle fuzz soak clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -48,8 +48,12 @@ test: lint types ## Everything that must pass: lint, types, tests with coverage
 docs: setup ## Write schemas/tables.md from the declarations
 	$(BIN)/python -m kafka_clientinfo.tables.docs
 
-benchmark: setup ## Measure reader, parser and pipeline
-	$(BIN)/python -m pytest -m benchmark tests/benchmarks -s
+$(VENV)/.bench: $(VENV)/.installed
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	@touch $@
+
+bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes docs/benchmarks.*
+	$(BIN)/python -m tests.benchmarks $(BENCH)
 
 oracle: setup ## Compare with real brokers, real clients, Kafka's own classes, the oldest Spark (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s

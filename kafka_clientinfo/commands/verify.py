@@ -52,6 +52,6 @@ def _disagreement(check: "Check") -> str:
     rows = [" ".join(f"{key}={console.safe(value, 80)}" for key, value in row.items()) for row in check.findings]
     lines = [f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]
     more = check.failed - len(check.findings)
-    if more > 0 and len(check.findings) >= LISTED:
+    if more > 0:
         lines.append(f"  and {console.number(more)} more")
     return "\n".join(lines)

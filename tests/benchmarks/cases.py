@@ -1,0 +1,189 @@
+"""What is measured: sections of cases, each with the ways that take turns on one log."""
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from . import checks, extraction, startup
+from .logs import REAL_LOG, SAMPLE_LOGS, Log, later_log, link, mixed_log, short_log
+from .measure import Run
+
+SECTIONS = ("extraction", "pipeline", "startup", "growth")
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One way's turn in one round.
+
+    Attributes:
+        logs: folder of the case's log.
+        truth: what is true of it.
+        scratch: a folder that the ways of one round share, empty at its begin.
+        work: where made logs are kept.
+    """
+
+    logs: Path
+    truth: dict[str, Any]
+    scratch: Path
+    work: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One of the ways that are compared.
+
+    Attributes:
+        name: for tables and plots.
+        command: what to run in a turn; it may lay out files in the scratch folder.
+        check: what is wrong with the result, in words.
+    """
+
+    name: str
+    command: Callable[[Turn], list[str]]
+    check: Callable[[Turn, Run], list[str]] = lambda turn, run: []
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """Ways that take turns on one log."""
+
+    section: str
+    log: Log
+    ways: Sequence[Way] = field(default_factory=tuple)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What to measure: everything or what fits into half an hour, with sizes that arguments may change."""
+
+    everything: bool = False
+    requests: int = 500_000
+    sizes: tuple[float, ...] = ()
+    connections: tuple[int, ...] = ()
+
+    @property
+    def growth_sizes(self) -> tuple[float, ...]:
+        """Gigabytes of the logs of `growth`."""
+        return self.sizes or ((0.3, 1, 3, 10) if self.everything else (0.3, 1))
+
+    @property
+    def growth_connections(self) -> tuple[int, ...]:
+        """Connections of the logs of `growth`; all have as many requests, two for each connection of the largest."""
+        return self.connections or ((1000, 10_000, 100_000, 1_000_000) if self.everything else (1000, 10_000, 100_000))
+
+
+def cases(section: str, choice: Choice) -> list[Case]:
+    """The cases of a section."""
+    return {"extraction": _extraction, "pipeline": _pipeline, "startup": _startup, "growth": _growth}[section](choice)
+
+
+def _extraction(choice: Choice) -> list[Case]:
+    logs = [_short(choice)]
+    if choice.everything:
+        logs += [log for log in (REAL_LOG, mixed_log(3)) if log]
+    ways = [
+        Way(name, _module("extraction", name), lambda turn, run: checks.answer_problems(run.details, turn.truth))
+        for name in extraction.WAYS
+    ]
+    return [Case("extraction", log, ways) for log in logs]
+
+
+def _pipeline(choice: Choice) -> list[Case]:
+    logs = [SAMPLE_LOGS, _short(choice)]
+    if choice.everything:
+        logs += [log for log in (REAL_LOG, mixed_log(3), mixed_log(10)) if log]
+    ways = [
+        Way("this package, all tables", _run_on_logs, _all_tables_right),
+        _requests_only("Spark from_json, requests only", "whole"),
+        _requests_only("Spark from_json of head and tail, requests only", "sliced"),
+    ]
+    return [Case("pipeline", log, ways) for log in logs]
+
+
+def _startup(choice: Choice) -> list[Case]:
+    tiny = short_log(1000, 100)
+    starts = [Way(name, _module("startup", name, logs=False)) for name in startup.WAYS]
+    command = Way("kafka-clientinfo --version", lambda turn: [_kafka_clientinfo(), "--version"])
+    return [
+        Case("startup", tiny, [*starts, command, *_runs_in_turn()]),
+        Case("startup", _short(choice), _runs_in_turn()),
+    ]
+
+
+def _growth(choice: Choice) -> list[Case]:
+    requests = max(choice.requests, 2 * max(choice.growth_connections))
+    logs = [mixed_log(size) for size in choice.growth_sizes]
+    logs += [short_log(requests, connections) for connections in choice.growth_connections]
+    return [Case("growth", log, _runs_in_turn()) for log in logs]
+
+
+def _short(choice: Choice) -> Log:
+    return short_log(choice.requests, max(1, choice.requests // 100))
+
+
+def _runs_in_turn() -> list[Way]:
+    """A first run, one with nothing new, and one with a little more: of one warehouse, in each round."""
+    return [
+        Way("first run", _first_run, _all_tables_right),
+        Way("run with nothing new", _again, _all_tables_right),
+        Way("run with 20 MB more", _more, _more_right),
+    ]
+
+
+def _kafka_clientinfo() -> str:
+    return str(Path(sys.executable).with_name("kafka-clientinfo"))
+
+
+def _run(turn: Turn, logs: Path) -> list[str]:
+    return [_kafka_clientinfo(), "run", str(logs), "--warehouse", str(turn.scratch / "warehouse"), "--json"]
+
+
+def _run_on_logs(turn: Turn) -> list[str]:
+    return _run(turn, turn.logs)
+
+
+def _first_run(turn: Turn) -> list[str]:
+    link(turn.logs, turn.scratch / "logs" / "broker-1")
+    return _run(turn, turn.scratch / "logs")
+
+
+def _again(turn: Turn) -> list[str]:
+    return _run(turn, turn.scratch / "logs")
+
+
+def _more(turn: Turn) -> list[str]:
+    folder, _ = later_log().prepared(turn.work)
+    link(folder, turn.scratch / "logs" / "broker-1", ending=".later")
+    return _run(turn, turn.scratch / "logs")
+
+
+def _requests_only(name: str, way: str) -> Way:
+    def command(turn: Turn) -> list[str]:
+        return [*_python("requests_only"), way, str(turn.logs), str(turn.scratch / way)]
+
+    return Way(name, command, lambda turn, run: checks.request_problems(turn.scratch / way, [turn.truth]))
+
+
+def _module(module: str, way: str, logs: bool = True) -> Callable[[Turn], list[str]]:
+    """A command of one of the modules beside this: a way by its name, and a folder to read or to write."""
+    return lambda turn: [*_python(module), way, str(turn.logs if logs else _fresh(turn.scratch / "tables" / way))]
+
+
+def _python(module: str) -> list[str]:
+    return [sys.executable, "-m", f"tests.benchmarks.{module}"]
+
+
+def _fresh(folder: Path) -> Path:
+    folder.mkdir(parents=True)
+    return folder
+
+
+def _all_tables_right(turn: Turn, run: Run) -> list[str]:
+    return checks.warehouse_problems(turn.scratch / "warehouse", [turn.truth])
+
+
+def _more_right(turn: Turn, run: Run) -> list[str]:
+    _, more = later_log().prepared(turn.work)
+    return checks.warehouse_problems(turn.scratch / "warehouse", [turn.truth, more])
