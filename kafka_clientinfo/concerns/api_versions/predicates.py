@@ -10,12 +10,13 @@ from ...protocol import ApiKey, ErrorCode
 def earlier() -> Columns:
     """Looks at the answers to ApiVersions that the connection has had."""
     error = F.when(is_api_versions(), F.col("error_code"))
-    refused = F.when(error == int(ErrorCode.UNSUPPORTED_VERSION), offered()["maxVersion"])
+    # A struct is there although its offer is null: a refusal that offers nothing takes the one before it back.
+    refused = F.when(error == int(ErrorCode.UNSUPPORTED_VERSION), F.struct(offered()["maxVersion"].alias("offer")))
     return {
         "last_api_versions_error": F.last(error, ignorenulls=True).over(before()),
         "had_invalid_request": _any(error == int(ErrorCode.INVALID_REQUEST)),
         "was_answered": _any(is_api_versions_success()),
-        "offered_max": F.last(refused, ignorenulls=True).over(before()),
+        "offered_max": F.last(refused, ignorenulls=True).over(before())["offer"],
     }
 
 
