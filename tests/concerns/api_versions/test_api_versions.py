@@ -1,12 +1,14 @@
-"""KIP-35 and KIP-511: what came of each connection's ApiVersions requests."""
+"""KIP-35 and KIP-511: what came of each connection's ApiVersions requests, and who goes on as the KIPs do not ask."""
 
+import json
 from typing import Any
 
 import pytest
 
-from tests.frames import api_versions, by_connection, derive, offer, request
+from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.frames import api_versions, offer, request
 
-Case = tuple[list[dict[str, Any]], dict[str, Any]]
+INVALID, UNSUPPORTED, UNKNOWN_ERROR = 42, 35, -1
 
 
 def av(seconds: float, version: int, error: int = 0, response: str | None = None, **given: Any) -> dict[str, Any]:
@@ -18,62 +20,151 @@ def old(seconds: float, version: int, throttle: float | None) -> dict[str, Any]:
     return av(seconds, version, log_generation="api_key_struct", throttle_time_ms=throttle) | {"error_code": None}
 
 
+NOTHING_OFFERED = '{"errorCode":35,"apiKeys":[]}'
+OFFERED_AMONG_OTHERS = json.dumps(
+    {
+        "errorCode": UNSUPPORTED,
+        "apiKeys": [
+            None,
+            {"apiKey": 0, "minVersion": 3, "maxVersion": 12},
+            {"apiKey": 18, "minVersion": 0, "maxVersion": 4},
+            {"apiKey": 3, "minVersion": 0, "maxVersion": 13},
+        ],
+    }
+)
 CASES: dict[str, Case] = {
-    "accepted at once": ([av(0, 3)], {"outcome": "negotiated", "successes": 1, "inferred": False}),
-    "repeated": ([av(0, 3), av(1, 3)], {"outcome": "negotiated", "successes": 2}),
-    "to the highest offered": (
-        [av(0, 4, 35, offer(0, 3)), av(1, 3)],
-        {"outcome": "fell_back", "fallback_from": 4, "fallback_to": 3, "fallback_kind": "to_highest_offered"},
+    "accepted at once": Case(
+        [av(0, 3)],
+        {
+            "api_versions_outcome": "negotiated",
+            "api_versions_successes": 1,
+            "api_versions_inferred": False,
+            "fallback_kind": None,
+        },
     ),
-    "to zero although more was offered": (
-        [av(0, 4, 35, offer(0, 3)), av(1, 0)],
-        {"outcome": "fell_back", "fallback_to": 0, "fallback_kind": "to_zero_although_more_was_offered"},
+    "repeated": Case([av(0, 3), av(1, 3)], {"api_versions_outcome": "negotiated", "api_versions_successes": 2}),
+    "to the highest offered": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3)],
+        {
+            "api_versions_outcome": "fell_back",
+            "api_versions_attempts": [(4, UNSUPPORTED, 0, 3), (3, 0, None, None)],
+            "fallback_from": 4,
+            "fallback_to": 3,
+            "fallback_kind": "to_highest_offered",
+        },
     ),
-    "to zero, nothing offered": (
-        [av(0, 3, 35, '{"errorCode":35,"apiKeys":[]}'), av(1, 0)],
-        {"outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
+    "to zero although more was offered": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 0)],
+        {
+            "api_versions_outcome": "fell_back",
+            "fallback_to": 0,
+            "fallback_kind": "to_zero_although_more_was_offered",
+        },
+        {"fallback_ignores_offer": 1},
     ),
-    "to zero, the highest offered": (
-        [av(0, 3, 35, offer(0, 0)), av(1, 0)],
-        {"outcome": "fell_back", "fallback_kind": "to_highest_offered"},
+    "to zero, nothing offered": Case(
+        [av(0, 3, UNSUPPORTED, NOTHING_OFFERED), av(1, 0)],
+        {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
     ),
-    "to something in between": (
-        [av(0, 9, 35, offer(0, 3)), av(1, 2)],
-        {"outcome": "fell_back", "fallback_from": 9, "fallback_to": 2, "fallback_kind": "other"},
+    "to zero, the highest offered": Case(
+        [av(0, 3, UNSUPPORTED, offer(0, 0)), av(1, 0)],
+        {"api_versions_outcome": "fell_back", "fallback_kind": "to_highest_offered"},
     ),
-    "gave up": ([av(0, 4, 35, offer(0, 3))], {"outcome": "rejected_unsupported_version", "successes": 0}),
-    "an invalid name": ([av(0, 3, 42)], {"outcome": "rejected_invalid_request", "fallback_kind": None}),
-    "went on after an invalid name": ([av(0, 3, 42), av(1, 0)], {"outcome": "negotiated_after_invalid_request"}),
-    "never asked": ([request("?", 0, correlation_id=0)], {"outcome": "not_sent", "attempts": []}),
-    "asked before the log": ([request("?", 20, correlation_id=55)], {"outcome": "not_observed"}),
-    "asked before SASL": (
+    "to something in between": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 2)],
+        {
+            "api_versions_outcome": "fell_back",
+            "fallback_from": 9,
+            "fallback_to": 2,
+            "fallback_kind": "to_lower_than_offered",
+        },
+        {"fallback_ignores_offer": 1},
+    ),
+    "to more than was offered": Case([av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 4)], {"fallback_kind": "other"}),
+    "to something, nothing offered": Case(
+        [av(0, 9, UNSUPPORTED, NOTHING_OFFERED), av(1, 2)], {"fallback_kind": "other"}
+    ),
+    "the offer of ApiVersions is not the first in the answer": Case(
+        [av(0, 9, UNSUPPORTED, OFFERED_AMONG_OTHERS), av(1, 3)],
+        {
+            "api_versions_attempts": [(9, UNSUPPORTED, 0, 4), (3, 0, None, None)],
+            "fallback_kind": "to_lower_than_offered",
+        },
+        {"fallback_ignores_offer": 1},
+    ),
+    "only the last refusal counts": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 5, UNSUPPORTED, NOTHING_OFFERED), av(2, 0)],
+        {"fallback_from": 5, "fallback_kind": "to_zero_nothing_offered"},
+    ),
+    "zero again after the fallback": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 3), av(2, 0)], {"fallback_kind": "to_highest_offered"}
+    ),
+    "gave up": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3))],
+        {"api_versions_outcome": "rejected_unsupported_version", "api_versions_successes": 0},
+    ),
+    "an invalid name": Case(
+        [av(0, 3, INVALID)], {"api_versions_outcome": "rejected_invalid_request", "fallback_kind": None}
+    ),
+    "went on after an invalid name": Case(
+        [av(0, 3, INVALID), av(1, 0), request("?", 2)],
+        {"api_versions_outcome": "negotiated_after_invalid_request"},
+        {"went_on_after_invalid_request": 2},
+    ),
+    "another error": Case(
+        [av(0, 3, UNKNOWN_ERROR)], {"api_versions_outcome": "rejected_other", "api_versions_successes": 0}
+    ),
+    "accepted after another error": Case(
+        [av(0, 3, UNKNOWN_ERROR), av(1, 3)], {"api_versions_outcome": "negotiated", "fallback_kind": None}
+    ),
+    "never asked": Case(
+        [request("?", 0, correlation_id=0)],
+        {"api_versions_outcome": "not_sent", "api_versions_attempts": [], "api_versions_inferred": False},
+    ),
+    "asked before the log": Case([request("?", 20, correlation_id=55)], {"api_versions_outcome": "not_observed"}),
+    "asked before SASL": Case(
         [request("?", 0, correlation_id=0, security_protocol="SASL_PLAINTEXT")],
-        {"outcome": "not_observed"},
+        {"api_versions_outcome": "not_observed"},
     ),
-    "INFO would not show it": ([request("?", 0, correlation_id=0, log_level="INFO")], {"outcome": "not_observed"}),
-    "0.10 takes v0 only": (
+    "INFO would not show it": Case(
+        [request("?", 0, correlation_id=0, log_level="INFO")], {"api_versions_outcome": "not_observed"}
+    ),
+    "0.10 takes v0 only": Case(
         [old(0, 3, None), old(1, 0, None)],
-        {"outcome": "fell_back", "fallback_from": 3, "fallback_kind": "to_zero_nothing_offered", "inferred": True},
+        {
+            "api_versions_outcome": "fell_back",
+            "fallback_from": 3,
+            "fallback_kind": "to_zero_nothing_offered",
+            "api_versions_inferred": True,
+        },
     ),
-    "0.11 takes v1": ([old(0, 1, 0.0)], {"outcome": "negotiated", "inferred": True}),
-    "0.11 refuses v2": ([old(0, 2, 0.0)], {"outcome": "rejected_unsupported_version", "inferred": True}),
-    "a broken answer": ([av(0, 4, 35, '{"apiKeys":"x'), av(1, 0)], {"fallback_kind": "to_zero_nothing_offered"}),
+    "0.11 takes v1": Case([old(0, 1, 0.0)], {"api_versions_outcome": "negotiated", "api_versions_inferred": True}),
+    "0.11 refuses v2": Case(
+        [old(0, 2, 0.0)], {"api_versions_outcome": "rejected_unsupported_version", "api_versions_inferred": True}
+    ),
+    "a broken answer": Case(
+        [av(0, 4, UNSUPPORTED, '{"apiKeys":"x'), av(1, 0)], {"fallback_kind": "to_zero_nothing_offered"}
+    ),
+}
+MESSAGES = {
+    "went_on_after_invalid_request": ("went on after an invalid name", "API_VERSIONS v0 after INVALID_REQUEST"),
+    "fallback_ignores_offer": ("to something in between", "ApiVersions v2 although v3 was offered"),
 }
 
 
-@pytest.fixture(scope="module")
-def found(spark: Any) -> dict[str, list[Any]]:
-    rows = [request("opens the log", 0, correlation_id=77)]
-    rows += [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    return by_connection(derive(spark, rows)["api_versions_negotiations"])
+@pytest.mark.parametrize("name", CASES)
+def test_it_tells_the_outcome(judged: Judged, name: str) -> None:
+    assert_case(judged, name, CASES[name], "api_versions")
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    name, message = MESSAGES[rule]
+    assert_message(judged, name, rule, message)
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_tells_the_outcome(found: dict[str, list[Any]], name: str) -> None:
-    (row,) = found[name]
-    assert {key: row[key] for key in CASES[name][1]} == CASES[name][1]
-
-
-def test_it_lists_the_attempts_in_order(found: dict[str, list[Any]]) -> None:
-    attempts = [tuple(attempt) for attempt in found["to the highest offered"][0]["attempts"]]
-    assert attempts == [(4, 35, 0, 3), (3, 0, None, None)]
+def test_a_fallback_below_the_offer_is_a_violation_and_no_other_is(judged: Judged, name: str) -> None:
+    (row,) = judged.connections[name]
+    below = row["fallback_kind"] in ("to_zero_although_more_was_offered", "to_lower_than_offered")
+    assert ("fallback_ignores_offer" in judged.violations[name]) == below

@@ -1,109 +1,147 @@
-"""KIP-511: names and versions as sent, as the broker takes them, and why a client is unknown."""
+"""KIP-511: names and versions as sent, as the broker takes them, what happens to them, and why a client is unknown."""
 
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.policy import Policy
-from kafka_clientinfo.settings import Settings
-from tests.frames import api_versions, by_connection, derive, named, request
+from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.frames import api_versions, named, request
 
 KGO = {"client_software_name": "kgo", "client_software_version": "1"}
 NOT_LOGGED = {"client_software_name": None, "client_software_version": None}
-Case = tuple[list[dict[str, Any]], dict[str, Any]]
+"""2.4 takes names and logs none."""
 
 
-def av(seconds: float, version: int = 3, name: str | None = None, error: int = 0, **given: Any) -> dict[str, Any]:
-    body = named(name, "1") if name is not None else "{}"
+def av(
+    seconds: float, version: int = 3, name: str | None = None, error: int = 0, release: str = "1", **given: Any
+) -> dict[str, Any]:
+    body = named(name, release) if name is not None else "{}"
     return api_versions("?", seconds, version, error_code=error, **{"request": body} | given)
 
 
 CASES: dict[str, Case] = {
-    "named and at work": (
+    "named and at work": Case(
         [av(0, name="kgo"), request("?", 1, **KGO)],
-        {"name": "kgo", "version": "1", "valid_by_kip": True},
+        {
+            "client_software_name": "kgo",
+            "client_software_version": "1",
+            "software_valid_by_kip": True,
+            "invalid_software_texts": [],
+            "software_resets": 0,
+            "software_changes": 0,
+        },
     ),
-    "named by its last request": ([av(0, name="kgo")], {"name": "kgo", "reason_unknown": None}),
-    "2.4 keeps no name": ([av(0, name="kgo", **NOT_LOGGED), request("?", 1, **NOT_LOGGED)], {"name": "kgo"}),
-    "named before SASL": (
+    "named by its last request": Case([av(0, name="kgo")], {"client_software_name": "kgo", "reason_unknown": None}),
+    "2.4 keeps no name": Case(
+        [av(0, name="kgo", **NOT_LOGGED), request("?", 1, **NOT_LOGGED)], {"client_software_name": "kgo"}
+    ),
+    "named before SASL": Case(
         [request("?", 0, security_protocol="SASL_SSL", **KGO)],
-        {"name": "kgo", "valid_by_kip": None, "reason_unknown": None},
+        {"client_software_name": "kgo", "software_valid_by_kip": None, "reason_unknown": None},
     ),
-    "never asked": ([request("?", 0, correlation_id=0)], {"name": "unknown", "reason_unknown": "not_sent"}),
-    "asked before the log": ([request("?", 0, correlation_id=70)], {"reason_unknown": "not_observed"}),
-    "asked without a name": (
-        [av(0, 2), request("?", 1)],
-        {"reason_unknown": "version_without_name", "valid_by_kip": None},
+    "never asked": Case(
+        [request("?", 0, correlation_id=0)], {"client_software_name": "unknown", "reason_unknown": "not_sent"}
     ),
-    "asked for too much": ([av(0, 9, error=35)], {"reason_unknown": "version_rejected"}),
-    "fell back to v0": ([av(0, 9, error=35), av(1, 0), request("?", 2)], {"reason_unknown": "version_without_name"}),
-    "a bad name": (
+    "asked before the log": Case([request("?", 0, correlation_id=70)], {"reason_unknown": "not_observed"}),
+    "asked without a name": Case(
+        [av(0, 2), request("?", 1)], {"reason_unknown": "version_without_name", "software_valid_by_kip": None}
+    ),
+    "asked for too much": Case([av(0, 9, error=35)], {"reason_unknown": "version_rejected"}),
+    "fell back to v0": Case(
+        [av(0, 9, error=35), av(1, 0), request("?", 2)], {"reason_unknown": "version_without_name"}
+    ),
+    "a bad name": Case(
         [av(0, name="my client", error=42), request("?", 1)],
         {
             "reason_unknown": "invalid_name",
-            "valid_by_kip": False,
-            "valid_by_broker": False,
-            "invalid_texts": ["my client"],
+            "software_valid_by_kip": False,
+            "software_valid_by_broker": False,
+            "invalid_software_texts": ["my client"],
         },
+        {"invalid_software_name": 1},
     ),
-    "an empty name": ([av(0, name="", error=42)], {"valid_by_kip": False, "invalid_texts": [""]}),
-    "good by the KIP only": ([av(0, name="-x", error=42)], {"valid_by_kip": True, "valid_by_broker": False}),
-    "a newline at the end": ([av(0, name="x\\n", error=42)], {"valid_by_kip": False, "invalid_texts": ["x\n"]}),
-    "reset by v0": (
+    "a bad version": Case(
+        [av(0, name="kgo", release="1_0", error=42)],
+        {"software_valid_by_kip": False, "invalid_software_texts": ["1_0"], "reason_unknown": "invalid_name"},
+        {"invalid_software_version": 1},
+    ),
+    "an empty name": Case(
+        [av(0, name="", error=42)],
+        {"software_valid_by_kip": False, "invalid_software_texts": [""]},
+        {"invalid_software_name": 1},
+    ),
+    "good by the KIP only": Case(
+        [av(0, name="-x", error=42)],
+        {"software_valid_by_kip": True, "software_valid_by_broker": False},
+        {"invalid_software_name": 1},
+    ),
+    "a newline at the end": Case(
+        [av(0, name="x\\n", error=42)],
+        {"software_valid_by_kip": False, "invalid_software_texts": ["x\n"]},
+        {"invalid_software_name": 1},
+    ),
+    "reset by v0": Case(
         [av(0, name="kgo"), av(1, 0, **KGO), request("?", 2)],
-        {"name": "unknown", "resets": 1, "reason_unknown": "reset_by_older_version"},
+        {"client_software_name": "unknown", "software_resets": 1, "reason_unknown": "reset_by_older_version"},
+        {"software_name_reset": 1},
     ),
-    "changed": ([av(0, name="kgo"), av(1, name="sarama", **KGO)], {"name": "sarama", "changes": 1, "resets": 0}),
-    "said again": ([av(0, name="kgo"), av(1, name="kgo", **KGO)], {"changes": 0}),
-    "a body that is no JSON": ([av(0, request="{oops")], {"name": "unknown", "valid_by_kip": None}),
+    "a refused v0 resets nothing": Case(
+        [av(0, name="kgo"), av(1, 0, error=35, **KGO)],
+        {"client_software_name": "kgo", "software_resets": 0},
+    ),
+    "changed": Case(
+        [av(0, name="kgo"), av(1, name="sarama", release="2", **KGO)],
+        {"client_software_name": "sarama", "client_software_version": "2", "software_changes": 1, "software_resets": 0},
+        {"software_name_changed": 1},
+    ),
+    "another version": Case(
+        [av(0, name="kgo"), av(1, name="kgo", release="2", **KGO)],
+        {"software_changes": 1},
+        {"software_name_changed": 1},
+    ),
+    "said again": Case([av(0, name="kgo"), av(1, name="kgo", **KGO)], {"software_changes": 0}),
+    "changed on 2.4": Case(
+        [
+            av(0, name="kgo", **NOT_LOGGED),
+            request("?", 1, **NOT_LOGGED),
+            av(2, name="sarama", release="2", **NOT_LOGGED),
+            av(3, name="kgo", **NOT_LOGGED),
+        ],
+        {"client_software_name": "kgo", "software_changes": 2, "software_resets": 0},
+        {"software_name_changed": 2},
+    ),
+    "said again on 2.4": Case(
+        [av(0, name="kgo", **NOT_LOGGED), av(1, name="kgo", **NOT_LOGGED)], {"software_changes": 0}
+    ),
+    "2.4 has no name to lose": Case(
+        [av(0, name="kgo", **NOT_LOGGED), av(1, 0, **NOT_LOGGED)],
+        {"client_software_name": "kgo", "software_resets": 0, "reason_unknown": None},
+    ),
+    "a body that is no JSON": Case(
+        [av(0, request="{oops")], {"client_software_name": "unknown", "software_valid_by_kip": None}
+    ),
+    "forwarding": Case(
+        [request("?", 0, is_forwarded=True, **KGO)], {"client_software_name": "unknown", "policy_verdict": None}
+    ),
 }
-
-
-@pytest.fixture(scope="module")
-def found(spark: Any) -> dict[str, list[Any]]:
-    rows = [request("opens the log", 0, correlation_id=77)]
-    rows += [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    return by_connection(derive(spark, rows)["client_software"])
+MESSAGES = {
+    "invalid_software_name": ("a bad name", "software name 'my client'"),
+    "invalid_software_version": ("a bad version", "software version '1_0'"),
+    "software_name_reset": ("reset by v0", "ApiVersions v0 after the name 'kgo'"),
+    "software_name_changed": ("changed on 2.4", "'sarama' '2' after 'kgo' '1'"),
+}
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_tells_the_software(found: dict[str, list[Any]], name: str) -> None:
-    (row,) = found[name]
-    assert {key: row[key] for key in CASES[name][1]} == CASES[name][1]
+def test_it_tells_the_software(judged: Judged, name: str) -> None:
+    assert_case(judged, name, CASES[name], "client_software")
 
 
-POLICY = Policy(
-    software=(("kgo", "1.10"), ("rdkafka", None)), client_id_patterns=("app.*",), exempt_listeners=("INSIDE",)
-)
-JUDGED: dict[str, tuple[dict[str, Any], str | None]] = {
-    "old": ({"client_software_name": "kgo", "client_software_version": "v1.9.3"}, "version_too_old"),
-    "a release candidate": (
-        {"client_software_name": "kgo", "client_software_version": "1.10.0-rc1"},
-        "version_too_old",
-    ),
-    "the minimum": ({"client_software_name": "kgo", "client_software_version": "1.10.0"}, "allowed"),
-    "newer": ({"client_software_name": "kgo", "client_software_version": "2.16.1-rdkafka-2.16.0"}, "allowed"),
-    "unreadable": ({"client_software_name": "kgo", "client_software_version": "12345678901"}, "version_unreadable"),
-    "any version": ({"client_software_name": "rdkafka", "client_software_version": "main"}, "allowed"),
-    "not on the list": ({"client_software_name": "sarama", "client_software_version": "9"}, "software_not_allowed"),
-    "unknown is allowed": ({}, "allowed"),
-    "a bad client id": ({"client_id": "my app"}, "client_id_not_allowed"),
-    "no client id": ({"client_id": None}, "client_id_not_allowed"),
-    "exempt": ({"client_id": "my app", "listener": "INSIDE"}, "exempt"),
-    "forwarding": ({"is_forwarded": True}, None),
-}
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    name, message = MESSAGES[rule]
+    assert_message(judged, name, rule, message)
 
 
-@pytest.fixture(scope="module")
-def judged(spark: Any) -> dict[str, list[Any]]:
-    rows = [request(name, 0, **given) for name, (given, _) in JUDGED.items()]
-    return by_connection(derive(spark, rows, Settings(policy=POLICY))["client_software"])
-
-
-@pytest.mark.parametrize("name", JUDGED)
-def test_it_judges_by_the_policy(judged: dict[str, list[Any]], name: str) -> None:
-    assert judged[name][0]["policy_verdict"] == JUDGED[name][1]
-
-
-def test_it_judges_nobody_without_a_policy(found: dict[str, list[Any]]) -> None:
-    assert {row["policy_verdict"] for rows in found.values() for row in rows} == {None}
+def test_it_judges_nobody_without_a_policy(judged: Judged) -> None:
+    assert {row["policy_verdict"] for rows in judged.connections.values() for row in rows} == {None}

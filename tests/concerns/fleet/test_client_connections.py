@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.concerns.fleet import client_connections
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.transforms import client_connections
-from tests.frames import at, frame
+from tests.frames import as_stored, assert_table, at, frame
 
 MINUTE = 60
 Row = tuple[int, int, int, int, int, int]
 
 
-def session(software: str, opened: float, last: float, **given: Any) -> dict[str, Any]:
-    row = {
+def connection(software: str, opened: float, last: float, **given: Any) -> dict[str, Any]:
+    return {
         "cluster": "c",
         "broker": "b",
         "connection_id": f"{software} {opened} {last}",
@@ -26,59 +26,67 @@ def session(software: str, opened: float, last: float, **given: Any) -> dict[str
         "listener": "PLAINTEXT",
         "client_software_name": software,
         "client_software_version": "1",
-    }
-    return row | given
+    } | given
 
 
-# Per case: sessions in seconds; per bucket of a minute: minute, open, open_max, open_at_end, opened, closed.
-CASES: dict[str, tuple[list[dict[str, Any]], list[Row]]] = {
-    "one request": ([session("?", 5, 5)], [(0, 1, 1, 0, 1, 1)]),
-    "over three buckets": ([session("?", 5, 130)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 1, 0, 0), (2, 1, 1, 0, 0, 1)]),
-    "one after the other": ([session("?", 5, 10), session("?", 11, 20)], [(0, 2, 1, 0, 2, 2)]),
-    "at the same time": ([session("?", 5, 15), session("?", 11, 20)], [(0, 2, 2, 0, 2, 2)]),
-    "touching": ([session("?", 5, 11), session("?", 11, 20)], [(0, 2, 2, 0, 2, 2)]),
-    "nothing is open in between": (
-        [session("?", 5, 6), session("?", 125, 126)],
-        [(0, 1, 1, 0, 1, 1), (2, 1, 1, 0, 1, 1)],
-    ),
-    "before the epoch's bucket end": ([session("?", 59.999, 60)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 0, 0, 1)]),
-    "a silence too long to fill": (
-        [session("?", 0, 5000 * MINUTE)],
-        [(minute, 1, 1, 1, 1 - bool(minute), 0) for minute in range(2001)] + [(5000, 1, 1, 0, 0, 1)],
-    ),
+def bucket(software: str, counted: Row, **given: Any) -> dict[str, Any]:
+    minute, is_open, open_max, open_at_end, opened, closed = counted
+    return {
+        "cluster": "c",
+        "broker": "b",
+        "listener": "PLAINTEXT",
+        "client_software_name": software,
+        "client_software_version": "1",
+        "role": "client",
+        "bucket": at(minute * MINUTE),
+        "open": is_open,
+        "open_max": open_max,
+        "open_at_end": open_at_end,
+        "opened": opened,
+        "closed": closed,
+        "start_unseen": 0,
+        "is_cut": False,
+    } | given
+
+
+# Per software: connections in seconds; per bucket of a minute: minute, open, open_max, open_at_end, opened, closed.
+CASES: dict[str, tuple[list[tuple[float, float]], list[Row]]] = {
+    "one request": ([(5, 5)], [(0, 1, 1, 0, 1, 1)]),
+    "over three buckets": ([(5, 130)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 1, 0, 0), (2, 1, 1, 0, 0, 1)]),
+    "one after the other": ([(5, 10), (11, 20)], [(0, 2, 1, 0, 2, 2)]),
+    "at the same time": ([(5, 15), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
+    "touching": ([(5, 11), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
+    "nothing is open in between": ([(5, 6), (125, 126)], [(0, 1, 1, 0, 1, 1), (2, 1, 1, 0, 1, 1)]),
+    "before the epoch's bucket end": ([(59.999, 60)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 0, 0, 1)]),
 }
+TOO_LONG = "a silence too long to fill"
+UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5, 6, role="broker", listener=None)]
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any) -> dict[str, list[Any]]:
-    rows = [row | {"client_software_name": name} for name, (sessions, _) in CASES.items() for row in sessions]
-    rows += [session("unseen", 5, 6, start="before_log"), session("unseen", 5, 6, role="broker", listener=None)]
-    relation = client_connections.transform(frame(spark, "connection_sessions", rows), Settings(bucket_minutes=1))
-    result: dict[str, list[Any]] = {}
-    for row in relation.orderBy("bucket", "role").collect():
-        result.setdefault(row["client_software_name"], []).append(row)
-    return result
+def relation(spark: Any) -> Any:
+    rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
+    rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
+    made = client_connections.transform(frame(spark, "connections", rows), Settings(bucket_minutes=1))
+    return as_stored(made, "client_connections").cache()
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_it_counts_per_bucket(found: dict[str, list[Any]], name: str) -> None:
-    counted = [
-        (
-            round((row["bucket"].timestamp() - at(0).timestamp()) / MINUTE),
-            *(row[column] for column in ("open", "open_max", "open_at_end", "opened", "closed")),
-        )
-        for row in found[name]
+def test_it_counts_per_bucket_software_and_role(relation: Any, spark: Any) -> None:
+    expected = [bucket(name, counted) for name, (_, buckets) in CASES.items() for counted in buckets]
+    expected += [
+        bucket("unseen", (0, 1, 1, 0, 1, 1), start_unseen=1),
+        bucket("unseen", (0, 1, 1, 0, 1, 1), role="broker", listener=None),
     ]
-    assert counted == CASES[name][1]
+    assert_table(relation.where(relation["client_software_name"] != TOO_LONG), spark, "client_connections", expected)
 
 
-def test_it_says_where_rows_are_missing(found: dict[str, list[Any]]) -> None:
-    assert [place for place, row in enumerate(found["a silence too long to fill"]) if row["is_cut"]] == [2000]
-    assert not any(row["is_cut"] for row in found["over three buckets"])
-
-
-def test_roles_are_apart_and_an_unseen_start_is_counted(found: dict[str, list[Any]]) -> None:
-    assert [(row["role"], row["listener"], row["start_unseen"]) for row in found["unseen"]] == [
-        ("broker", None, 0),
-        ("client", "PLAINTEXT", 1),
-    ]
+def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: Any) -> None:
+    rows = relation.where(relation["client_software_name"] == TOO_LONG).orderBy("bucket").collect()
+    minutes = [round((row["bucket"].timestamp() - at(0).timestamp()) / MINUTE) for row in rows]
+    filled = client_connections.MAX_FILLED
+    assert minutes == [*range(filled + 1), 5000]
+    assert [place for place, row in enumerate(rows) if row["is_cut"]] == [filled]
+    assert {(row["open"], row["open_max"]) for row in rows} == {(1, 1)}
+    assert [row["open_at_end"] for row in rows] == [1] * (filled + 1) + [0]
+    assert [place for place, row in enumerate(rows) if row["opened"]] == [0]
+    assert [place for place, row in enumerate(rows) if row["closed"]] == [filled + 1]
