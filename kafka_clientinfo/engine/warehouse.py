@@ -4,7 +4,6 @@ A run opens the warehouse once, before it reads; its writes claim it where no lo
 and tells how many rows its table then holds, so that nobody counts them.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -66,7 +65,7 @@ class Warehouse:
         self._state: State | None = None
         self._rows: dict[str, int] = {}
         self._existing: set[str] = set()
-        self._creating: defaultdict[str, Lock] = defaultdict(Lock)
+        self._creating = {name: Lock() for name in self.specs}
 
     def path(self, name: str) -> str:
         """Where a table lies."""
@@ -129,11 +128,13 @@ class Warehouse:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             exist = list(pool.map(self.exists, names))
         missing = [name for name, exists in zip(names, exist, strict=True) if not exists]
+        # Tables that are overwritten are made of other tables, the others of requests.
+        lost = ("append",) if self.state.retained_from is None else ("append", "merge", "aggregate")
         for name in missing:
-            if self.state.retained_from is not None or not self.spec(name).derived:
+            if self.spec(name).write_mode in lost:
                 raise WarehouseError(
                     f"{self.path(name)} is missing, and held {self.state.rows[name]:,} rows"
-                    f"{', of requests that retention has deleted' if self.spec(name).derived else ''}; restore the "
+                    f"{', some of requests that retention has deleted' if self.spec(name).derived else ''}; restore the "
                     "folder, or build a new warehouse from the logs"
                 )
         if missing:
@@ -187,7 +188,8 @@ class Warehouse:
         Tables that runs append to count as unknown where this run has not written them: an earlier run may have been
         killed before it could store their number.
         """
-        known = {name: number for name, number in self.state.rows.items() if self.spec(name).derived} | self._rows
+        derived = {name for name, spec in self.specs.items() if spec.derived}
+        known = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
         unknown = [name for name in self.specs if name not in known]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             known |= dict(zip(unknown, pool.map(self.count, unknown), strict=True))
