@@ -169,7 +169,7 @@ class Warehouse:
     def read(self, name: str) -> DataFrame:
         """The table as it is now; empty, with the declared columns, where it does not exist."""
         rows = self._load(self.spec(name))
-        return self.spark.createDataFrame([], self.spec(name).ddl) if rows is None else rows
+        return self.spark.sql(sql.no_rows(self.spec(name))) if rows is None else rows
 
     def read_snapshot(self, name: str) -> DataFrame:
         """The table as it is now, whatever is written to it later."""
@@ -340,6 +340,8 @@ class Warehouse:
         self._create(name)
         shaped = rewriting.shaped(rows, self.spec(name))
         shaped = shaped.coalesce(1) if self.one_file else shaped
+        if self._claims.locked and self._rows.get(name) == 0:
+            mode = "append"  # nothing is there to replace, and Delta need not look what is
         options = {"userMetadata": batch_id, **self._claims.options(name)}
         written = write(shaped, self.path(name), mode, options)
         self._check_ledger(name)
