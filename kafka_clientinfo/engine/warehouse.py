@@ -243,7 +243,7 @@ class Warehouse:
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> int:
         """Insert rows, or replace those with the same key, in one commit; returns how many rows it then holds."""
         spec = self.spec(name)
-        if not self.exists(name):
+        if self._is_empty(name):
             return self.append(name, rows, batch_id)
         new = rewriting.shaped(rows, spec)
         if self._is_small(spec):
@@ -270,7 +270,7 @@ class Warehouse:
             How many rows the table then holds.
         """
         spec = self.spec(name)
-        if touched is None or not self.exists(name):  # not appended to: an overtaken run may just have filled it
+        if touched is None or self._is_empty(name):  # not appended to: an overtaken run may just have filled it
             return self.overwrite(name, rows, batch_id)
         new = rewriting.shaped(rows, spec)
         if self._is_small(spec):
@@ -316,6 +316,10 @@ class Warehouse:
             target = sql.table_at(self.path(name))
             merge = f"MERGE INTO {target} AS t USING {view} AS s ON {same} AND {bound} WHEN MATCHED THEN DELETE"
             return self._command(name, merge)
+
+    def _is_empty(self, name: str) -> bool:
+        """Whether the table is known to have no rows."""
+        return self._rows.get(name) == 0 or not self.exists(name)
 
     def _is_small(self, spec: TableSpec) -> bool:
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
