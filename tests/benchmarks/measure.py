@@ -140,13 +140,23 @@ def _watch(process: subprocess.Popen[bytes], memory: _Memory, timeout_seconds: f
         while not select.select([descriptor], [], [], POLL_SECONDS)[0]:
             memory.look()
             if time.monotonic() > deadline:
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                _kill(process)
                 return False
+    except BaseException:  # this process is stopped: what it started must not go on
+        _kill(process)
+        raise
     finally:
         os.close(descriptor)
     process.wait()
     return True
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill the command and all that it started."""
+    for pid in [process.pid, *_descendants(process.pid)]:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
 
 
 def _reap() -> None:

@@ -6,6 +6,9 @@ from pyspark.sql import functions as F
 from ...connections import Columns, before, is_api_versions, is_api_versions_success
 from ...protocol import ApiKey, ErrorCode
 
+FIRST_VERSION_WITH_NAME = 3
+"""The first version of ApiVersions that carries a software name (KIP-511)."""
+
 
 def earlier() -> Columns:
     """Looks at the answers to ApiVersions that the connection has had."""
@@ -25,8 +28,17 @@ def predicates() -> Columns:
     falls_back = F.col("last_api_versions_error") == int(ErrorCode.UNSUPPORTED_VERSION)
     return {
         "went_on_after_invalid_request": F.col("had_invalid_request"),
-        "falls_below_offer": is_api_versions_success() & falls_back & (F.col("api_version") < F.col("offered_max")),
+        "falls_below_offer": is_api_versions_success()
+        & falls_back
+        & loses_name(F.col("api_version"), F.col("offered_max")),
     }
+
+
+def loses_name(version: Column, highest: Column) -> Column:
+    """Tells whether a fallback to `version` loses what the highest offered version could say: from v3 on, a software name."""
+    return ((version == 0) & (highest > 0)) | (
+        (version < FIRST_VERSION_WITH_NAME) & (highest >= FIRST_VERSION_WITH_NAME)
+    )
 
 
 def offered() -> Column:
