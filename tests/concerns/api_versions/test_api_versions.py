@@ -80,14 +80,20 @@ CASES: dict[str, Case] = {
         },
         {"fallback_ignores_offer": 1},
     ),
+    "to a lower version that carries a name too": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 4)), av(1, 3)], {"fallback_to": 3, "fallback_kind": "other"}
+    ),
+    "to a lower version where none that carries a name was offered": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 2)), av(1, 1)], {"fallback_to": 1, "fallback_kind": "other"}
+    ),
     "to more than was offered": Case([av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 4)], {"fallback_kind": "other"}),
     "to something, nothing offered": Case(
         [av(0, 9, UNSUPPORTED, NOTHING_OFFERED), av(1, 2)], {"fallback_kind": "other"}
     ),
     "the offer of ApiVersions is not the first in the answer": Case(
-        [av(0, 9, UNSUPPORTED, OFFERED_AMONG_OTHERS), av(1, 3)],
+        [av(0, 9, UNSUPPORTED, OFFERED_AMONG_OTHERS), av(1, 2)],
         {
-            "api_versions_attempts": [(9, UNSUPPORTED, 0, 4), (3, 0, None, None)],
+            "api_versions_attempts": [(9, UNSUPPORTED, 0, 4), (2, 0, None, None)],
             "fallback_kind": "to_lower_than_offered",
         },
         {"fallback_ignores_offer": 1},

@@ -117,7 +117,7 @@ CASES: dict[str, Case] = {
         [join(0), heartbeat("HEARTBEAT")],
         {"kind": "mixed", "kinds": ["classic", "consumer"], "member_count": 2},
     ),
-    "bytes of an unknown type": ([join(0, kind="sr")], {"subscriptions": [], "undecoded_payloads": 1}),
+    "bytes of an unknown type": ([join(0, kind="sr", told="sr")], {"subscriptions": [], "undecoded_payloads": 1}),
     "bytes that are wrong": ([join(0, metadata="AAA=")], {"subscriptions": [], "undecoded_payloads": 1}),
     "bodies that are no objects": ([join(0), request("?", 1, "JOIN", 7, request="[{", response="7")], {"requests": 1}),
 }
