@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from ..protocol import ApiKey, ErrorCode
 from ..settings import Settings
 from ..tables import CONNECTION_KEY
-from .boundaries import up_to_now, with_connection, with_log_position
+from .boundaries import with_connection, with_log_position
 from .concern import Columns, Concern
 
 ZERO_UUID = "A" * 22
@@ -84,9 +84,7 @@ def judged_requests(
     read = requests.where(~F.col("is_duplicate")).select(
         *_OF_RECORD, *kept, *_named(_read()), *(column for one in concerns for column in _named(one.reads()))
     )
-    earlier = {"first_client_id": F.first("client_id").over(up_to_now())}
-    for concern in concerns:
-        earlier |= concern.earlier()
+    earlier = {name: column for concern in concerns for name, column in concern.earlier().items()}
     placed = with_connection(with_log_position(read, ingested_files, settings), settings, earlier)
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
     own = [name for name in placed.columns if name not in (*CONNECTION_KEY, "file_no")]

@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, before, is_api_versions, is_api_versions_success
+from ...connections import Columns, any_before, is_api_versions, is_api_versions_success, last_before
 from ...protocol import ApiKey, ErrorCode
 
 FIRST_VERSION_WITH_NAME = 3
@@ -12,14 +12,14 @@ FIRST_VERSION_WITH_NAME = 3
 
 def earlier() -> Columns:
     """Looks at the answers to ApiVersions that the connection has had."""
-    error = F.when(is_api_versions(), F.col("error_code"))
-    # A struct is there although its offer is null: a refusal that offers nothing takes the one before it back.
-    refused = F.when(error == int(ErrorCode.UNSUPPORTED_VERSION), F.struct(offered()["maxVersion"].alias("offer")))
+    refused = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
+    invalid = F.col("error_code") == int(ErrorCode.INVALID_REQUEST)
+    was_judged = is_api_versions() & F.col("error_code").isNotNull()
     return {
-        "last_api_versions_error": F.last(error, ignorenulls=True).over(before()),
-        "had_invalid_request": _any(error == int(ErrorCode.INVALID_REQUEST)),
-        "was_answered": _any(is_api_versions_success()),
-        "offered_max": F.last(refused, ignorenulls=True).over(before())["offer"],
+        "last_api_versions_error": last_before(F.col("error_code"), was_judged),
+        "had_invalid_request": any_before(is_api_versions() & invalid),
+        "was_answered": any_before(is_api_versions_success()),
+        "offered_max": last_before(offered()["maxVersion"], is_api_versions() & refused),
     }
 
 
@@ -44,7 +44,3 @@ def loses_name(version: Column, highest: Column) -> Column:
 def offered() -> Column:
     """Takes the range of ApiVersions itself out of its answer; null where the answer has none."""
     return F.get(F.filter("api_ranges", lambda item: item["apiKey"] == int(ApiKey.API_VERSIONS)), F.lit(0))
-
-
-def _any(condition: Column) -> Column:
-    return F.coalesce(F.bool_or(F.coalesce(condition, F.lit(False))).over(before()), F.lit(False))
