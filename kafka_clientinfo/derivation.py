@@ -181,7 +181,7 @@ class Derivation:
     def _kept(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in _read_by_others():
             return rows
-        self.kept.append(kept(rows, self.lake.one_file))
+        self.kept.append(kept(rows))
         return self.kept[-1]
 
     def whole(self, name: str) -> Any:

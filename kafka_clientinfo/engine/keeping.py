@@ -1,22 +1,23 @@
 """Keeps relations that a run reads more than once; the one place that knows how.
 
-run                       | kept as                       | why
---------------------------|-------------------------------|---------------------------------------------------
-small (`sizing.Size`)     | local checkpoint              | ends the plan: what is derived of it is planned without
-|                               | what it was derived of, which costs more than its rows
-large                     | persisted in memory and on    | compressed by column; computed again where an executor
-| disk                          | is lost
-where neither is allowed  | not at all                    | computed again (serverless)
+session                | kept as                        | why
+-----------------------|--------------------------------|-----------------------------------------------------
+on one machine         | local checkpoint               | rows stay as they are, and the plan ends there: what is
+                       |                                | derived of it is planned without what it was derived of
+on a cluster           | persisted in memory and on     | computed again where an executor is lost, which a local
+                       | disk                           | checkpoint can't be
+neither is allowed     | not at all                     | computed again (serverless)
 """
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame
 
 
-def kept(rows: DataFrame, is_small: bool = False) -> DataFrame:
-    """The same rows, computed once; at once where the run is small."""
+def kept(rows: DataFrame) -> DataFrame:
+    """The same rows, computed once: at once on one machine, else when they are first needed."""
     try:
-        return rows.localCheckpoint() if is_small else rows.persist(StorageLevel.MEMORY_AND_DISK)
+        is_local = str(rows.sparkSession.conf.get("spark.master", "")).startswith("local")
+        return rows.localCheckpoint() if is_local else rows.persist(StorageLevel.MEMORY_AND_DISK)
     except Exception as error:
         if _is_refused(error):
             return rows
@@ -24,7 +25,7 @@ def kept(rows: DataFrame, is_small: bool = False) -> DataFrame:
 
 
 def release(*relations: DataFrame) -> None:
-    """Let kept relations go; those that were never persisted stay as they are."""
+    """Let kept relations go; Spark lets go of checkpoints by itself when nothing refers to them."""
     for rows in relations:
         try:
             rows.unpersist()

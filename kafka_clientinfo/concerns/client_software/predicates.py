@@ -6,6 +6,7 @@ from pyspark.sql import functions as F
 from ...connections import Columns, body_text, is_api_versions, is_api_versions_success, last_before
 from ...protocol import BROKER_PATTERN_SQL, UNKNOWN
 
+LOOKS_BACK_AT = ("sent_software_name", "sent_software_version")
 _FIRST_VERSION_WITH_NAME = 3
 
 
