@@ -61,6 +61,16 @@ def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]
     spark.sql(f"ALTER TABLE {table_at(path)} SET TBLPROPERTIES {properties_list(properties)}")
 
 
+def properties(spark: SparkSession, path: str) -> dict[str, str] | None:
+    """The properties of a table, without a look at its files; None where there is no table."""
+    try:
+        return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table_at(path)}").collect()}
+    except Exception as error:
+        if is_missing(error):
+            return None
+        raise
+
+
 def detail(spark: SparkSession, path: str) -> Row | None:
     """What DESCRIBE DETAIL says of a table: properties, numFiles, sizeInBytes, …; None where there is no table."""
     try:

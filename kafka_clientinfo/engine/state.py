@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
-from .sql import detail, set_properties
+from .sql import properties, set_properties
 
 LEDGER = "ingested_files"
 """The table that is committed last, and carries the state."""
@@ -82,10 +82,10 @@ def read_state(spark: SparkSession, path: str) -> State | None:
     Raises:
         WarehouseError: when the warehouse is of another format.
     """
-    found = detail(spark, path)
+    found = properties(spark, path)
     if found is None:
         return None
-    text = dict(found["properties"]).get(PROPERTY)
+    text = found.get(PROPERTY)
     root = path.rpartition("/")[0]
     if text is None:
         raise WarehouseError(f"{root} was made by release 0.1.0 or earlier; build it anew into another folder")
