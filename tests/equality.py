@@ -6,7 +6,7 @@ from typing import Any
 
 from chispa import assert_df_equality
 
-from kafka_clientinfo.lake import Warehouse
+from kafka_clientinfo.engine import Warehouse
 from kafka_clientinfo.tables import table_specs
 
 NOT_COMPARED = (

@@ -1,6 +1,5 @@
-"""The command: exit codes, one JSON object, and text that is safe to print."""
+"""The command line: exit codes, and text that is safe to print; what each step prints is in test_pipeline."""
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -12,25 +11,6 @@ from kafka_clientinfo import cli
 
 ROOT = Path(__file__).resolve().parent.parent
 LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
-
-
-def test_steps_print_a_summary_or_one_json_object(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def said(*arguments: str) -> str:
-        assert cli.main([*arguments, "--warehouse", str(tmp_path / "w")], spark) == 0
-        return capsys.readouterr().out
-
-    assert "330 requests" in said("ingest", LOG, "--cluster", "orders")
-    built = json.loads(said("build", "--json"))
-    assert built["tables"]["requests"] == 330
-    assert built["tables"]["connection_sessions"] >= 135
-    again = said("run", LOG, "--cluster", "orders")
-    assert "1 files have nothing new" in again
-    assert "connection_sessions" in again
-    assert "Client connections by ApiVersions outcome" in again
-    assert not set(again) & set("\x1b\r")
-    assert json.loads(said("ingest", LOG, "--cluster", "orders", "--json"))["unchanged"] == [LOG]
 
 
 @pytest.mark.parametrize(

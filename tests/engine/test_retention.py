@@ -55,6 +55,12 @@ REQUESTS = [
     ("used again", 1),
     ("used again", 990),
     ("used again", 1200),
+    ("only logged twice", 3),  # a record of no connection: duplicates are counted in none
+    ("twice, before", 4),
+    ("twice, before", 4),
+    ("twice, later", 5),
+    ("twice, later", 5),
+    ("twice, later", 1005),
 ]
 CONNECTIONS = [
     ("ended before", 1, 0, 999),
@@ -62,9 +68,11 @@ CONNECTIONS = [
     ("ended at it", 1, 5, 1000),
     ("used again", 1, 6, 1),
     ("used again", 2, 7, 1200),
+    ("twice, before", 1, 10, 4),
+    ("twice, later", 1, 12, 1005),
 ]
-LEFT = {"later too": 3, "ended at it": 1, "used again": 2}
-DELETED = {"requests": 3, "rejected_records": 1, "failed_requests": 2}
+LEFT = {"later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3}
+DELETED = {"requests": 6, "rejected_records": 1, "failed_requests": 2}
 
 
 @pytest.fixture
@@ -107,8 +115,8 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehou
     assert state.rows == lake.rows()
     # Again, and with a longer time: the instant never goes back.
     assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
-    assert retain(lake, 1, at(1300) + DAY)["requests"] == 6
-    assert lake.state.deleted["requests"] == 9
+    assert retain(lake, 1, at(1300) + DAY)["requests"] == 9
+    assert lake.state.deleted["requests"] == 15
 
 
 def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int) -> None:
@@ -161,6 +169,27 @@ def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark:
     assert lake.state.deleted["requests"] == DELETED["requests"] + 3
     with pytest.raises(WarehouseError, match="no build has seen; run `kafka-clientinfo build` first"):
         retain(lake, 1, at(1000) + DAY)
+
+
+def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finished(
+    spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retain(lake, 1, at(1000) + DAY)
+    later = AT + timedelta(hours=1)
+    late = {
+        "ingested_files": ("g", at(-10), at(500), later),
+        "requests": ("g", 1, "c", "b", "never seen", at(500)),
+        "rejected_records": ("g", 2),
+    }
+    for name, row in late.items():
+        lake.append(name, spark.createDataFrame([row], SPECS[name].ddl), "2")
+    kill_at(lake, monkeypatch, "delete_rows", 1)
+    with pytest.raises(KeyboardInterrupt):
+        remove_late(lake, later)
+    finished = reopened(lake)
+    assert left(finished) == LEFT
+    assert finished.state.deleted == DELETED | {"requests": DELETED["requests"] + 1}
+    assert sorted(row["file_id"] for row in finished.read("rejected_records").collect()) == ["f", "g"]
 
 
 def test_without_a_lock_a_deletion_is_claimed_and_finished_too(

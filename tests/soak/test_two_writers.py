@@ -14,13 +14,13 @@ from ..equality import assert_same_tables
 from ..test_crashes import GrowingLog, assert_each_once
 
 pytestmark = pytest.mark.soak
-READING = ("plan", "recover", "requests", "ingested_files")
-BUILDING = ("connection_sessions", "api_usage")
+READING = ("prepare", "plan", "recover", "requests", "ingested_files")
+BUILDING = ("connections", "api_usage")
 
 
 @contextmanager
-def no_lock(*_: Any) -> Iterator[None]:
-    yield
+def no_lock(*_: Any) -> Iterator[bool]:
+    yield False
 
 
 def test_of_two_runs_without_a_lock_one_gives_way(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,7 +39,7 @@ def test_of_two_runs_without_a_lock_one_gives_way(spark: Any, tmp_path: Path, mo
                 log.grow()
                 step(spark, [str(log.path)], lake)
 
-        if stage == "plan":  # the first one has seen nothing yet: it goes on behind the other
+        if stage == "prepare":  # the first one has seen nothing yet: it goes on behind the other
             step(spark, [str(log.path)], lake, progress=other_run)
         else:
             with pytest.raises(WarehouseError, match="another run has written to"):
