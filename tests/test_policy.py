@@ -93,7 +93,7 @@ NOT_OLDER = [("7.5.0-ccs", "7.5"), ("2.16.1-rdkafka-2.16.0", "2.16.1"), ("1" + "
 def test_versions_compare_in_mavens_order(spark: Any) -> None:
     from pyspark.sql import functions as F
 
-    from kafka_clientinfo.concerns.client_software.policy import compared_versions
+    from kafka_clientinfo.transforms.columns import compared_versions
 
     pairs = (
         [(-1, *pair) for pair in OLDER_AND_NEWER] + [(0, *pair) for pair in EQUAL] + [(1, *pair) for pair in NOT_OLDER]

@@ -22,7 +22,7 @@ for name in report.tables:
 # COMMAND ----------
 # MAGIC %sql
 # MAGIC SELECT client_software_name, client_software_version, principal, count(*) AS connections, max(last_request_at) AS last_seen
-# MAGIC FROM connection_sessions WHERE role = 'client' GROUP BY ALL ORDER BY connections DESC
+# MAGIC FROM connections WHERE role = 'client' GROUP BY ALL ORDER BY connections DESC
 
 # COMMAND ----------
 # MAGIC %sql
