@@ -41,8 +41,8 @@ lint: setup ## Style and layers: ruff, import-linter
 types: setup ## mypy --strict on the package
 	$(BIN)/mypy
 
-# Two processes with a Spark session each; which tests go where is in tests/conftest.py.
-TWO_AT_ONCE := -n 2 --dist loadgroup --no-loadscope-reorder
+# Two processes with a Spark session each, in the order of tests/conftest.py.
+TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_COVERAGE := tests/protocol tests/logs
 
 test: lint types ## What must pass at every commit: lint, types, tests; coverage of protocol and logs

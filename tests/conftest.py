@@ -1,13 +1,12 @@
 """One Spark session per process of tests, and one warehouse built from sample_logs that many tests read.
 
-`make test` runs tests in two processes (`-n 2 --dist loadgroup`), each with a session of its own. A session's tables
-and fixtures are per module, so the tests of a module that ask for the session go to one process together; all other
-tests go wherever there is time. They come in this order, so that nobody waits long for the one who builds the samples:
+`make test` runs tests in two processes (`-n 2 --dist loadfile`), each with a session of its own; a module goes to one of
+them as a whole. Modules come in this order, so that nobody waits long for the one who builds the samples:
 
-    1 a module that reads the warehouse of the samples, and so builds it
-    2 modules that need the session, and not that warehouse
-    3 the other modules that read it
-    4 tests without a session
+    1 one that reads the warehouse of the samples, and so builds it
+    2 those that ask for the session, and not for that warehouse
+    3 the others that read it
+    4 those without a session
 """
 
 import fcntl
@@ -28,29 +27,24 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("no test asserts a time")
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Group and order the tests; a fixture counts wherever it is asked for, also by another one."""
-    modules = {item: item.nodeid.partition("::")[0] for item in items}
-    with_samples = [modules[item] for item in items if "sample_warehouse" in _fixtures(item)]
-    with_session = {modules[item] for item in items if "spark" in _fixtures(item)}
+    """Order the modules by what they ask for; a fixture counts wherever it is asked for, also by another one."""
+    asked: dict[str, set[str]] = {}
+    for item in items:
+        asked.setdefault(_module(item), set()).update(getattr(item, "fixturenames", ()))
+    first = next((module for module, fixtures in asked.items() if "sample_warehouse" in fixtures), None)
 
     def place(item: pytest.Item) -> int:
-        module = modules[item]
-        if "spark" not in _fixtures(item) and module not in with_samples:
-            return 3
-        if module in with_samples:
-            return 0 if module == with_samples[0] else 2
-        return 1
+        fixtures = asked[_module(item)]
+        if "sample_warehouse" in fixtures:
+            return 1 if _module(item) == first else 3
+        return 2 if "spark" in fixtures else 4
 
-    for item in items:
-        if modules[item] in with_session and place(item) < 3:
-            item.add_marker(pytest.mark.xdist_group(modules[item]))
     items.sort(key=place)
 
 
-def _fixtures(item: pytest.Item) -> list[str]:
-    return getattr(item, "fixturenames", [])
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(scope="session")
