@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from chispa import assert_df_equality
 
 from kafka_clientinfo import cli, pipeline
 from kafka_clientinfo.engine import Warehouse, maintain, retain, verify
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables import table_specs
+from tests.equality import assert_same_rows
 
 ROOT = Path(__file__).resolve().parents[2]
 LOG = ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log"
@@ -45,8 +45,7 @@ def test_a_build_of_everything_keeps_what_retention_left_without_requests(spark:
     other = Settings(retention_days=1, coverage_gap_ms=299_999)
     pipeline.build(spark, after, other)
     for name in (name for name, spec in table_specs().items() if spec.derived):
-        rows = [one.read(name).drop("ingested_at") for one in (lake, whole)]
-        assert_df_equality(*rows, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+        assert_same_rows(*(one.read(name).drop("ingested_at") for one in (lake, whole)), name)
     assert [check for check in verify(spark, after) if not check.ok] == []
 
 

@@ -1,5 +1,6 @@
 """What leaves and what stays; and that deleted rows are counted once wherever a run is killed."""
 
+import shutil
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -75,10 +76,11 @@ LEFT = {"later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3}
 DELETED = {"requests": 6, "rejected_records": 1, "failed_requests": 2}
 
 
-@pytest.fixture
-def lake(spark: Any, tmp_path: Path) -> Warehouse:
+@pytest.fixture(scope="module")
+def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built warehouse: requests of one file around the instant AT + 1000 s; each connection id is a case."""
-    made = Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+    root = tmp_path_factory.mktemp("retention") / "lake"
+    made = Warehouse(spark, str(root), True, SPECS)
     failed = [("old", 1), ("old", 999), ("young", 2), ("young", 1000)]
     rows = {
         "ingested_files": [("e", at(-900), at(-800), AT), ("f", at(0), at(1200), AT)],
@@ -91,7 +93,14 @@ def lake(spark: Any, tmp_path: Path) -> Warehouse:
         made.append(name, spark.createDataFrame(values, SPECS[name].ddl), "1")
     newest = made.read("ingested_files").selectExpr("CAST(max(ingested_at) AS STRING)").first()[0]
     made.update_state(built_until=newest, rows=made.rows())
-    return made
+    return root
+
+
+@pytest.fixture
+def lake(spark: Any, built: Path, tmp_path: Path) -> Warehouse:
+    """A copy of it that a test may change."""
+    shutil.copytree(built, tmp_path / "lake")
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
 
 
 def left(lake: Warehouse) -> dict[str, int]:
@@ -135,7 +144,12 @@ def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call:
 
 @pytest.mark.parametrize(
     ("method", "call", "is_begun"),
-    [("update_state", 1, False), ("delete_rows", 1, True), ("delete_rows", 2, True), ("update_state", 2, True)],
+    [
+        ("delete_rows", 2, True),
+        pytest.param("update_state", 1, False, marks=pytest.mark.soak),
+        pytest.param("delete_rows", 1, True, marks=pytest.mark.soak),
+        pytest.param("update_state", 2, True, marks=pytest.mark.soak),
+    ],
 )
 def test_a_killed_deletion_is_finished_and_counted_once(
     lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int, is_begun: bool
@@ -171,6 +185,7 @@ def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark:
         retain(lake, 1, at(1000) + DAY)
 
 
+@pytest.mark.soak
 def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finished(
     spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:
