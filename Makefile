@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 WAREHOUSE ?= warehouse
 LOGS ?= sample_logs
 # Runs on these fill the archive of classes; PREPARED_BY= makes none.
-PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3 sample_logs/kafka-0.8.2.2
+PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
 .PHONY: help setup run test check lint types docs bench oracle sparks fuzz soak clean check-tools

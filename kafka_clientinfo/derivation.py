@@ -102,9 +102,8 @@ def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1)
 def _read_by_others() -> frozenset[str]:
-    """Names the relations of this run that several steps read: worth keeping."""
-    needs = [need for step in steps().values() if step.write_mode in (None, "merge") for need in step.needs]
-    return frozenset(name for name in needs if name not in _SOURCES)
+    """Names the relations that other steps read: worth keeping for the run."""
+    return frozenset(need for step in steps().values() for need in step.needs if need not in _SOURCES)
 
 
 class Derivation:
@@ -164,38 +163,44 @@ class Derivation:
     def _derive(self, step: Step) -> None:
         if step.write_mode == "aggregate":
             self._aggregate(step)
-            self.relations[step.name] = self.lake.read(step.name)
         elif step.write_mode == "overwrite":
-            self.lake.overwrite(step.name, step.make(_Whole(self)), self.newest)
-            self.relations[step.name] = self.lake.read(step.name)
+            rows = self._kept(step.name, step.make(_Whole(self)))
+            self.lake.overwrite(step.name, rows, self.newest)
+            self.relations[step.name] = rows
         else:
             self._of_connections(step)
 
     def _of_connections(self, step: Step) -> None:
-        rows = step.make(self.relations)
-        if step.name in _read_by_others():
-            rows = kept(rows)
-            self.kept.append(rows)
+        rows = self._kept(step.name, step.make(self.relations))
         self.relations[step.name] = rows
         if step.write_mode is not None:
             rows = with_kept_failures(self.lake, rows) if step.name == "violations" else rows
             touched, since = self.increment.touched, self.increment.since
             self.lake.replace_connections(step.name, rows, touched, since, self.newest)
 
+    def _kept(self, name: str, rows: DataFrame) -> DataFrame:
+        if name not in _read_by_others():
+            return rows
+        self.kept.append(kept(rows))
+        return self.kept[-1]
+
     def whole(self, name: str) -> Any:
-        """Takes a whole table; what this run has derived of everything need not be read again."""
-        if name in ("settings",) or (self.is_whole and name in _read_by_others()):
+        """Takes a whole table; what this run has made of everything need not be read again."""
+        step = steps().get(name)
+        if name == "settings" or (step is not None and (self.is_whole or step.write_mode == "overwrite")):
             return self.relations[name]
         return self.lake.read(name)
 
     def _aggregate(self, step: Step) -> None:
         if self.is_whole:
-            self.lake.overwrite(step.name, step.make({"new_requests": self.committed}), self.newest)
+            self.relations[step.name] = self._kept(step.name, step.make({"new_requests": self.committed}))
+            self.lake.overwrite(step.name, self.relations[step.name], self.newest)
             return
         # Stored rows, and what is counted in there, of one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
         new = self.committed.where(F.col("ingested_at") > self._counted_until(stored))
         self.lake.aggregate(step.name, stored, step.make({"new_requests": new}), self.newest)
+        self.relations[step.name] = self.lake.read(step.name)
 
     def _counted_until(self, stored: DataFrame) -> Column:
         """Ingestion time up to which requests are counted in; a run that broke after its commit has counted in more."""

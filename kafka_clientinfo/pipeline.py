@@ -205,14 +205,14 @@ def _read(
     progress: Progress | None,
 ) -> None:
     now = _after(datetime.now(UTC), known.values())
-    parsed = kept(parse_logs(lake.spark, plan, settings.log_zone))
+    # Tables that are missing are made while the workers parse.
+    with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
+        created = background.submit(lake.create_missing, table_specs())
+        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone))
+        accounts = accounts_of(parsed)
+        readable = readable_rows(parsed, accounts)
+        created.result()
     try:
-        # Tables that are missing are made while the workers parse.
-        with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
-            created = background.submit(lake.create_missing, table_specs())
-            accounts = accounts_of(parsed)
-            readable = readable_rows(parsed, accounts)
-            created.result()
         with report.stage("requests", progress):
             requests = readable.where("request IS NOT NULL").select("request.*", F.lit(now).alias("ingested_at"))
             lake.append("requests", requests, plan.batch_id, sum(account["requests"] for account in accounts))

@@ -1,16 +1,17 @@
-"""Small requests tables for tests of transforms: only what a case is about is written down."""
+"""Small tables of requests, and what is derived of them: only what a case is about is written down."""
 
-import inspect
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from chispa import assert_df_equality
 from pyspark.sql import functions as F
 
 from kafka_clientinfo import derivation
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import table_spec, table_specs
+from kafka_clientinfo.tables import table_spec
 
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 API_KEYS = {
@@ -84,36 +85,75 @@ def offer(low: int, high: int) -> str:
     return f'{{"errorCode":35,"apiKeys":[{{"apiKey":18,"minVersion":{low},"maxVersion":{high}}}]}}'
 
 
+def answered(*apis: tuple[int, int, int]) -> str:
+    """A successful answer to ApiVersions: key, lowest and highest version of each API."""
+    keys = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, low, high in apis]
+    return json.dumps({"errorCode": 0, "apiKeys": keys})
+
+
 def frame(spark: Any, table: str, rows: list[dict[str, Any]]) -> Any:
     spec = table_spec(table)
     ddl = spec.ddl.replace(" NOT NULL", "")
     return spark.createDataFrame([tuple(row.get(name) for name in spec.column_names) for row in rows], ddl)
 
 
+def as_stored(relation: Any, table: str) -> Any:
+    """What a table holds of a relation: the declared columns, in their declared types."""
+    return relation.select(*(F.col(column.name).cast(column.type) for column in table_spec(table).columns))
+
+
+def assert_table(found: Any, spark: Any, table: str, expected: list[dict[str, Any]]) -> None:
+    """Raise where a relation is not a table of these rows, each with all declared columns; null is what is not given."""
+    key = table_spec(table).key
+    assert_df_equality(
+        as_stored(found, table),
+        frame(spark, table, expected),
+        ignore_nullable=True,
+        ignore_metadata=True,
+        transforms=[
+            lambda relation: relation.orderBy(*key)
+        ],  # maps, which ignore_row_order would sort by, have no order
+    )
+
+
+def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any]) -> tuple[Any, Any]:
+    """The tables requests and ingested_files; files hold the requests in this order.
+
+    What is not of the file "f" of the broker "b" names its file; `files` gives more columns of them.
+    """
+    rows = [row | {"byte_offset": place} for place, row in enumerate(requests)]
+    times: dict[tuple[str, str, str], list[datetime]] = {("c", "b", "f"): []}
+    for row in rows:
+        times.setdefault((row["cluster"], row["broker"], row["file_id"]), []).append(row["logged_at"])
+    ingested = [
+        {
+            "cluster": cluster,
+            "broker": broker,
+            "file_id": file_id,
+            "covers_broker_start": False,
+            "first_logged_at": min(logged, default=START),
+            "last_logged_at": max(logged, default=START),
+        }
+        | files.get(file_id, {})
+        for (cluster, broker, file_id), logged in times.items()
+    ]
+    return frame(spark, "requests", rows), frame(spark, "ingested_files", ingested)
+
+
 def derive(
     spark: Any,
-    requests: list[dict[str, Any]],
+    requests: Sequence[dict[str, Any]],
     settings: Settings | None = None,
-    covers_start: bool = False,
     failed: Sequence[dict[str, Any]] = (),
-    **file: Any,
+    **files: dict[str, Any],
 ) -> "Relations":
-    """All relations that the transforms make of these requests, by name; one log file holds them in this order."""
-    rows = [row | {"byte_offset": place} for place, row in enumerate(requests)]
-    one = {
-        "file_id": "f",
-        "cluster": "c",
-        "broker": "b",
-        "covers_broker_start": covers_start,
-        "first_logged_at": min((row["logged_at"] for row in rows), default=START),
-        "last_logged_at": max((row["logged_at"] for row in rows), default=START),
-    }
+    """All relations that a run makes of these requests, by name; see `log`."""
+    rows, ingested = log(spark, requests, **files)
     return Relations(
-        spark,
         {
-            "requests": frame(spark, "requests", rows),
-            "new_requests": frame(spark, "requests", rows),
-            "ingested_files": frame(spark, "ingested_files", [one | file]),
+            "requests": rows,
+            "new_requests": rows,
+            "ingested_files": ingested,
             "failed_requests": frame(spark, "failed_requests", list(failed)),
             "settings": settings or Settings(),
         },
@@ -123,30 +163,22 @@ def derive(
 class Relations(dict[str, Any]):
     """Relations by name, each derived with all that it needs when it is first asked for."""
 
-    def __init__(self, spark: Any, sources: dict[str, Any]) -> None:
-        super().__init__(sources)
-        self.spark = spark
-
     def __missing__(self, name: str) -> Any:
-        transform = derivation.transforms_by_name()[name]
-        spec = table_specs().get(name)
-        whole = spec is not None and spec.replaced == "whole"
-        needs = inspect.signature(transform).parameters
-        result = transform(**{need: self._stored(need) if whole else self[need] for need in needs})
-        is_needed = any(name in derivation.needs(function) for function in derivation.transforms_by_name().values())
-        self[name] = result.cache() if is_needed else result
+        step = derivation.steps()[name]
+        if step.write_mode == "overwrite":
+            needed = {need: self._stored(need) for need in step.needs}
+        else:
+            needed = {need: self[need] for need in step.needs}
+        self[name] = step.make(needed).cache()
         return self[name]
 
     def _stored(self, name: str) -> Any:
-        """A table as read back from a warehouse: what tables replaced whole are made of."""
-        if name == "settings":
-            return self[name]
-        columns = [F.col(column) for column in table_spec(name).column_names]
-        return frame(self.spark, name, [row.asDict() for row in self[name].select(*columns).collect()])
+        """A table as read back from a warehouse: what tables that are overwritten are made of."""
+        return self[name] if name == "settings" else as_stored(self[name], name)
 
 
 def by_connection(relation: Any) -> dict[str, list[Any]]:
-    """Collected rows per connection string, sessions in order."""
+    """Collected rows per connection id, connections in order."""
     found: dict[str, list[Any]] = {}
     for row in sorted(relation.collect(), key=lambda r: (r["connection_id"], r["opened_at"], r["opened_seq"])):
         found.setdefault(row["connection_id"], []).append(row)

@@ -1,8 +1,7 @@
-"""The policy: what its file may say, and how versions compare."""
+"""The policy: what its file may say."""
 
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -72,35 +71,6 @@ def test_the_policy_is_no_setting_of_its_own() -> None:
     with pytest.raises(ConfigError, match="unknown setting 'policy'"):
         load_settings(policy={})
     assert Settings().policy == Policy()
-
-
-OLDER_AND_NEWER = [
-    ("3.9.1", "3.10"),
-    ("v1.9.3", "1.22"),
-    ("4.0.0-rc1", "4.0.0"),
-    ("4.0.0rc1", "4.0.0"),
-    ("4.0-SNAPSHOT", "4"),
-    ("3.0.0.dev1", "3.0.0"),
-    ("3.0.0-pre", "3"),
-    ("3.0.0_beta2", "3.0.0"),
-    ("2.0.2-rdkafka-9", "2.16.1"),
-    ("999999999.1", "9999999999999999999999"),
-]
-EQUAL = [("3.0.0", "3"), ("v2.1", "2.1.0")]
-NOT_OLDER = [("7.5.0-ccs", "7.5"), ("2.16.1-rdkafka-2.16.0", "2.16.1"), ("1" + "-1" * 20_000, "1")]
-
-
-def test_versions_compare_in_mavens_order(spark: Any) -> None:
-    from pyspark.sql import functions as F
-
-    from kafka_clientinfo.transforms.columns import compared_versions
-
-    pairs = (
-        [(-1, *pair) for pair in OLDER_AND_NEWER] + [(0, *pair) for pair in EQUAL] + [(1, *pair) for pair in NOT_OLDER]
-    )
-    asked = spark.createDataFrame(pairs, "expected int, one string, other string")
-    found = asked.withColumn("found", F.signum(compared_versions(F.col("one"), F.col("other"))).cast("int"))
-    assert [tuple(row) for row in found.where("found <> expected").collect()] == []
 
 
 @pytest.mark.parametrize("text", ["", "unknown", "main-2", "12345678901", "٣.1"])

@@ -1,6 +1,6 @@
 """Requests to connections: boundaries, the judged requests, the table of connections, and violations."""
 
-from .boundaries import before, up_to_now
+from .boundaries import any_before, first_up_to_now, last_before
 from .concern import Columns, Concern, ConnectionRule, RequestRule
 from .examples import EXAMPLE_TYPE, example, example_without_id, place, time_pattern
 from .facts import has_broker_name, is_client
@@ -39,11 +39,12 @@ __all__ = [
     "Concern",
     "ConnectionRule",
     "RequestRule",
-    "before",
+    "any_before",
     "body_text",
     "connections",
     "example",
     "example_without_id",
+    "first_up_to_now",
     "has_broker_name",
     "has_header_v3",
     "has_instance_id",
@@ -52,6 +53,7 @@ __all__ = [
     "is_api_versions_success",
     "is_client",
     "judged_requests",
+    "last_before",
     "merged_texts",
     "no_texts",
     "only_of_clients",
@@ -61,6 +63,5 @@ __all__ = [
     "shown",
     "sorted_texts",
     "time_pattern",
-    "up_to_now",
     "violations",
 ]

@@ -10,6 +10,7 @@ between two requests of one id, in log order, where the evidence says that a new
 - nothing came for longer than connections.max.idle.ms, after which a broker closes a connection.
 """
 
+from collections.abc import Mapping
 from functools import reduce
 from operator import or_
 
@@ -67,14 +68,17 @@ def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     )
 
 
-def with_connection(requests: DataFrame, settings: Settings, earlier: dict[str, Column] | None = None) -> DataFrame:
+def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[str, Column] | None = None) -> DataFrame:
     """Adds to requests the key of their connection and their place in it.
+
+    All windows are over the requests of a connection id in log order, so that requests are shuffled and sorted once;
+    what looks at earlier requests of the same connection takes note of its number (see `any_before`).
 
     Args:
         requests: requests with `LOG_POSITION`; of each connection id all, or all from the beginning of one of its
             connections on, with kept_connections, the number of connections before that.
         settings: `max_idle_ms` is used.
-        earlier: further columns, made of `OF_CONNECTION` windows: what a concern needs to know of earlier requests.
+        earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
 
     Returns:
         The requests with session_no (1 for the first connection of an id), opened_at, opened_seq (0 but for
@@ -82,36 +86,59 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: dict[str, 
     """
     kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
-    cut = requests.withColumn("is_boundary", _is_boundary(settings)).withColumn(
-        "session_no", (F.sum(F.col("is_boundary").cast("int")).over(_of_connection_id()) + kept).cast("int")
+    cut = requests.withColumn("is_boundary", _is_boundary(settings))
+    numbered = cut.select(
+        *(name for name in cut.columns if name != "kept_connections"),
+        (F.sum(F.col("is_boundary").cast("int")).over(_of_connection_id()) + kept).cast("int").alias("session_no"),
+        F.row_number().over(_of_connection_id()).alias("row_no"),
     )
-    placed = cut.select(
-        *(name for name in cut.columns if name not in ("is_boundary", "kept_connections")),
-        (F.row_number().over(of_connection()) - 1).alias("seq"),
-        F.first("logged_at").over(up_to_now()).alias("opened_at"),
+    opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "client_id"))
+    placed = numbered.select(
+        *(name for name in numbered.columns if name != "is_boundary"),
+        F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
+        F.collect_list(F.when(F.col("is_boundary"), F.col("logged_at"))).over(_up_to_now()).alias("openings"),
         *(column.alias(name) for name, column in (earlier or {}).items()),
     )
-    together = Window.partitionBy(*CONNECTION_ID_KEY, "opened_at").orderBy("session_no")
-    return placed.withColumn("opened_seq", (F.dense_rank().over(together) - 1).cast("int"))
+    at_one_instant = F.filter("openings", lambda opened: opened == F.col("opening.logged_at"))
+    return placed.select(
+        *(name for name in placed.columns if name not in ("opening", "openings", "row_no")),
+        (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
+        F.col("opening.logged_at").alias("opened_at"),
+        (F.size(at_one_instant) - 1).alias("opened_seq"),
+        F.col("opening.client_id").alias("first_client_id"),
+    )
 
 
-def of_connection() -> WindowSpec:
-    """Takes the requests of a connection, in order."""
-    return Window.partitionBy(*CONNECTION_ID_KEY, "session_no").orderBy(*LOG_POSITION)
+def any_before(condition: Column) -> Column:
+    """Tells whether a condition held of an earlier request of the connection."""
+    last_connection = F.max(F.when(condition, F.col("session_no"))).over(_before())
+    return F.coalesce(last_connection == F.col("session_no"), F.lit(False))
 
 
-def before() -> WindowSpec:
-    """Takes the requests of a connection before the one at hand."""
-    return of_connection().rowsBetween(Window.unboundedPreceding, -1)
+def last_before(value: Column, where: Column) -> Column:
+    """Takes a value of the last earlier request of the connection of which a condition holds; null where there is none."""
+    found = F.last(F.when(where, F.struct("session_no", value.alias("value"))), ignorenulls=True).over(_before())
+    return F.when(found["session_no"] == F.col("session_no"), found["value"])
 
 
-def up_to_now() -> WindowSpec:
-    """Takes the requests of a connection up to the one at hand."""
-    return of_connection().rowsBetween(Window.unboundedPreceding, Window.currentRow)
+def first_up_to_now(value: Column) -> Column:
+    """Takes the first value that is not null of the connection's requests up to this one."""
+    # The least is of the latest connection that has a value, and there of its first request.
+    place = F.struct((-F.col("session_no")).alias("latest"), "row_no", value.alias("value"))
+    found = F.min(F.when(value.isNotNull(), place)).over(_up_to_now())
+    return F.when(found["latest"] == -F.col("session_no"), found["value"])
 
 
 def _of_connection_id() -> WindowSpec:
     return Window.partitionBy(*CONNECTION_ID_KEY).orderBy(*LOG_POSITION)
+
+
+def _before() -> WindowSpec:
+    return _of_connection_id().rowsBetween(Window.unboundedPreceding, -1)
+
+
+def _up_to_now() -> WindowSpec:
+    return _of_connection_id().rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
 def _last(name: str) -> Column:

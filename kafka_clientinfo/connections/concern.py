@@ -2,7 +2,8 @@
 
 Every part is optional, and none knows another concern:
 - predicates.py: `reads()`, columns read from a request's record; `earlier()`, columns made of the requests before it on
-  its connection; `predicates()`, columns that say what holds of the request.
+  its connection, and `LOOKS_BACK_AT`, names of the read columns that those look at; `predicates()`, columns that say what
+  holds of the request.
 - facts.py: `aggregates()`, aggregates of those columns over a connection; `columns(settings)`, the columns of the table
   `connections` that follow from them; `AFTER`, names of the concerns whose columns those read.
 - rules.py: `REQUEST_RULES`, `connection_rules(settings)`, and functions named `findings_…`, whose parameters name the
@@ -60,6 +61,11 @@ class Concern:
     def earlier(self) -> Columns:
         """Makes the columns that look at earlier requests of the connection."""
         return self._columns("predicates", "earlier")
+
+    @property
+    def looks_back_at(self) -> tuple[str, ...]:
+        """Names of the columns that it reads of a record and looks back at."""
+        return getattr(self.modules.get("predicates"), "LOOKS_BACK_AT", ())
 
     def predicates(self) -> Columns:
         """Makes the columns that say what holds of a request."""

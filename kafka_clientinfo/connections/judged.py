@@ -3,8 +3,9 @@
 They are made once in a run, with one shuffle by connection id, and kept: `connections` aggregates them, `violations`
 explodes them, and the concerns' other tables count them. So a count and a violation come of one expression.
 
-Rows are narrow, as windows sort and keep them: of the bodies only those of the group APIs go along as text, and from
-all others a concern reads what it needs before the shuffle.
+Rows are narrow, as windows sort, keep and copy them column by column: of the bodies only those of the group APIs go
+along as text, from all others a concern reads what it needs before the shuffle, and what no window looks at is packed
+into one struct meanwhile (500,000 requests: 15 % of the time).
 """
 
 from collections.abc import Sequence
@@ -15,13 +16,13 @@ from pyspark.sql import functions as F
 from ..protocol import ApiKey, ErrorCode
 from ..settings import Settings
 from ..tables import CONNECTION_KEY
-from .boundaries import up_to_now, with_connection, with_log_position
+from .boundaries import with_connection, with_log_position
 from .concern import Columns, Concern
 
 ZERO_UUID = "A" * 22
 """Kafka's zero Uuid in base64url: not a client instance id (KIP-1313)."""
 
-_OF_RECORD = (
+_LOOKED_AT = (
     "cluster",
     "broker",
     "connection_id",
@@ -29,27 +30,31 @@ _OF_RECORD = (
     "byte_offset",
     "logged_at",
     "started_at",
-    "remote_host",
-    "remote_port",
-    "listener",
-    "security_protocol",
     "principal",
     "api_key",
-    "api_name",
     "api_version",
     "header_version",
     "correlation_id",
     "client_id",
     "client_instance_id",
     "client_software_name",
-    "client_software_version",
     "is_forwarded",
+)
+"""Columns of a record that windows look at."""
+_CARRIED = (
+    "remote_host",
+    "remote_port",
+    "listener",
+    "security_protocol",
+    "api_name",
+    "client_software_version",
     "log_generation",
     "log_level",
     "api_version_deprecated",
     "replica_id",
     "forged_lines",
 )
+"""Columns of a record that go along."""
 API_RANGES = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
 """What is read of an ApiVersions response's JSON."""
 GROUP_APIS = (
@@ -81,16 +86,22 @@ def judged_requests(
         response and group_payloads of `GROUP_APIS`; first_client_id; complete_since; and the concerns' columns.
     """
     kept = ["kept_connections"] if "kept_connections" in requests.columns else []
-    read = requests.where(~F.col("is_duplicate")).select(
-        *_OF_RECORD, *kept, *_named(_read()), *(column for one in concerns for column in _named(one.reads()))
+    of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
+    looked_at = {"error_code", "api_ranges", *(name for concern in concerns for name in concern.looks_back_at)}
+    read = dict(_read()) | of_concerns
+    carried = [F.col(name) for name in _CARRIED] + _named({n: c for n, c in read.items() if n not in looked_at})
+    narrow = requests.where(~F.col("is_duplicate")).select(
+        *_LOOKED_AT,
+        *kept,
+        *_named({n: c for n, c in read.items() if n in looked_at}),
+        F.struct(*carried).alias("carried"),
     )
-    earlier = {"first_client_id": F.first("client_id").over(up_to_now())}
-    for concern in concerns:
-        earlier |= concern.earlier()
-    placed = with_connection(with_log_position(read, ingested_files, settings), settings, earlier)
+    earlier = {name: column for concern in concerns for name, column in concern.earlier().items()}
+    placed = with_connection(with_log_position(narrow, ingested_files, settings), settings, earlier)
+    own = [name for name in placed.columns if name not in (*CONNECTION_KEY, "carried", "file_no", "started_at")]
+    unpacked = placed.select(*CONNECTION_KEY, *own, "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
-    own = [name for name in placed.columns if name not in (*CONNECTION_KEY, "file_no")]
-    return placed.select(*CONNECTION_KEY, *own, *predicates)
+    return unpacked.select("*", *predicates)
 
 
 def _named(columns: Columns) -> list[Column]:

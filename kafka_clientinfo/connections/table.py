@@ -1,6 +1,6 @@
 """The table `connections`: one aggregation of the judged requests, one row per connection."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from graphlib import TopologicalSorter
 
 from pyspark.sql import DataFrame
@@ -24,9 +24,8 @@ def connections(judged_requests: DataFrame, settings: Settings, concerns: Sequen
     grouped = judged_requests.groupBy(*CONNECTION_KEY)
     rows = grouped.agg(*(column.alias(name) for name, column in aggregates.items()))
     rows = rows.withColumns(dict(facts.columns(settings)))
-    for concern in _in_order(concerns):
-        if columns := concern.columns(settings):
-            rows = rows.withColumns(dict(columns))
+    for ready in _by_need(concerns):
+        rows = rows.withColumns({name: column for one in ready for name, column in one.columns(settings).items()})
     return rows
 
 
@@ -35,7 +34,12 @@ def only_of_clients(columns: Columns) -> Columns:
     return {name: F.when(facts.is_client(), column) for name, column in columns.items()}
 
 
-def _in_order(concerns: Sequence[Concern]) -> list[Concern]:
-    by_name = {concern.name: concern for concern in concerns}
-    order = TopologicalSorter({concern.name: concern.after for concern in concerns}).static_order()
-    return [by_name[name] for name in order]
+def _by_need(concerns: Sequence[Concern]) -> Iterator[list[Concern]]:
+    """Groups the concerns that have columns so that each comes after those whose columns it reads."""
+    by_name = {concern.name: concern for concern in concerns if "facts" in concern.modules}
+    order = TopologicalSorter({name: concern.after for name, concern in by_name.items()})
+    order.prepare()
+    while order.is_active():
+        ready = order.get_ready()
+        yield [by_name[name] for name in sorted(ready)]
+        order.done(*ready)

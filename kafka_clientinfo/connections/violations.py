@@ -45,8 +45,9 @@ def violations(
         concerns: whose rules are looked at.
     """
     of_requests = {name: rule for one in concerns for name, rule in one.request_rules.items()}
-    found = [_of_requests(judged_requests, connections, _enabled(of_requests, settings), settings)]
-    found.append(_of_connections(connections, settings, concerns))
+    found = [_of_connections(connections, settings, concerns)]
+    if enabled := _enabled(of_requests, settings):  # a policy may turn every one off
+        found.append(_of_requests(judged_requests, connections, enabled, settings))
     found += [rows.select(*FINDING) for rows in findings]
     return _with_words(reduce(DataFrame.unionByName, found), settings)
 

@@ -119,8 +119,8 @@ def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
         )
     except Exception as error:
         raise WarehouseError(
-            f"Delta's jars ({coordinate()}) are not in {jars_folder()} and could not be fetched; run `make setup` once"
-            " where the network reaches a Maven repository, or name the jars in spark.jars"
+            f"Delta's jars ({coordinate()}) are not in {jars_folder()} and could not be fetched; run `make setup` (or"
+            " `python -m kafka_clientinfo.prepare`) where the network reaches a Maven repository, or name them in spark.jars"
         ) from error
     try:
         listed = str(gateway.jvm.java.lang.System.getProperty("spark.jars"))

@@ -1,6 +1,12 @@
 """Keeps relations that a run reads more than once; the one place that knows how.
 
-Frames are persisted in memory and on disk. A session that refuses that (serverless) computes them again.
+session                | kept as                        | why
+-----------------------|--------------------------------|-----------------------------------------------------
+on one machine         | local checkpoint               | rows stay as they are, and the plan ends there: what is
+                       |                                | derived of it is planned without what it was derived of
+on a cluster           | persisted in memory and on     | computed again where an executor is lost, which a local
+                       | disk                           | checkpoint can't be
+neither is allowed     | not at all                     | computed again (serverless)
 """
 
 from pyspark import StorageLevel
@@ -8,20 +14,25 @@ from pyspark.sql import DataFrame
 
 
 def kept(rows: DataFrame) -> DataFrame:
-    """The same rows, computed once."""
+    """The same rows, computed once: at once on one machine, else when they are first needed."""
     try:
-        return rows.persist(StorageLevel.MEMORY_AND_DISK)
+        is_local = str(rows.sparkSession.conf.get("spark.master", "")).startswith("local")
+        return rows.localCheckpoint() if is_local else rows.persist(StorageLevel.MEMORY_AND_DISK)
     except Exception as error:
-        if "NOT_SUPPORTED" in str(error) or "not supported" in str(error):
+        if _is_refused(error):
             return rows
         raise
 
 
 def release(*relations: DataFrame) -> None:
-    """Let kept relations go; those that were never kept stay as they are."""
+    """Let kept relations go; Spark lets go of checkpoints by itself when nothing refers to them."""
     for rows in relations:
         try:
             rows.unpersist()
         except Exception as error:
-            if "NOT_SUPPORTED" not in str(error) and "not supported" not in str(error):
+            if not _is_refused(error):
                 raise
+
+
+def _is_refused(error: Exception) -> bool:
+    return "NOT_SUPPORTED" in str(error) or "not supported" in str(error)

@@ -99,3 +99,9 @@ def named_view(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
 def same_key(key: Iterable[str]) -> str:
     """Condition under which rows of `t` and `s` have one key; null is a value."""
     return " AND ".join(f"t.`{column}` <=> s.`{column}`" for column in key)
+
+
+def no_rows(spec: TableSpec) -> str:
+    """A query of the declared columns without rows, which Spark answers without a job."""
+    columns = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in spec.columns)
+    return f"SELECT {columns} WHERE false"

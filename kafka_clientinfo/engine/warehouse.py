@@ -4,7 +4,6 @@ A run opens the warehouse once, before it reads; its writes claim it where no lo
 and tells how many rows its table then holds, so that nobody counts them.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -66,7 +65,7 @@ class Warehouse:
         self._state: State | None = None
         self._rows: dict[str, int] = {}
         self._existing: set[str] = set()
-        self._creating: defaultdict[str, Lock] = defaultdict(Lock)
+        self._creating = {name: Lock() for name in self.specs}
 
     def path(self, name: str) -> str:
         """Where a table lies."""
@@ -129,11 +128,13 @@ class Warehouse:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             exist = list(pool.map(self.exists, names))
         missing = [name for name, exists in zip(names, exist, strict=True) if not exists]
+        # Tables that are overwritten are made of other tables, the others of requests.
+        lost = ("append",) if self.state.retained_from is None else ("append", "merge", "aggregate")
         for name in missing:
-            if self.state.retained_from is not None or not self.spec(name).derived:
+            if self.spec(name).write_mode in lost:
                 raise WarehouseError(
                     f"{self.path(name)} is missing, and held {self.state.rows[name]:,} rows"
-                    f"{', of requests that retention has deleted' if self.spec(name).derived else ''}; restore the "
+                    f"{', some of requests that retention has deleted' if self.spec(name).derived else ''}; restore the "
                     "folder, or build a new warehouse from the logs"
                 )
         if missing:
@@ -168,7 +169,7 @@ class Warehouse:
     def read(self, name: str) -> DataFrame:
         """The table as it is now; empty, with the declared columns, where it does not exist."""
         rows = self._load(self.spec(name))
-        return self.spark.createDataFrame([], self.spec(name).ddl) if rows is None else rows
+        return self.spark.sql(sql.no_rows(self.spec(name))) if rows is None else rows
 
     def read_snapshot(self, name: str) -> DataFrame:
         """The table as it is now, whatever is written to it later."""
@@ -187,7 +188,8 @@ class Warehouse:
         Tables that runs append to count as unknown where this run has not written them: an earlier run may have been
         killed before it could store their number.
         """
-        known = {name: number for name, number in self.state.rows.items() if self.spec(name).derived} | self._rows
+        derived = {name for name, spec in self.specs.items() if spec.derived}
+        known = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
         unknown = [name for name in self.specs if name not in known]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             known |= dict(zip(unknown, pool.map(self.count, unknown), strict=True))
@@ -241,7 +243,7 @@ class Warehouse:
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> int:
         """Insert rows, or replace those with the same key, in one commit; returns how many rows it then holds."""
         spec = self.spec(name)
-        if not self.exists(name):
+        if self._is_empty(name):
             return self.append(name, rows, batch_id)
         new = rewriting.shaped(rows, spec)
         if self._is_small(spec):
@@ -268,7 +270,7 @@ class Warehouse:
             How many rows the table then holds.
         """
         spec = self.spec(name)
-        if touched is None or not self.exists(name):  # not appended to: an overtaken run may just have filled it
+        if touched is None or self._is_empty(name):  # not appended to: an overtaken run may just have filled it
             return self.overwrite(name, rows, batch_id)
         new = rewriting.shaped(rows, spec)
         if self._is_small(spec):
@@ -315,6 +317,10 @@ class Warehouse:
             merge = f"MERGE INTO {target} AS t USING {view} AS s ON {same} AND {bound} WHEN MATCHED THEN DELETE"
             return self._command(name, merge)
 
+    def _is_empty(self, name: str) -> bool:
+        """Whether the table is known to have no rows."""
+        return self._rows.get(name) == 0 or not self.exists(name)
+
     def _is_small(self, spec: TableSpec) -> bool:
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
         if rows is not None:
@@ -338,6 +344,8 @@ class Warehouse:
         self._create(name)
         shaped = rewriting.shaped(rows, self.spec(name))
         shaped = shaped.coalesce(1) if self.one_file else shaped
+        if self._claims.locked and self._rows.get(name) == 0:
+            mode = "append"  # nothing is there to replace, and Delta need not look what is
         options = {"userMetadata": batch_id, **self._claims.options(name)}
         written = write(shaped, self.path(name), mode, options)
         self._check_ledger(name)

@@ -199,6 +199,53 @@ def facts() -> tuple[Fact, ...]:
     return tuple(found)
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What all releases make of a version, given what kept its user from a higher one.
+
+    Attributes:
+        by_broker: whether today's broker offers nothing higher, so that the client may know a newer version.
+        fixed: whether the client never asks for versions, so that it cannot go down.
+        refused_by: releases that do not take the version, with the reason.
+        deprecated_by: releases that take it, with the first later release that does not.
+        undecided_by: releases for which it cannot be told, with the reason.
+    """
+
+    api_key: int
+    api_version: int
+    by_broker: bool
+    fixed: bool
+    refused_by: dict[str, str]
+    deprecated_by: dict[str, str]
+    undecided_by: dict[str, str]
+
+
+@lru_cache(maxsize=1)
+def judgements() -> tuple[Judgement, ...]:
+    """One judgement per (API, version) that any release has, and per what kept its user from a higher one."""
+    cases = [(by_broker, fixed) for by_broker in (False, True) for fixed in (False, True)]
+    found: dict[tuple[int, int, bool, bool], Judgement] = {}
+    for fact in sorted(facts(), key=lambda fact: release(fact.target).order):
+        for by_broker, fixed in cases:
+            key = (fact.api_key, fact.api_version, by_broker, fixed)
+            _add(found.setdefault(key, Judgement(*key, {}, {}, {})), fact)
+    return tuple(found.values())
+
+
+def _add(judgement: Judgement, fact: Fact) -> None:
+    """Count a fact in; a refusal is none where the log does not show that the client could not do otherwise."""
+    if fact.reason in ("below_range", "refused_although_advertised") and judgement.by_broker:
+        judgement.undecided_by[fact.target] = "held_back_by_broker"
+    elif fact.reason == "above_range" and not judgement.fixed:
+        judgement.undecided_by[fact.target] = "negotiates_down"
+    elif fact.verdict == "removed":
+        judgement.refused_by[fact.target] = fact.reason
+    elif fact.verdict == "deprecated":
+        judgement.deprecated_by[fact.target] = str(fact.refused_from)
+    elif fact.verdict == "unknown":
+        judgement.undecided_by[fact.target] = fact.reason
+
+
 @lru_cache(maxsize=1)
 def releases() -> dict[str, Release]:
     """All releases of the reference data, the oldest first."""

@@ -179,7 +179,7 @@ def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: An
     with pytest.raises(WarehouseError, match="events is missing, and held 3 rows; restore"):
         Warehouse(spark, plain.root, True, SPECS).open()
     plain.update_state(rows={"facts": 3}, retained_from=str(AT))
-    with pytest.raises(WarehouseError, match="of requests that retention has deleted; restore"):
+    with pytest.raises(WarehouseError, match="some of requests that retention has deleted; restore"):
         Warehouse(spark, plain.root, True, SPECS).open()
 
 

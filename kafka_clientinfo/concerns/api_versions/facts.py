@@ -6,7 +6,7 @@ from pyspark.sql import functions as F
 from ...connections import Columns, is_api_versions
 from ...protocol import ErrorCode
 from ...settings import Settings
-from .predicates import offered
+from .predicates import loses_name, offered
 
 _UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST)
 _NO_ERROR_LOGGED = -1
@@ -86,6 +86,6 @@ def _fallback_kind() -> Column:
         F.when(highest.isNotNull() & (to == highest), "to_highest_offered")
         .when((to == 0) & (highest > 0), "to_zero_although_more_was_offered")
         .when((to == 0) & highest.isNull(), "to_zero_nothing_offered")
-        .when(to < highest, "to_lower_than_offered")
+        .when(loses_name(to, highest), "to_lower_than_offered")
         .otherwise("other")
     )

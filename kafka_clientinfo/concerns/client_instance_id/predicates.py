@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import ZERO_UUID, Columns, before, body_text, has_header_v3, has_instance_id, up_to_now
+from ...connections import ZERO_UUID, Columns, any_before, body_text, first_up_to_now, has_header_v3, has_instance_id
 from ...protocol import ApiKey
 
 _TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
@@ -26,8 +26,8 @@ def earlier() -> Columns:
     """Looks for the first request with header v3, and the first id."""
     own_id = F.when(has_instance_id(), F.col("client_instance_id"))
     return {
-        "after_header_v3": F.coalesce(F.bool_or(has_header_v3()).over(before()), F.lit(False)),
-        "first_instance_id": F.first(own_id, ignorenulls=True).over(up_to_now()),
+        "after_header_v3": any_before(has_header_v3()),
+        "first_instance_id": first_up_to_now(own_id),
     }
 
 

@@ -3,9 +3,10 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, before, body_text, is_api_versions, is_api_versions_success
+from ...connections import Columns, body_text, is_api_versions, is_api_versions_success, last_before
 from ...protocol import BROKER_PATTERN_SQL, UNKNOWN
 
+LOOKS_BACK_AT = ("sent_software_name", "sent_software_version")
 _FIRST_VERSION_WITH_NAME = 3
 
 
@@ -19,7 +20,7 @@ def reads() -> Columns:
 
 def earlier() -> Columns:
     """Looks for the software that the last accepted ApiVersions request before this one has made known."""
-    return {"software_before": F.last(becomes(), ignorenulls=True).over(before())}
+    return {"software_before": last_before(becomes(), is_api_versions_success())}
 
 
 def predicates() -> Columns:

@@ -6,16 +6,18 @@ version although the broker offers more does not (or is told not to), and breaks
 use of a version is first judged by what limited it: the client, or the broker.
 """
 
+from dataclasses import astuple
+
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from ...connections import is_client, sorted_texts
 from ...tables import CONNECTION_KEY
-from ...tables.broker_releases import api_traits, facts, releases
+from ...tables.broker_releases import api_traits, judgements, releases
 
 _CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
-_RELEASES = "array<struct<target:string,verdict:string,reason:string,refused_from:string>>"
-_FACTS = f"api_key int, api_version int, releases {_RELEASES}"
+_USE = ("api_key", "api_version", "by_broker", "fixed")
+_MAP = "map<string,string>"
 _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
 
 
@@ -90,52 +92,22 @@ def _aggregated(limited: DataFrame) -> DataFrame:
 
 def _judged(used: DataFrame) -> DataFrame:
     """Adds what every release makes of the version, as three maps; a release in none of them takes it."""
-    known = used.join(F.broadcast(_facts(used.sparkSession)), on=["api_key", "api_version"], how="left")
-    # Versions above all known ones have no facts of their own.
-    every = F.array(*(F.struct(F.lit(name).alias("target")) for name in releases()))
-    unknown = F.transform(
-        every, lambda release: F.struct(release["target"], F.lit("unknown"), F.lit("newer_than_known"), _no_text())
-    )
+    by_broker = F.col("limited_by") == "broker"
+    judgements = F.broadcast(_judgements(used.sparkSession))
+    joined = used.withColumn("by_broker", by_broker).join(judgements, on=list(_USE), how="left")
+    # Versions above all known ones have no judgement of their own.
+    nothing = F.create_map().cast(_MAP)
     answered = F.col("api_key").isin(*api_traits().always_answered)
-    undecided = F.when(answered, F.array().cast(_RELEASES)).otherwise(unknown.cast(_RELEASES))
-    verdicts = F.transform(F.coalesce("releases", undecided), _with_limit)
-    return known.select(
+    unknown = F.create_map(*(F.lit(part) for name in releases() for part in (name, "newer_than_known")))
+    return joined.select(
         *used.columns,
-        _by_release(verdicts, "removed", "reason").alias("refused_by"),
-        _by_release(verdicts, "deprecated", "refused_from").alias("deprecated_by"),
-        _by_release(verdicts, "unknown", "reason").alias("undecided_by"),
+        F.coalesce("refused_by", nothing).alias("refused_by"),
+        F.coalesce("deprecated_by", nothing).alias("deprecated_by"),
+        F.coalesce("undecided_by", F.when(answered, nothing).otherwise(unknown)).alias("undecided_by"),
     )
 
 
-def _no_text() -> Column:
-    return F.lit(None).cast("string")
-
-
-def _with_limit(release: Column) -> Column:
-    """Takes back a refusal where the log does not show that the client could not do otherwise."""
-    reason = release["reason"]
-    held_back = reason.isin("below_range", "refused_although_advertised") & (F.col("limited_by") == "broker")
-    goes_down = (reason == "above_range") & ~F.col("fixed")
-    other = F.when(held_back, "held_back_by_broker").when(goes_down, "negotiates_down")
-    return F.struct(
-        release["target"].alias("target"),
-        F.when(other.isNotNull(), "unknown").otherwise(release["verdict"]).alias("verdict"),
-        F.coalesce(other, reason).alias("reason"),
-        release["refused_from"].alias("refused_from"),
-    )
-
-
-def _by_release(verdicts: Column, verdict: str, value: str) -> Column:
-    """Makes the map from releases with a verdict to their reasons."""
-    chosen = F.filter(verdicts, lambda release: release["verdict"] == verdict)
-    return F.map_from_entries(F.transform(chosen, lambda release: F.struct(release["target"], release[value])))
-
-
-def _facts(spark: SparkSession) -> DataFrame:
-    """Makes one row per API and version: what every release makes of it, oldest first; those that take it are left out."""
-    by_version: dict[tuple[int, int], list[tuple[str, str, str, str | None]]] = {}
-    for fact in facts():
-        releases_of = by_version.setdefault((fact.api_key, fact.api_version), [])
-        if fact.verdict != "ok":
-            releases_of.insert(0, (fact.target, fact.verdict, fact.reason, fact.refused_from))
-    return spark.createDataFrame([(*key, found) for key, found in sorted(by_version.items())], _FACTS)
+def _judgements(spark: SparkSession) -> DataFrame:
+    rows = [astuple(judgement) for judgement in judgements()]
+    maps = ", ".join(f"{name} {_MAP}" for name in ("refused_by", "deprecated_by", "undecided_by"))
+    return spark.createDataFrame(rows, f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")

@@ -1,48 +1,21 @@
 """KIP-559 by group: kinds, types and names, self-describing messages, members, subscriptions, inconsistencies."""
 
-import json
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
-from kafka_clientinfo.logs.group_payloads import group_payloads
-from tests.frames import API_KEYS, at, derive, request
+from kafka_clientinfo.concerns.group_protocols import connection_groups, group_protocols
+from kafka_clientinfo.concerns.group_protocols.rules import findings_inconsistent, findings_mixed_types
+from kafka_clientinfo.connections import connections, judged_requests, violations
+from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.tables import rules
+from tests.concerns.cases import with_needed
+from tests.concerns.group_protocols.messages import METADATA_OWNED, heartbeat, in_group, join, message, sync
+from tests.frames import as_stored, at, log, request
 
-METADATA_V3 = "AAMAAAABAAJ0MQAAAAAAAAAA/////wAA"  # topic t1, no owned partitions, rack ""
-METADATA_OWNED = "AAEAAAABAAJ0MQAAAAAAAAABAAJ0MQAAAAEAAAAC"  # topic t1, owned partition 2 of it
 Case = tuple[list[dict[str, Any]], dict[str, Any]]
-
-
-def message(
-    seconds: float, api: str, version: int, sent: dict[str, Any], answer: dict[str, Any] | None = None, **given: Any
-) -> dict[str, Any]:
-    texts = json.dumps(sent), None if answer is None else json.dumps(answer)
-    row = request("?", seconds, api, version, request=texts[0], response=texts[1], **given)
-    return row | {"group_payloads": group_payloads(API_KEYS[api], *texts)}
-
-
-def join(
-    seconds: float,
-    version: int = 7,
-    kind: str = "consumer",
-    told: str | None = "consumer",
-    names: tuple[str, ...] = ("range",),
-    metadata: str = METADATA_V3,
-    **given: Any,
-) -> dict[str, Any]:
-    protocols = [{"name": name, "metadata": metadata} for name in names]
-    sent = {"memberId": given.pop("member", "m1"), "protocolType": kind, "protocols": protocols}
-    answer = {"protocolName": "range", "members": []} | ({"protocolType": told} if version >= 7 else {})
-    return message(seconds, "JOIN", version, sent, answer, **given)
-
-
-def sync(seconds: float, version: int, kind: str | None = "consumer", **given: Any) -> dict[str, Any]:
-    named = {"protocolType": kind, "protocolName": "range"} if version >= 5 else {}
-    return message(seconds, "SYNC", version, {"memberId": "m1", "assignments": []} | named, named, **given)
-
-
-def heartbeat(api: str, **sent: Any) -> dict[str, Any]:
-    return message(0, api, 1, {"memberId": "m2"} | sent, {})
 
 
 def counts(api: str, version: int, side: str, messages: int) -> dict[str, Any]:
@@ -144,29 +117,47 @@ CASES: dict[str, Case] = {
         [join(0), heartbeat("HEARTBEAT")],
         {"kind": "mixed", "kinds": ["classic", "consumer"], "member_count": 2},
     ),
-    "bytes of an unknown type": ([join(0, kind="sr")], {"subscriptions": [], "undecoded_payloads": 1}),
+    "bytes of an unknown type": ([join(0, kind="sr", told="sr")], {"subscriptions": [], "undecoded_payloads": 1}),
     "bytes that are wrong": ([join(0, metadata="AAA=")], {"subscriptions": [], "undecoded_payloads": 1}),
     "bodies that are no objects": ([join(0), request("?", 1, "JOIN", 7, request="[{", response="7")], {"requests": 1}),
 }
 
 
+# What breaks KIP-559: the request that shows it, and the message.
+MISMATCH = join(0, told="connect")
+MESSAGES = {
+    "group_type_mismatch": "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
+    "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL",
+    "mixed_protocol_types": "group 'members of different types' has members of type 'connect' after 'consumer'",
+}
+
+
+@dataclass(frozen=True)
+class Found:
+    groups: dict[str, dict[str, Any]]
+    violations: dict[tuple[str, str], Any]
+    """By group, or connection id, and rule."""
+
+
 @pytest.fixture(scope="module")
-def relations(spark: Any) -> dict[str, Any]:
-    rows = []
-    for name, (messages, _) in CASES.items():
-        for row in messages:
-            body = json.loads(row["request"]) if row["request"] != "[{" else None
-            sent = row["request"] if body is None else json.dumps(body | {"groupId": name})
-            rows.append(row | {"connection_id": name, "request": sent})
+def found(spark: Any) -> Found:
+    """All cases in one log; each is a group, and a connection, of its own name."""
+    rows = [in_group(row, name) for name, (messages, _) in CASES.items() for row in messages]
+    rows.append(in_group(MISMATCH, "mismatch"))
     described = [{"groupId": "told", "protocolType": "consumer", "protocolData": "range", "members": []}]
     described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
     rows.append(message(0, "DESCRIBE", 3, {"groups": ["told", "dead"]}, {"groups": described}))
-    return derive(spark, rows)
-
-
-@pytest.fixture(scope="module")
-def found(relations: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    return {row["group_id"]: row.asDict(recursive=True) for row in relations["group_protocols"].collect()}
+    settings, needed = Settings(), with_needed("group_protocols")
+    judged = judged_requests(*log(spark, rows), settings, needed).cache()
+    opened = connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")).cache()
+    of_connections = as_stored(connection_groups.transform(judged, settings), "connection_groups")
+    groups = as_stored(group_protocols.transform(of_connections, opened), "group_protocols").cache()
+    findings = [findings_inconsistent(groups), findings_mixed_types(groups)]
+    broken = violations(judged, opened, findings, settings, needed).collect()
+    return Found(
+        {row["group_id"]: row.asDict(recursive=True) for row in groups.collect()},
+        {(row["group_id"] or row["connection_id"], row["rule"]): row for row in broken},
+    )
 
 
 def plain(value: Any) -> Any:
@@ -177,14 +168,41 @@ def plain(value: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_it_tells_what_a_group_does(found: dict[str, dict[str, Any]], name: str) -> None:
-    assert {key: plain(found[name][key]) for key in CASES[name][1]} == CASES[name][1]
+def test_it_tells_what_a_group_does(found: Found, name: str) -> None:
+    assert {key: plain(found.groups[name][key]) for key in CASES[name][1]} == CASES[name][1]
 
 
-def test_who_only_describes_a_group_takes_no_part(found: dict[str, dict[str, Any]]) -> None:
-    assert (found["told"]["connections"], found["told"]["protocol_types"]) == (0, ["consumer"])
-    assert found["dead"]["protocol_types"] == []
+def test_who_only_describes_a_group_takes_no_part(found: Found) -> None:
+    assert (found.groups["told"]["connections"], found.groups["told"]["protocol_types"]) == (0, ["consumer"])
+    assert found.groups["dead"]["protocol_types"] == []
 
 
-def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: dict[str, dict[str, Any]]) -> None:
-    assert found["inconsistent"]["inconsistent_example"]["grep"].endswith('"correlationId":5,')
+def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: Found) -> None:
+    assert found.groups["inconsistent"]["inconsistent_example"]["grep"].endswith('"correlationId":5,')
+
+
+# rule: group or connection, occurrences, seconds of the first and the last, correlation id of the example
+VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
+    "group_type_mismatch": ("mismatch", 1, 0, 0, 0),
+    "inconsistent_group_protocol": ("inconsistent", 2, 5, 9, 5),
+    "mixed_protocol_types": ("members of different types", 1, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize("rule", VIOLATIONS)
+def test_its_violations_say_what_was_found(found: Found, rule: str) -> None:
+    name, occurrences, first, last, correlation_id = VIOLATIONS[rule]
+    row = found.violations[name, rule]
+    assert row["message"] == f"{MESSAGES[rule]}; {rules()[rule].asks}"
+    assert (row["occurrences"], plain(row["first_at"]), plain(row["last_at"])) == (occurrences, first, last)
+    assert row["example"]["correlation_id"] == correlation_id
+
+
+@pytest.mark.parametrize("rule", ["inconsistent_group_protocol", "mixed_protocol_types"])
+def test_what_a_group_breaks_is_a_row_without_a_connection(found: Found, rule: str) -> None:
+    row = found.violations[VIOLATIONS[rule][0], rule]
+    assert (row["connection_id"], row["broker"], row["opened_at"], row["opened_seq"]) == (None, None, None, None)
+
+
+def test_no_other_case_breaks_a_rule(found: Found) -> None:
+    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()}

@@ -1,18 +1,20 @@
 """KIP-35's example of a client that wants to use a feature, and what a rolling upgrade looks like."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo import protocol
+from kafka_clientinfo.concerns.api_versions import cluster_api_versions
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables.broker_releases import features, releases
-from kafka_clientinfo.transforms import cluster_api_versions
-from tests.frames import at, frame
+from tests.frames import assert_table, at, frame
 
+Ranges = Mapping[int, tuple[int, int]]
 B1 = {0: (0, 3), 1: (2, 3)}
 B2 = {0: (1, 2), 1: (0, 3), 2: (0, 0)}
-CLUSTERS: dict[str, list[dict[int, tuple[int, int]]]] = {
+CLUSTERS: dict[str, list[Ranges]] = {
     "KIP-35": [B1, B2],
     "nothing in common": [{0: (0, 1)}, {0: (2, 3)}],
     **{
@@ -20,6 +22,21 @@ CLUSTERS: dict[str, list[dict[int, tuple[int, int]]]] = {
         for name, versions in {"rolling": ("3.9.1", "4.0.1"), "done": ("4.0.1", "4.0.1"), "old": ("2.3.1",)}.items()
     },
 }
+
+
+def intersection(brokers: list[Ranges]) -> Ranges:
+    """The versions that every broker takes, of the APIs that every broker has."""
+    ends = {key: [broker[key] for broker in brokers] for key in set.intersection(*map(set, brokers))}
+    common = {key: (max(low for low, _ in all_), min(high for _, high in all_)) for key, all_ in ends.items()}
+    return {key: (low, high) for key, (low, high) in common.items() if low <= high}
+
+
+def is_usable(needs: Mapping[int, tuple[int, int]], brokers: list[Ranges]) -> bool:
+    """KIP-35: a feature is usable if all brokers take one and the same version of each request that it needs."""
+    common = intersection(brokers)
+    return all(
+        key in common and max(low, common[key][0]) <= min(high, common[key][1]) for key, (low, high) in needs.items()
+    )
 
 
 def row(cluster: str, broker: int, key: int, ends: tuple[int, int], seconds: float = 9, **given: Any) -> dict[str, Any]:
@@ -37,7 +54,7 @@ def row(cluster: str, broker: int, key: int, ends: tuple[int, int], seconds: flo
 
 
 @pytest.fixture(scope="module")
-def found(spark: Any) -> dict[str, dict[int, Any]]:
+def relation(spark: Any) -> Any:
     rows = [
         row(cluster, number, key, ends)
         for cluster, brokers in CLUSTERS.items()
@@ -55,8 +72,13 @@ def found(spark: Any) -> dict[str, dict[int, Any]]:
     result = cluster_api_versions.transform(
         frame(spark, "broker_api_versions", rows), frame(spark, "ingested_files", files), Settings()
     )
+    return result.cache()
+
+
+@pytest.fixture(scope="module")
+def found(relation: Any) -> dict[str, dict[int, Any]]:
     made: dict[str, dict[int, Any]] = {}
-    for item in result.collect():
+    for item in relation.collect():
         made.setdefault(item["cluster"], {})[item["api_key"]] = item
     return made
 
@@ -66,7 +88,7 @@ def test_the_ranges_are_what_all_brokers_take(found: dict[str, dict[int, Any]], 
     common = {
         k: (r["min_version"], r["max_version"]) for k, r in found[cluster].items() if r["min_version"] is not None
     }
-    assert common == protocol.intersection(CLUSTERS[cluster])
+    assert common == intersection(CLUSTERS[cluster])
 
 
 @pytest.mark.parametrize("cluster", CLUSTERS)
@@ -75,9 +97,7 @@ def test_a_feature_is_usable_if_every_api_allows_it(found: dict[str, dict[int, A
     for item in found[cluster].values():
         for feature in item["features"]:
             usable.setdefault(feature["feature"], set()).add(feature["usable"])
-    assert usable == {
-        name: {protocol.supports_feature(feature.needs, CLUSTERS[cluster])} for name, feature in features().items()
-    }
+    assert usable == {name: {is_usable(feature.needs, CLUSTERS[cluster])} for name, feature in features().items()}
 
 
 def test_a_rolling_upgrade_shows(found: dict[str, dict[int, Any]]) -> None:
@@ -100,3 +120,28 @@ def test_what_an_api_allows_and_what_the_feature_needs_are_kept_apart(found: dic
     (zstd,) = [f for f in found["KIP-35"][0]["features"] if f["feature"] == "zstd_compression"]
     assert (zstd["kip"], zstd["min_version"], zstd["met"], zstd["usable"]) == ("KIP-110", 7, False, False)
     assert found["KIP-35"][22]["brokers_with_api"] == 0
+
+
+def common(key: int, **given: Any) -> dict[str, Any]:
+    """A row of the cluster of KIP-35's example, whose brokers never advertise the API unless that is given."""
+    return {
+        "cluster": "KIP-35",
+        "api_key": key,
+        "api_name": protocol.api_name(key),
+        "same_everywhere": False,
+        "brokers": 2,
+        "brokers_with_api": 2,
+        "brokers_silent": 0,
+        "as_of": at(9),
+    } | given
+
+
+def test_the_table_of_kip_35s_example(relation: Any, spark: Any) -> None:
+    """Of the APIs that brokers of the example advertise; what features need is tested above."""
+    advertised = relation.where("cluster = 'KIP-35' AND brokers_with_api > 0").drop("features")
+    expected = [
+        common(0, min_version=1, max_version=2, lowest_min=0, highest_max=3),
+        common(1, min_version=2, max_version=3, lowest_min=0, highest_max=3),
+        common(2, brokers_with_api=1, lowest_min=0, highest_max=0),
+    ]
+    assert_table(advertised.selectExpr("*", "null AS features"), spark, "cluster_api_versions", expected)

@@ -1,0 +1,176 @@
+"""KIP-35 and KIP-511: what came of each connection's ApiVersions requests, and who goes on as the KIPs do not ask."""
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.frames import api_versions, offer, request
+
+INVALID, UNSUPPORTED, UNKNOWN_ERROR = 42, 35, -1
+
+
+def av(seconds: float, version: int, error: int = 0, response: str | None = None, **given: Any) -> dict[str, Any]:
+    return api_versions("?", seconds, version, error_code=error, response=response, **given)
+
+
+def old(seconds: float, version: int, throttle: float | None) -> dict[str, Any]:
+    """A broker that logs no response; 0.11 is told by its throttle time."""
+    return av(seconds, version, log_generation="api_key_struct", throttle_time_ms=throttle) | {"error_code": None}
+
+
+NOTHING_OFFERED = '{"errorCode":35,"apiKeys":[]}'
+OFFERED_AMONG_OTHERS = json.dumps(
+    {
+        "errorCode": UNSUPPORTED,
+        "apiKeys": [
+            None,
+            {"apiKey": 0, "minVersion": 3, "maxVersion": 12},
+            {"apiKey": 18, "minVersion": 0, "maxVersion": 4},
+            {"apiKey": 3, "minVersion": 0, "maxVersion": 13},
+        ],
+    }
+)
+CASES: dict[str, Case] = {
+    "accepted at once": Case(
+        [av(0, 3)],
+        {
+            "api_versions_outcome": "negotiated",
+            "api_versions_successes": 1,
+            "api_versions_inferred": False,
+            "fallback_kind": None,
+        },
+    ),
+    "repeated": Case([av(0, 3), av(1, 3)], {"api_versions_outcome": "negotiated", "api_versions_successes": 2}),
+    "to the highest offered": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3)],
+        {
+            "api_versions_outcome": "fell_back",
+            "api_versions_attempts": [(4, UNSUPPORTED, 0, 3), (3, 0, None, None)],
+            "fallback_from": 4,
+            "fallback_to": 3,
+            "fallback_kind": "to_highest_offered",
+        },
+    ),
+    "to zero although more was offered": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 0)],
+        {
+            "api_versions_outcome": "fell_back",
+            "fallback_to": 0,
+            "fallback_kind": "to_zero_although_more_was_offered",
+        },
+        {"fallback_ignores_offer": 1},
+    ),
+    "to zero, nothing offered": Case(
+        [av(0, 3, UNSUPPORTED, NOTHING_OFFERED), av(1, 0)],
+        {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
+    ),
+    "to zero, the highest offered": Case(
+        [av(0, 3, UNSUPPORTED, offer(0, 0)), av(1, 0)],
+        {"api_versions_outcome": "fell_back", "fallback_kind": "to_highest_offered"},
+    ),
+    "to something in between": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 2)],
+        {
+            "api_versions_outcome": "fell_back",
+            "fallback_from": 9,
+            "fallback_to": 2,
+            "fallback_kind": "to_lower_than_offered",
+        },
+        {"fallback_ignores_offer": 1},
+    ),
+    "to a lower version that carries a name too": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 4)), av(1, 3)], {"fallback_to": 3, "fallback_kind": "other"}
+    ),
+    "to a lower version where none that carries a name was offered": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 2)), av(1, 1)], {"fallback_to": 1, "fallback_kind": "other"}
+    ),
+    "to more than was offered": Case([av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 4)], {"fallback_kind": "other"}),
+    "to something, nothing offered": Case(
+        [av(0, 9, UNSUPPORTED, NOTHING_OFFERED), av(1, 2)], {"fallback_kind": "other"}
+    ),
+    "the offer of ApiVersions is not the first in the answer": Case(
+        [av(0, 9, UNSUPPORTED, OFFERED_AMONG_OTHERS), av(1, 2)],
+        {
+            "api_versions_attempts": [(9, UNSUPPORTED, 0, 4), (2, 0, None, None)],
+            "fallback_kind": "to_lower_than_offered",
+        },
+        {"fallback_ignores_offer": 1},
+    ),
+    "only the last refusal counts": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 5, UNSUPPORTED, NOTHING_OFFERED), av(2, 0)],
+        {"fallback_from": 5, "fallback_kind": "to_zero_nothing_offered"},
+    ),
+    "zero again after the fallback": Case(
+        [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 3), av(2, 0)], {"fallback_kind": "to_highest_offered"}
+    ),
+    "gave up": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3))],
+        {"api_versions_outcome": "rejected_unsupported_version", "api_versions_successes": 0},
+    ),
+    "an invalid name": Case(
+        [av(0, 3, INVALID)], {"api_versions_outcome": "rejected_invalid_request", "fallback_kind": None}
+    ),
+    "went on after an invalid name": Case(
+        [av(0, 3, INVALID), av(1, 0), request("?", 2)],
+        {"api_versions_outcome": "negotiated_after_invalid_request"},
+        {"went_on_after_invalid_request": 2},
+    ),
+    "another error": Case(
+        [av(0, 3, UNKNOWN_ERROR)], {"api_versions_outcome": "rejected_other", "api_versions_successes": 0}
+    ),
+    "accepted after another error": Case(
+        [av(0, 3, UNKNOWN_ERROR), av(1, 3)], {"api_versions_outcome": "negotiated", "fallback_kind": None}
+    ),
+    "never asked": Case(
+        [request("?", 0, correlation_id=0)],
+        {"api_versions_outcome": "not_sent", "api_versions_attempts": [], "api_versions_inferred": False},
+    ),
+    "asked before the log": Case([request("?", 20, correlation_id=55)], {"api_versions_outcome": "not_observed"}),
+    "asked before SASL": Case(
+        [request("?", 0, correlation_id=0, security_protocol="SASL_PLAINTEXT")],
+        {"api_versions_outcome": "not_observed"},
+    ),
+    "INFO would not show it": Case(
+        [request("?", 0, correlation_id=0, log_level="INFO")], {"api_versions_outcome": "not_observed"}
+    ),
+    "0.10 takes v0 only": Case(
+        [old(0, 3, None), old(1, 0, None)],
+        {
+            "api_versions_outcome": "fell_back",
+            "fallback_from": 3,
+            "fallback_kind": "to_zero_nothing_offered",
+            "api_versions_inferred": True,
+        },
+    ),
+    "0.11 takes v1": Case([old(0, 1, 0.0)], {"api_versions_outcome": "negotiated", "api_versions_inferred": True}),
+    "0.11 refuses v2": Case(
+        [old(0, 2, 0.0)], {"api_versions_outcome": "rejected_unsupported_version", "api_versions_inferred": True}
+    ),
+    "a broken answer": Case(
+        [av(0, 4, UNSUPPORTED, '{"apiKeys":"x'), av(1, 0)], {"fallback_kind": "to_zero_nothing_offered"}
+    ),
+}
+MESSAGES = {
+    "went_on_after_invalid_request": ("went on after an invalid name", "API_VERSIONS v0 after INVALID_REQUEST"),
+    "fallback_ignores_offer": ("to something in between", "ApiVersions v2 although v3 was offered"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_tells_the_outcome(judged: Judged, name: str) -> None:
+    assert_case(judged, name, CASES[name], "api_versions")
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    name, message = MESSAGES[rule]
+    assert_message(judged, name, rule, message)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_fallback_below_the_offer_is_a_violation_and_no_other_is(judged: Judged, name: str) -> None:
+    (row,) = judged.connections[name]
+    below = row["fallback_kind"] in ("to_zero_although_more_was_offered", "to_lower_than_offered")
+    assert ("fallback_ignores_offer" in judged.violations[name]) == below

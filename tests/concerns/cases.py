@@ -1,0 +1,102 @@
+"""Cases of a concern: the requests of a connection, what its row says of them, and the rules that they break.
+
+All cases of a module are one log, judged once: `judge` costs two Spark actions, and every test reads what they found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from kafka_clientinfo import resources
+from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.connections import Concern, connections, judged_requests, violations
+from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.tables import rules
+from kafka_clientinfo.tables.rules import parse_rules
+from tests.frames import by_connection, log, request
+
+Row = dict[str, Any]
+COUNTED = {
+    "client_id_changed": "client_id_other",
+    "software_name_reset": "software_resets",
+    "software_name_changed": "software_changes",
+    "instance_id_zero": "instance_id_zero",
+    "instance_id_missing": "instance_id_missing",
+    "instance_id_different": "instance_id_different",
+}
+"""Rules whose occurrences on a client's connection a column of `connections` counts too."""
+ONLY_WHERE_BOUND = ("instance_id_zero", "instance_id_missing", "instance_id_different")
+"""Rules that count where the first request has header v3 and may be in the log (KIP-1313)."""
+OPENING = request("opens the log", 0, correlation_id=77)
+"""The log's first request: what comes soon after it may have begun before the log."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """The requests of one connection, columns of its row, and how often it breaks which of the concern's rules."""
+
+    requests: Sequence[Row]
+    columns: Mapping[str, Any] = field(default_factory=dict)
+    violations: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Collected rows by case: connections in order, and violations by rule."""
+
+    connections: Mapping[str, list[Any]]
+    violations: Mapping[str, Mapping[str, Any]]
+
+
+def judge(
+    spark: Any, cases: Mapping[str, Case | Sequence[Row]], concern: str, settings: Settings | None = None
+) -> Judged:
+    """Judge the requests of all cases in one log by one concern and those that it reads.
+
+    A case's name becomes the connection id of its requests to "?".
+    """
+    rows = [OPENING]
+    for name, case in cases.items():
+        for row in case.requests if isinstance(case, Case) else case:
+            rows.append(row | {"connection_id": name} if row["connection_id"] == "?" else row)
+    chosen, needed = settings or Settings(), with_needed(concern)
+    judged = judged_requests(*log(spark, rows), chosen, needed).cache()
+    found = connections(judged, chosen, needed).cache()
+    opened = by_connection(found)
+    broken: dict[str, dict[str, Any]] = {name: {} for name in opened}
+    for row in violations(judged, found, [], chosen, needed).collect():
+        broken[row["connection_id"]][row["rule"]] = row
+    return Judged(opened, broken)
+
+
+def with_needed(name: str) -> list[Concern]:
+    """The concern of this name, and those whose columns it reads: no other is needed to judge it."""
+    by_name = {concern.name: concern for concern in concerns()}
+    return [by_name[other] for other in by_name[name].after] + [by_name[name]]
+
+
+def assert_case(judged: Judged, name: str, case: Case, concern: str) -> None:
+    """Raise where a case's row or violations are others, or where a count and a violation disagree."""
+    (row,) = judged.connections[name]
+    assert {column: row[column] for column in case.columns} == case.columns
+    broken = judged.violations[name]
+    own = rules_of(concern)
+    assert {rule: found["occurrences"] for rule, found in broken.items() if rule in own} == case.violations
+    for rule, column in ((rule, column) for rule, column in COUNTED.items() if rule in own):
+        if row["role"] == "client" and (rule not in ONLY_WHERE_BOUND or is_bound(row)):
+            assert (broken[rule]["occurrences"] if rule in broken else 0) == row[column], rule
+
+
+def is_bound(row: Any) -> bool:
+    return row["first_request_v3"] and row["start"] != "before_log"
+
+
+def assert_message(judged: Judged, name: str, rule: str, message: str) -> None:
+    """Raise where a violation's message is not these words and what the rule asks for."""
+    assert judged.violations[name][rule]["message"] == f"{message}; {rules()[rule].asks}"
+
+
+def rules_of(concern: str) -> frozenset[str]:
+    """Names of the rules that schemas/rules declares for a concern."""
+    path = resources.schemas() / "rules" / f"{concern}.toml"
+    return frozenset(parse_rules(path.read_text("utf-8"), path.name)) if path.is_file() else frozenset()

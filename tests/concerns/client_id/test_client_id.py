@@ -1,0 +1,97 @@
+"""KIP-1313's caching of client ids: what the first request fixed, what was sent again, and who sends another one."""
+
+from typing import Any
+
+import pytest
+
+from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.frames import request
+
+JUDGED_COLUMNS = (
+    "client_id_same",
+    "client_id_null",
+    "client_id_other",
+    "other_client_ids",
+    "client_id_redundant_bytes",
+    "instance_id_bytes",
+    "client_id_verdict",
+)
+TEXT_LOG = {"log_generation": "api_key_struct"}
+
+
+def sends(*client_ids: str | None, **given: Any) -> list[dict[str, Any]]:
+    """A connection whose requests carry these client ids."""
+    return [request("?", n, client_id=client_id, **given) for n, client_id in enumerate(client_ids)]
+
+
+CASES: dict[str, Case] = {
+    "the same id always": Case(
+        sends("app", "app", "app"),
+        {
+            "client_id": "app",
+            "client_id_same": 2,
+            "client_id_redundant_bytes": 6,
+            "instance_id_bytes": 48,
+            "other_client_ids": [],
+            "client_id_verdict": "unchanged",
+        },
+    ),
+    "one request": Case(sends("app"), {"client_id_same": 0, "client_id_verdict": "unchanged"}),
+    "null after the first": Case(
+        sends("app", None), {"client_id_null": 1, "client_id_redundant_bytes": 0, "client_id_verdict": "sent_once"}
+    ),
+    "empty after the first": Case(sends("app", ""), {"client_id_null": 1, "client_id_verdict": "sent_once"}),
+    "null as a text log shows it": Case(
+        sends("app", "null", **TEXT_LOG), {"client_id_null": 1, "client_id_other": 0, "client_id_verdict": "sent_once"}
+    ),
+    "null at first and later the text null": Case(
+        sends(None, "null", None, "", **TEXT_LOG),
+        {"client_id_same": 3, "client_id_other": 0, "client_id_redundant_bytes": 4, "client_id_verdict": "none_sent"},
+    ),
+    "the text null at first and later null": Case(
+        sends("null", None, "null", **TEXT_LOG), {"client_id_other": 0, "client_id_verdict": "none_sent"}
+    ),
+    "a client called null": Case(
+        sends("app", "null"),
+        {"client_id_null": 0, "client_id_other": 1, "other_client_ids": ["null"], "client_id_verdict": "changed"},
+        {"client_id_changed": 1},
+    ),
+    "other ids": Case(
+        sends("app", "z\x1b[2J", "y", "z\x1b[2J"),
+        {"client_id_other": 3, "other_client_ids": ["y", "z\x1b[2J"], "client_id_verdict": "changed"},
+        {"client_id_changed": 3},
+    ),
+    "no id at all": Case(sends(None, ""), {"client_id_same": 1, "client_id_null": 0, "client_id_verdict": "none_sent"}),
+    "an id after none": Case(
+        sends(None, "app"), {"client_id_other": 1, "client_id_verdict": "changed"}, {"client_id_changed": 1}
+    ),
+    "bytes, not characters": Case(sends("中", "中"), {"client_id_redundant_bytes": 3}),
+    "like a broker's": Case(sends("broker-1-fetcher-0"), {"role": "client"}, {"broker_like_client_id": 1}),
+    "a broker": Case(
+        [request("?", 0, "UPDATE_METADATA", client_id="1"), request("?", 1, client_id="2")],
+        {"role": "broker", "client_id": "1"} | dict.fromkeys(JUDGED_COLUMNS),
+    ),
+    "forwarding": Case(
+        sends("app", "other", is_forwarded=True), {"role": "forwarding"} | dict.fromkeys(JUDGED_COLUMNS)
+    ),
+}
+MESSAGES = {
+    "client_id_changed": ("other ids", "client id 'z\ufffd[2J' after 'app'"),
+    "broker_like_client_id": ("like a broker's", "client id 'broker-1-fetcher-0' from 10.0.0.9"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_compares_with_the_first_id(judged: Judged, name: str) -> None:
+    assert_case(judged, name, CASES[name], "client_id")
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    name, message = MESSAGES[rule]
+    assert_message(judged, name, rule, message)
+
+
+def test_the_first_other_id_is_the_example(judged: Judged) -> None:
+    found = judged.violations["other ids"]["client_id_changed"]
+    assert (found["example"]["correlation_id"], found["first_at"].second, found["last_at"].second) == (1, 1, 3)

@@ -1,0 +1,133 @@
+"""KIP-1313's client instance id: non-zero on the first request with header v3, and the same ever after."""
+
+import base64
+import uuid
+from typing import Any
+
+import pytest
+
+from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.frames import ZERO, request
+
+BITS = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
+ID = base64.urlsafe_b64encode(BITS.bytes).rstrip(b"=").decode()
+OTHER = "B" * 21 + "A"
+LATE = 20
+"""Seconds into the log: a connection that is first heard of then may have begun before it."""
+
+
+def v3(seconds: float, instance: str | None = ID, api: str = "METADATA", **given: Any) -> dict[str, Any]:
+    return request("?", seconds, api, header_version=3, client_instance_id=instance, **given)
+
+
+def v2(seconds: float, api: str = "METADATA", **given: Any) -> dict[str, Any]:
+    return request("?", seconds, api, header_version=2, **given)
+
+
+def heartbeat(seconds: float, member: str) -> dict[str, Any]:
+    return v3(seconds, api="HEARTBEAT", request=f'{{"groupId":"g","memberId":"{member}"}}')
+
+
+def telemetry(seconds: float, sent: str, given: str) -> dict[str, Any]:
+    return v2(
+        seconds, "TELEMETRY", request=f'{{"clientInstanceId":"{sent}"}}', response=f'{{"clientInstanceId":"{given}"}}'
+    )
+
+
+VIOLATING = {"instance_id_verdict": "violating"}
+CASES: dict[str, Case] = {
+    "conforming": Case(
+        [v3(0), v3(1)],
+        {
+            "client_instance_id": ID,
+            "first_request_v3": True,
+            "header_v3_requests": 2,
+            "other_instance_ids": [],
+            "instance_id_verdict": "conforming",
+        },
+    ),
+    "no header v3": Case(
+        [v2(0), v2(1)],
+        {
+            "client_instance_id": None,
+            "header_v3_requests": 0,
+            "instance_id_verdict": "no_header_v3",
+            "member_ids": [],
+            "member_id_alignment": "none",
+        },
+    ),
+    "zero at first": Case(
+        [v3(0, ZERO), v3(1)],
+        {"instance_id_zero": 1, "client_instance_id": ID, "instance_id_different": 0} | VIOLATING,
+        {"instance_id_zero": 1},
+    ),
+    "zero later": Case([v3(0), v3(1, ZERO)], {"instance_id_zero": 1} | VIOLATING, {"instance_id_zero": 1}),
+    "no id under header v3": Case([v3(0), v3(1, None)], {"instance_id_zero": 1} | VIOLATING, {"instance_id_zero": 1}),
+    "missing later": Case([v3(0), v2(1), v2(2)], {"instance_id_missing": 2} | VIOLATING, {"instance_id_missing": 2}),
+    "SaslHandshake is exempt": Case(
+        [v3(0), request("?", 1, "SASL"), v3(2)], {"instance_id_missing": 0, "instance_id_verdict": "conforming"}
+    ),
+    "different later": Case(
+        [v3(0), v3(1, OTHER)],
+        {"instance_id_different": 1, "other_instance_ids": [OTHER], "client_instance_id": ID} | VIOLATING,
+        {"instance_id_different": 1},
+    ),
+    "the first request has an older header": Case(
+        [v2(0), v3(1), v3(2, OTHER)],
+        {
+            "first_request_v3": False,
+            "instance_id_different": 1,
+            "instance_id_missing": 0,
+            "instance_id_verdict": "outside_kip_rule",
+        },
+    ),
+    "the first request is not in the log": Case(
+        [v3(LATE), v3(LATE + 1, OTHER)],
+        {"start": "before_log", "instance_id_different": 1, "instance_id_verdict": "start_not_observed"},
+    ),
+    "nothing is wrong, whatever came before the log": Case(
+        [v3(LATE), v3(LATE + 1)], {"start": "before_log", "instance_id_verdict": "conforming"}
+    ),
+    "SASL hides the first requests": Case(
+        [v3(0, security_protocol="SASL_SSL"), v3(1, OTHER, security_protocol="SASL_SSL")],
+        {"start": "hidden_by_sasl", "instance_id_different": 1} | VIOLATING,
+        {"instance_id_different": 1},
+    ),
+    "a member id that is the instance id": Case(
+        [v3(0), heartbeat(1, ID)], {"member_ids": [ID], "member_id_alignment": "aligned"}
+    ),
+    "the same uuid in hex": Case([v3(0), heartbeat(1, str(BITS))], {"member_id_alignment": "same_uuid_other_encoding"}),
+    "the same uuid in plain base64": Case(
+        [v3(0), heartbeat(1, base64.b64encode(BITS.bytes).decode())],
+        {"member_id_alignment": "same_uuid_other_encoding"},
+    ),
+    "another member id": Case([v3(0), heartbeat(1, "consumer-1")], {"member_id_alignment": "different"}),
+    "telemetry id from the broker": Case(
+        [telemetry(0, ZERO, ID), telemetry(1, ID, ZERO)],
+        {"telemetry_scenario": "UUID-B", "telemetry_response_id": ID, "telemetry_request_id": ID},
+    ),
+    "telemetry id in the header": Case([v3(0), v3(1, api="TELEMETRY", request="{}")], {"telemetry_scenario": "UUID-H"}),
+    "telemetry id in the request": Case(
+        [telemetry(0, ID, ZERO)], {"telemetry_scenario": None, "telemetry_request_id": ID}
+    ),
+    "a broker": Case(
+        [v3(0, api="UPDATE_METADATA", client_id="1"), v3(1, OTHER, client_id="1")],
+        {"role": "broker", "client_instance_id": ID, "instance_id_different": None, "instance_id_verdict": None},
+    ),
+}
+MESSAGES = {
+    "instance_id_zero": ("zero at first", "METADATA v0 has header v3 and the zero id"),
+    "instance_id_missing": ("missing later", "METADATA v0 has no client instance id"),
+    "instance_id_different": ("different later", f"client instance id '{OTHER}' after '{ID}'"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_judges_by_the_kip(judged: Judged, name: str) -> None:
+    assert_case(judged, name, CASES[name], "client_instance_id")
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    name, message = MESSAGES[rule]
+    assert_message(judged, name, rule, message)

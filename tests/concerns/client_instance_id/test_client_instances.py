@@ -1,0 +1,169 @@
+"""One client instance by its id, across connections, brokers and encodings, and two hosts that share one."""
+
+import base64
+import re
+import uuid
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns.client_instance_id import client_instances
+from kafka_clientinfo.concerns.client_instance_id.rules import findings_on_two_hosts
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record
+from tests.frames import as_stored, assert_table, at, frame
+
+BITS = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
+SECOND = "10.0.0.1:9092-10.0.0.3:40000-0-7"
+"""A connection id that grep must not take for a longer one, nor for a pattern."""
+
+
+def kafka_id(number: int) -> str:
+    return base64.urlsafe_b64encode(number.to_bytes(16, "big")).rstrip(b"=").decode()
+
+
+def carries(connection_id: str, opened: float = 0, last: float = 10, **given: Any) -> dict[str, Any]:
+    """A client's connection with ids."""
+    return {
+        "cluster": "c",
+        "broker": "b",
+        "connection_id": connection_id,
+        "opened_at": at(opened),
+        "opened_seq": 0,
+        "last_request_at": at(last),
+        "requests": 1,
+        "start": "observed",
+        "role": "client",
+        "remote_host": "h1",
+        "principal": "User:alice",
+        "client_id": "a",
+        "client_software_name": "kgo",
+        "client_software_version": "1",
+        "instance_id_different": 0,
+        "other_instance_ids": [],
+        "member_ids": [],
+        "member_id_alignment": "none",
+    } | given
+
+
+def instance(instance_id: str, **given: Any) -> dict[str, Any]:
+    """A row of the table: an id in the header of one connection from 0 to 10 seconds."""
+    return {
+        "cluster": "c",
+        "instance_id": instance_id,
+        "id_kinds": ["header"],
+        "encodings": [instance_id],
+        "first_seen": at(0),
+        "last_seen": at(10),
+        "connections": 1,
+        "requests": given.get("connections", 1),
+        "brokers": ["b"],
+        "host_count": len(given.get("hosts", ["h1"])),
+        "hosts": ["h1"],
+        "two_hosts_at_once": False,
+        "two_hosts_connections": [],
+        "principals": ["User:alice"],
+        "client_ids": ["a"],
+        "software": ["kgo 1"],
+        "changed_on_connections": 0,
+        "member_id_alignment": "none",
+        "other_ids": [],
+    } | given
+
+
+def met(connection_id: str, opened: float, host: str, other: str) -> tuple[Any, ...]:
+    """A connection that opened while another host was connected with its id."""
+    return (at(opened), "b", connection_id, 0, host, other)
+
+
+def scenario(name: str, client: str, broker: str, certain: bool = True) -> dict[str, Any]:
+    return {"telemetry_scenario": name, "scenario_certain": certain, "client_by_kip": client, "broker_by_kip": broker}
+
+
+MOVED, SHARED, THIRD, SENT, GIVEN, HEADER, CHANGED, LATE = (kafka_id(n) for n in range(1, 9))
+SAME = base64.urlsafe_b64encode(BITS.bytes).rstrip(b"=").decode()
+CONNECTIONS = [
+    carries("1", client_instance_id=MOVED),
+    carries("2", 20, 30, client_instance_id=MOVED, remote_host="h2"),
+    carries("3", 0, 50, client_instance_id=SHARED),
+    carries(SECOND, 10, 20, client_instance_id=SHARED, remote_host="h2"),
+    carries("5", 0, 50, client_instance_id=THIRD),
+    carries("6", 10, 70, client_instance_id=THIRD),
+    carries("7", 60, 65, client_instance_id=THIRD, remote_host="h3"),
+    carries("8", client_instance_id=SAME, member_ids=[str(BITS)], member_id_alignment="same_uuid_other_encoding"),
+    carries("9", telemetry_request_id=SENT, telemetry_response_id=SENT),  # brokers send it back
+    carries("10", telemetry_response_id=GIVEN, telemetry_request_id=GIVEN, telemetry_scenario="UUID-B"),
+    carries("11", 20, telemetry_request_id=GIVEN),
+    carries("12", client_instance_id=HEADER, telemetry_scenario="UUID-H", member_ids=["my-member"]),
+    carries("13", client_instance_id=CHANGED, other_instance_ids=[MOVED], instance_id_different=1),
+    carries("14", telemetry_request_id=LATE, start="before_log"),
+    carries("a broker's", client_instance_id=kafka_id(9), role="broker"),
+    carries("of nobody"),
+]
+EXPECTED = [
+    # The first host had left; the third connection carried the id beside another one, which changed there.
+    instance(
+        MOVED,
+        connections=3,
+        hosts=["h1", "h2"],
+        last_seen=at(30),
+        changed_on_connections=1,
+        other_ids=[CHANGED],
+    ),
+    instance(
+        SHARED,
+        connections=2,
+        hosts=["h1", "h2"],
+        last_seen=at(50),
+        two_hosts_at_once=True,
+        two_hosts_connections=[met(SECOND, 10, "h2", "h1")],
+    ),
+    instance(
+        THIRD,
+        connections=3,
+        hosts=["h1", "h3"],
+        last_seen=at(70),
+        two_hosts_at_once=True,
+        two_hosts_connections=[met("7", 60, "h3", "h1")],
+    ),
+    instance(
+        SAME,
+        id_kinds=["header", "member"],
+        encodings=[str(BITS), SAME],
+        member_id_alignment="same_uuid_other_encoding",
+    ),
+    instance(SENT, id_kinds=["telemetry"], **scenario("UUID-R", "new", "old")),
+    instance(LATE, id_kinds=["telemetry"], **scenario("UUID-R", "new", "old", certain=False)),
+    instance(GIVEN, id_kinds=["telemetry"], connections=2, last_seen=at(10), **scenario("UUID-B", "old", "either")),
+    instance(HEADER, other_ids=["my-member"], **scenario("UUID-H", "new", "new")),
+    instance("my-member", id_kinds=["member"], other_ids=[HEADER]),
+    instance(CHANGED, changed_on_connections=1, other_ids=[MOVED]),
+]
+
+
+@pytest.fixture(scope="module")
+def relation(spark: Any) -> Any:
+    return as_stored(client_instances.transform(frame(spark, "connections", CONNECTIONS)), "client_instances").cache()
+
+
+def test_it_follows_an_instance_over_its_connections(relation: Any, spark: Any) -> None:
+    assert_table(relation, spark, "client_instances", EXPECTED)
+
+
+MESSAGES = {"client_instance_id_on_two_hosts": "from h2 while h1 is connected with it"}
+
+
+def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation: Any) -> None:
+    rows = {row["connection_id"]: row for row in findings_on_two_hosts(relation, _berlin()).collect()}
+    assert set(rows) == {SECOND, "7"}
+    row = rows[SECOND]
+    assert (row["rule"], row["broker"], row["occurrences"]) == ("client_instance_id_on_two_hosts", "b", 1)
+    assert (row["opened_at"], row["opened_seq"], row["group_id"]) == (None, None, None)
+    assert row["message"] == f"client instance id '{SHARED}' {MESSAGES[row['rule']]}"
+    assert row["first_at"].timestamp() == row["example"]["logged_at"].timestamp() == at(10).timestamp()
+    lines = [json_record(connection=name, at="2026-11-21 03:00:10,000") for name in (SECOND, SECOND + "1", SECOND[:-1])]
+    assert [bool(re.search(row["example"]["grep"], line.decode())) for line in lines] == [True, False, False]
+
+
+def _berlin() -> Settings:
+    return Settings(log_zone="Europe/Berlin")

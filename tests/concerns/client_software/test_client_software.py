@@ -1,0 +1,147 @@
+"""KIP-511: names and versions as sent, as the broker takes them, what happens to them, and why a client is unknown."""
+
+from typing import Any
+
+import pytest
+
+from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.frames import api_versions, named, request
+
+KGO = {"client_software_name": "kgo", "client_software_version": "1"}
+NOT_LOGGED = {"client_software_name": None, "client_software_version": None}
+"""2.4 takes names and logs none."""
+
+
+def av(
+    seconds: float, version: int = 3, name: str | None = None, error: int = 0, release: str = "1", **given: Any
+) -> dict[str, Any]:
+    body = named(name, release) if name is not None else "{}"
+    return api_versions("?", seconds, version, error_code=error, **{"request": body} | given)
+
+
+CASES: dict[str, Case] = {
+    "named and at work": Case(
+        [av(0, name="kgo"), request("?", 1, **KGO)],
+        {
+            "client_software_name": "kgo",
+            "client_software_version": "1",
+            "software_valid_by_kip": True,
+            "invalid_software_texts": [],
+            "software_resets": 0,
+            "software_changes": 0,
+        },
+    ),
+    "named by its last request": Case([av(0, name="kgo")], {"client_software_name": "kgo", "reason_unknown": None}),
+    "2.4 keeps no name": Case(
+        [av(0, name="kgo", **NOT_LOGGED), request("?", 1, **NOT_LOGGED)], {"client_software_name": "kgo"}
+    ),
+    "named before SASL": Case(
+        [request("?", 0, security_protocol="SASL_SSL", **KGO)],
+        {"client_software_name": "kgo", "software_valid_by_kip": None, "reason_unknown": None},
+    ),
+    "never asked": Case(
+        [request("?", 0, correlation_id=0)], {"client_software_name": "unknown", "reason_unknown": "not_sent"}
+    ),
+    "asked before the log": Case([request("?", 0, correlation_id=70)], {"reason_unknown": "not_observed"}),
+    "asked without a name": Case(
+        [av(0, 2), request("?", 1)], {"reason_unknown": "version_without_name", "software_valid_by_kip": None}
+    ),
+    "asked for too much": Case([av(0, 9, error=35)], {"reason_unknown": "version_rejected"}),
+    "fell back to v0": Case(
+        [av(0, 9, error=35), av(1, 0), request("?", 2)], {"reason_unknown": "version_without_name"}
+    ),
+    "a bad name": Case(
+        [av(0, name="my client", error=42), request("?", 1)],
+        {
+            "reason_unknown": "invalid_name",
+            "software_valid_by_kip": False,
+            "software_valid_by_broker": False,
+            "invalid_software_texts": ["my client"],
+        },
+        {"invalid_software_name": 1},
+    ),
+    "a bad version": Case(
+        [av(0, name="kgo", release="1_0", error=42)],
+        {"software_valid_by_kip": False, "invalid_software_texts": ["1_0"], "reason_unknown": "invalid_name"},
+        {"invalid_software_version": 1},
+    ),
+    "an empty name": Case(
+        [av(0, name="", error=42)],
+        {"software_valid_by_kip": False, "invalid_software_texts": [""]},
+        {"invalid_software_name": 1},
+    ),
+    "good by the KIP only": Case(
+        [av(0, name="-x", error=42)],
+        {"software_valid_by_kip": True, "software_valid_by_broker": False},
+        {"invalid_software_name": 1},
+    ),
+    "a newline at the end": Case(
+        [av(0, name="x\\n", error=42)],
+        {"software_valid_by_kip": False, "invalid_software_texts": ["x\n"]},
+        {"invalid_software_name": 1},
+    ),
+    "reset by v0": Case(
+        [av(0, name="kgo"), av(1, 0, **KGO), request("?", 2)],
+        {"client_software_name": "unknown", "software_resets": 1, "reason_unknown": "reset_by_older_version"},
+        {"software_name_reset": 1},
+    ),
+    "a refused v0 resets nothing": Case(
+        [av(0, name="kgo"), av(1, 0, error=35, **KGO)],
+        {"client_software_name": "kgo", "software_resets": 0},
+    ),
+    "changed": Case(
+        [av(0, name="kgo"), av(1, name="sarama", release="2", **KGO)],
+        {"client_software_name": "sarama", "client_software_version": "2", "software_changes": 1, "software_resets": 0},
+        {"software_name_changed": 1},
+    ),
+    "another version": Case(
+        [av(0, name="kgo"), av(1, name="kgo", release="2", **KGO)],
+        {"software_changes": 1},
+        {"software_name_changed": 1},
+    ),
+    "said again": Case([av(0, name="kgo"), av(1, name="kgo", **KGO)], {"software_changes": 0}),
+    "changed on 2.4": Case(
+        [
+            av(0, name="kgo", **NOT_LOGGED),
+            request("?", 1, **NOT_LOGGED),
+            av(2, name="sarama", release="2", **NOT_LOGGED),
+            av(3, name="kgo", **NOT_LOGGED),
+        ],
+        {"client_software_name": "kgo", "software_changes": 2, "software_resets": 0},
+        {"software_name_changed": 2},
+    ),
+    "said again on 2.4": Case(
+        [av(0, name="kgo", **NOT_LOGGED), av(1, name="kgo", **NOT_LOGGED)], {"software_changes": 0}
+    ),
+    "2.4 has no name to lose": Case(
+        [av(0, name="kgo", **NOT_LOGGED), av(1, 0, **NOT_LOGGED)],
+        {"client_software_name": "kgo", "software_resets": 0, "reason_unknown": None},
+    ),
+    "a body that is no JSON": Case(
+        [av(0, request="{oops")], {"client_software_name": "unknown", "software_valid_by_kip": None}
+    ),
+    "forwarding": Case(
+        [request("?", 0, is_forwarded=True, **KGO)], {"client_software_name": "unknown", "policy_verdict": None}
+    ),
+}
+MESSAGES = {
+    "invalid_software_name": ("a bad name", "software name 'my client'"),
+    "invalid_software_version": ("a bad version", "software version '1_0'"),
+    "software_name_reset": ("reset by v0", "ApiVersions v0 after the name 'kgo'"),
+    "software_name_changed": ("changed on 2.4", "'sarama' '2' after 'kgo' '1'"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_tells_the_software(judged: Judged, name: str) -> None:
+    assert_case(judged, name, CASES[name], "client_software")
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    name, message = MESSAGES[rule]
+    assert_message(judged, name, rule, message)
+
+
+def test_it_judges_nobody_without_a_policy(judged: Judged) -> None:
+    assert {row["policy_verdict"] for rows in judged.connections.values() for row in rows} == {None}

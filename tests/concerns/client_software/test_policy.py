@@ -1,0 +1,140 @@
+"""conf/client_policy.toml: each client has one verdict, the first that holds, and the violations say the same."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from kafka_clientinfo.concerns.client_software.policy import compared_versions, policy_findings
+from kafka_clientinfo.policy import Policy
+from kafka_clientinfo.settings import Settings
+from tests.concerns.cases import Case, Judged, assert_message
+from tests.frames import request
+
+POLICY = Policy(
+    software=(("kgo", "1.10"), ("rdkafka", None)),
+    unknown_software="refused",
+    client_id_patterns=("app.*",),
+    exempt_listeners=("INSIDE",),
+)
+RULE_OF_VERDICT = {
+    "software_unknown": "policy_unknown_software",
+    "software_not_allowed": "policy_software",
+    "version_too_old": "policy_version",
+    "version_unreadable": "policy_version_unreadable",
+    "client_id_not_allowed": "policy_client_id",
+}
+SETTINGS = Settings(policy=POLICY)
+
+
+def client(name: str, version: str, **given: Any) -> dict[str, Any]:
+    return request("?", 0, client_software_name=name, client_software_version=version, **given)
+
+
+# a connection's only request, and its verdict
+JUDGED: dict[str, tuple[dict[str, Any], str | None]] = {
+    "old": (client("kgo", "v1.9.3"), "version_too_old"),
+    "a release candidate": (client("kgo", "1.10.0-rc1"), "version_too_old"),
+    "the minimum": (client("kgo", "1.10.0"), "allowed"),
+    "newer": (client("kgo", "2.16.1-rdkafka-2.16.0"), "allowed"),
+    "unreadable": (client("kgo", "12345678901"), "version_unreadable"),
+    "any version": (client("rdkafka", "main"), "allowed"),
+    "not on the list": (client("sarama", "9"), "software_not_allowed"),
+    "unknown": (request("?", 0), "software_unknown"),
+    "a bad client id": (client("rdkafka", "2", client_id="my app"), "client_id_not_allowed"),
+    "a bad client id of old software": (client("kgo", "1.9", client_id="my app"), "version_too_old"),
+    "no client id": (client("rdkafka", "2", client_id=None), "client_id_not_allowed"),
+    "no listener": (client("rdkafka", "2", client_id="my app", listener=None), "client_id_not_allowed"),
+    "exempt": (request("?", 0, client_id="my app", listener="INSIDE"), "exempt"),
+    "forwarding": (request("?", 0, is_forwarded=True, client_id="my app"), None),
+    "a broker": (request("?", 0, "UPDATE_METADATA", client_id="1"), None),
+}
+CASES = {name: Case([row]) for name, (row, _) in JUDGED.items()}
+MESSAGES = {
+    "policy_software": ("not on the list", "software 'sarama' '9'"),
+    "policy_unknown_software": ("unknown", "software 'unknown' 'unknown'"),
+    "policy_version": ("old", "software 'kgo' 'v1.9.3'"),
+    "policy_version_unreadable": ("unreadable", "software 'kgo' '12345678901'"),
+    "policy_client_id": ("no client id", "client id 'null'"),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_it_judges_by_the_policy(judged: Judged, name: str) -> None:
+    (row,) = judged.connections[name]
+    assert row["policy_verdict"] == JUDGED[name][1]
+
+
+@pytest.mark.parametrize("name", JUDGED)
+def test_a_verdict_and_its_violation_are_one(judged: Judged, name: str) -> None:
+    """Who breaks several rules has a violation of each, and the verdict of the first."""
+    (row,) = judged.connections[name]
+    broken = {rule for rule in judged.violations[name] if rule.startswith("policy_")}
+    assert (row["policy_verdict"] in RULE_OF_VERDICT) == bool(broken)
+    assert not broken or RULE_OF_VERDICT[row["policy_verdict"]] in broken
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    name, message = MESSAGES[rule]
+    assert_message(judged, name, rule, message)
+
+
+def test_who_breaks_two_rules_has_two_violations(judged: Judged) -> None:
+    assert set(judged.violations["a bad client id of old software"]) == {"policy_version", "policy_client_id"}
+
+
+PERMISSIVE: dict[str, Policy] = {
+    "unknown software is allowed unless it is refused": Policy(software=(("kgo", "1.10"),)),
+    "other software may be allowed": Policy(software=(("sarama", None),), other_software="allowed"),
+    "a policy of patterns only asks nothing of software": Policy(client_id_patterns=("a.*",)),
+    "an empty policy asks nothing": Policy(),
+}
+
+
+@pytest.fixture(scope="module")
+def refused(spark: Any) -> dict[str, set[str]]:
+    """The verdicts of each permissive policy over unknown software, and over software that no list names."""
+    columns = F.col("name"), F.col("version"), F.col("client_id")
+    clients = spark.createDataFrame(
+        [("unknown", "unknown", "app"), ("rdkafka", "2", "app")], "name string, version string, client_id string"
+    )
+    verdicts = {
+        title: F.array_compact(
+            F.array(*(F.when(holds, F.lit(verdict)) for verdict, holds in policy_findings(policy, *columns).items()))
+        )
+        for title, policy in PERMISSIVE.items()
+    }
+    rows = clients.select("name", *(found.alias(title) for title, found in verdicts.items())).collect()
+    return {title: {f"{row['name']}: {verdict}" for row in rows for verdict in row[title]} for title in PERMISSIVE}
+
+
+@pytest.mark.parametrize("title", PERMISSIVE)
+def test_what_a_policy_does_not_ask_nobody_breaks(refused: dict[str, set[str]], title: str) -> None:
+    asks_for_a_list = title.startswith("unknown software")
+    assert refused[title] == ({"rdkafka: software_not_allowed"} if asks_for_a_list else set())
+
+
+OLDER_AND_NEWER = [
+    ("3.9.1", "3.10"),
+    ("v1.9.3", "1.22"),
+    ("4.0.0-rc1", "4.0.0"),
+    ("4.0.0rc1", "4.0.0"),
+    ("4.0-SNAPSHOT", "4"),
+    ("3.0.0.dev1", "3.0.0"),
+    ("3.0.0-pre", "3"),
+    ("3.0.0_beta2", "3.0.0"),
+    ("2.0.2-rdkafka-9", "2.16.1"),
+    ("999999999.1", "9999999999999999999999"),
+]
+EQUAL = [("3.0.0", "3"), ("v2.1", "2.1.0")]
+NOT_OLDER = [("7.5.0-ccs", "7.5"), ("2.16.1-rdkafka-2.16.0", "2.16.1"), ("1" + "-1" * 20_000, "1")]
+
+
+def test_versions_compare_in_mavens_order(spark: Any) -> None:
+    pairs = (
+        [(-1, *pair) for pair in OLDER_AND_NEWER] + [(0, *pair) for pair in EQUAL] + [(1, *pair) for pair in NOT_OLDER]
+    )
+    asked = spark.createDataFrame(pairs, "expected int, one string, other string")
+    found = asked.withColumn("found", F.signum(compared_versions(F.col("one"), F.col("other"))).cast("int"))
+    assert [tuple(row) for row in found.where("found <> expected").collect()] == []

@@ -1,0 +1,13 @@
+"""What a concern's tests share: all CASES of a module are judged at once, when the first test asks for them."""
+
+from typing import Any
+
+import pytest
+
+from .cases import Judged, judge
+
+
+@pytest.fixture(scope="module")
+def judged(request: pytest.FixtureRequest, spark: Any) -> Judged:
+    """The module's CASES (name to Case), judged by its folder's concern and by its SETTINGS."""
+    return judge(spark, request.module.CASES, request.path.parent.name, getattr(request.module, "SETTINGS", None))

@@ -1,0 +1,92 @@
+"""KIP-511's gauge over time: what was open, opened and closed in each bucket."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns.fleet import client_connections
+from kafka_clientinfo.settings import Settings
+from tests.frames import as_stored, assert_table, at, frame
+
+MINUTE = 60
+Row = tuple[int, int, int, int, int, int]
+
+
+def connection(software: str, opened: float, last: float, **given: Any) -> dict[str, Any]:
+    return {
+        "cluster": "c",
+        "broker": "b",
+        "connection_id": f"{software} {opened} {last}",
+        "opened_at": at(opened),
+        "opened_seq": 0,
+        "last_request_at": at(last),
+        "requests": 1,
+        "start": "observed",
+        "role": "client",
+        "listener": "PLAINTEXT",
+        "client_software_name": software,
+        "client_software_version": "1",
+    } | given
+
+
+def bucket(software: str, counted: Row, **given: Any) -> dict[str, Any]:
+    minute, is_open, open_max, open_at_end, opened, closed = counted
+    return {
+        "cluster": "c",
+        "broker": "b",
+        "listener": "PLAINTEXT",
+        "client_software_name": software,
+        "client_software_version": "1",
+        "role": "client",
+        "bucket": at(minute * MINUTE),
+        "open": is_open,
+        "open_max": open_max,
+        "open_at_end": open_at_end,
+        "opened": opened,
+        "closed": closed,
+        "start_unseen": 0,
+        "is_cut": False,
+    } | given
+
+
+# Per software: connections in seconds; per bucket of a minute: minute, open, open_max, open_at_end, opened, closed.
+CASES: dict[str, tuple[list[tuple[float, float]], list[Row]]] = {
+    "one request": ([(5, 5)], [(0, 1, 1, 0, 1, 1)]),
+    "over three buckets": ([(5, 130)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 1, 0, 0), (2, 1, 1, 0, 0, 1)]),
+    "one after the other": ([(5, 10), (11, 20)], [(0, 2, 1, 0, 2, 2)]),
+    "at the same time": ([(5, 15), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
+    "touching": ([(5, 11), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
+    "nothing is open in between": ([(5, 6), (125, 126)], [(0, 1, 1, 0, 1, 1), (2, 1, 1, 0, 1, 1)]),
+    "before the epoch's bucket end": ([(59.999, 60)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 0, 0, 1)]),
+}
+TOO_LONG = "a silence too long to fill"
+UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5, 6, role="broker", listener=None)]
+
+
+@pytest.fixture(scope="module")
+def relation(spark: Any) -> Any:
+    rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
+    rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
+    made = client_connections.transform(frame(spark, "connections", rows), Settings(bucket_minutes=1))
+    return as_stored(made, "client_connections").cache()
+
+
+def test_it_counts_per_bucket_software_and_role(relation: Any, spark: Any) -> None:
+    expected = [bucket(name, counted) for name, (_, buckets) in CASES.items() for counted in buckets]
+    expected += [
+        bucket("unseen", (0, 1, 1, 0, 1, 1), start_unseen=1),
+        bucket("unseen", (0, 1, 1, 0, 1, 1), role="broker", listener=None),
+    ]
+    assert_table(relation.where(relation["client_software_name"] != TOO_LONG), spark, "client_connections", expected)
+
+
+def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: Any) -> None:
+    rows = relation.where(relation["client_software_name"] == TOO_LONG).orderBy("bucket").collect()
+    minutes = [round((row["bucket"].timestamp() - at(0).timestamp()) / MINUTE) for row in rows]
+    filled = client_connections.MAX_FILLED
+    assert minutes == [*range(filled + 1), 5000]
+    assert [place for place, row in enumerate(rows) if row["is_cut"]] == [filled]
+    assert {(row["open"], row["open_max"]) for row in rows} == {(1, 1)}
+    assert [row["open_at_end"] for row in rows] == [1] * (filled + 1) + [0]
+    assert [place for place, row in enumerate(rows) if row["opened"]] == [0]
+    assert [place for place, row in enumerate(rows) if row["closed"]] == [filled + 1]

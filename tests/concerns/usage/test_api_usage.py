@@ -1,0 +1,144 @@
+"""KIP-35: versions used, beside the range advertised on the same connection, and who uses what was not offered."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.concerns.usage import api_usage
+from kafka_clientinfo.concerns.usage.rules import findings_outside_advertised
+from kafka_clientinfo.connections import connections, judged_requests
+from kafka_clientinfo.protocol import request_header_version
+from kafka_clientinfo.settings import Settings
+from tests.concerns.cases import OPENING
+from tests.frames import answered, api_versions, at, log, request
+
+
+def av(seconds: float, response: str | None, version: int = 3, **given: Any) -> dict[str, Any]:
+    return api_versions("?", seconds, version, response=response, **given)
+
+
+ANSWER = answered((3, 1, 9), (18, 0, 3))
+UNKNOWN = {"advertised_min": None, "advertised_max": None, "within_advertised": None, "highest_mutual": None}
+# requests of a connection, what is expected of its METADATA rows by version, and its violation of KIP-35
+Case = tuple[list[dict[str, Any]], dict[int, dict[str, Any]], dict[str, Any] | None]
+CASES: dict[str, Case] = {
+    "the highest mutual version": (
+        [av(0, ANSWER), request("?", 1, version=9), request("?", 2, version=9, error_code=3)],
+        {
+            9: {
+                "requests": 2,
+                "errors": 1,
+                "first_at": at(1),
+                "last_at": at(2),
+                "advertised_min": 1,
+                "within_advertised": True,
+                "highest_mutual": True,
+            }
+        },
+        None,
+    ),
+    "below it": (
+        [av(0, ANSWER), request("?", 1, version=4), request("?", 2, version=9)],
+        {
+            4: {"highest_mutual": False, "highest_used": 9, "header_version": request_header_version(3, 4)},
+            9: {"highest_mutual": True, "highest_used": 9},
+        },
+        None,
+    ),
+    "outside": (
+        [av(0, ANSWER), request("?", 1, version=9), request("?", 2, version=0), request("?", 3, version=0)],
+        {0: {"advertised_max": 9, "within_advertised": False, "highest_mutual": None}},
+        {"occurrences": 2, "first_at": at(2), "last_at": at(3), "message": "METADATA v0 although v1 to v9 was offered"},
+    ),
+    "two versions outside": (
+        [av(0, ANSWER), request("?", 1, version=13), request("?", 2, version=0)],
+        {13: {"within_advertised": False}, 0: {"within_advertised": False}},
+        {"occurrences": 2, "first_at": at(1), "message": "METADATA v13 although v1 to v9 was offered"},
+    ),
+    "an API that is not advertised": (
+        [av(0, answered((18, 0, 3))), request("?", 1, version=4), request("?", 2, version=4)],
+        {4: UNKNOWN | {"within_advertised": False}},
+        {"occurrences": 2, "first_at": at(1), "message": "METADATA v4 although no version was offered"},
+    ),
+    "never asked": ([request("?", 1, version=4)], {4: UNKNOWN}, None),
+    "asked in vain": ([av(0, ANSWER, 9, error_code=35), request("?", 1, version=4)], {4: UNKNOWN}, None),
+    "the answer came too late to be known": (
+        [request("?", 0, version=13), av(1, ANSWER, 0)], {13: {"within_advertised": False}}, None,
+    ),
+    "ApiVersions above the range, which is how a client asks": (
+        [av(0, answered((18, 0, 3)), 4, error_code=35), av(1, answered((18, 0, 3))), av(2, None, 4)], {}, None,
+    ),
+    "the last answer counts": (
+        [av(0, ANSWER), av(1, answered((3, 0, 4))), request("?", 2, version=4)],
+        {4: {"advertised_min": 0, "advertised_max": 4, "highest_mutual": True}},
+        None,
+    ),
+    "an answer that is no JSON": ([av(0, '{"apiKeys":[{'), request("?", 1, version=4)], {4: UNKNOWN}, None),
+    "an answer without ranges": ([av(0, '{"apiKeys":[]}'), request("?", 1, version=4)], {4: UNKNOWN}, None),
+    "an answer of wild values": (
+        [av(0, '{"apiKeys":[null,{"apiKey":"3"},{"apiKey":3,"minVersion":1e99}]}'), request("?", 1, version=4)],
+        {4: {"advertised_max": None, "highest_mutual": None}},
+        {"message": "METADATA v4 although no version was offered"},
+    ),
+    "logged at INFO": (
+        [request("?", 1, version=0, log_level="INFO", api_version_deprecated=True)],
+        {0: UNKNOWN | {"info_only": True, "deprecated": True}},
+        None,
+    ),
+    "forwarding": (
+        [av(0, ANSWER, is_forwarded=True), request("?", 1, version=0, is_forwarded=True)],
+        {0: {"within_advertised": False}},
+        None,
+    ),
+}  # fmt: skip
+MESSAGES = {"api_version_outside_advertised": "outside"}
+
+
+@pytest.fixture(scope="module")
+def relations(spark: Any) -> tuple[Any, Any]:
+    """Usage and connections of all cases; which requests came after an answer, api_versions tells."""
+    rows = [row | {"connection_id": name} for name, (requests, *_) in CASES.items() for row in requests]
+    needed = [concern for concern in concerns() if concern.name in ("api_versions", "usage")]
+    judged = judged_requests(*log(spark, [OPENING, *rows]), Settings(), needed).cache()
+    return api_usage.transform(judged).cache(), connections(judged, Settings(), needed)
+
+
+@pytest.fixture(scope="module")
+def found(relations: tuple[Any, Any]) -> dict[tuple[str, int, int], Any]:
+    used = [row.asDict() for row in relations[0].collect()]
+    return {(row["connection_id"], row["api_key"], row["api_version"]): row for row in used}
+
+
+@pytest.fixture(scope="module")
+def broken(relations: tuple[Any, Any]) -> dict[str, Any]:
+    return {row["connection_id"]: row for row in findings_outside_advertised(*relations, Settings()).collect()}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_versions_are_judged_by_the_connections_own_answer(found: dict[Any, Any], name: str) -> None:
+    for version, expected in CASES[name][1].items():
+        row = found[name, 3, version]
+        assert {key: _aware(row[key]) for key in expected} == expected
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_was_not_offered_is_a_violation_once_the_client_knows(broken: dict[str, Any], name: str) -> None:
+    expected = CASES[name][2]
+    assert (name in broken) == (expected is not None)
+    assert {key: _aware(broken[name][key]) for key in expected or {}} == (expected or {})
+
+
+def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> None:
+    row = broken["outside"]
+    assert row["rule"] in MESSAGES
+    assert row["example"]["correlation_id"] == 2
+
+
+def test_a_rejected_api_versions_request_is_an_error(found: dict[Any, Any]) -> None:
+    assert found["asked in vain", 18, 9]["errors"] == 1
+    assert found["the highest mutual version", 18, 3]["errors"] == 0
+
+
+def _aware(value: Any) -> Any:
+    return value.astimezone(at(0).tzinfo) if hasattr(value, "astimezone") else value

@@ -1,0 +1,111 @@
+"""Connection boundaries: where one connection id holds several connections, and where it does not."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.connections import connections, judged_requests
+from kafka_clientinfo.settings import Settings
+from tests.frames import api_versions, at, by_connection, log, request
+
+KNOWN = {"client_software_name": "kgo", "client_software_version": "1"}
+V3 = {"header_version": 3}
+
+
+def r(seconds: float, **given: Any) -> dict[str, Any]:
+    return request("?", seconds, **given)
+
+
+def av(seconds: float, version: int = 3, **given: Any) -> dict[str, Any]:
+    return api_versions("?", seconds, version, **given)
+
+
+# Per case: the requests of one connection id, and how many requests each connection should have.
+CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
+    "one connection": ([av(0, correlation_id=0), r(1, correlation_id=1), r(2, correlation_id=2)], [3]),
+    "another client with lower correlation ids": (
+        [r(0, correlation_id=5), r(1, correlation_id=0, client_id="x")],
+        [1, 1],
+    ),
+    "another client with the same correlation id": (
+        [r(0, correlation_id=5), r(1, correlation_id=5, client_id="x")],
+        [1, 1],
+    ),
+    "a client id that changes while ids go on": (
+        [r(0, correlation_id=5), r(1, correlation_id=6, client_id="x")],
+        [2],
+    ),
+    "correlation ids that descend": ([r(0, correlation_id=5), r(1, correlation_id=4), r(2, correlation_id=3)], [3]),
+    "correlation ids that stay at zero": (
+        [r(0, correlation_id=0), r(1, correlation_id=0), r(2, correlation_id=0)],
+        [3],
+    ),
+    "a software name lost without ApiVersions": ([r(0, **KNOWN), r(1)], [1, 1]),
+    "a software name lost by ApiVersions v0": ([av(0, version=0, **KNOWN), r(1)], [2]),
+    "another software name without ApiVersions": ([r(0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
+    "a handshake again after work": (
+        [av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)],
+        [2, 1],
+    ),
+    "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
+    "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
+    "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
+    "idle for longer than the broker allows": ([r(0), r(601)], [1, 1]),
+    "idle for less": ([r(0), r(599)], [2]),
+    "a long request is not idle time": ([r(0), r(900, started_at=at(500))], [2]),
+    "forwarded requests of many clients": (
+        [
+            r(0, is_forwarded=True, correlation_id=9),
+            r(1, is_forwarded=True, correlation_id=2, client_id="x", principal="User:x"),
+        ],
+        [2],
+    ),
+    "a null client id under header v3": (
+        [r(0, correlation_id=1, **V3), r(1, client_id=None, correlation_id=0, **V3)],
+        [2],
+    ),
+    "an empty client id under header v3": (
+        [r(0, correlation_id=1, **V3), r(1, client_id="", correlation_id=0, **V3)],
+        [2],
+    ),
+    "a null client id under an older header": (
+        [r(0, correlation_id=1), r(1, client_id=None, correlation_id=0)],
+        [1, 1],
+    ),
+    "another client id under header v3": (
+        [r(0, correlation_id=1, **V3), r(1, client_id="x", correlation_id=0, **V3)],
+        [1, 1],
+    ),
+    "a request that was logged twice counts once": ([r(0), r(1, is_duplicate=True), r(2)], [2]),
+    "connections that open in the same instant": (
+        [r(0, correlation_id=9 - n, client_id=f"c{n}") for n in range(3)],
+        [1, 1, 1],
+    ),
+}
+
+
+def opened(spark: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[str, list[Any]]:
+    """The connections of these requests; no concern is needed to tell them apart."""
+    return by_connection(connections(judged_requests(*log(spark, rows), settings, ()), settings, ()))
+
+
+@pytest.fixture(scope="module")
+def found(spark: Any) -> dict[str, list[Any]]:
+    rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
+    return opened(spark, rows, Settings())
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_it_cuts_where_the_log_shows_a_boundary_and_nowhere_else(found: dict[str, list[Any]], name: str) -> None:
+    assert [row["requests"] for row in found[name]] == CASES[name][1]
+    assert [row["session_no"] for row in found[name]] == [number + 1 for number in range(len(found[name]))]
+
+
+def test_connections_that_open_in_the_same_instant_are_numbered(found: dict[str, list[Any]]) -> None:
+    rows = found["connections that open in the same instant"]
+    assert [(row["opened_seq"], row["first"]["client_id"]) for row in rows] == [(0, "c0"), (1, "c1"), (2, "c2")]
+
+
+def test_the_idle_limit_is_a_setting(spark: Any) -> None:
+    rows = [request("s", 0), request("s", 601)]
+    assert [row["requests"] for row in opened(spark, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]

@@ -1,0 +1,94 @@
+"""What is known of a connection's start, who is on its other end, and which thread served it."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.connections import connections, judged_requests
+from kafka_clientinfo.settings import Settings
+from tests.frames import api_versions, by_connection, log, request
+
+LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
+REMOTE = "10.0.0.1:9092-10.0.0.9:40000-5"
+LATE = 900  # seconds after the log's first record: longer than a broker lets a connection be idle
+WHOLE_LOG = {"broker": "whole", "file_id": "whole"}
+"""Of a broker whose log covers its start."""
+
+STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
+    "a handshake comes first": ([api_versions("?", 20, 3)], ["observed"]),
+    "correlation ids begin at 1": ([request("?", 20, correlation_id=1)], ["observed"]),
+    "a name is known before ApiVersions": ([api_versions("?", 20, 3, client_software_name="kgo")], ["before_log"]),
+    "in the middle": ([request("?", 20)], ["before_log"]),
+    "first heard of after the idle limit": ([request("?", LATE)], ["observed"]),
+    "SASL hides the handshake": (
+        [request("?", 20, security_protocol="SASL_SSL", correlation_id=0)],
+        ["hidden_by_sasl"],
+    ),
+    "INFO shows too little": ([request("?", 20, correlation_id=1, log_level="INFO")], ["before_log"]),
+    "INFO from the first correlation id": ([request("?", 20, correlation_id=0, log_level="INFO")], ["observed"]),
+    "a log that covers the broker's start": ([request("?", 0, correlation_id=50, **WHOLE_LOG)], ["observed"]),
+    "the second connection of an id": (
+        [request("?", 0, correlation_id=50), request("?", 1, correlation_id=40, client_id="other")],
+        ["before_log", "observed"],
+    ),
+}
+ROLES: dict[str, tuple[dict[str, Any], str]] = {
+    "a client": ({}, "client"),
+    "a broker's API under a node id": ({"api": "UPDATE_METADATA", "client_id": "1"}, "broker"),
+    "a broker's API under a client's name": ({"api": "UPDATE_METADATA", "client_id": "app"}, "client"),
+    "a replica": ({"api": "FETCH", "client_id": "broker-2-fetcher-0", "replica_id": 2}, "broker"),
+    "the controller listener": ({"listener": "CONTROLLER"}, "broker"),
+    "forwarded": ({"is_forwarded": True}, "forwarding"),
+    "a broker's name from the broker's host": (
+        {"connection": LOCAL, "remote_host": "10.0.0.1", "client_id": "AddPartitionsManager-client-1"},
+        "broker",
+    ),
+    "a broker's name from elsewhere": ({"connection": REMOTE, "client_id": "broker-1-fetcher-0"}, "client"),
+}
+# connection id and the form of its record: the number of the network processor
+PROCESSORS: dict[tuple[str, str], int | None] = {
+    ("10.0.0.1:9092-10.0.0.2:40000-3-17", "json"): 3,
+    ("10.0.0.1:9092-10.0.0.2:40000-0-0", "json"): 0,
+    ("[2001:db8::1]:9092-[2001:db8::2]:40000-11-5", "json"): 11,
+    ("10.0.0.1:9092-10.0.0.2:40000-17", "json"): None,  # before 4.0
+    ("10.0.0.1:9092-10.0.0.2:40001-3-17", "request_header_struct"): None,
+    ("/10.0.0.2:40000", "name_text"): None,
+    ("10.0.0.1:9092-10.0.0.2:40000-99999999999-1", "json"): None,
+}
+
+
+@pytest.fixture(scope="module")
+def found(spark: Any) -> dict[str, list[Any]]:
+    """All cases in one log; what a connection is follows from no concern."""
+    rows = [request("opens the log", 0, correlation_id=77)]
+    rows += [row | {"connection_id": name} for name, (requests, _) in STARTS.items() for row in requests]
+    for name, (given, _) in ROLES.items():
+        values = dict(given)
+        rows.append(request(values.pop("connection", name), 0, values.pop("api", "METADATA"), **values))
+    rows += [request(name, 0, log_generation=generation) for name, generation in PROCESSORS]
+    judged = judged_requests(*log(spark, rows, whole={"covers_broker_start": True}), Settings(), ())
+    return by_connection(connections(judged, Settings(), ()))
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_it_tells_what_the_log_shows_of_a_start(found: dict[str, list[Any]], name: str) -> None:
+    assert [row["start"] for row in found[name]] == STARTS[name][1]
+
+
+@pytest.mark.parametrize("name", ROLES)
+def test_it_tells_brokers_by_what_they_do(found: dict[str, list[Any]], name: str) -> None:
+    given, role = ROLES[name]
+    assert found[given.get("connection", name)][0]["role"] == role
+
+
+@pytest.mark.parametrize(("connection", "generation"), PROCESSORS)
+def test_the_network_processor_stands_in_connection_ids_from_4_0_on(
+    found: dict[str, list[Any]], connection: str, generation: str
+) -> None:
+    assert found[connection][0]["network_processor"] == PROCESSORS[connection, generation]
+
+
+def test_a_connection_is_what_its_first_request_shows(found: dict[str, list[Any]]) -> None:
+    first, second = found["the second connection of an id"]
+    assert (first["byte_offset"] + 1, first["file_id"]) == (second["byte_offset"], "f")
+    assert (first["remote_host"], first["listener"], first["log_generation"]) == ("10.0.0.9", "PLAINTEXT", "json")

@@ -1,0 +1,143 @@
+"""What all violations have in common: words, severity, an example that grep finds, and who is not accused."""
+
+import re
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.connections import connections, judged_requests, violations
+from kafka_clientinfo.console import safe
+from kafka_clientinfo.policy import Policy
+from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.tables import rules
+from tests.builders import json_record
+from tests.frames import api_versions, at, log, named, offer, request
+
+ID = "C" * 21 + "A"
+CONNECTION = "10.0.0.1:9092-10.0.0.9:40000-0-1"
+KGO = {"client_software_name": "kgo", "client_software_version": "1"}
+HOSTILE = "\x1b[2J\x85\x9b\u202e\u2028\u200b\ufeff\u3164\U000e0041\U000e0101" + "y" * 5_000
+POLICY = Policy(
+    software=(("apache-kafka-java", "3.0"), ("kgo", None)),
+    unknown_software="refused",
+    client_id_patterns=("[a-z]+",),
+    exempt_listeners=("PLAINTEXT",),
+    severity=(("client_id_changed", "info"), ("log_forging", "warning")),
+)
+SETTINGS = Settings(log_zone="Europe/Berlin", policy=POLICY)
+
+
+def v3(seconds: float, instance: str) -> dict[str, Any]:
+    return request("?", seconds, header_version=3, client_instance_id=instance)
+
+
+def av(seconds: float, version: int, error: int = 0, **given: Any) -> dict[str, Any]:
+    return api_versions("?", seconds, version, error_code=error, **given)
+
+
+def judged_client(**given: Any) -> dict[str, Any]:
+    """A request on a listener that the policy judges."""
+    return request("?", 0, listener="OUTSIDE", **given)
+
+
+# connection: its requests, and the rules that it breaks
+CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
+    CONNECTION: (
+        [request("?", 0), request("?", 1, client_id="x"), request("?", 2, client_id="y")],
+        {"client_id_changed"},
+    ),
+    "several rules": (
+        [request("?", 0, client_id="broker-1-fetcher-0"), request("?", 1, client_id="x", forged_lines=1)],
+        {"broker_like_client_id", "client_id_changed", "log_forging"},
+    ),
+    "rules of requests and of the connection": (
+        [judged_client(client_id="App"), judged_client(client_id="App", forged_lines=1)],
+        {"policy_unknown_software", "policy_client_id", "log_forging"},
+    ),
+    "hostile": (
+        [request("?", 0, client_id="broker-1-fetcher-9", api_name=HOSTILE, remote_host=HOSTILE, forged_lines=2)],
+        {"broker_like_client_id", "log_forging"},
+    ),
+    "conforming": ([v3(0, ID), v3(1, ID)], set()),
+    "handshake and work": ([av(0, 3, request=named("kgo", "1")), request("?", 1, **KGO)], set()),
+    "fallback as asked": ([av(0, 4, 35, response=offer(0, 3)), av(1, 3, request=named("kgo", "1"))], set()),
+    "fallback where nothing is offered": ([av(0, 4, 35, response='{"apiKeys":[]}'), av(1, 0)], set()),
+    "a broker": ([request("?", 0, "UPDATE_METADATA", client_id="1"), request("?", 1, client_id="2")], set()),
+    "a good version": (
+        [judged_client(client_software_name="apache-kafka-java", client_software_version="3.0.0-x")],
+        set(),
+    ),
+    "an exempt listener": ([request("?", 0, client_id="App")], set()),
+    "forwarding": (
+        [request("?", 0, is_forwarded=True), request("?", 1, is_forwarded=True, client_id="x", forged_lines=1)],
+        set(),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def judged(spark: Any) -> tuple[Any, Any]:
+    """Judged requests and connections of all cases, by every concern."""
+    rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
+    requests = judged_requests(*log(spark, rows), SETTINGS, concerns()).cache()
+    return requests, connections(requests, SETTINGS, concerns()).cache()
+
+
+@pytest.fixture(scope="module")
+def found(judged: tuple[Any, Any]) -> dict[tuple[str, str], Any]:
+    rows = violations(*judged, [], SETTINGS, concerns()).collect()
+    assert len({(row["connection_id"], row["rule"]) for row in rows}) == len(rows)
+    return {(row["connection_id"], row["rule"]): row for row in rows}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_broken_rule_is_a_row_and_who_breaks_nothing_has_none(found: dict[Any, Any], name: str) -> None:
+    assert {rule for connection, rule in found if connection == name} == CASES[name][1]
+
+
+def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[str, str], Any]) -> None:
+    for (_, name), row in found.items():
+        rule = rules()[name]
+        assert row["message"].endswith(f"; {rule.asks}")
+        assert (row["kip"], row["severity"]) == (rule.kip, POLICY.severity_of(name, rule.severity))
+    assert found[CONNECTION, "client_id_changed"]["severity"] == "info"
+
+
+def test_a_row_counts_its_requests_and_has_the_key_of_their_connection(found: dict[tuple[str, str], Any]) -> None:
+    row = found[CONNECTION, "client_id_changed"]
+    assert (row["cluster"], row["broker"], row["opened_at"].timestamp()) == ("c", "b", at(0).timestamp())
+    assert (row["opened_seq"], row["group_id"], row["occurrences"]) == (0, None, 2)
+    assert [row[name].timestamp() - at(0).timestamp() for name in ("first_at", "last_at")] == [1, 2]
+
+
+def test_the_example_is_the_first_request_in_the_logs_own_zone(found: dict[tuple[str, str], Any]) -> None:
+    example = found[CONNECTION, "client_id_changed"]["example"]
+    assert (example["correlation_id"], example["logged_at"].timestamp()) == (1, at(1).timestamp())
+    assert example["grep"] == r'^\[2026-11-21 03:00:01,000\] [A-Z]+ Completed request:.*"correlationId":1,'
+    lines = [
+        json_record(connection=CONNECTION, at=moment, correlation_id=number)
+        for moment, number in (("2026-11-21 03:00:01,000", 1), ("2026-11-21 03:00:01,000", 11), ("2026-11-21 03:00:02,000", 1))
+    ]  # fmt: skip
+    assert [bool(re.search(example["grep"], line.decode())) for line in lines] == [True, False, False]
+
+
+def test_the_example_of_a_connections_rule_is_its_first_request(found: dict[tuple[str, str], Any]) -> None:
+    row = found["rules of requests and of the connection", "policy_client_id"]
+    assert (row["occurrences"], row["example"]["correlation_id"], row["first_at"]) == (1, 0, row["opened_at"])
+
+
+def test_messages_are_short_harmless_lines_whatever_was_logged(found: dict[tuple[str, str], Any]) -> None:
+    messages = {rule: row["message"] for (connection, rule), row in found.items() if connection == "hostile"}
+    for rule, message in messages.items():
+        assert len(message) < 1200, rule
+        assert message == safe(message), rule
+
+
+def test_rules_can_be_off_one_or_all(judged: tuple[Any, Any]) -> None:
+    def broken_without(*names: str) -> set[str]:
+        off = Settings(policy=Policy(software=POLICY.software, severity=tuple((name, "off") for name in names)))
+        return {row["rule"] for row in violations(*judged, [], off, concerns()).collect()}
+
+    assert "client_id_changed" not in broken_without("client_id_changed")
+    assert broken_without(*rules()) == set()
