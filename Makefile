@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test lint types docs bench oracle fuzz soak clean check-tools
+.PHONY: help setup run test check lint types docs bench oracle sparks fuzz soak clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -41,9 +41,15 @@ lint: setup ## Style and layers: ruff, import-linter
 types: setup ## mypy --strict on the package
 	$(BIN)/mypy
 
-test: lint types ## Everything that must pass: lint, types, tests with coverage
-	$(BIN)/python -m pytest -n 2 --cov=kafka_clientinfo --cov-report=term:skip-covered
-	$(BIN)/coverage report --include='kafka_clientinfo/protocol/*,kafka_clientinfo/logs/*' --fail-under=95 --skip-covered
+# Two processes with a Spark session each, in the order of tests/conftest.py.
+TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
+WITH_COVERAGE := tests/protocol tests/logs
+
+test: lint types ## What must pass at every commit: lint, types, tests; coverage of protocol and logs
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-report=term:skip-covered --cov-fail-under=95
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%)
+
+check: test oracle sparks fuzz soak ## What must pass before a release: all of these, which takes hours
 
 docs: setup ## Write schemas/tables.md from the declarations
 	$(BIN)/python -m kafka_clientinfo.tables.docs
@@ -55,14 +61,19 @@ $(VENV)/.bench: $(VENV)/.installed
 bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes docs/benchmarks.*
 	$(BIN)/python -m tests.benchmarks $(BENCH)
 
-oracle: setup ## Compare with real brokers, real clients, Kafka's own classes, the oldest Spark (needs the package registries)
-	$(BIN)/python -m pytest -m oracle -s
+OTHER_SPARKS := tests/test_oldest_spark.py
+
+oracle: setup ## Compare with real brokers, real clients and Kafka's own classes (needs the package registries)
+	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS:%=--ignore=%)
+
+sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)
+	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
 
 fuzz: setup ## Read a million damaged records and account for every byte
 	$(BIN)/python -m pytest -m soak tests/logs/test_fuzz.py -s
 
 soak: setup ## The long tests: kills at random, deliveries in any order, failing disks
-	$(BIN)/python -m pytest -m soak --ignore=tests/logs -s
+	$(BIN)/python -m pytest -m soak --ignore=tests/logs/test_fuzz.py -s
 
 clean: ## Remove what the targets made
 	rm -rf $(VENV) $(WAREHOUSE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage *.egg-info

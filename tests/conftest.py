@@ -1,5 +1,16 @@
-"""One Spark session for the whole run, and one warehouse built from sample_logs that many tests read."""
+"""One Spark session per process of tests, and one warehouse built from sample_logs that many tests read.
 
+`make test` runs tests in two processes (`-n 2 --dist loadfile`), each with a session of its own; a module goes to one of
+them as a whole. Modules come in this order, so that nobody waits long for the one who builds the samples:
+
+    1 one that reads the warehouse of the samples, and so builds it
+    2 those that ask for the session, and not for that warehouse
+    3 the others that read it
+    4 those without a session
+"""
+
+import fcntl
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -14,20 +25,26 @@ hypothesis.settings.register_profile(
     "no test asserts a time", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
 hypothesis.settings.load_profile("no test asserts a time")
-WITHOUT_SPARK = ("tests/logs/", "tests/protocol/", "tests/tables/")
 
 
-@pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """Where tests run in several processes, leave all to one that may need Spark: there is one session a run."""
-    from xdist.scheduler import LoadScopeScheduling
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Order the modules by what they ask for; a fixture counts wherever it is asked for, also by another one."""
+    asked: dict[str, set[str]] = {}
+    for item in items:
+        asked.setdefault(_module(item), set()).update(getattr(item, "fixturenames", ()))
+    first = next((module for module, fixtures in asked.items() if "sample_warehouse" in fixtures), None)
 
-    class OneSession(LoadScopeScheduling):  # type: ignore[misc]
-        def _split_scope(self, nodeid: str) -> str:
-            module = nodeid.partition("::")[0]
-            return module if module.startswith(WITHOUT_SPARK) else "spark"
+    def place(item: pytest.Item) -> int:
+        fixtures = asked[_module(item)]
+        if "sample_warehouse" in fixtures:
+            return 1 if _module(item) == first else 3
+        return 2 if "spark" in fixtures else 4
 
-    return OneSession(config, log)
+    items.sort(key=place)
+
+
+def _module(item: pytest.Item) -> str:
+    return item.nodeid.partition("::")[0]
 
 
 @pytest.fixture(scope="session")
@@ -38,23 +55,20 @@ def settings() -> Settings:
 @pytest.fixture(scope="session")
 def spark(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     from kafka_clientinfo.engine.session import local_session
+    from kafka_clientinfo.engine.sizing import size_of
 
     scratch = tmp_path_factory.mktemp("spark")
-    small = {
+    conf = {
+        **settings.spark,
+        **size_of(0).conf,
+        "spark.driver.memory": "2g",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
-        "spark.sql.shuffle.partitions": "2",
-        # Tables of some rows: planning them twice and compiling each query costs more than they do.
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         # Hundreds of tables and thousands of queries in one session: what is kept of each adds up to the whole heap.
-        "spark.driver.memory": "4g",
         "spark.sql.ui.retainedExecutions": "20",
         "spark.ui.retainedJobs": "50",
         "spark.ui.retainedStages": "50",
         "spark.ui.retainedTasks": "200",
     }
-    conf = {**settings.spark, **small}
     session = local_session(replace(settings, spark=conf), "kafka_clientinfo tests", str(scratch / "spark.log"))
     yield session
     session.stop()
@@ -74,9 +88,16 @@ def forget_tables_of_other_modules() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sample_warehouse(spark: object, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The tables of sample_logs; read only."""
+    """The tables of sample_logs, built by the first process that asks; read only: copy it to change it."""
     from kafka_clientinfo import pipeline
 
-    root = tmp_path_factory.mktemp("sample") / "warehouse"
-    pipeline.run(spark, [str(ROOT / "sample_logs")], str(root), settings)
+    own = tmp_path_factory.getbasetemp()
+    shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own
+    root = shared / "sample-warehouse"
+    with (shared / "sample-warehouse.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not root.exists():
+            made = tmp_path_factory.mktemp("sample") / "warehouse"
+            pipeline.run(spark, [str(ROOT / "sample_logs")], str(made), settings)
+            made.rename(root)  # whole or not at all
     return root

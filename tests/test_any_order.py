@@ -27,16 +27,14 @@ from tests.equality import COMPARED, assert_same_tables
 ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 RECORDS = 500
-TRANSFORMS = (
-    "session_requests",
-    "session_facts",
-    "api_versions_negotiations",
-    "client_software",
-    "connection_sessions",
-    "client_id_cache",
+STEPS = (
+    "judged_requests",
+    "connections",
+    "connection_groups",
     "api_usage",
     "broker_api_versions",
     "cluster_api_versions",
+    "client_inventory",
 )
 
 
@@ -68,16 +66,16 @@ def deliveries(draw: st.DrawFn) -> tuple[list[int], list[Arrival]]:
 
 @pytest.fixture(scope="module")
 def records() -> list[bytes]:
-    """A real log, and the same again an hour later: every connection string is used twice."""
+    """A real log, and the same again an hour later: every connection id is used twice."""
     hour = [record.data for record in split_records([gzip.decompress(LOG.read_bytes())])][: RECORDS // 2]
     return [*hour, *(record.replace(b"[2026-11-21 02:", b"[2026-11-21 03:", 1) for record in hour)]
 
 
 @pytest.fixture(scope="module", autouse=True)
 def few_tables(spark: Any) -> Iterator[None]:
-    found = derivation.transforms_by_name()
+    found = derivation.steps()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(derivation, "transforms_by_name", lambda: {name: found[name] for name in TRANSFORMS})
+        patch.setattr(derivation, "steps", lambda: {name: found[name] for name in STEPS})
         yield
 
 
@@ -120,4 +118,4 @@ def test_many_deliveries_give_the_same_tables(
     spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, delivery: Any
 ) -> None:
     found = deliver(spark, records, *delivery, tmp_path / "many")
-    assert_same_tables(spark, found, at_once, ["requests", *(name for name in TRANSFORMS if name in COMPARED)])
+    assert_same_tables(spark, found, at_once, ["requests", *(name for name in STEPS if name in COMPARED)])

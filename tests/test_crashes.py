@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import derivation, pipeline
+from kafka_clientinfo.engine import Warehouse, exclusive
+from kafka_clientinfo.engine.locks import JVM_LOCK_NAME
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.lake import Warehouse, exclusive
-from kafka_clientinfo.lake.lock import JVM_LOCK_NAME
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.tables import table_specs
 
@@ -39,8 +39,8 @@ class PowerFailure(Exception):
 
 
 def stages() -> list[str]:
-    """What a run says as it goes on, in about that order; needs an active session."""
-    return [*_READING, "ingested_files", *sorted(derivation.transforms_by_name()), "count"]
+    """What a run says as it goes on, in about that order."""
+    return [*_READING, "ingested_files", "increment", *sorted(derivation.steps())]
 
 
 Break = Callable[[pytest.MonkeyPatch], pipeline.Progress | None]
@@ -60,17 +60,19 @@ def after(table: str) -> Break:
     """Fail as soon as a table is committed."""
 
     class Torn(Warehouse):
-        def append(self, name: str, *rest: Any) -> None:
-            super().append(name, *rest)
+        def append(self, name: str, *rest: Any) -> int:
+            number = super().append(name, *rest)
             self._fail(name)
+            return number
 
-        def overwrite(self, name: str, *rest: Any) -> None:
-            super().overwrite(name, *rest)
+        def overwrite(self, name: str, *rest: Any) -> int:
+            number = super().overwrite(name, *rest)
             self._fail(name)
+            return number
 
-        def set_properties(self, name: str, *rest: Any) -> None:
-            super().set_properties(name, *rest)
-            self._fail(f"properties of {name}")
+        def update_state(self, **changes: Any) -> None:
+            super().update_state(**changes)
+            self._fail("state")
 
         def _fail(self, name: str) -> None:
             if name == table:
@@ -85,8 +87,8 @@ def after(table: str) -> Break:
 class GrowingLog:
     """A log with one record per piece that cannot be read, and a server.log beside it, written piece by piece.
 
-    It is a real log and, an hour later, the same once more: every connection string is used again, so what a piece
-    in the middle holds continues some connections and begins others of the same strings.
+    It is a real log and, an hour later, the same once more: every connection id is used again, so what a piece
+    in the middle holds continues some connections and begins others of the same ids.
     """
 
     def __init__(self, folder: Path, pieces: int) -> None:
@@ -140,8 +142,8 @@ def assert_as_if_nothing_had_happened(spark: Any, log: GrowingLog, lake: Path, f
 @pytest.mark.parametrize(
     "breaks",
     [
-        [after("requests"), after("connection_sessions"), before("ingested_files")],
-        [after("ingested_files"), before("violations"), before("count")],
+        [after("requests"), after("connections"), before("ingested_files")],
+        [after("ingested_files"), before("violations"), after("state")],
     ],
     ids=["first", "second"],
 )
@@ -164,9 +166,9 @@ def places_before() -> dict[str, Break]:
 
 
 def places_after() -> dict[str, Break]:
-    """After every table that each run writes, and after what is set in the end."""
-    tables = [name for name in table_specs() if name not in ("failed_requests", "retention")]
-    return {f"after {name}": after(name) for name in [*tables, "properties of ingested_files"]}
+    """After every table that each run writes, and after the state, which is written in the end."""
+    tables = [name for name in table_specs() if name != "failed_requests"]
+    return {f"after {name}": after(name) for name in [*tables, "state"]}
 
 
 @pytest.mark.parametrize("every_place", [places_before, places_after])

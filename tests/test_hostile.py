@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import cli, console
-from kafka_clientinfo.lake import Warehouse
+from kafka_clientinfo.engine import Warehouse
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 
 FORGED = (
@@ -178,7 +178,7 @@ def test_every_record_is_counted_and_no_forged_one(spark: Any, ran: Run) -> None
     written = sum(len(one.records) for one in WRITTEN) + len([SURROGATES, *CREDENTIALS])
     assert sum(file["requests"] for file in ran.report["files"]) == ran.report["tables"]["requests"] == written
     assert ran.report["tables"]["rejected_records"] == 0
-    assert ran.report["tables"]["connection_sessions"] == len(WRITTEN) + PLAIN_CONNECTIONS
+    assert ran.report["tables"]["connections"] == len(WRITTEN) + PLAIN_CONNECTIONS
     assert "forged" not in {row[0] for row in rows(spark, ran, "requests", "client_id")}
 
 
@@ -205,12 +205,12 @@ def test_texts_arrive_as_they_were_written(spark: Any, ran: Run) -> None:
 
 def test_derived_tables_keep_the_texts(spark: Any, ran: Run) -> None:
     texts = set(TEXTS.values())
-    assert texts <= {row[0] for row in rows(spark, ran, "client_software", "name")}
+    assert texts <= {row[0] for row in rows(spark, ran, "connections", "client_software_name")}
     assert {row[0] for row in rows(spark, ran, "group_protocols", "group_id")} == texts
     inventory = rows(spark, ran, "client_inventory", "cluster", "client_id")
     assert {row["cluster"] for row in inventory} == {CLUSTER}
     assert texts <= {row["client_id"] for row in inventory}
-    brokers = {row[0] for row in rows(spark, ran, "connection_sessions", "broker")}
+    brokers = {row[0] for row in rows(spark, ran, "connections", "broker")}
     assert brokers == {f"{generation} it's `odd` ${{x}} ä" for generation in BUILDERS}
 
 

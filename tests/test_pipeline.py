@@ -1,16 +1,18 @@
 """Runs as a whole: what the sample logs give, and that cuts, orders, repetitions and crashes change nothing."""
 
 import gzip
+import io
 import json
 import shutil
+from contextlib import redirect_stdout
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_clientinfo import pipeline
+from kafka_clientinfo import cli, pipeline
+from kafka_clientinfo.engine import Warehouse
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.lake import Warehouse
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.tables import table_specs
 
@@ -52,17 +54,12 @@ def test_every_concern_shows_in_the_samples(spark: Any, sample_warehouse: Path) 
         return {row[0] for row in lake.read(table).select(column).distinct().collect()}
 
     assert len(values("requests", "log_generation")) == 4
-    assert values("client_instance_ids", "verdict") >= {"conforming", "violating", "outside_kip_rule", "no_header_v3"}
-    assert values("client_id_cache", "verdict") >= {"unchanged", "sent_once", "changed"}
-    assert values("api_versions_negotiations", "outcome") >= {"negotiated", "fell_back", "not_sent", "not_observed"}
-    assert values("connection_sessions", "role") == {"client", "broker", "forwarding"}
+    instance_ids = {"conforming", "violating", "outside_kip_rule", "no_header_v3"}
+    assert values("connections", "instance_id_verdict") >= instance_ids
+    assert values("connections", "client_id_verdict") >= {"unchanged", "sent_once", "changed"}
+    assert values("connections", "api_versions_outcome") >= {"negotiated", "fell_back", "not_sent", "not_observed"}
+    assert values("connections", "role") == {"client", "broker", "forwarding"}
     assert values("violations", "kip") >= {"KIP-511", "KIP-1313"}
-
-
-def test_keys_are_unique(spark: Any, sample_warehouse: Path) -> None:
-    lake = Warehouse(spark, str(sample_warehouse))
-    for name, spec in table_specs().items():
-        assert lake.read(name).groupBy(*spec.key).count().where("count > 1").count() == 0, name
 
 
 def test_the_example_of_a_violation_can_be_found_in_the_log(spark: Any, sample_warehouse: Path) -> None:
@@ -76,32 +73,76 @@ def test_the_example_of_a_violation_can_be_found_in_the_log(spark: Any, sample_w
         assert re.search(row["example"]["grep"].encode(), content, re.MULTILINE), row
 
 
-def test_a_second_run_adds_nothing(spark: Any, at_once: Path) -> None:
-    lake, log = Warehouse(spark, str(at_once)), at_once.parent / "b" / "kafka-request.log"
-    version = {name: lake._detail(name)["lastModified"] for name in table_specs()}
-    again = pipeline.run(spark, [str(log.parent), str(log)], lake.root)
-    assert (again.files, again.unchanged) == ([], [str(log)])
-    assert {name: lake._detail(name)["lastModified"] for name in table_specs()} == version
+class Grown(NamedTuple):
+    """A warehouse of a log whose first half came late, and what the commands printed that made it."""
+
+    warehouse: Path
+    log: Path
+    ingested: str
+    built: dict[str, Any]
+    read_on: dict[str, Any]
+    nothing_new: str
+    ingested_nothing: dict[str, Any]
+    commits: list[dict[str, int]]
+    """Commits of the tables before and after the runs that found nothing new."""
 
 
-def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
-    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log = tmp_path / "b" / "kafka-request.log"
+@pytest.fixture(scope="module")
+def grown(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFactory) -> Grown:
+    """Two steps on a part of the log, a run that breaks, one that reads on, and two that find nothing new."""
+    root = tmp_path_factory.mktemp("grown")
+    log, lake = root / "b" / "kafka-request.log", Warehouse(spark, str(root / "lake"))
     log.parent.mkdir()
+
+    def printed(*arguments: str) -> str:
+        with redirect_stdout(io.StringIO()) as said:
+            assert cli.main([*arguments, "--warehouse", lake.root], spark) == 0
+        return said.getvalue()
+
+    def commits() -> dict[str, int]:
+        return {name: len(list(Path(lake.path(name), "_delta_log").glob("*.json"))) for name in table_specs()}
+
     half = len(records) // 2
     content = b"".join(records[half:])
     log.write_bytes(content[: len(content) // 3 + 5])
-    pipeline.run(spark, [str(tmp_path)], str(tmp_path / "lake"))
+    ingested, built = printed("ingest", str(log)), json.loads(printed("build", "--json"))
     log.write_bytes(content)
     (log.parent / "kafka-request.log.2026-11-21-01.gz").write_bytes(gzip.compress(b"".join(records[:half])))
-    monkeypatch.setattr(pipeline, "Warehouse", breaking_at("ingested_files"))
-    with pytest.raises(RuntimeError, match="power failure"):
-        pipeline.run(spark, [str(tmp_path)], str(tmp_path / "lake"))
-    monkeypatch.undo()
-    report = pipeline.run(spark, [str(tmp_path)], str(tmp_path / "lake"))
-    assert sorted(file["from_offset"] > 0 for file in report.files) == [False, True]
-    assert_same_tables(spark, tmp_path / "lake", at_once)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "Warehouse", breaking_at("ingested_files"))
+        with pytest.raises(RuntimeError, match="power failure"):
+            pipeline.run(spark, [str(root)], lake.root)
+    read_on, before = json.loads(printed("run", str(log.parent), "--json")), commits()
+    nothing_new = printed("run", str(log.parent), str(log))
+    ingested_nothing = json.loads(printed("ingest", str(log.parent), "--json"))
+    return Grown(root / "lake", log, ingested, built, read_on, nothing_new, ingested_nothing, [before, commits()])
+
+
+def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
+    spark: Any, at_once: Path, grown: Grown
+) -> None:
+    assert sorted(file["from_offset"] > 0 for file in grown.read_on["files"]) == [False, True]
+    assert_same_tables(spark, grown.warehouse, at_once)
+
+
+def test_a_second_run_adds_nothing(grown: Grown) -> None:
+    before, after = grown.commits
+    assert before == after
+    assert "2 files have nothing new" in grown.nothing_new
+    assert grown.ingested_nothing["files"] == []
+    assert sorted(grown.ingested_nothing["unchanged"]) == sorted(map(str, grown.log.parent.iterdir()))
+
+
+def test_steps_print_a_summary_or_one_json_object(grown: Grown) -> None:
+    requests = grown.built["tables"]["requests"]
+    assert f"{requests} requests" in grown.ingested
+    assert 0 < requests < grown.read_on["tables"]["requests"]
+    assert grown.built["tables"]["connections"] > 0
+    assert grown.built["files"] == []
+    assert set(grown.read_on["tables"]) == set(table_specs())
+    assert "connections" in grown.nothing_new
+    assert "Client connections by ApiVersions outcome" in grown.nothing_new
+    assert not set(grown.nothing_new + grown.ingested) & set("\x1b\r")
 
 
 @pytest.mark.soak
@@ -122,24 +163,12 @@ def test_a_first_run_that_breaks_is_mended_by_the_next(
 
 def breaking_at(table: str) -> type[Warehouse]:
     class Broken(Warehouse):
-        def _write(self, name: str, *rest: Any) -> None:
+        def _write(self, name: str, *rest: Any) -> int | None:
             if name == table:
                 raise RuntimeError("power failure")
-            super()._write(name, *rest)
+            return super()._write(name, *rest)
 
     return Broken
-
-
-def test_what_cannot_be_read_is_kept_with_its_reason(spark: Any, records: list[bytes], tmp_path: Path) -> None:
-    log = tmp_path / "b" / "kafka-request.log"
-    log.parent.mkdir()
-    torn = records[0].replace(b";totalTime", b";totalWine")
-    log.write_bytes(b"tail of something\n" + torn + b"".join(records[1:20]))
-    report = pipeline.ingest(spark, [str(log)], str(tmp_path / "lake"))
-    rows = Warehouse(spark, str(tmp_path / "lake")).read("rejected_records").orderBy("byte_offset").collect()
-    assert report.files[0]["rejected"] == len(rows) >= 1
-    assert rows[0]["reason"] == "no_record_start"
-    assert bytes(rows[0]["raw"]).startswith(b"tail of something")
 
 
 def test_logs_that_are_not_there_are_named(spark: Any, tmp_path: Path) -> None:
@@ -174,12 +203,6 @@ def test_acceptance_of_the_corpus(spark: Any, tmp_path: Path) -> None:
     said = subprocess.run(command, capture_output=True, text=True, check=False)
     assert said.returncode == 0, said.stdout
     shutil.rmtree(tmp_path / "lake")
-
-
-def test_a_report_is_json(spark: Any, at_once: Path) -> None:
-    from dataclasses import asdict
-
-    assert json.loads(json.dumps(asdict(pipeline.build(spark, str(at_once))), default=str))["tables"]["requests"] > 0
 
 
 def test_each_step_can_be_called_by_its_public_name() -> None:

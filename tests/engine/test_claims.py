@@ -1,5 +1,6 @@
 """Overlapping runs where the storage has no locks: one commits, the others are refused, nothing is doubled or lost."""
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,17 @@ from .tiny import SPECS, fact, facts, rows_of
 OVERTAKEN = "another run has written"
 
 
+@pytest.fixture(scope="module")
+def empty(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("claims")
+    Warehouse(spark, str(root), True, SPECS).create_missing(SPECS)
+    return root
+
+
 @pytest.fixture
-def root(spark: Any, tmp_path: Path) -> str:
-    Warehouse(spark, str(tmp_path), True, SPECS).create_missing(SPECS)
+def root(empty: Path, tmp_path: Path) -> str:
+    """Empty tables of its own."""
+    shutil.copytree(empty, tmp_path, dirs_exist_ok=True)
     return str(tmp_path)
 
 

@@ -56,6 +56,12 @@ REQUESTS = [
     ("used again", 1),
     ("used again", 990),
     ("used again", 1200),
+    ("only logged twice", 3),  # a record of no connection: duplicates are counted in none
+    ("twice, before", 4),
+    ("twice, before", 4),
+    ("twice, later", 5),
+    ("twice, later", 5),
+    ("twice, later", 1005),
 ]
 CONNECTIONS = [
     ("ended before", 1, 0, 999),
@@ -63,15 +69,18 @@ CONNECTIONS = [
     ("ended at it", 1, 5, 1000),
     ("used again", 1, 6, 1),
     ("used again", 2, 7, 1200),
+    ("twice, before", 1, 10, 4),
+    ("twice, later", 1, 12, 1005),
 ]
-LEFT = {"later too": 3, "ended at it": 1, "used again": 2}
-DELETED = {"requests": 3, "rejected_records": 1, "failed_requests": 2}
+LEFT = {"later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3}
+DELETED = {"requests": 6, "rejected_records": 1, "failed_requests": 2}
 
 
 @pytest.fixture(scope="module")
 def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A built warehouse: requests of one file around the instant AT + 1000 s; each connection id is a case."""
-    made = Warehouse(spark, str(tmp_path_factory.mktemp("built")), True, SPECS)
+    root = tmp_path_factory.mktemp("retention") / "lake"
+    made = Warehouse(spark, str(root), True, SPECS)
     failed = [("old", 1), ("old", 999), ("young", 2), ("young", 1000)]
     rows = {
         "ingested_files": [("e", at(-900), at(-800), AT), ("f", at(0), at(1200), AT)],
@@ -84,7 +93,7 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         made.append(name, spark.createDataFrame(values, SPECS[name].ddl), "1")
     newest = made.read("ingested_files").selectExpr("CAST(max(ingested_at) AS STRING)").first()[0]
     made.update_state(built_until=newest, rows=made.rows())
-    return Path(made.root)
+    return root
 
 
 @pytest.fixture
@@ -115,8 +124,8 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehou
     assert state.rows == lake.rows()
     # Again, and with a longer time: the instant never goes back.
     assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
-    assert retain(lake, 1, at(1300) + DAY)["requests"] == 6
-    assert lake.state.deleted["requests"] == 9
+    assert retain(lake, 1, at(1300) + DAY)["requests"] == 9
+    assert lake.state.deleted["requests"] == 15
 
 
 def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int) -> None:
@@ -135,7 +144,12 @@ def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call:
 
 @pytest.mark.parametrize(
     ("method", "call", "is_begun"),
-    [("update_state", 1, False), ("delete_rows", 2, True), ("update_state", 2, True)],
+    [
+        ("delete_rows", 2, True),
+        pytest.param("update_state", 1, False, marks=pytest.mark.soak),
+        pytest.param("delete_rows", 1, True, marks=pytest.mark.soak),
+        pytest.param("update_state", 2, True, marks=pytest.mark.soak),
+    ],
 )
 def test_a_killed_deletion_is_finished_and_counted_once(
     lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int, is_begun: bool
@@ -169,6 +183,28 @@ def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark:
     assert lake.state.deleted["requests"] == DELETED["requests"] + 3
     with pytest.raises(WarehouseError, match="no build has seen; run `kafka-clientinfo build` first"):
         retain(lake, 1, at(1000) + DAY)
+
+
+@pytest.mark.soak
+def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finished(
+    spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retain(lake, 1, at(1000) + DAY)
+    later = AT + timedelta(hours=1)
+    late = {
+        "ingested_files": ("g", at(-10), at(500), later),
+        "requests": ("g", 1, "c", "b", "never seen", at(500)),
+        "rejected_records": ("g", 2),
+    }
+    for name, row in late.items():
+        lake.append(name, spark.createDataFrame([row], SPECS[name].ddl), "2")
+    kill_at(lake, monkeypatch, "delete_rows", 1)
+    with pytest.raises(KeyboardInterrupt):
+        remove_late(lake, later)
+    finished = reopened(lake)
+    assert left(finished) == LEFT
+    assert finished.state.deleted == DELETED | {"requests": DELETED["requests"] + 1}
+    assert sorted(row["file_id"] for row in finished.read("rejected_records").collect()) == ["f", "g"]
 
 
 def test_without_a_lock_a_deletion_is_claimed_and_finished_too(

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.lake import Warehouse
-from kafka_clientinfo.verification import verify
+from kafka_clientinfo.engine import Warehouse, verify
 from tests.ingestion.test_plan import save
 from tests.ingestion.test_unreadable import LOG, whole
 

@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from pyspark.sql import functions as F
 
-from kafka_clientinfo import pipeline, upgrade
-from kafka_clientinfo.lake import Warehouse
+from kafka_clientinfo import pipeline
+from kafka_clientinfo.commands.impact import impact
+from kafka_clientinfo.engine import Warehouse
 
 from . import fleet, real_broker
 from .raw_clients import Client
@@ -64,12 +64,12 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Replay:
 
 def verdict_on(spark: Any, log: Path, warehouse: Path) -> Verdict:
     pipeline.run(spark, [str(log)], str(warehouse))
-    impact = upgrade.impact(spark, str(warehouse), TARGET)
-    rows = Warehouse(spark, str(warehouse)).read("upgrade_impact").where(F.col("target") == TARGET)
+    found = impact(spark, str(warehouse), TARGET)
+    rows = Warehouse(spark, str(warehouse)).read("upgrade_impact")
     name = ("client_id", "client_software_name", "client_software_version")
     judged = {tuple(row) for row in rows.select(*name).distinct().collect()}
-    named = {tuple(row[column] for column in name) for row in impact.rows if row["verdict"] == "removed"}
-    assert impact.clients == {"removed": len(named), "deprecated": 0, "unknown": 0, "ok": len(judged) - len(named)}
+    named = {tuple(row[column] for column in name) for row in found.rows if row["verdict"] == "removed"}
+    assert found.clients == {"removed": len(named), "deprecated": 0, "unknown": 0, "ok": len(judged) - len(named)}
     return Verdict(judged, named)
 
 

@@ -7,45 +7,62 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.errors import TableSpecError
+from kafka_clientinfo.concerns.usage import upgrade_impact
+from kafka_clientinfo.engine import Warehouse
 from kafka_clientinfo.tables import broker_releases
 from tests.frames import at, frame
-from tests.transforms.test_upgrade_impact import FETCH, PRODUCE, session, usage
 
 HOSTILE = "evil\x1b[2J\r\n\u202e"
 
 
+PRODUCE, FETCH = (0, "PRODUCE"), (1, "FETCH")
+USES = (
+    ("old", "app", PRODUCE, 2, {"advertised_max": 9}),
+    ("old", HOSTILE, FETCH, 3, {"advertised_max": 12}),
+    ("old", "held", FETCH, 2, {"advertised_max": 2}),
+    ("old", "app", FETCH, 12, {"advertised_max": 12}),
+    ("new", "app", PRODUCE, 9, {"advertised_max": 9}),
+    ("info", "app", FETCH, 3, {"deprecated": True, "info_only": True}),
+)
+"""Cluster, client id, API, version and more of `api_usage`: one cluster breaks at 4.0, one is fine, one logs at INFO."""
+
+
 @pytest.fixture(scope="module")
 def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Three clusters: one that breaks at 4.0, one that is fine, one that logs at INFO."""
-    from kafka_clientinfo.lake import Warehouse
-    from kafka_clientinfo.transforms import upgrade_impact
-
-    lake = Warehouse(spark, str(tmp_path_factory.mktemp("upgrade") / "w"))
-    sessions, used = [], []
-    for cluster, client_id, api, version, given in (
-        ("old", "app", PRODUCE, 2, {"advertised_max": 9}),
-        ("old", HOSTILE, FETCH, 3, {"advertised_max": 12}),
-        ("old", "held", FETCH, 2, {"advertised_max": 2}),
-        ("old", "app", FETCH, 12, {"advertised_max": 12}),
-        ("new", "app", PRODUCE, 9, {"advertised_max": 9}),
-        ("info", "app", FETCH, 3, {"deprecated": True, "info_only": True}),
-    ):
-        name = f"{client_id} {api} {version}"
-        sessions.append(session(name, cluster=cluster, client_id=client_id))
-        used.append(usage(api, version, cluster=cluster, broker="b", connection_id=name, **given))
-    used = [u | {"header_version": 1, "highest_used": u["api_version"]} for u in used]
-    offer = {"cluster": "new", "broker": "b", "api_key": 1, "min_version": 0, "max_version": 12, "answers": 1}
-    rows: dict[str, list[dict[str, Any]]] = {
-        "api_usage": used,
-        "broker_api_versions": [offer | {"first_seen": at(0), "last_seen": at(9)}],
+    """The tables that the command reads; each use has a connection of its own."""
+    lake = Warehouse(spark, str(tmp_path_factory.mktemp("upgrade") / "w"), locked=True)
+    connections, used = [], []
+    for number, (cluster, client_id, (key, name), version, given) in enumerate(USES):
+        connection = {
+            "cluster": cluster,
+            "broker": "b",
+            "connection_id": f"{number}",
+            "opened_at": at(0),
+            "opened_seq": 0,
+        }
+        who = {"principal": "User:alice", "client_id": client_id, "remote_host": "10.0.0.9"}
+        software = dict.fromkeys(("client_software_name", "client_software_version"), "unknown")
+        role = {"role": "client", "api_versions_outcome": "negotiated"}
+        connections.append(connection | who | software | role)
+        api = {"api_key": key, "api_name": name, "api_version": version, "header_version": 1, "highest_used": version}
+        counts = {"requests": 10, "errors": 0, "first_at": at(1), "last_at": at(2), "info_only": False}
+        used.append(connection | api | counts | given)
+    offer = {
+        "cluster": "new",
+        "broker": "b",
+        "api_key": 1,
+        "min_version": 0,
+        "max_version": 12,
+        "answers": 1,
+        "ingested_at": at(9),
     }
-    tables = {name: frame(spark, name, made) for name, made in rows.items()}
-    impact = upgrade_impact.transform(
-        frame(spark, "connection_sessions", sessions), tables["api_usage"], tables["broker_api_versions"]
-    )
-    for name, made in (tables | {"upgrade_impact": impact}).items():
-        made.write.format("delta").save(lake.path(name))
+    tables = {
+        "api_usage": frame(spark, "api_usage", used),
+        "broker_api_versions": frame(spark, "broker_api_versions", [offer | {"first_seen": at(0), "last_seen": at(9)}]),
+    }
+    impact = upgrade_impact.transform(frame(spark, "connections", connections), **tables)
+    for name, rows in (tables | {"upgrade_impact": impact}).items():
+        lake.overwrite(name, rows, "1")
     return lake.root
 
 
@@ -124,41 +141,3 @@ def test_the_matrix_is_printed(spark: Any, warehouse: str, capsys: pytest.Captur
     said = capsys.readouterr().out
     assert "0.10.0.1 to 4.4.0" in said
     assert "!" * 23 + "?" * 5 in said
-
-
-# ── the reference data ──────────────────────────────────────────────────────────────────────────────────────────────
-
-
-def test_advertised_and_accepted_are_kept_apart() -> None:
-    kafka_4, kafka_3 = broker_releases.release("4.0.1"), broker_releases.release("3.9.1")
-    assert (kafka_4.advertises(0, 2), kafka_4.accepts(0, 2)) == (True, False)
-    assert (kafka_3.advertises(0, 2), kafka_3.accepts(0, 2)) == (True, True)
-    assert (kafka_4.advertises(71, 0), kafka_4.accepts(71, 0)) == (None, None)
-    assert (kafka_4.advertises(1, 3), kafka_4.accepts(1, 3), kafka_4.accepts(1, 2)) == (False, False, None)
-    assert broker_releases.release("2.8.2").accepts(0, 9) is None
-
-
-def test_each_version_of_each_release_is_judged() -> None:
-    found = {(fact.target, fact.api_key, fact.api_version): fact for fact in broker_releases.facts()}
-    for name, release in broker_releases.releases().items():
-        for key, ends in release.apis.items():
-            assert {(name, key, version) for version in range(ends.low, ends.high + 1)} <= set(found)
-    assert {fact.verdict for fact in found.values()} == set(broker_releases.VERDICTS)
-    assert not [f for f in found.values() if f.verdict == "removed" and f.accepted]
-
-
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("{", "not the declaration"),
-        ('{"release": "1.0", "tried": true, "apis": []}', "'refused'"),
-        ('{"release": "1.0", "tried": true, "refused": [], "apis": [{"key": 1, "min": 2, "max": 1}]}', "order them"),
-        (
-            '{"release": "1", "tried": true, "refused": [], "apis": [{"key": 1, "min": 0, "max": 1, "needs": "luck"}]}',
-            "'luck'; use one of",
-        ),
-    ],
-)
-def test_a_broken_declaration_is_named(text: str, says: str) -> None:
-    with pytest.raises(TableSpecError, match=says):
-        broker_releases.parse_release(text, "x.json")

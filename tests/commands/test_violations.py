@@ -1,4 +1,4 @@
-"""The listing of violations: what is chosen, in what order, and safe to print."""
+"""The command `violations`: what is chosen, in what order, and safe to print."""
 
 import json
 from datetime import UTC, datetime
@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli, listing
+from kafka_clientinfo import cli
+from kafka_clientinfo.commands import violations as listing
+from kafka_clientinfo.engine import Warehouse
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.lake import Warehouse
 from tests.frames import at, frame
 
 
@@ -46,7 +47,6 @@ ROWS = [
 def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     root = str(tmp_path_factory.mktemp("listing"))
     lake = Warehouse(spark, root)
-    lake.ensure(["violations"])
     lake.append("violations", frame(spark, "violations", ROWS), "b")
     return root
 

@@ -1,0 +1,101 @@
+"""The command `maintain`: what it does to a warehouse of a real log, and what it refuses; retention is in tests/engine."""
+
+import json
+import shutil
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli, pipeline
+from kafka_clientinfo.engine import Warehouse, maintain, retain, verify
+from kafka_clientinfo.errors import ConfigError, WarehouseError
+from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.tables import table_specs
+from tests.equality import assert_same_rows
+
+ROOT = Path(__file__).resolve().parents[2]
+LOG = ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log"
+DAY = timedelta(days=1)
+
+
+@pytest.fixture(scope="module")
+def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A warehouse of a real log, retained in its middle."""
+    root = tmp_path_factory.mktemp("maintained")
+    log = root / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    shutil.copy(LOG, log)
+    pipeline.run(spark, [str(log)], str(root / "lake"))
+    return root
+
+
+@pytest.mark.soak
+def test_a_build_of_everything_keeps_what_retention_left_without_requests(spark: Any, built: Path) -> None:
+    before, after = str(built / "lake"), str(built / "retained")
+    shutil.copytree(before, after)
+    lake, whole = Warehouse(spark, after), Warehouse(spark, before)
+    ends = [row[0] for row in lake.read("connections").select("last_request_at").collect()]
+    middle = sorted(ends)[len(ends) // 2]
+    deleted = retain(lake, 1, middle.astimezone() + DAY)
+    assert 0 < deleted["requests"] < whole.count("requests")
+    assert [check for check in verify(spark, after) if not check.ok] == []
+    other = Settings(retention_days=1, coverage_gap_ms=299_999)
+    pipeline.build(spark, after, other)
+    for name in (name for name, spec in table_specs().items() if spec.derived):
+        assert_same_rows(*(one.read(name).drop("ingested_at") for one in (lake, whole)), name)
+    assert [check for check in verify(spark, after) if not check.ok] == []
+
+
+@pytest.mark.soak
+def test_the_command_compacts_and_tells_what_it_did(
+    spark: Any, built: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    warehouse = str(built / "compacted")
+    shutil.copytree(built / "lake", warehouse)
+    for name in ("requests", "connections"):
+        rows = Warehouse(spark, warehouse).read(name)
+        rows.repartition(3).write.format("delta").mode("overwrite").save(f"{warehouse}/{name}")
+    assert cli.main(["maintain", "--warehouse", warehouse, "--json"], spark) == 0
+    said = json.loads(capsys.readouterr().out.splitlines()[-1])
+    tables = {table["name"]: table for table in said["tables"]}
+    assert set(tables) == set(table_specs())
+    assert (tables["requests"]["files_before"], tables["requests"]["files_after"]) == (3, 1)
+    assert said["retained_from"] is None
+    assert Warehouse(spark, warehouse).count("requests") == 330
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--vacuum-hours", "24"], 2, "give 168 or more"),
+        (["--retention-days", "-1"], 2, "retention_days is -1"),
+        ([], 1, "has no table ingested_files"),
+    ],
+)
+def test_it_refuses_what_is_not_safe(
+    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], code: int, says: str
+) -> None:
+    assert cli.main(["maintain", "--warehouse", str(tmp_path / "w"), *arguments], spark) == code
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "w").exists()
+
+
+def test_a_shorter_time_can_be_asked_for_with_deltas_own_switch(spark: Any, tmp_path: Path) -> None:
+    key = "spark.databricks.delta.retentionDurationCheck.enabled"
+    with pytest.raises(ConfigError, match=key):
+        maintain(spark, str(tmp_path), replace(Settings(), vacuum_hours=1))
+    spark.conf.set(key, "false")
+    try:
+        with pytest.raises(WarehouseError, match="ingested_files"):
+            maintain(spark, str(tmp_path), replace(Settings(), vacuum_hours=1))
+    finally:
+        spark.conf.unset(key)
+
+
+def test_the_job_explains_itself() -> None:
+    text = (ROOT / "jobs" / "maintain.py").read_text("utf-8")
+    assert len(text.splitlines()) <= 40
+    assert text.startswith('"""spark-submit')
