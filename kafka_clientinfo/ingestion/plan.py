@@ -22,7 +22,6 @@ from ..settings import Settings
 from .discovery import framing_of, is_server_log
 from .storage import StoredFile, local_file
 
-
 _COMPRESSION = 20
 """How often a request log goes into its archive, at least: 30 to 120 times were seen for whole logs."""
 
