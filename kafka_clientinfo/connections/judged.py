@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from ..protocol import ApiKey, ErrorCode
 from ..settings import Settings
 from ..tables import CONNECTION_KEY
-from .boundaries import with_connection, with_log_position
+from .boundaries import any_before, with_connection, with_log_position
 from .concern import Columns, Concern
 
 ZERO_UUID = "A" * 22
@@ -83,7 +83,8 @@ def judged_requests(
     Returns:
         The connection's key, session_no and seq (0 for its first request); the request's own columns; error_code, that of
         ApiVersions inferred where no response is logged; api_ranges (what an ApiVersions response offers); request,
-        response and group_payloads of `GROUP_APIS`; first_client_id; complete_since; and the concerns' columns.
+        response and group_payloads of `GROUP_APIS`; first_client_id; was_answered (an ApiVersions request of the connection
+        was accepted before); complete_since; and the concerns' columns.
     """
     kept = ["kept_connections"] if "kept_connections" in requests.columns else []
     of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
@@ -96,7 +97,9 @@ def judged_requests(
         *_named({n: c for n, c in read.items() if n in looked_at}),
         F.struct(*carried).alias("carried"),
     )
-    earlier = {name: column for concern in concerns for name, column in concern.earlier().items()}
+    earlier = {"was_answered": any_before(is_api_versions_success())}
+    for concern in concerns:
+        earlier |= concern.earlier()
     placed = with_connection(with_log_position(narrow, ingested_files, settings), settings, earlier)
     own = [name for name in placed.columns if name not in (*CONNECTION_KEY, "carried", "file_no", "started_at")]
     unpacked = placed.select(*CONNECTION_KEY, *own, "carried.*")

@@ -18,7 +18,6 @@ def earlier() -> Columns:
     return {
         "last_api_versions_error": last_before(F.col("error_code"), was_judged),
         "had_invalid_request": any_before(is_api_versions() & invalid),
-        "was_answered": any_before(is_api_versions_success()),
         "offered_max": last_before(offered()["maxVersion"], is_api_versions() & refused),
     }
 
