@@ -12,17 +12,11 @@ from kafka_clientinfo.protocol.registry import released
 class ApiKey(IntEnum):
     """Keys of the APIs that the package treats by name, under their names in Kafka's ApiKeys enum."""
 
-    PRODUCE = 0
-    FETCH = 1
-    FIND_COORDINATOR = 10
     JOIN_GROUP = 11
-    HEARTBEAT = 12
-    LEAVE_GROUP = 13
     SYNC_GROUP = 14
     DESCRIBE_GROUPS = 15
     SASL_HANDSHAKE = 17
     API_VERSIONS = 18
-    SASL_AUTHENTICATE = 36
     CONSUMER_GROUP_HEARTBEAT = 68
     GET_TELEMETRY_SUBSCRIPTIONS = 71
     PUSH_TELEMETRY = 72

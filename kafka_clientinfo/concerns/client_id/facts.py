@@ -5,6 +5,7 @@ from pyspark.sql import functions as F
 
 from ...connections import Columns, no_texts, only_of_clients, sorted_texts
 from ...settings import Settings
+from .predicates import stated
 
 _INSTANCE_ID_BYTES = 16
 
@@ -36,11 +37,9 @@ def columns(settings: Settings) -> Columns:
 
 
 def _verdict() -> Column:
-    first = F.coalesce("first.client_id", F.lit(""))
-    null_as_text = (F.col("first.log_generation") != "json") & (first == "null")
     return (
         F.when(F.col("different_client_ids") > 0, "changed")
-        .when((first == "") | null_as_text, "none_sent")
+        .when(stated("first.client_id", "first.log_generation") == "", "none_sent")
         .when(F.col("null_client_ids") > 0, "sent_once")
         .otherwise("unchanged")
     )

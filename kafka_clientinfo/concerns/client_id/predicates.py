@@ -8,7 +8,7 @@ from ...connections import Columns, has_broker_name
 
 def predicates() -> Columns:
     """Compares the client id with the first request's; exactly one of the first three holds of a later request."""
-    first, own = _stated("first_client_id"), _stated("client_id")
+    first, own = stated("first_client_id"), stated("client_id")
     later = F.col("seq") > 0
     same = later & (own == first)
     left_out = later & (first != "") & (own == "")
@@ -20,7 +20,7 @@ def predicates() -> Columns:
     }
 
 
-def _stated(name: str) -> Column:
+def stated(name: str, generation: str = "log_generation") -> Column:
     """Takes a client id, empty where there is none: text logs (before 2.8) may show a null one as the text null."""
     text = F.coalesce(F.col(name), F.lit(""))
-    return F.when((F.col("log_generation") != "json") & (text == "null"), F.lit("")).otherwise(text)
+    return F.when((F.col(generation) != "json") & (text == "null"), F.lit("")).otherwise(text)

@@ -30,7 +30,7 @@ def aggregates() -> Columns:
 def columns(settings: Settings) -> Columns:
     """Columns of the group client_instance_id of the table `connections`."""
     judged = {
-        "first_request_v3": F.coalesce(F.col("first.header_version") >= 3, F.lit(False)),
+        "first_request_v3": begins_with_header_v3(),
         "header_v3_requests": F.col("header_v3"),
         "instance_id_zero": F.col("zero_ids"),
         "instance_id_missing": F.col("missing_ids"),
@@ -44,6 +44,11 @@ def columns(settings: Settings) -> Columns:
         "instance_id_verdict": _verdict(),
     }
     return {"client_instance_id": F.col("own_instance_id"), **only_of_clients(judged)}
+
+
+def begins_with_header_v3() -> Column:
+    """Tells whether a connection's first request has header v3: only then KIP-1313 binds it."""
+    return F.coalesce(F.col("first.header_version") >= 3, F.lit(False))
 
 
 def _first(value: Column) -> Column:
@@ -75,7 +80,7 @@ def _verdict() -> Column:
     return (
         F.when(F.col("header_v3") == 0, "no_header_v3")
         .when(broken & (F.col("start") == "before_log"), "start_not_observed")
-        .when(~F.coalesce(F.col("first.header_version") >= 3, F.lit(False)), "outside_kip_rule")
+        .when(~begins_with_header_v3(), "outside_kip_rule")
         .when(broken, "violating")
         .otherwise("conforming")
     )

@@ -5,11 +5,12 @@ from pyspark.sql import functions as F
 
 from ...connections import RequestRule, example_without_id, is_client, request_name, sentence, shown, time_pattern
 from ...settings import Settings
+from .facts import begins_with_header_v3
 
 
 def _is_bound() -> Column:
     """Tells whether KIP-1313's rule binds a connection: its first request is known, and has header v3."""
-    return is_client() & F.coalesce(F.col("first.header_version") >= 3, F.lit(False)) & (F.col("start") != "before_log")
+    return is_client() & begins_with_header_v3() & (F.col("start") != "before_log")
 
 
 REQUEST_RULES = {
