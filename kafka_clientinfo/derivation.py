@@ -114,9 +114,12 @@ class Derivation:
         settings: of the run.
         until: time of ingestion up to which everything is built; None derives everything anew.
         newest: time of ingestion up to which everything is built afterwards.
+        given: whole tables that need not be read, as their rows are in memory.
     """
 
-    def __init__(self, lake: Warehouse, settings: Settings, until: str | None, newest: str) -> None:
+    def __init__(
+        self, lake: Warehouse, settings: Settings, until: str | None, newest: str, given: Mapping[str, DataFrame]
+    ) -> None:
         """Touch nothing yet."""
         self.lake = lake
         self.settings = settings
@@ -125,7 +128,8 @@ class Derivation:
         self.retained_from = lake.state.retained_from
         self.is_whole = until is None and self.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
-        self.committed = lake.read("requests").where(self.is_committed)
+        self.given = given
+        self.committed = self._source("requests").where(self.is_committed)
         self.relations: dict[str, Any] = {}
         self.kept: list[DataFrame] = []
 
@@ -137,8 +141,8 @@ class Derivation:
             self.kept.append(self.increment.touched)
         self.relations |= {
             "requests": self.increment.requests,
-            "ingested_files": self.lake.read("ingested_files"),
-            "failed_requests": self.lake.read("failed_requests").where(self.is_committed),
+            "ingested_files": self._source("ingested_files"),
+            "failed_requests": self._source("failed_requests").where(self.is_committed),
             "settings": self.settings,
         }
 
@@ -151,13 +155,18 @@ class Derivation:
         finally:
             release(*self.kept)
 
+    def _source(self, name: str) -> DataFrame:
+        return self.given[name] if name in self.given else self.lake.read(name)
+
     def _increment(self) -> increments.Increment:
+        if self.is_whole:
+            return increments.everything(self.committed)
         # As they are now: this run writes them, and what is computed again must not see that.
         stored = increments.Stored(
-            self.committed, self.lake.read_snapshot("connections"), self.lake.read("ingested_files"), self.retained_from
+            self.committed, self.lake.read_snapshot("connections"), self._source("ingested_files"), self.retained_from
         )
         if self.until is None:
-            return increments.everything(stored)
+            return increments.everything_left(stored)
         return increments.since(stored, self.until, self.settings.max_idle_ms)
 
     def _derive(self, step: Step) -> None:
@@ -189,7 +198,7 @@ class Derivation:
         step = steps().get(name)
         if name == "settings" or (step is not None and (self.is_whole or step.write_mode == "overwrite")):
             return self.relations[name]
-        return self.lake.read(name)
+        return self._source(name)
 
     def _aggregate(self, step: Step) -> None:
         if self.is_whole:

@@ -13,17 +13,32 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import SparkSession
+from deltalake.exceptions import DeltaError
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from . import __version__
 from .derivation import Derivation
-from .engine import Warehouse, exclusive, kept, release, remove_late, sized, utc
+from .engine import (
+    LEDGER,
+    State,
+    Warehouse,
+    exclusive,
+    kept,
+    local_tables,
+    release,
+    remove_late,
+    sized,
+    state_of,
+    stays_as_kept,
+    utc,
+)
 from .engine.sizing import REQUEST_BYTES
 from .ingestion import (
     Plan,
     PlannedFile,
     Problem,
+    StoredFile,
     accounts_of,
     file_report,
     file_row,
@@ -96,8 +111,11 @@ def run(
     """
     settings = settings or Settings()
     with _opened(spark, warehouse, settings, progress) as (lake, report):
-        _ingest(logs, lake, settings, progress, report)
-        return _build(lake, settings, progress, report)
+        ingested = _ingest(logs, lake, settings, progress, report)
+        try:
+            return _build(lake, ingested, settings, progress, report)
+        finally:
+            ingested.release()
 
 
 def ingest(
@@ -110,7 +128,7 @@ def ingest(
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
     settings = settings or Settings()
     with _opened(spark, warehouse, settings, progress) as (lake, report):
-        _ingest(logs, lake, settings, progress, report)
+        _ingest(logs, lake, settings, progress, report).release()
         return report
 
 
@@ -123,7 +141,67 @@ def build(
     """Derive all other tables for the connection ids that have new requests; see `run`."""
     settings = settings or Settings()
     with _opened(spark, warehouse, settings, progress) as (lake, report):
-        return _build(lake, settings, progress, report)
+        return _build(lake, _Ingested(_files(lake)), settings, progress, report)
+
+
+def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:
+    """Report a step that has nothing to do, without a session.
+
+    Args:
+        step: run, ingest or build.
+        inputs: the logs; nothing for `build`.
+        warehouse: folder or URI of the Delta tables.
+        settings: of the step.
+
+    Returns:
+        What the step would report; None where it has work to do, or where only a session can tell.
+
+    Raises:
+        InputError: when the logs name nothing.
+    """
+    tables = local_tables(warehouse)
+    if tables is None or not tables.exists(LEDGER):
+        return None
+    try:
+        state = state_of(tables.properties(LEDGER), str(tables.folder / LEDGER))
+        known = {row["file_id"]: row for row in tables.rows(LEDGER)}
+    except (DeltaError, OSError):  # damaged, or under another run's hands
+        return None
+    is_broken = any(number and not tables.exists(name) for name, number in state.rows.items())
+    if is_broken or state.deleting is not None:
+        return None
+    report = RunReport()
+    for logs in inputs:
+        with report.stage("plan", None):
+            plan = make_plan(_paths(logs, settings), known, settings, 1)
+        if plan.files or plan.packed:
+            return None
+        report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
+    if step != "ingest":
+        if _newest(known.values()) != _built_until(state, settings):
+            return None
+        report.tables = dict(state.rows)
+    return report
+
+
+@dataclass(frozen=True)
+class _Ingested:
+    """What is ingested when the build begins.
+
+    Attributes:
+        files: the rows of ingested_files by file_id.
+        tables: whole tables as this run has written them, from memory; none where earlier runs wrote to them, or where
+            rows in memory may be lost and read again.
+        kept: what `tables` are made of.
+    """
+
+    files: Mapping[str, Mapping[str, Any]]
+    tables: Mapping[str, DataFrame] = field(default_factory=dict)
+    kept: Sequence[DataFrame] = ()
+
+    def release(self) -> None:
+        """Let the rows in memory go."""
+        release(*self.kept)
 
 
 @contextmanager
@@ -141,12 +219,10 @@ def _opened(
 
 def _ingest(
     logs: Sequence[str], lake: Warehouse, settings: Settings, progress: Progress | None, report: RunReport
-) -> None:
-    paths = find_logs(logs)
-    if settings.server_logs:
-        paths = with_server_logs(paths)
+) -> _Ingested:
+    paths = _paths(logs, settings)
     with sized(lake.spark, 0), report.stage("plan", progress):
-        known = {row["file_id"]: with_instants(row) for row in lake.read("ingested_files").collect()}
+        known = _files(lake)
         plan = make_plan(paths, known, settings, _cores(lake.spark))
     report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
     with sized(lake.spark, plan.size, _cores(lake.spark)) as size:
@@ -156,10 +232,21 @@ def _ingest(
                 lake.claim()
                 _remove_leftovers(lake, known)
                 _remove_placeholders(lake, plan)
-            _read(lake, plan, known, settings, report, progress)
-        elif plan.packed:
+            return _read(lake, plan, known, settings, report, progress)
+        if plan.packed:
             with report.stage("ingested_files", progress):
                 _write_files(lake, [packed.row for packed in plan.packed], "packed")
+    return _Ingested({**known, **{packed.known["file_id"]: packed.row for packed in plan.packed}})
+
+
+def _paths(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
+    paths = find_logs(logs)
+    return with_server_logs(paths) if settings.server_logs else paths
+
+
+def _files(lake: Warehouse) -> dict[str, dict[str, Any]]:
+    """The rows of ingested_files by file_id."""
+    return {row["file_id"]: with_instants(row) for row in lake.read("ingested_files").collect()}
 
 
 def _cores(spark: SparkSession) -> int:
@@ -203,7 +290,7 @@ def _read(
     settings: Settings,
     report: RunReport,
     progress: Progress | None,
-) -> None:
+) -> _Ingested:
     now = _after(datetime.now(UTC), known.values())
     # Tables that are missing are made while the workers parse.
     with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
@@ -212,35 +299,49 @@ def _read(
         accounts = accounts_of(parsed)
         readable = readable_rows(parsed, accounts)
         created.result()
+    ignored = [dict(account["ignored"] or {}) for account in accounts]
+    numbers = {
+        "requests": sum(account["requests"] for account in accounts),
+        "rejected_records": sum(account["rejected"] for account in accounts),
+        "failed_requests": sum(counts.get("failed_request", 0) for counts in ignored),
+    }
+    ingested_at = F.lit(now).alias("ingested_at")
+    tables = {
+        "requests": readable.where("request IS NOT NULL").select("request.*", ingested_at),
+        "rejected_records": readable.where("rejected IS NOT NULL").select("rejected.*"),
+        "failed_requests": readable.where("failed IS NOT NULL").select("failed.*", ingested_at),
+    }
+    files = [file for file in plan.files if was_read(file, accounts)]
+    rows = [file_row(file, accounts, plan.batch_id, now) for file in files]
     try:
-        with report.stage("requests", progress):
-            requests = readable.where("request IS NOT NULL").select("request.*", F.lit(now).alias("ingested_at"))
-            lake.append("requests", requests, plan.batch_id, sum(account["requests"] for account in accounts))
-        if number := sum(account["rejected"] for account in accounts):
-            with report.stage("rejected_records", progress):
-                rejected = readable.where("rejected IS NOT NULL").select("rejected.*")
-                lake.append("rejected_records", rejected, plan.batch_id, number)
-        if number := sum(dict(account["ignored"] or {}).get("failed_request", 0) for account in accounts):
-            with report.stage("failed_requests", progress):
-                failed = readable.where("failed IS NOT NULL").select("failed.*", F.lit(now).alias("ingested_at"))
-                lake.append("failed_requests", failed, plan.batch_id, number)
+        for name, relation in tables.items():
+            if numbers[name] or name == "requests":
+                with report.stage(name, progress):
+                    lake.append(name, relation, plan.batch_id, numbers[name])
         with report.stage("ingested_files", progress):
-            files = [file for file in plan.files if was_read(file, accounts)]
-            rows = [file_row(file, accounts, plan.batch_id, now) for file in files]
             if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
-            _write_files(lake, [*rows, *(packed.row for packed in plan.packed)], plan.batch_id)
-    finally:
+            written = [*rows, *(packed.row for packed in plan.packed)]
+            tables["ingested_files"] = _write_files(lake, written, plan.batch_id)
+    except BaseException:
         release(parsed)
+        raise
     report.problems += rotated(plan.files, accounts)
     report.files = [file_report(file, row, accounts) for file, row in zip(files, rows, strict=True)]
+    is_all = not known and stays_as_kept(lake.spark)
+    if not is_all:
+        release(parsed)
+    by_id = {**known, **{row["file_id"]: row for row in written}}
+    return _Ingested(by_id, tables, [parsed]) if is_all else _Ingested(by_id)
 
 
-def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> None:
-    """The commit that makes the rows count that this run has appended."""
+def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> DataFrame:
+    """Make the commit that makes the rows count that this run has appended; returns its rows."""
     spec = table_spec("ingested_files")
     values = [tuple(row[name] for name in spec.column_names) for row in rows]
-    lake.upsert("ingested_files", lake.spark.createDataFrame(values, spec.ddl.replace(" NOT NULL", "")), batch_id)
+    written = lake.spark.createDataFrame(values, spec.ddl.replace(" NOT NULL", ""))
+    lake.upsert("ingested_files", written, batch_id)
+    return written
 
 
 def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
@@ -255,25 +356,40 @@ def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:
     return now if latest is None else max(now, latest + timedelta(microseconds=1))
 
 
-def _build(lake: Warehouse, settings: Settings, progress: Progress | None, report: RunReport) -> RunReport:
-    spark = lake.spark
-    made_with = f"{__version__} {settings.fingerprint()}"
-    state = lake.state
-    # Other settings or another release derive everything anew.
-    until = state.built_until if state.built_with == made_with else None
-    is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")
-    waiting = F.sum(F.when(is_new, F.col("requests")))
-    with sized(spark, 0):
-        row = lake.read("ingested_files").agg(F.max("ingested_at").cast("string"), waiting).first()
-    newest, number = (row[0], int(row[1] or 0)) if row is not None else (None, 0)
-    if newest is not None and newest != until:
-        with sized(spark, number * REQUEST_BYTES, _cores(spark)) as size:
-            lake.one_file = size.is_small
-            lake.claim()
-            report.too_late = remove_late(lake, datetime.now(UTC))
-            Derivation(lake, settings, until, newest).run(lambda name: report.stage(name, progress))
-            report.tables = lake.rows()
-            lake.update_state(built_until=newest, built_with=made_with, rows=report.tables)
-    else:
-        report.tables = dict(state.rows)
+def _build(
+    lake: Warehouse, ingested: _Ingested, settings: Settings, progress: Progress | None, report: RunReport
+) -> RunReport:
+    newest, until = _newest(ingested.files.values()), _built_until(lake.state, settings)
+    if newest is None or newest == until:
+        report.tables = dict(lake.state.rows)
+        return report
+    new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > _instant(until)]
+    planned = sum(int(row["requests"]) for row in new) * REQUEST_BYTES
+    with sized(lake.spark, planned, _cores(lake.spark)) as size:
+        lake.one_file = size.is_small
+        lake.claim()
+        report.too_late = remove_late(lake, datetime.now(UTC))
+        derivation = Derivation(lake, settings, until, newest, {} if report.too_late else ingested.tables)
+        derivation.run(lambda name: report.stage(name, progress))
+        report.tables = lake.rows()
+        lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)
     return report
+
+
+def _made_with(settings: Settings) -> str:
+    return f"{__version__} {settings.fingerprint()}"
+
+
+def _built_until(state: State, settings: Settings) -> str | None:
+    """Time of ingestion up to which everything is built; None where other settings or another release built it."""
+    return state.built_until if state.built_with == _made_with(settings) else None
+
+
+def _newest(files: Iterable[Mapping[str, Any]]) -> str | None:
+    """The newest time of ingestion, as SQL and the state write it, in UTC."""
+    newest = max((row["ingested_at"] for row in files), default=None)
+    return None if newest is None else f"{newest:%Y-%m-%d %H:%M:%S.%f}"
+
+
+def _instant(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)

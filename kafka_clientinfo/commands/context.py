@@ -41,6 +41,18 @@ class Context:
         conf = dict(self._spark.sparkContext.getConf().getAll()) if self._spark is not None else {}
         return load_settings(self.arguments.conf, conf, **given)
 
+    @property
+    def has_session(self) -> bool:
+        """Whether a session was given or has been started."""
+        return self._spark is not None
+
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """Answer SQL that names the warehouse's tables in braces; without a session where they lie on this machine."""
+        from ..engine import Warehouse, local_tables
+
+        tables = local_tables(self.warehouse) or Warehouse(self.session(), self.warehouse)
+        return tables.query(statement)
+
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Take the session that was given, or start a local one."""
         if self._spark is None:

@@ -5,22 +5,37 @@ import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
-from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 from .. import console
 from .context import Context, add_common
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from ..pipeline import RunReport
 
 HELP = "read new log bytes and build all tables"
 _FAILURES = frozenset({"unreadable", "rewritten"})
-_SHOWN = 12
-Finding = tuple[str, tuple[str, ...], list[tuple[Any, ...]]]
-"""Title, header and rows."""
+_FINDINGS = (
+    (
+        "Client connections by software",
+        ("connections", "name", "version"),
+        "SELECT count(*) AS connections, client_software_name, client_software_version FROM {connections} "
+        "WHERE role = 'client' GROUP BY 2, 3 ORDER BY 1 DESC, 2 NULLS FIRST, 3 NULLS FIRST LIMIT 12",
+    ),
+    (
+        "Client connections by ApiVersions outcome",
+        ("connections", "outcome"),
+        "SELECT count(*) AS connections, api_versions_outcome FROM {connections} "
+        "WHERE role = 'client' GROUP BY 2 ORDER BY 1 DESC, 2 NULLS FIRST LIMIT 12",
+    ),
+    (
+        "Violations",
+        ("severity", "rule", "connections", "requests"),
+        "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
+        "FROM {violations} GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2 LIMIT 12",
+    ),
+)
+"""What the summary shows: title, header and query."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,28 +62,31 @@ def execute(context: Context) -> int:
 def execute_step(context: Context, name: str, *inputs: Any) -> int:
     """Call a function of the pipeline and print its report; returns 1 where a file could not be read."""
     settings = context.settings(cluster=context.arguments.cluster)
-    spark = context.session(settings)
     from .. import pipeline
 
-    action: Callable[..., RunReport] = getattr(pipeline, name)
     started = time.monotonic()
-    report = action(spark, *inputs, context.warehouse, settings, context.progress)
+    report = None if context.has_session else pipeline.nothing_new(name, inputs, context.warehouse, settings)
+    if report is None:
+        spark = context.session(settings)
+        action: Callable[..., RunReport] = getattr(pipeline, name)
+        started = time.monotonic()
+        report = action(spark, *inputs, context.warehouse, settings, context.progress)
     elapsed = time.monotonic() - started
     context.end_progress()
     if context.arguments.json:
         print(json.dumps(asdict(report), ensure_ascii=True, default=str))
     else:
-        print(_as_text(report, elapsed, spark, context.warehouse))
+        print(_as_text(report, elapsed, context))
     failed = any(problem.kind in _FAILURES for problem in report.problems) or any(f["error"] for f in report.files)
     return 1 if failed else 0
 
 
-def _as_text(report: "RunReport", elapsed: float, spark: "SparkSession", warehouse: str) -> str:
+def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
         tables = console.columns(("table", "rows"), list(report.tables.items()))
-        parts.append(f"Tables in {console.safe(warehouse)}\n{tables}")
-        found = findings(spark, warehouse)
+        parts.append(f"Tables in {console.safe(context.warehouse)}\n{tables}")
+        found = [(title, header, context.query(statement)) for title, header, statement in _FINDINGS]
         parts += [f"{title}\n{console.columns(header, rows)}" for title, header, rows in found if rows]
     return "\n\n".join(parts)
 
@@ -95,50 +113,3 @@ def _files(report: "RunReport", elapsed: float) -> str:
     ]
     lines += [f"  damaged: {console.safe(f['path'])}: {console.safe(f['error'])}" for f in report.files if f["error"]]
     return "\n".join(lines)
-
-
-def findings(spark: "SparkSession", warehouse: str) -> list[Finding]:
-    """Read the few findings that the summary shows, in one query."""
-    from pyspark.sql import DataFrame
-    from pyspark.sql import functions as F
-
-    from ..engine import Warehouse, sized
-
-    lake = Warehouse(spark, warehouse)
-    clients = lake.read("connections").where(F.col("role") == "client")
-    connections = F.count(F.lit(1)).alias("connections")
-    broken = lake.read("violations").groupBy("severity", "rule")
-    relations = [
-        clients.groupBy("client_software_name", "client_software_version").agg(connections),
-        clients.groupBy("api_versions_outcome").agg(connections),
-        broken.agg(connections, F.sum("occurrences").alias("requests")),
-    ]
-    with sized(spark, 0):
-        rows = reduce(DataFrame.unionByName, map(_most, range(len(relations)), relations)).collect()
-    of = [sorted((row["place"], *row["cells"], *row["numbers"]) for row in rows if row["of"] == i) for i in range(3)]
-    return [
-        ("Client connections by software", ("connections", "name", "version"), [(n, a, b) for _, a, b, n in of[0]]),
-        ("Client connections by ApiVersions outcome", ("connections", "outcome"), [(n, a) for _, a, n in of[1]]),
-        (
-            "Violations",
-            ("severity", "rule", "connections", "requests"),
-            [(severity, rule, n, m) for _, severity, rule, n, m in of[2]],
-        ),
-    ]
-
-
-def _most(number: int, relation: "DataFrame") -> "DataFrame":
-    """Takes the rows with the most connections (of violations: the gravest first), in a form that all relations share."""
-    from pyspark.sql import Window
-    from pyspark.sql import functions as F
-
-    numbers = [name for name in ("connections", "requests") if name in relation.columns]
-    texts = [name for name in relation.columns if name not in numbers]
-    gravest = [F.col("severity")] if "severity" in texts else []
-    place = F.row_number().over(Window.orderBy(*gravest, F.desc("connections"), *texts))
-    return relation.select(
-        F.lit(number).alias("of"),
-        place.alias("place"),
-        F.array(*texts).alias("cells"),
-        F.array(*numbers).alias("numbers"),
-    ).where(F.col("place") <= _SHOWN)

@@ -7,17 +7,20 @@ It knows requests and connections, which everything is derived of, and no concer
 """
 
 from . import increments
-from .keeping import kept, release
+from .keeping import kept, release, stays_as_kept
+from .local_tables import LocalTables, local_tables
 from .locks import exclusive
 from .maintenance import MaintenanceReport, maintain
 from .retention import remove_late, retain, with_kept_failures
 from .sizing import Size, sized, utc
-from .state import State
+from .state import LEDGER, State, state_of
 from .verification import Check, verify
 from .warehouse import Warehouse
 
 __all__ = [
+    "LEDGER",
     "Check",
+    "LocalTables",
     "MaintenanceReport",
     "Size",
     "State",
@@ -25,11 +28,14 @@ __all__ = [
     "exclusive",
     "increments",
     "kept",
+    "local_tables",
     "maintain",
     "release",
     "remove_late",
     "retain",
     "sized",
+    "state_of",
+    "stays_as_kept",
     "utc",
     "verify",
     "with_kept_failures",

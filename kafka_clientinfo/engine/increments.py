@@ -85,10 +85,13 @@ class Increment:
     since: datetime | None
 
 
-def everything(stored: Stored) -> Increment:
-    """All connection ids; without a join or a shuffle where retention has deleted nothing."""
-    if stored.retained_from is None:
-        return Increment(None, stored.requests.withColumn("kept_connections", F.lit(0)), None)
+def everything(requests: DataFrame) -> Increment:
+    """All connection ids, where retention has deleted nothing: without a join or a shuffle."""
+    return Increment(None, requests.withColumn("kept_connections", F.lit(0)), None)
+
+
+def everything_left(stored: Stored) -> Increment:
+    """All connection ids, where retention has deleted requests."""
     return _increment(_behind_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
 
 

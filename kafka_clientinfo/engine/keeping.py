@@ -10,18 +10,24 @@ neither is allowed     | not at all                     | computed again (server
 """
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 
 
 def kept(rows: DataFrame) -> DataFrame:
     """The same rows, computed once: at once on one machine, else when they are first needed."""
     try:
-        is_local = str(rows.sparkSession.conf.get("spark.master", "")).startswith("local")
-        return rows.localCheckpoint() if is_local else rows.persist(StorageLevel.MEMORY_AND_DISK)
+        return (
+            rows.localCheckpoint() if stays_as_kept(rows.sparkSession) else rows.persist(StorageLevel.MEMORY_AND_DISK)
+        )
     except Exception as error:
         if _is_refused(error):
             return rows
         raise
+
+
+def stays_as_kept(spark: SparkSession) -> bool:
+    """Whether kept rows are never computed again: on one machine."""
+    return str(spark.conf.get("spark.master", "")).startswith("local")
 
 
 def release(*relations: DataFrame) -> None:

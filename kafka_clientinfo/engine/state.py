@@ -83,8 +83,11 @@ def read_state(spark: SparkSession, path: str) -> State | None:
         WarehouseError: when the warehouse is of another format.
     """
     found = properties(spark, path)
-    if found is None:
-        return None
+    return None if found is None else state_of(found, path)
+
+
+def state_of(found: Mapping[str, str], path: str) -> State:
+    """The state among the properties of the table `ingested_files`; raises as `read_state` does."""
     text = found.get(PROPERTY)
     root = path.rpartition("/")[0]
     if text is None:

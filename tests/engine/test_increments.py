@@ -122,13 +122,13 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     files, retained_from = [file_of("f", 3, 0)], str(at(500))
     held = stored(spark, old(("y", 900)), old(("x", 600), ("y", 950)), connections, files, retained_from)
     assert since(held) == {"x": (1, [600]), "y": (0, [900, 950])}
-    everything = recomputed(increments.everything(held))
+    everything = recomputed(increments.everything_left(held))
     assert everything == {"x": (1, [600]), "y": (0, [900, 950])}
 
 
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
     held = stored(spark, old(("x", 0)), [], [], [file_of("f", 1, 0)])
-    increment = increments.everything(held)
+    increment = increments.everything(held.requests)
     assert (increment.touched, increment.since) == (None, None)
     assert [row["kept_connections"] for row in increment.requests.collect()] == [0]
     assert increment.requests.columns == [*held.requests.columns, "kept_connections"]
