@@ -4,7 +4,7 @@ import sys
 
 from pyspark.sql import SparkSession
 
-from kafka_clientinfo.cli import main
+from kafka_clientinfo.cli import entry
 
 if __name__ == "__main__":
-    sys.exit(main(["run", *sys.argv[1:]], SparkSession.builder.appName("kafka_clientinfo run").getOrCreate()))
+    entry(["run", *sys.argv[1:]], SparkSession.builder.appName("kafka_clientinfo run").getOrCreate())

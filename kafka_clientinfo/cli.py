@@ -1,6 +1,6 @@
 """The command kafka-clientinfo; the jobs under jobs/ are the same commands with a session of their own.
 
-Exit codes: 0 done, 1 failure (or a warehouse that `verify` finds faults in), 2 usage, 3 an upgrade would break clients.
+The exit codes are a part of the interface; the README lists them.
 """
 
 import argparse
@@ -8,15 +8,18 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from . import __version__, console, failures
 from .commands import COMMANDS
-from .commands.context import Context, forget_spark_logs, spark_logs
+from .commands.context import Context, end_session, forget_spark_logs, spark_logs
 from .errors import ClientInfoError, ConfigError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
+"""Exit codes of every command; a command may have others of its own."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -44,26 +47,24 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     try:
         arguments = _parser().parse_args(argv)
     except SystemExit as stop:
-        return int(stop.code or 0)
+        return int(stop.code or DONE)
     try:
         _check_texts(arguments)
         code: int = COMMANDS[arguments.command].execute(Context(arguments, spark))
         forget_spark_logs()
         return code
     except ConfigError as error:
-        return _fail(error, 2)
+        return _fail(error, USAGE)
     except ClientInfoError as error:
-        return _fail(error, 1)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # whoever read the output has had enough
-        return 0
+        return _fail(error, FAILURE)
     except Exception as error:
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs())]
-        return _fail(f"{failures.told(error, arguments.warehouse)} ({'; '.join(where)})", 1)
+        return _fail(f"{failures.told(error, arguments.warehouse)} ({'; '.join(where)})", FAILURE)
     except KeyboardInterrupt:
-        return _fail("stopped; what was committed is whole, and the next run goes on from there", 1)
+        end_session()
+        return _fail("stopped; what was committed is whole, and the next run goes on from there", STOPPED)
 
 
 def _check_texts(arguments: argparse.Namespace) -> None:
@@ -76,14 +77,31 @@ def _check_texts(arguments: argparse.Namespace) -> None:
         raise ConfigError("--warehouse is empty; name a folder or URI for the Delta tables")
 
 
-def entry() -> None:
-    """The console script."""
+def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> NoReturn:
+    """Run a command as this process's only work, and end the process with its exit code; see `main`."""
+    _open_streams()
+    code = main(argv, spark)
+    try:
+        console.output()
+    except ClientInfoError as error:
+        code = _fail(error, FAILURE)
+    sys.exit(code)
+
+
+def _open_streams() -> None:
+    """Give the standard streams that are closed somewhere to go, as the next file that is opened would take their place."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a client id must not fail the print on a terminal without UTF-8
-    sys.exit(main())
 
 
 def _fail(error: object, code: int) -> int:
-    print(f"kafka-clientinfo: {console.safe(error)}", file=sys.stderr)
+    console.complain(error)
     return code

@@ -1,12 +1,14 @@
 """Text for terminals: tables of plain text in which no logged value can do anything but be read."""
 
+import os
 import re
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import TextIO
 
-from .errors import ConfigError
+from .errors import ClientInfoError, ConfigError
 
 # Printable by their category, but they show nothing, or change what stands beside them: fillers, variation selectors.
 _INVISIBLE = re.compile(
@@ -43,6 +45,42 @@ def argument(option: str, text: str) -> str:
     return text
 
 
+def output(text: str | None = None) -> None:
+    """Write a text to standard output, if one is given, and all that waits to be written.
+
+    Who closes the other end of a pipe has read enough: that is no failure, and what follows is written nowhere.
+
+    Raises:
+        ClientInfoError: when standard output cannot be written, as on a full disk.
+    """
+    try:
+        if text is not None:
+            print(text)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        _discard(sys.stdout)
+    except OSError as error:
+        _discard(sys.stdout)
+        raise ClientInfoError(
+            f"standard output cannot be written: {error.strerror or error}; send the output elsewhere, and run again"
+        ) from None
+
+
+def complain(text: object) -> None:
+    """Write a line to standard error, as far as that can be written."""
+    try:
+        print(f"kafka-clientinfo: {safe(text)}", file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
+
+
+def _discard(stream: TextIO) -> None:
+    """Let what is still in a stream's buffer go nowhere: Python would fail on it again as it ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
 def number(value: int) -> str:
     """1234567 as 1,234,567."""
     return f"{value:,}"
@@ -71,7 +109,8 @@ def progress(stream: TextIO | None = None) -> Callable[[str], None] | None:
     started = time.monotonic()
 
     def show(stage: str) -> None:
-        out.write(f"\r\x1b[K{time.monotonic() - started:6.1f} s  {safe(stage)}")
-        out.flush()
+        with suppress(OSError):  # a terminal that is gone ends no run
+            out.write(f"\r\x1b[K{time.monotonic() - started:6.1f} s  {safe(stage)}")
+            out.flush()
 
     return show

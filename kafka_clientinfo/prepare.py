@@ -14,9 +14,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
+from . import console
 from .engine.class_archive import archive_path, make_archive, with_recording
 from .engine.jars import delta_is_given, ensure_jars
-from .engine.java import check_java
+from .engine.java import check_java, end_jvm
 from .engine.session import session_conf
 from .errors import ClientInfoError
 from .settings import load_settings
@@ -101,14 +102,11 @@ def _end_spark() -> None:
     session = SparkSession.getActiveSession()
     if session is not None:
         session.stop()
-    gateway = SparkContext._gateway
-    if gateway is not None:
-        gateway.proc.stdin.close()
-        gateway.proc.wait(_PATIENCE_SECONDS)
+    end_jvm(SparkContext._gateway, _PATIENCE_SECONDS)
 
 
 def _tell(text: str, code: int) -> int:
-    print(f"kafka-clientinfo: {text}", file=sys.stderr)
+    console.complain(text)
     return code
 
 

@@ -97,6 +97,15 @@ def frame(spark: Any, table: str, rows: list[dict[str, Any]]) -> Any:
     return spark.createDataFrame([tuple(row.get(name) for name in spec.column_names) for row in rows], ddl)
 
 
+def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
+    """The table ingested_files; of each file only what a case is about: file_id, cluster, ingested_at."""
+    numbers = dict.fromkeys(("bytes_ingested", "size_on_disk", "records", "requests"), 1)
+    numbers |= dict.fromkeys(("pending_bytes", "rejected"), 0)
+    texts = dict.fromkeys(("path", "broker", "resume_hash", "batch_id"), "x")
+    common = {"compressed": False, "covers_broker_start": False, "ignored": {}} | numbers | texts
+    return frame(spark, "ingested_files", [common | row for row in rows])
+
+
 def as_stored(relation: Any, table: str) -> Any:
     """What a table holds of a relation: the declared columns, in their declared types."""
     return relation.select(*(F.col(column.name).cast(column.type) for column in table_spec(table).columns))

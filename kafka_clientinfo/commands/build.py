@@ -10,7 +10,7 @@ HELP = "only build the other tables, from requests"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
-    add_common(parser, "name of the cluster that wrote the logs")
+    add_common(parser)
 
 
 def execute(context: Context) -> int:

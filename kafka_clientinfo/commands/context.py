@@ -8,13 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import console
+from ..errors import ConfigError, WarehouseError
 from ..settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from ..engine import Warehouse
+
 _spark_logs: list[str] = []
 """Where the sessions that this process has started write; removed when a command goes well."""
+_NAMED = 20
+"""Clusters that a message names at most."""
 
 
 class Context:
@@ -76,6 +81,44 @@ def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> N
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
+def built_warehouse(
+    spark: "SparkSession", root: str, table: str, cluster: str | None = None
+) -> "tuple[Warehouse, bool]":
+    """Open a warehouse to read a table that was derived of its requests.
+
+    Args:
+        spark: a session with Delta.
+        root: folder or URI of the Delta tables.
+        table: its name.
+        cluster: the cluster that is asked for; all of them when None.
+
+    Returns:
+        The warehouse, and whether it holds requests that no build has seen.
+
+    Raises:
+        ConfigError: the warehouse has no logs of that cluster.
+        WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
+    """
+    from pyspark.sql import functions as F
+
+    from ..engine import existing_warehouse, sized, utc
+
+    lake = existing_warehouse(spark, console.argument("the warehouse", root))
+    until = lake.state.built_until
+    if until is None:
+        raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
+    if lake.state.rows.get(table, 1) and not lake.exists(table):
+        raise WarehouseError(f"{lake.path(table)} is missing; `kafka-clientinfo build` makes it anew")
+    waits = F.max("ingested_at") > F.lit(until).cast("timestamp")
+    with utc(spark), sized(spark, 0):
+        rows = lake.read("ingested_files").groupBy("cluster").agg(waits.alias("waits")).orderBy("cluster").collect()
+    names = [row["cluster"] for row in rows]
+    if cluster is not None and console.argument("--cluster", cluster) not in names:
+        known = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
+        raise ConfigError(f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {known or 'none'}")
+    return lake, any(row["waits"] for row in rows if cluster in (None, row["cluster"]))
+
+
 def spark_logs() -> list[str]:
     """Name the logs of the sessions that this process has started."""
     return list(_spark_logs)
@@ -85,6 +128,14 @@ def forget_spark_logs() -> None:
     """Remove the logs of sessions that went well."""
     while _spark_logs:
         Path(_spark_logs.pop()).unlink(missing_ok=True)
+
+
+def end_session() -> None:
+    """End the JVM of the session that this process has started, if it has, and wait for that."""
+    if _spark_logs:
+        from ..engine.session import end_session
+
+        end_session()
 
 
 def _local_session(settings: Settings) -> "SparkSession":

@@ -7,10 +7,11 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..console import argument, safe
+from ..console import safe
 from ..engine import Warehouse, sized
 from ..errors import WarehouseError
 from ..tables.broker_releases import VERDICTS, release, releases
+from .context import built_warehouse
 
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list")
@@ -61,17 +62,12 @@ def impact(
         cluster: only this cluster.
 
     Raises:
-        ConfigError: where the reference data has no such release, or an argument is no text.
-        WarehouseError: where the table upgrade_impact is missing.
+        ConfigError: where the reference data has no such release, or the warehouse no such cluster.
+        WarehouseError: where there is no warehouse, or it has no requests by which somebody can be judged.
     """
-    if cluster is not None:
-        argument("--cluster", cluster)
-    warehouse = argument("the warehouse", warehouse)
     if target is not None:
         release(target)
-    lake = Warehouse(spark, warehouse)
-    if not lake.exists("upgrade_impact"):
-        raise WarehouseError(f"{safe(lake.path('upgrade_impact'))} does not exist; run `kafka-clientinfo run` first")
+    lake, waits = built_warehouse(spark, warehouse, "upgrade_impact", cluster)
     with sized(spark, 0):
         found = _of_cluster(lake.read("upgrade_impact"), cluster)
         result = Impact(target)
@@ -82,7 +78,7 @@ def impact(
             _for_all(result, _at(found.select("*", every), F.col("target")))
         counted = [result.clients] if target is not None else list(result.by_release.values())
         result.breaks = any(counts.get("removed") for counts in counted)
-        result.cannot_tell = _cannot_tell(result, lake, cluster)
+        result.cannot_tell = _cannot_tell(result, lake, cluster, waits)
     return result
 
 
@@ -153,15 +149,15 @@ def _for_all(result: Impact, found: DataFrame) -> None:
         result.matrix.append({name: row[name] for name in CLIENT} | {"marks": "".join(marks)})
 
 
-def _cannot_tell(result: Impact, lake: Warehouse, cluster: str | None) -> list[str]:
+def _cannot_tell(result: Impact, lake: Warehouse, cluster: str | None, waits: bool) -> list[str]:
     usage = _of_cluster(lake.read("api_usage"), cluster)
     window = usage.agg(F.unix_micros(F.min("first_at")), F.unix_micros(F.max("last_at"))).first()
-    said = []
-    if window is not None and window[0] is not None:
-        span = f"{_utc(window[0]):%Y-%m-%d %H:%M} to {_utc(window[1]):%Y-%m-%d %H:%M} UTC"
-        said.append(f"The requests are from {span}; who did not come in that time is not judged.")
-    else:
-        said.append("The warehouse holds no requests: nobody is judged.")
+    if window is None or window[0] is None:
+        raise WarehouseError(f"{lake.root} holds no requests, so that nobody can be judged; read logs that have some")
+    span = f"{_utc(window[0]):%Y-%m-%d %H:%M} to {_utc(window[1]):%Y-%m-%d %H:%M} UTC"
+    said = [f"The requests are from {span}; who did not come in that time is not judged."]
+    if waits:
+        said.append("There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too.")
     said += _blind_brokers(lake, usage, cluster)
     said += [
         "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) "

@@ -34,7 +34,7 @@ def execute(context: Context) -> int:
 
     report = maintain(spark, context.warehouse, settings, context.progress)
     context.end_progress()
-    print(json.dumps(asdict(report), ensure_ascii=True) if given.json else as_text(report))
+    console.output(json.dumps(asdict(report), ensure_ascii=True) if given.json else as_text(report))
     return 0
 
 

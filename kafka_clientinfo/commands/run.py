@@ -61,7 +61,7 @@ def execute(context: Context) -> int:
 
 def execute_step(context: Context, name: str, *inputs: Any) -> int:
     """Call a function of the pipeline and print its report; returns 1 where a file could not be read."""
-    settings = context.settings(cluster=context.arguments.cluster)
+    settings = context.settings(cluster=getattr(context.arguments, "cluster", None))
     from .. import pipeline
 
     started = time.monotonic()
@@ -74,9 +74,9 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
     elapsed = time.monotonic() - started
     context.end_progress()
     if context.arguments.json:
-        print(json.dumps(asdict(report), ensure_ascii=True, default=str))
+        console.output(json.dumps(asdict(report), ensure_ascii=True, default=str))
     else:
-        print(_as_text(report, elapsed, context))
+        console.output(_as_text(report, elapsed, context))
     failed = any(problem.kind in _FAILURES for problem in report.problems) or any(f["error"] for f in report.files)
     return 1 if failed else 0
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from ..console import columns, number, safe
+from ..console import columns, number, output, safe
 from ..errors import ConfigError
 from ..tables.broker_releases import REASONS, release
 from .context import Context, add_common
@@ -42,7 +42,7 @@ def execute(context: Context) -> int:
     from .impact import impact
 
     found = impact(spark, context.warehouse, given.target, given.all_targets, given.cluster)
-    print(json.dumps(asdict(found), ensure_ascii=True, default=str) if given.json else as_text(found))
+    output(json.dumps(asdict(found), ensure_ascii=True, default=str) if given.json else as_text(found))
     return _BREAKS if found.breaks else 0
 
 

@@ -26,7 +26,7 @@ def execute(context: Context) -> int:
     from ..engine import verify
 
     checks = verify(spark, context.warehouse)
-    print(as_json(checks) if context.arguments.json else as_text(checks))
+    console.output(as_json(checks) if context.arguments.json else as_text(checks))
     return 0 if all(check.ok for check in checks) else 1
 
 

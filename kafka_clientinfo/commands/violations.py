@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from .. import console
-from ..errors import ConfigError, WarehouseError
+from ..errors import ConfigError
 from ..tables import rules
-from .context import Context, add_common
+from .context import Context, add_common, built_warehouse
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +35,7 @@ def execute(context: Context) -> int:
     given = context.arguments
     chosen = Chosen.of(given.rule, given.since, given.cluster)  # before Spark starts
     rows, total = violations(context.session(), context.warehouse, chosen)
-    print(as_json(rows, total) if given.json else as_text(rows, total))
+    console.output(as_json(rows, total) if given.json else as_text(rows, total))
     return 0
 
 
@@ -65,10 +65,8 @@ class Chosen:
         """From what the command was told.
 
         Raises:
-            ConfigError: for a rule that is not declared, a time that is none, or a cluster that is no text.
+            ConfigError: for a rule that is not declared, or a time that is none.
         """
-        if cluster is not None:
-            console.argument("--cluster", cluster)
         unknown = sorted(set(names) - set(rules()))
         if unknown:
             raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
@@ -87,17 +85,13 @@ def violations(spark: "SparkSession", warehouse: str, chosen: Chosen | None = No
         Up to `LIMIT` rows as dicts with times as ISO text in UTC, and the number of all that fit.
 
     Raises:
-        WarehouseError: when there is no such table.
+        ConfigError: when the warehouse has no such cluster.
+        WarehouseError: when there is no warehouse, or it is not built.
     """
     from pyspark.sql import functions as F
 
-    from ..engine import Warehouse
-
-    warehouse = console.argument("the warehouse", warehouse)
     chosen = chosen or Chosen()
-    lake = Warehouse(spark, warehouse)
-    if not lake.exists("violations"):
-        raise WarehouseError(f"{warehouse} has no table violations; make it with `kafka-clientinfo run`")
+    lake, _ = built_warehouse(spark, warehouse, "violations", chosen.cluster)
     fitting = lake.read("violations")
     if chosen.rules:
         fitting = fitting.where(F.col("rule").isin(list(chosen.rules)))

@@ -15,7 +15,7 @@ from .retention import remove_late, retain, with_kept_failures
 from .sizing import Size, sized, utc
 from .state import LEDGER, State, state_of
 from .verification import Check, verify
-from .warehouse import Warehouse
+from .warehouse import Warehouse, existing_warehouse
 
 __all__ = [
     "LEDGER",
@@ -26,6 +26,7 @@ __all__ = [
     "State",
     "Warehouse",
     "exclusive",
+    "existing_warehouse",
     "increments",
     "kept",
     "local_tables",

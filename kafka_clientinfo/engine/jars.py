@@ -10,11 +10,12 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from subprocess import DEVNULL, STDOUT, TimeoutExpired
+from subprocess import DEVNULL, STDOUT
 from urllib.parse import unquote, urlsplit
 
 from ..errors import WarehouseError
 from .cache import cache_folder
+from .java import end_jvm
 
 _CLASS_PATH = "spark.driver.extraClassPath"
 _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")
@@ -126,20 +127,8 @@ def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
         listed = str(gateway.jvm.java.lang.System.getProperty("spark.jars"))
     finally:
         gateway.shutdown()
-        _end(gateway)
+        end_jvm(gateway, 60)
     return [Path(unquote(urlsplit(jar).path)) for jar in listed.split(",")]
-
-
-def _end(gateway: object) -> None:
-    """Close the JVM's standard input, at which it ends, and wait for that."""
-    process = gateway.proc  # type: ignore[attr-defined]
-    if process is None:
-        return
-    process.stdin.close()
-    try:
-        process.wait(timeout=60)
-    except TimeoutExpired:
-        process.kill()
 
 
 def _artifacts_of_spark() -> list[str]:

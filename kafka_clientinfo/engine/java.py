@@ -6,6 +6,7 @@ import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from ..errors import WarehouseError
 
@@ -50,6 +51,23 @@ def check_java() -> Java:
             f" install Java {_OLDEST} or 21, or set JAVA_HOME to one"
         )
     return java
+
+
+def end_jvm(gateway: Any, seconds: float) -> None:
+    """Close the standard input of pyspark's JVM, at which it ends, and wait for that; kill it where it takes longer.
+
+    Args:
+        gateway: what pyspark speaks to the JVM through; nothing is done where another process has started the JVM.
+        seconds: how long to wait.
+    """
+    process = getattr(gateway, "proc", None)
+    if process is None:
+        return
+    process.stdin.close()
+    try:
+        process.wait(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _executable() -> Path:

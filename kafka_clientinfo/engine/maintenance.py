@@ -20,8 +20,7 @@ from . import sql
 from .locks import exclusive
 from .retention import retain
 from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
-from .state import LEDGER
-from .warehouse import Warehouse
+from .warehouse import Warehouse, existing_warehouse
 
 SAFE_HOURS = 168
 """For so long Delta keeps files that a reader may still be reading, if nobody says otherwise."""
@@ -98,18 +97,6 @@ def maintain(
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
         report.retained_from = tables.state.retained_from
     return report
-
-
-def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
-    """The warehouse at a path, to be read.
-
-    Raises:
-        WarehouseError: when there is none.
-    """
-    tables = Warehouse(spark, root)
-    if not tables.exists(LEDGER):
-        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
-    return tables
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:

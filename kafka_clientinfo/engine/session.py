@@ -12,7 +12,7 @@ from ..errors import WarehouseError
 from ..settings import Settings
 from .class_archive import with_archive
 from .jars import coordinate, delta_is_given, ensure_jars, is_local, with_jars
-from .java import Java, check_java
+from .java import Java, check_java, end_jvm
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -30,6 +30,8 @@ _LOOKED_UP = {
     "PythonUtils": ("toSeq",),
 }
 """Java's classes that PySpark makes columns with, and the static members that it calls most."""
+_PATIENCE_SECONDS = 20
+"""How long Spark's JVM may take to end: it deletes its scratch files."""
 
 
 def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_file: str | None = None) -> SparkSession:
@@ -63,6 +65,11 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     except Exception as error:
         first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise WarehouseError(f"the local Spark session did not start: {first_line}{where}") from error
+
+
+def end_session() -> None:
+    """End the JVM of this process's session, and wait for that."""
+    end_jvm(SparkContext._gateway, _PATIENCE_SECONDS)
 
 
 def session_conf(given: Mapping[str, str], java: Java | None) -> dict[str, str]:

@@ -17,11 +17,10 @@ from pyspark.sql import functions as F
 
 from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from .layout import differences, layout_of
-from .maintenance import existing_warehouse
 from .retention import SOURCES
 from .sizing import REQUEST_BYTES, sized, utc
 from .state import LEDGER
-from .warehouse import Warehouse
+from .warehouse import Warehouse, existing_warehouse
 
 LISTED = 20
 """Rows that a check lists at most; it counts them all."""

@@ -379,3 +379,15 @@ class Warehouse:
     def _note_rows(self, name: str, number: int | None) -> int:
         self._rows[name] = self.count(name) if number is None else number
         return self._rows[name]
+
+
+def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
+    """The warehouse at a path, to be read.
+
+    Raises:
+        WarehouseError: when there is none, or it does not fit this release.
+    """
+    lake = Warehouse(spark, root)
+    if read_state(spark, lake.path(LEDGER)) is None:
+        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
+    return lake

@@ -1,6 +1,7 @@
 """The command `upgrade`: verdict, owners, what it cannot tell, exit codes, and text that is safe to print."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.concerns.usage import upgrade_impact
 from kafka_clientinfo.engine import Warehouse
 from kafka_clientinfo.tables import broker_releases
-from tests.frames import at, frame
+from tests.frames import at, frame, ledger
 
 HOSTILE = "evil\x1b[2J\r\n\u202e"
 
@@ -63,6 +64,11 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     impact = upgrade_impact.transform(frame(spark, "connections", connections), **tables)
     for name, rows in (tables | {"upgrade_impact": impact}).items():
         lake.overwrite(name, rows, "1")
+    ingested = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("old", "new", "info", "empty")]
+    lake.overwrite(
+        "ingested_files", ledger(spark, *ingested, {"file_id": "x", "cluster": "new", "ingested_at": at(99)}), "1"
+    )
+    lake.update_state(built_until="2026-11-21 02:00:09")
     return lake.root
 
 
@@ -79,6 +85,8 @@ def upgrade(spark: Any, warehouse: str, *arguments: str) -> int:
         (("--target", "4.0.1", "--cluster", "info"), 3),
         (("--all-targets", "--cluster", "old"), 3),
         (("--all-targets", "--target", "3.9.1"), 0),
+        (("--target", "4.0.1", "--cluster", "nonesuch"), 2),
+        (("--target", "4.0.1", "--cluster", "empty"), 1),
         ((), 2),
         (("--target", "4.0"), 2),
     ],
@@ -98,7 +106,39 @@ def test_a_warehouse_without_the_table_says_what_to_do(
     spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert upgrade(spark, str(tmp_path), "--target", "4.0.1") == 1
-    assert "run `kafka-clientinfo run` first" in capsys.readouterr().err
+    assert "make it with `kafka-clientinfo run`" in capsys.readouterr().err
+
+
+def test_an_unknown_cluster_names_the_known_ones(
+    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", "nonesuch")
+    known = "it has those of 'empty', 'info', 'new', 'old'"
+    assert f"--cluster is 'nonesuch', of which {warehouse} has no logs; {known}" in capsys.readouterr().err
+
+
+def test_who_has_no_requests_is_not_fine(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", "empty")
+    assert "holds no requests, so that nobody can be judged" in capsys.readouterr().err
+
+
+def test_what_is_not_built_is_not_judged(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    lake = Warehouse(spark, str(tmp_path / "w"), locked=True)
+    lake.create_missing(["upgrade_impact", "ingested_files"])
+    assert upgrade(spark, lake.root, "--target", "4.0.1") == 1
+    assert "are not built; run `kafka-clientinfo build` first" in capsys.readouterr().err
+    lake.update_state(built_until="2026-11-21 02:00:09", rows={"upgrade_impact": 7})
+    shutil.rmtree(tmp_path / "w" / "upgrade_impact")
+    assert upgrade(spark, lake.root, "--target", "4.0.1") == 1
+    assert "upgrade_impact is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("cluster", "waits"), [("new", True), ("old", False)])
+def test_requests_that_wait_for_a_build_are_told(
+    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str], cluster: str, waits: bool
+) -> None:
+    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", cluster)
+    assert ("There are newer requests that no build has seen" in capsys.readouterr().out) == waits
 
 
 def test_text_names_who_breaks_and_why(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -11,7 +11,7 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.commands import violations as listing
 from kafka_clientinfo.engine import Warehouse
 from kafka_clientinfo.errors import ConfigError
-from tests.frames import at, frame
+from tests.frames import at, frame, ledger
 
 
 def row(rule: str, severity: str, seconds: float, **given: Any) -> dict[str, Any]:
@@ -45,10 +45,12 @@ ROWS = [
 
 @pytest.fixture(scope="module")
 def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    root = str(tmp_path_factory.mktemp("listing"))
-    lake = Warehouse(spark, root)
+    lake = Warehouse(spark, str(tmp_path_factory.mktemp("listing") / "w"), locked=True)
     lake.append("violations", frame(spark, "violations", ROWS), "b")
-    return root
+    files = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("c", "d")]
+    lake.overwrite("ingested_files", ledger(spark, *files), "b")
+    lake.update_state(built_until="2026-11-21 02:00:09", rows={"violations": len(ROWS)})
+    return lake.root
 
 
 @pytest.mark.parametrize(
@@ -109,7 +111,7 @@ def test_nothing_found_is_said() -> None:
 
 def test_a_warehouse_without_the_table_is_named(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["violations", "--warehouse", str(tmp_path)], spark) == 1
-    assert "has no table violations" in capsys.readouterr().err
+    assert "has no table ingested_files; make it with `kafka-clientinfo run`" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--rule", "nothing"], ["--since", "yesterday"]])

@@ -1,0 +1,94 @@
+"""Exit codes of the command, each seen from outside: a process with a command that does only what the case is about.
+
+The same with the real commands, which start Spark, is in test_processes.
+"""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = """
+import os, signal, sys
+from types import SimpleNamespace
+from kafka_clientinfo import cli, console
+from kafka_clientinfo.commands import verify
+from kafka_clientinfo.errors import ClientInfoError, ConfigError
+
+def execute(context):
+    {body}
+
+cli.COMMANDS["verify"] = SimpleNamespace(HELP="", add_arguments=verify.add_arguments, execute=execute)
+cli.entry(["verify", "--warehouse", "w"])
+"""
+BODIES = {
+    "goes well": ("return 0", 0, ""),
+    "has a code of its own": ("return 3", 3, ""),
+    "fails": ("raise ClientInfoError('found, do this')", 1, "kafka-clientinfo: found, do this\n"),
+    "is told nonsense": ("raise ConfigError('found, do this')", 2, "kafka-clientinfo: found, do this\n"),
+    "breaks": (
+        "raise ValueError('odd')",
+        1,
+        "kafka-clientinfo: ValueError: odd (KAFKA_CLIENTINFO_DEBUG=1 shows where)\n",
+    ),
+    "loses its JVM": ("raise BrokenPipeError(32, 'Broken pipe')", 1, "kafka-clientinfo: Spark's JVM is gone: "),
+    "is stopped": ("os.kill(os.getpid(), signal.SIGINT)", 130, "kafka-clientinfo: stopped; what was committed"),
+}
+LONG = "console.output('text ' * 100_000); return 3"
+SHORT = "console.output('text'); return 3"
+FULL = "kafka-clientinfo: standard output cannot be written: No space left on device; send the output elsewhere"
+
+
+def process(body: str, shell: str = "") -> subprocess.CompletedProcess[str]:
+    """The command in a process; `shell` is what a shell does with its standard streams."""
+    command = ["bash", "-c", f'"$@" {shell}; exit ${{PIPESTATUS[0]}}', "bash"] if shell else []
+    arguments = [*command, sys.executable, "-c", PROGRAM.format(body=body)]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
+
+
+@pytest.mark.parametrize("what", BODIES)
+def test_a_command_that(what: str) -> None:
+    body, code, said = BODIES[what]
+    done = process(body)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == bool(said)
+
+
+@pytest.mark.parametrize("body", [SHORT, LONG])
+@pytest.mark.parametrize(
+    ("shell", "code", "said"),
+    [
+        ("| true", 3, ""),
+        ("| head -c 3 > /dev/null", 3, ""),
+        (">&-", 3, ""),
+        ("2>&-", 3, ""),
+        ("<&- >&- 2>&-", 3, ""),
+        ("> /dev/full", 1, FULL),
+        ("> /dev/full 2> /dev/full", 1, ""),
+    ],
+)
+def test_who_does_not_read_the_output_changes_no_verdict_and_a_full_disk_is_named(
+    body: str, shell: str, code: int, said: str
+) -> None:
+    done = process(body, shell)
+    assert done.returncode == code
+    assert done.stderr.startswith(said)
+    assert len(done.stderr.splitlines()) == bool(said)
+
+
+@pytest.mark.parametrize("shell", ["| true", "2>&-", "2> /dev/full"])
+def test_an_error_that_nobody_reads_keeps_its_code(shell: str) -> None:
+    assert process("raise ConfigError('found, do this')", shell).returncode == 2
+
+
+def test_the_readme_lists_them() -> None:
+    rows = re.findall(r"^\| (\d+) \| .+ \|$", (ROOT / "README.md").read_text("utf-8"), re.MULTILINE)
+    assert {int(code) for code in rows} == {code for _, code, _ in BODIES.values()}
+    assert 128 + signal.SIGINT == 130
