@@ -28,13 +28,22 @@ def told(error: BaseException, warehouse: str) -> str:
         warehouse: what it worked on.
     """
     chain = _chain(error)
-    text = "\n".join(str(one) for one in chain)
+    texts = [_text(one) for one in chain]
+    text = "\n".join(filter(None, texts))
     for sign, meaning in _KNOWN:
         if sign in text:
             return f"{meaning}: {_place(text, sign, warehouse)}; {_AGAIN}"
-    if any(type(one).__name__ in _DEAD_JVM for one in chain):
+    if None in texts or any(type(one).__name__ in _DEAD_JVM for one in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {_AGAIN}"
     return _root_cause(error)
+
+
+def _text(error: BaseException) -> str | None:
+    """The text of an error; None where that stands in a JVM which no longer answers, as that of a Py4JJavaError does."""
+    try:
+        return str(error)
+    except Exception:
+        return None
 
 
 def _root_cause(error: BaseException) -> str:

@@ -1,6 +1,10 @@
 """What a command says of failures that are not its own: one line that names what went wrong and where."""
 
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
+from py4j.protocol import Py4JError, Py4JJavaError
 
 from kafka_clientinfo.failures import told
 
@@ -84,6 +88,30 @@ def caused(message: str, cause: BaseException) -> Exception:
 )
 def test_a_failure_is_told_in_one_line(error: Exception, said: str) -> None:
     assert told(error, "/lake") == said
+
+
+class DeadJvm:
+    """What py4j speaks to a JVM through, which is gone."""
+
+    def send_command(self, command: str) -> str:
+        raise Py4JError("Answer from Java side is empty")
+
+
+def of_dead_jvm(cause: BaseException | None = None) -> Exception:
+    """An error whose text stands in a JVM that was killed since."""
+    java: Any = SimpleNamespace(_target_id="o1", _gateway_client=DeadJvm())
+    error = Py4JJavaError("An error occurred while calling o41.save.\n", java)
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    "error", [of_dead_jvm(), of_dead_jvm(KeyError("one")), caused("count", of_dead_jvm())], ids=["it", "later", "cause"]
+)
+def test_an_error_whose_text_went_with_the_jvm_is_told(error: Exception) -> None:
+    with pytest.raises(Py4JError):
+        str(error.__cause__ if type(error) is RuntimeError else error)
+    assert told(error, "/lake") == f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
 
 
 def test_a_cause_that_leads_back_to_itself_ends() -> None:
