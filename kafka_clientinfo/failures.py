@@ -3,6 +3,7 @@
 import re
 
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
+_NO_JVM = "JAVA_GATEWAY_EXITED"
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error)): *(.*)")
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"`]+)")
 _KNOWN = (
@@ -33,7 +34,7 @@ def told(error: BaseException, warehouse: str) -> str:
     for sign, meaning in _KNOWN:
         if sign in text:
             return f"{meaning}: {_place(text, sign, warehouse)}; {_AGAIN}"
-    if None in texts or any(type(one).__name__ in _DEAD_JVM for one in chain):
+    if None in texts or _NO_JVM in text or any(type(one).__name__ in _DEAD_JVM for one in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {_AGAIN}"
     return _root_cause(error)
 

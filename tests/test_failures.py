@@ -75,6 +75,10 @@ def caused(message: str, cause: BaseException) -> Exception:
             f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
         ),
         (
+            RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
+            f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+        ),
+        (
             caused("count", Py4JNetworkError("Answer from Java side is empty")),
             f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
         ),

@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from ..errors import WarehouseError
 from .cache import cache_folder
-from .java import end_jvm
+from .java import check_java, check_starts, end_jvm
 
 _CLASS_PATH = "spark.driver.extraClassPath"
 _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")
@@ -119,6 +119,7 @@ def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
             {"stdout": log, "stderr": STDOUT if log is not None else None},
         )
     except Exception as error:
+        check_starts(check_java())
         raise WarehouseError(
             f"Delta's jars ({coordinate()}) are not in {jars_folder()} and could not be fetched; run `make setup` (or"
             " `python -m kafka_clientinfo.prepare`) where the network reaches a Maven repository, or name them in spark.jars"

@@ -10,10 +10,13 @@ from typing import Any
 
 from ..errors import WarehouseError
 
+# Releases of Spark and the releases of Java that their documentation names: 3.5 has 8, 11 and 17; 4.0 and 4.1 have
+# 17 and 21; 4.2 has 17, 21 and 25. What lies between them runs; what their Hadoop fails on is refused.
 _OLDEST = 17
-_TOO_NEW = 24
+_TOO_NEW = 23
 _RUNS_ON_NEWER = (4, 2)
-"""The first Spark that runs on Java 24 and later: those before need the security manager, which Java 24 removed."""
+"""The first Spark that runs on Java 23 and later: the Hadoop of those before asks for a subject in the way of the security
+manager, which Java 23 refuses and Java 24 has removed (HADOOP-19212)."""
 _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)')
 _RELEASE_LINE = re.compile(r'^(\w+)="(.*)"$', re.MULTILINE)
 
@@ -24,7 +27,7 @@ class Java:
 
     Attributes:
         path: its executable.
-        major: its version's first number, such as 17; 0 where it could not be found.
+        major: its version's first number, such as 17.
         build: text that differs between any two builds of Java.
     """
 
@@ -37,10 +40,10 @@ def check_java() -> Java:
     """Find the Java that Spark will use and refuse one that Spark does not run on.
 
     Raises:
-        WarehouseError: no Java, one older than 17, or one too new for the installed Spark.
+        WarehouseError: no Java, one that does not run, one older than 17, or one too new for the installed Spark.
     """
     java = _inspect(_executable())
-    if java.major and java.major < _OLDEST:
+    if java.major < _OLDEST:
         raise WarehouseError(
             f"Spark needs Java {_OLDEST} or later: {java.path} is version {java.major}; install one or set JAVA_HOME"
         )
@@ -93,9 +96,32 @@ def _inspect(executable: Path) -> Java:
             release.get(key, "") for key in ("IMPLEMENTOR", "JAVA_VERSION", "JAVA_RUNTIME_VERSION", "OS_ARCH")
         )
         return Java(executable, int(found[2]), build)
-    answer = subprocess.run([executable, "-version"], capture_output=True, text=True, check=False).stderr
+    return _ask(executable)
+
+
+def _ask(executable: Path) -> Java:
+    """Start Java and read the version that it prints."""
+    try:
+        done = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace", check=False)
+        answer, problem = done.stderr.strip(), f"exit code {done.returncode}"
+    except OSError as error:
+        answer, problem = "", error.strerror or str(error)
     found = _VERSION.search(answer)
-    return Java(executable, int(found[2]) if found else 0, answer.strip())
+    if found is None:
+        said = answer.splitlines()[0] if answer else problem
+        raise WarehouseError(
+            f"Spark needs Java {_OLDEST} or later: {executable} does not run ({said}); install one, or set JAVA_HOME to one"
+        )
+    return Java(executable, int(found[2]), answer)
+
+
+def check_starts(java: Java) -> None:
+    """Start Java, where its version was only read from a file.
+
+    Raises:
+        WarehouseError: it does not run.
+    """
+    _ask(java.path)
 
 
 def _spark_version() -> str:

@@ -1,18 +1,21 @@
 """A local Spark session with Delta, for runs without a cluster."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
+from ..failures import told
 from ..settings import Settings
 from .class_archive import with_archive
 from .jars import coordinate, delta_is_given, ensure_jars, is_local, with_jars
-from .java import Java, check_java, end_jvm
+from .java import Java, check_java, check_starts, end_jvm
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -30,6 +33,9 @@ _LOOKED_UP = {
     "PythonUtils": ("toSeq",),
 }
 """Java's classes that PySpark makes columns with, and the static members that it calls most."""
+_ERROR = re.compile(
+    r"Error[: ]|Exception in thread|Unrecognized |Invalid |Conflicting |Improperly |# There is insufficient memory"
+)
 _PATIENCE_SECONDS = 20
 """How long Spark's JVM may take to end: it deletes its scratch files."""
 
@@ -57,14 +63,17 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
             builder = SparkSession.builder.appName(app_name)
             for key, value in conf.items():
                 builder = builder.config(key, value)
-            spark = builder.getOrCreate()
-            _keep_lookups(spark)
-            return spark
+            session = builder.getOrCreate()
+            _keep_lookups(session)
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
-        first_line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise WarehouseError(f"the local Spark session did not start: {first_line}{where}") from error
+        if java is not None:
+            check_starts(java)
+        reason = _first_error(log_file) or told(error, "its scratch folder")
+        raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
+    _keep_quiet(session)
+    return session
 
 
 def end_session() -> None:
@@ -108,14 +117,29 @@ def _keep_lookups(spark: SparkSession) -> None:
             setattr(jvm, name, java_class)
 
 
+def _first_error(log_file: str | None) -> str | None:
+    """The first line of the log in which Java or Spark says why it does not start."""
+    try:
+        lines = Path(log_file or "").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    return next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
+
+
+def _keep_quiet(session: SparkSession) -> None:
+    """Let the thread that gathers accumulators print no traceback where the JVM dies; a command tells of that."""
+    with suppress(AttributeError):
+        session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+
+
 @contextmanager
 def _output_to(path: str | None) -> Iterator[None]:
     """Let a process that is started in here inherit a file as its standard output and error."""
     if path is None:
         yield
         return
-    sys.stdout.flush()
-    sys.stderr.flush()
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
     target = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
     try:

@@ -11,6 +11,7 @@ from kafka_clientinfo.engine import class_archive, jars, java, session
 from kafka_clientinfo.engine.cache import cache_folder
 from kafka_clientinfo.engine.java import Java
 from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.settings import Settings
 
 JAVA_17 = Java(Path("/usr/bin/java"), 17, "Some vendor 17.0.1")
 CLASS_PATH = "spark.driver.extraClassPath"
@@ -99,7 +100,11 @@ class TestJars:
     def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
         assert CLASS_PATH not in session.session_conf({}, None)
 
-    def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
+    def it_says_what_is_missing_and_what_to_do(
+        self, no_network: None, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        java_home(tmp_path / "jdk", "17.0.1", monkeypatch)
+        (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
         with pytest.raises(WarehouseError) as caught:
             session.session_conf({}, JAVA_17)
         for part in (jars.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
@@ -180,7 +185,7 @@ class TestClassArchive:
 
 
 class TestJava:
-    @pytest.mark.parametrize(("version", "major"), [("17.0.15", 17), ("21", 21), ("23.0.1", 23)])
+    @pytest.mark.parametrize(("version", "major"), [("17.0.15", 17), ("21", 21), ("22.0.2", 22)])
     def it_is_read_from_the_release_file(
         self, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -194,10 +199,13 @@ class TestJava:
         with pytest.raises(WarehouseError, match=r"needs Java 17 or later: .* is version (11|8); install one or set"):
             java.check_java()
 
-    def it_is_refused_when_too_new(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        java_home(tmp_path / "jdk", "25.0.3", monkeypatch)
+    @pytest.mark.parametrize("version", ["23.0.1", "25.0.3"])
+    def it_is_refused_when_too_new(self, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        java_home(tmp_path / "jdk", version, monkeypatch)
         monkeypatch.setattr(java, "_spark_version", lambda: "4.1.4")
-        with pytest.raises(WarehouseError, match=r"Spark 4.1.4 does not run on Java 24 .* version 25; install Java 17"):
+        with pytest.raises(
+            WarehouseError, match=r"Spark 4.1.4 does not run on Java 23 .* version (23|25); install Java 17"
+        ):
             java.check_java()
 
     def it_may_be_newer_for_a_newer_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -213,6 +221,31 @@ class TestJava:
         monkeypatch.setenv("PATH", "")
         with pytest.raises(WarehouseError, match="no java is on the PATH"):
             java.check_java()
+
+    @pytest.mark.parametrize(
+        ("program", "said"),
+        [
+            ("#!/bin/sh\necho 'Error: no libjvm.so' >&2\nexit 1\n", "Error: no libjvm.so"),
+            ("#!/bin/sh\nexit 0\n", "exit code 0"),
+            ("\x7fELF", "Exec format error"),
+        ],
+    )
+    @pytest.mark.parametrize("has_release_file", [False, True])
+    def it_is_named_when_it_does_not_run(
+        self,
+        program: str,
+        said: str,
+        has_release_file: bool,
+        tmp_path: Path,
+        no_network: None,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        java_home(tmp_path / "jdk", "17.0.1", monkeypatch)
+        (tmp_path / "jdk" / "bin" / "java").write_text(program)
+        if not has_release_file:
+            (tmp_path / "jdk" / "release").unlink()
+        with pytest.raises(WarehouseError, match=rf"bin/java does not run \({said}\); install one, or set JAVA_HOME"):
+            session.session_conf({}, java.check_java())
 
     def it_is_asked_where_no_file_tells(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         wrapper = tmp_path / "bin" / "java"
@@ -234,6 +267,40 @@ def test_java_says_nothing_of_an_archive_that_does_not_fit(content: bytes, tmp_p
     assert done.returncode == 0
     assert "SharedArchive" not in done.stdout + done.stderr
     assert done.stderr == ""
+
+
+class TestStart:
+    @pytest.mark.parametrize(
+        ("log", "said"),
+        [
+            (
+                'WARNING: x\nException in thread "main" java.lang.X: y\n\tat z',
+                'Exception in thread "main" java.lang.X: y',
+            ),
+            (
+                "#\n# There is insufficient memory for the Java Runtime\n",
+                "There is insufficient memory for the Java Runtime",
+            ),
+            ("WARNING: x\n", "Spark's JVM is gone: it was killed"),
+        ],
+    )
+    def it_says_why_it_failed(
+        self, log: str, said: str, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Builder:
+            def appName(self, name: str) -> "Builder":  # noqa: N802
+                raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
+
+        log_file = tmp_path / "spark.log"
+        log_file.write_text(log)
+        monkeypatch.setattr(session.SparkSession, "builder", Builder())
+        monkeypatch.setattr(session.SparkContext, "_gateway", None)
+        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session, "check_starts", lambda java: None)
+        with pytest.raises(WarehouseError, match="the local Spark session did not start: ") as caught:
+            session.local_session(Settings(), log_file=str(log_file))
+        assert said in str(caught.value)
+        assert f"(see {log_file})" in str(caught.value)
 
 
 @pytest.mark.oracle
