@@ -15,11 +15,14 @@ from pathlib import Path
 from typing import Any
 
 from . import resources
+from .backtracking import why_refused
 from .errors import ConfigError
 
 VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
 """A version that can be compared begins with numbers; for Python and for Spark."""
 
+LONGEST_CLIENT_ID = 255
+"""Characters of a client id that a pattern may see; a longer one matches none, whatever the pattern."""
 SEVERITIES = ("error", "warning", "info", "off")
 _CHOICES = ("allowed", "refused")
 _KEYS = frozenset(
@@ -35,7 +38,8 @@ class Policy:
         software: allowed software names, each with its minimum version or None.
         other_software: `refused` where only the names in `software` are allowed.
         unknown_software: whether clients whose name the broker does not know are `allowed`.
-        client_id_patterns: regular expressions; a client id must match one of them as a whole.
+        client_id_patterns: regular expressions; a client id must match one of them as a whole, and be no longer than
+            `LONGEST_CLIENT_ID`.
         exempt_listeners: names of listeners whose connections are not judged.
         severity: rule to error, warning, info or off, where it differs from schemas/rules.
     """
@@ -131,6 +135,11 @@ def _patterns(patterns: tuple[str, ...], source: str) -> tuple[str, ...]:
             raise ConfigError(f"{source}: client_id_patterns: {pattern!r} is no regular expression: {error}") from None
         if "(?P" in pattern:  # Python's own words, which Java does not know
             raise ConfigError(f"{source}: client_id_patterns: {pattern!r} has a named group; use a plain one")
+        if why := why_refused(pattern):
+            raise ConfigError(
+                f"{source}: client_id_patterns: {pattern!r} {why}: a client id that is made for it could hold up every run; "
+                "write it so that each repetition begins with a character that it does not go on with, as in [a-z]+(-[a-z]+)*"
+            )
     return patterns
 
 

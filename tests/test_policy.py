@@ -52,6 +52,7 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("client_id_patterns = 'a'", "give a list of texts"),
         ("client_id_patterns = ['(']", "is no regular expression"),
         ("client_id_patterns = ['(?P<a>b)']", "has a named group"),
+        ("client_id_patterns = ['ok', '(a+)+']", "'(a+)+' repeats a repetition: a client id that is made for it"),
         ("[severity]\nnothing = 'off'", "unknown rule 'nothing'"),
         ("[severity]\nclient_id_changed = 'fatal'", "use one of error, warning, info, off"),
     ],

@@ -4,6 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ..logs.apis import INTER_BROKER_APIS
+from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN
 from ..settings import Settings
 from .concern import Columns
@@ -76,7 +77,7 @@ def _is_inter_broker() -> Column:
 
 def _role(settings: Settings) -> Column:
     """Tells the role by what a connection does; a broker's client id counts only together with the broker's own host."""
-    own_host = F.regexp_extract("connection_id", _LOCAL_HOST, 1) == F.col("first.remote_host")
+    own_host = F.regexp_extract(_connection_id(), _LOCAL_HOST, 1) == F.col("first.remote_host")
     own_sender = own_host & has_broker_name(F.col("first.client_id"))
     on_controller = F.coalesce(F.col("first.listener").isin(*settings.controller_listeners), F.lit(False))
     is_broker = F.col("has_inter_broker") | F.col("has_replica") | on_controller | F.coalesce(own_sender, F.lit(False))
@@ -96,6 +97,11 @@ def _start() -> Column:
     return F.when(sasl, "hidden_by_sasl").when(certain, "observed").otherwise("before_log")
 
 
+def _connection_id() -> Column:
+    """Takes as much of a connection id as a pattern may see: what is longer has no host."""
+    return F.substring("connection_id", 1, LONGEST)
+
+
 def _network_processor() -> Column:
-    text = F.regexp_extract("connection_id", _PROCESSOR, 1)
+    text = F.regexp_extract(_connection_id(), _PROCESSOR, 1)
     return F.when((F.col("first.log_generation") == "json") & (text != ""), text.cast("int"))

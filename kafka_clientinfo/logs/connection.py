@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 
 _TWO_ENDS = re.compile(r"(.+):(\d{1,5})-(.+):(\d{1,5})((?:-\d+){0,2})")
-_LONGEST = 600
+LONGEST = 600
 """Two host names and what stands around them; in a longer text the patterns would take quadratic time."""
 _REMOTE_END = re.compile(r"[^/]*/(.+):(\d{1,5})")
 
@@ -15,7 +15,7 @@ def remote_end(connection_id: str) -> tuple[str | None, int | None]:
 
     IPv6 hosts keep their colons and lose no part: `[::1]` or `0:0:0:0:0:0:0:1` as logged.
     """
-    if len(connection_id) > _LONGEST:
+    if len(connection_id) > LONGEST:
         return None, None
     two = _TWO_ENDS.fullmatch(connection_id)
     if two is not None:

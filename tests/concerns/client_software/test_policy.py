@@ -14,7 +14,7 @@ from tests.frames import request
 POLICY = Policy(
     software=(("kgo", "1.10"), ("rdkafka", None)),
     unknown_software="refused",
-    client_id_patterns=("app.*",),
+    client_id_patterns=("app(?:[a-z]|-)*", "other"),
     exempt_listeners=("INSIDE",),
 )
 RULE_OF_VERDICT = {
@@ -43,6 +43,9 @@ JUDGED: dict[str, tuple[dict[str, Any], str | None]] = {
     "unknown": (request("?", 0), "software_unknown"),
     "a bad client id": (client("rdkafka", "2", client_id="my app"), "client_id_not_allowed"),
     "a bad client id of old software": (client("kgo", "1.9", client_id="my app"), "version_too_old"),
+    "a client id of 255 characters": (client("rdkafka", "2", client_id="app-" * 63 + "app"), "allowed"),
+    "a client id of 256 characters": (client("rdkafka", "2", client_id="app-" * 64), "client_id_not_allowed"),
+    "the longest client id": (client("rdkafka", "2", client_id="app-" * 8191), "client_id_not_allowed"),
     "no client id": (client("rdkafka", "2", client_id=None), "client_id_not_allowed"),
     "no listener": (client("rdkafka", "2", client_id="my app", listener=None), "client_id_not_allowed"),
     "exempt": (request("?", 0, client_id="my app", listener="INSIDE"), "exempt"),
