@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 from . import __version__, console, failures
 from .commands import COMMANDS
-from .commands.context import Context, end_session, forget_spark_logs, spark_logs
+from .commands.context import Context, forget_spark_logs, spark_logs, was_interrupted
 from .errors import ClientInfoError, ConfigError
 
 if TYPE_CHECKING:
@@ -53,18 +53,16 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         code: int = COMMANDS[arguments.command].execute(Context(arguments, spark))
         forget_spark_logs()
         return code
-    except ConfigError as error:
-        return _fail(error, USAGE)
-    except ClientInfoError as error:
-        return _fail(error, FAILURE)
-    except Exception as error:
+    except (Exception, KeyboardInterrupt) as error:
+        if isinstance(error, KeyboardInterrupt) or was_interrupted():
+            forget_spark_logs()
+            return _fail("stopped; what was committed is whole, and the next run goes on from there", STOPPED)
+        if isinstance(error, ClientInfoError):
+            return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs())]
         return _fail(f"{failures.told(error, arguments.warehouse)} ({'; '.join(where)})", FAILURE)
-    except KeyboardInterrupt:
-        end_session()
-        return _fail("stopped; what was committed is whole, and the next run goes on from there", STOPPED)
 
 
 def _check_texts(arguments: argparse.Namespace) -> None:
@@ -73,8 +71,8 @@ def _check_texts(arguments: argparse.Namespace) -> None:
         text = getattr(arguments, option, None)
         if text is not None:
             console.argument(f"--{option}", text)
-    if not arguments.warehouse.strip():
-        raise ConfigError("--warehouse is empty; name a folder or URI for the Delta tables")
+    if arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
+        raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
 
 
 def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> NoReturn:

@@ -211,7 +211,7 @@ def _opened(
     """Hold the warehouse, with the session set up for little work until it is known how much there is."""
     report = RunReport()
     with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark):
-        lake = Warehouse(spark, warehouse, locked)
+        lake = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)
         with sized(spark, 0), report.stage("prepare", progress):
             lake.open()
         yield lake, report

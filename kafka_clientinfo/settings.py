@@ -18,6 +18,21 @@ from .errors import ConfigError
 from .policy import Policy, load_policy
 
 SPARK_PREFIX = "spark.kafka_clientinfo."
+_PATTERNS = ("kafka", "stamped", "logger_first", "message", "json", "any")
+_WRAPPERS = ("cri", "docker", "syslog")
+LOG_LAYOUTS = ("auto", *_PATTERNS, *(f"{wrapper}+{pattern}" for wrapper in _WRAPPERS for pattern in _PATTERNS))
+"""Names of layouts, which `logs.layouts` knows."""
+_YEARS = 10
+_RANGES = {
+    "max_idle_ms": (1, _YEARS * 365 * 86_400_000),
+    "coverage_gap_ms": (1, _YEARS * 365 * 86_400_000),
+    "bucket_minutes": (1, _YEARS * 365 * 1440),
+    "lock_wait_seconds": (0, _YEARS * 365 * 86_400),
+    "split_bytes": (1, 1 << 40),
+    "retention_days": (0, 100 * 365),
+    "vacuum_hours": (0, 100 * 365 * 24),
+}
+"""The lowest and highest value of each number: no calculation with times and sizes overflows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +51,8 @@ class Settings:
         bucket_minutes: length of the time buckets of client_connections.
         client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.
         policy: what `load_settings` read from that file.
+        private_raw_bytes: whether only the owner may read what holds raw bytes of logs: the table rejected_records of a
+            warehouse on this machine, and the scratch files of a local Spark session.
         server_logs: whether the server.log files beside request logs are read too, for failed_requests.
         lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
         split_bytes: bytes of plain log text that one task reads at least; few large tasks are fast.
@@ -54,6 +71,7 @@ class Settings:
     bucket_minutes: int = 60
     client_policy: str = ""
     policy: Policy = field(default_factory=Policy)
+    private_raw_bytes: bool = True
     server_logs: bool = True
     lock_wait_seconds: int = 600
     split_bytes: int = 128 << 20
@@ -65,12 +83,14 @@ class Settings:
         """Check every value; raises ConfigError naming what was found and what to do."""
         if not self.cluster.strip():
             raise ConfigError(f"cluster is {self.cluster!r}; give the cluster a name")
-        for name in ("max_idle_ms", "coverage_gap_ms", "bucket_minutes", "split_bytes"):
-            if getattr(self, name) <= 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; give a number above 0")
-        for name in ("lock_wait_seconds", "retention_days", "vacuum_hours"):
-            if getattr(self, name) < 0:
-                raise ConfigError(f"{name} is {getattr(self, name)}; give 0 or more")
+        for name, (low, high) in _RANGES.items():
+            if not low <= getattr(self, name) <= high:
+                raise ConfigError(f"{name} is {_shown(getattr(self, name))}; give a number from {low} to {high}")
+        if self.log_layout not in LOG_LAYOUTS:
+            raise ConfigError(
+                f"log_layout is {_shown(self.log_layout)}; give auto, one of {', '.join(_PATTERNS)}, or one of them behind "
+                f"{', '.join(f'{wrapper}+' for wrapper in _WRAPPERS)}"
+            )
         try:
             ZoneInfo(self.log_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):
@@ -107,6 +127,7 @@ class Settings:
         return absolute.parent.name or "unknown"
 
 
+_NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 _TYPES = {item.name: item.type for item in fields(Settings) if item.name != "policy"}
 
 
@@ -119,20 +140,54 @@ def _checked(name: str, value: Any, source: str) -> Any:
             return tuple(value)
     elif isinstance(default, dict):
         if isinstance(value, dict):
-            return {key: str(item).lower() if isinstance(item, bool) else str(item) for key, item in value.items()}
+            return {key: _spark_value(key, item, source) for key, item in value.items()}
     elif isinstance(default, bool):
         if isinstance(value, str) and value.lower() in ("true", "false"):
             value = value.lower() == "true"
         if isinstance(value, bool):
             return value
     elif isinstance(default, int):
-        if isinstance(value, str) and value.strip().isdigit():
+        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
             value = int(value)
         if type(value) is int:
             return value
     elif isinstance(value, str):
         return value
-    raise ConfigError(f"{source}: {name} is {value!r}; expected a value like {default!r}")
+    raise ConfigError(f"{source}: {name} is {_shown(value)}; expected a value like {default!r}")
+
+
+def _spark_value(key: str, value: Any, source: str) -> str:
+    """The text of an entry of the table [spark]."""
+    if isinstance(value, dict):
+        path, leaf = key, value
+        while isinstance(leaf, dict) and leaf:
+            part, leaf = next(iter(leaf.items()))
+            path += f".{part}"
+        path = path if path.startswith("spark.") else f"spark.{path}"
+        raise ConfigError(
+            f"{source}: spark: {key} is a table, {_shown(value)}; TOML reads a key with dots as tables in tables, so put it "
+            f'in quotes, below [spark]: "{path}" = …'
+        )
+    if not key.startswith("spark."):
+        raise ConfigError(
+            f"{source}: spark: {key!r} is no entry of Spark's conf; these begin with spark., as spark.{key} does"
+        )
+    if key.startswith(SPARK_PREFIX):
+        raise ConfigError(
+            f"{source}: spark: {key} is a setting; write it as {key.removeprefix(SPARK_PREFIX)} above [spark]"
+        )
+    if not isinstance(value, str | bool | int | float):
+        raise ConfigError(f"{source}: spark: {key} is {_shown(value)}; give a text, a number, true or false")
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _shown(value: Any) -> str:
+    """A value in a message, cut."""
+    try:
+        text = repr(value)
+    except ValueError:  # a number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 80 else f"{text[:79]}…"
 
 
 def _merge(settings: Settings, values: Mapping[str, Any], source: str) -> Settings:
@@ -142,13 +197,16 @@ def _merge(settings: Settings, values: Mapping[str, Any], source: str) -> Settin
     checked = {name: _checked(name, value, source) for name, value in values.items()}
     if "spark" in checked:
         checked["spark"] = {**settings.spark, **checked["spark"]}
-    return replace(settings, **checked)
+    try:
+        return replace(settings, **checked)
+    except ConfigError as error:
+        raise ConfigError(f"{source}: {error}") from None
 
 
 def _read_toml(text: str, source: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise ConfigError(f"{source}: not valid TOML: {error}") from None
 
 

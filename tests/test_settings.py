@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.settings import Settings, load_settings
+from kafka_clientinfo.logs.layouts import STARTS, detect
+from kafka_clientinfo.settings import LOG_LAYOUTS, Settings, load_settings
 
 
 def test_later_sources_win(tmp_path: Path) -> None:
@@ -31,13 +32,35 @@ def test_lists_can_come_from_the_spark_conf() -> None:
         ('cluster = ""', "give the cluster a name"),
         ("cluster = 5", "cluster is 5; expected a value like"),
         ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
-        ("max_idle_ms = -1", "give a number above 0"),
-        ("lock_wait_seconds = -1", "give 0 or more"),
+        ("max_idle_ms = -1", "c.toml: max_idle_ms is -1; give a number from 1 to 315360000000"),
+        ("max_idle_ms = 1" + "0" * 23, "max_idle_ms is 100000000000000000000000; give a number from 1 to"),
+        ("max_idle_ms = 1" + "0" * 5000, "c.toml: "),
+        ("max_idle_ms = 1.5", "max_idle_ms is 1.5; expected a value like 600000"),
+        ('max_idle_ms = "²"', "max_idle_ms is '²'; expected a value like 600000"),
+        ("coverage_gap_ms = 315360000001", "give a number from 1 to 315360000000"),
+        ("bucket_minutes = 0", "give a number from 1 to 5256000"),
+        ("lock_wait_seconds = -1", "lock_wait_seconds is -1; give a number from 0 to 315360000"),
+        ("retention_days = 1000000", "give a number from 0 to 36500"),
+        ("vacuum_hours = 10000000", "give a number from 0 to 876000"),
+        ("split_bytes = 0x7fffffffffffffff", "give a number from 1 to 1099511627776"),
+        ("server_logs = 1", "server_logs is 1; expected a value like True"),
+        ('log_layout = "jsn"', "c.toml: log_layout is 'jsn'; give auto, one of kafka, stamped"),
+        ("x = " + "[" * 5000, "not valid TOML"),
         ('log_zone = "Berlin"', "give an IANA name"),
         ('broker_pattern = "("', "is no regular expression"),
         ('broker_pattern = "broker"', "has no group named broker"),
         ("controller_listeners = [1]", "controller_listeners is"),
         ("spark = 1", "spark is 1"),
+        ("spark.sql.x = 1", """spark: sql is a table, {'x': 1}; TOML reads a key with dots as tables in tables"""),
+        ("spark.sql.x = 1", """put it in quotes, below [spark]: "spark.sql.x" = …"""),
+        ("[spark]\nspark.sql.x = 1", """put it in quotes, below [spark]: "spark.sql.x" = …"""),
+        ('[spark]\n"spark.x" = [1]', "spark: spark.x is [1]; give a text, a number, true or false"),
+        ('[spark]\n"spark.x" = 2026-11-22', "spark: spark.x is datetime.date(2026, 11, 22); give a text"),
+        (
+            '[spark]\n"sql.x" = 1',
+            "spark: 'sql.x' is no entry of Spark's conf; these begin with spark., as spark.sql.x does",
+        ),
+        ('[spark]\n"spark.kafka_clientinfo.cluster" = "a"', "is a setting; write it as cluster above [spark]"),
     ],
 )
 def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
@@ -46,6 +69,11 @@ def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load_settings(conf)
     assert says in str(caught.value)
+
+
+def test_every_layout_that_may_be_named_is_known_to_the_reader() -> None:
+    assert {detect(b"", name).name for name in LOG_LAYOUTS if name != "auto"} == {*LOG_LAYOUTS} - {"auto"}
+    assert {*STARTS} <= {*LOG_LAYOUTS}
 
 
 def test_it_says_which_file_it_cannot_read(tmp_path: Path) -> None:

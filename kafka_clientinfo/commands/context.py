@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from .. import console
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _spark_logs: list[str] = []
 """Where the sessions that this process has started write; removed when a command goes well."""
+_interrupted = Event()
 _NAMED = 20
 """Clusters that a message names at most."""
 
@@ -64,6 +66,9 @@ class Context:
             if self.progress is not None:
                 self.progress("starting Spark")
             self._spark = _local_session(settings or self.settings())
+        from ..engine.session import keep_quiet
+
+        keep_quiet(self._spark)
         return self._spark
 
     def end_progress(self) -> None:
@@ -130,18 +135,17 @@ def forget_spark_logs() -> None:
         Path(_spark_logs.pop()).unlink(missing_ok=True)
 
 
-def end_session() -> None:
-    """End the JVM of the session that this process has started, if it has, and wait for that."""
-    if _spark_logs:
-        from ..engine.session import end_session
-
-        end_session()
+def was_interrupted() -> bool:
+    """Whether Ctrl-C has ended the session that this process has started; what then fails does so for that reason."""
+    return _interrupted.is_set()
 
 
 def _local_session(settings: Settings) -> "SparkSession":
-    from ..engine.session import local_session
+    from ..engine.session import end_at_interrupt, local_session
 
     descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
     os.close(descriptor)
     _spark_logs.append(log_file)
-    return local_session(settings, log_file=log_file)
+    session = local_session(settings, log_file=log_file)
+    end_at_interrupt(_interrupted.set)
+    return session

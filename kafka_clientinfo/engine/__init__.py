@@ -10,12 +10,12 @@ from . import increments
 from .keeping import kept, release, stays_as_kept
 from .local_tables import LocalTables, local_tables
 from .locks import exclusive
-from .maintenance import MaintenanceReport, maintain
+from .maintenance import MaintenanceReport, existing_warehouse, maintain
 from .retention import remove_late, retain, with_kept_failures
 from .sizing import Size, sized, utc
 from .state import LEDGER, State, state_of
 from .verification import Check, verify
-from .warehouse import Warehouse, existing_warehouse
+from .warehouse import Warehouse
 
 __all__ = [
     "LEDGER",

@@ -103,7 +103,8 @@ def _ask(executable: Path) -> Java:
     """Start Java and read the version that it prints."""
     try:
         done = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace", check=False)
-        answer, problem = done.stderr.strip(), f"exit code {done.returncode}"
+        lines = [line for line in done.stderr.splitlines() if not line.startswith("Picked up ")]
+        answer, problem = "\n".join(lines).strip(), f"exit code {done.returncode}"
     except OSError as error:
         answer, problem = "", error.strerror or str(error)
     found = _VERSION.search(answer)

@@ -3,11 +3,10 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
-from ..tables import Column, TableSpec
+from ..tables import TableSpec
 from .sql import CHECK, DELETION_VECTORS, detail
 
 
@@ -34,16 +33,31 @@ def layout_of(spark: SparkSession, path: str) -> Layout | None:
     if found is None:
         return None
     properties: dict[str, str] = dict(found["properties"])
-    fields = spark.read.format("delta").load(path).schema.fields
     return Layout(
-        columns={field.name: _stored(field) for field in fields},
+        columns=columns_of(spark.read.format("delta").load(path)),
         checks={key.removeprefix(CHECK): text for key, text in properties.items() if key.startswith(CHECK)},
         properties=properties,
     )
 
 
-def _stored(field: Any) -> StoredColumn:
-    return StoredColumn(_plain_type(field.dataType.simpleString()), not field.nullable)
+def columns_of(rows: DataFrame) -> dict[str, StoredColumn]:
+    """The columns of a relation by name."""
+    return {
+        field.name: StoredColumn(_plain_type(field.dataType.simpleString()), not field.nullable)
+        for field in rows.schema.fields
+    }
+
+
+def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str]:
+    """Why rows with these columns cannot be read as those of the declared table, one sentence each."""
+    sentences = []
+    for column in spec.columns:
+        stored, declared = columns.get(column.name), _plain_type(column.type)
+        if stored is None:
+            sentences.append(f"column {column.name} is missing")
+        elif stored.type != declared:
+            sentences.append(f"column {column.name} has type {stored.type}, not {declared}")
+    return sentences
 
 
 def differences(spec: TableSpec, layout: Layout | None) -> list[str]:
@@ -59,22 +73,14 @@ def differences(spec: TableSpec, layout: Layout | None) -> list[str]:
 
 
 def _unlike_columns(spec: TableSpec, layout: Layout) -> list[str]:
-    sentences = []
+    sentences = unreadable(spec, layout.columns)
     for column in spec.columns:
         stored = layout.columns.get(column.name)
-        sentences += [f"column {column.name} is missing"] if stored is None else _unlike_column(column, stored)
+        if stored is not None and stored.required != column.required:
+            constraint = "NOT NULL, which is not declared" if stored.required else "no NOT NULL"
+            sentences.append(f"column {column.name} has {constraint}")
     undeclared = [name for name in layout.columns if name not in spec.column_names]
     return sentences + [f"column {name} is not declared" for name in undeclared]
-
-
-def _unlike_column(column: Column, stored: StoredColumn) -> list[str]:
-    sentences = []
-    if stored.type != _plain_type(column.type):
-        sentences.append(f"column {column.name} has type {stored.type}, not {_plain_type(column.type)}")
-    if stored.required != column.required:
-        constraint = "NOT NULL, which is not declared" if stored.required else "no NOT NULL"
-        sentences.append(f"column {column.name} has {constraint}")
-    return sentences
 
 
 def _unlike_checks(spec: TableSpec, layout: Layout) -> list[str]:

@@ -59,6 +59,7 @@ def exclusive(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         file = (folder / LOCK_NAME).open("a")
+        (folder / JVM_LOCK_NAME).touch()  # with this process's permissions: those of Spark's JVM may be narrower
     except OSError as error:
         raise WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}") from None
     wait = _Patience(root, wait_seconds, progress)

@@ -20,7 +20,8 @@ from . import sql
 from .locks import exclusive
 from .retention import retain
 from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
-from .warehouse import Warehouse, existing_warehouse
+from .state import LEDGER, read_state
+from .warehouse import Warehouse
 
 SAFE_HOURS = 168
 """For so long Delta keeps files that a reader may still be reading, if nobody says otherwise."""
@@ -82,7 +83,7 @@ def maintain(
     existing_warehouse(spark, warehouse)
     report = MaintenanceReport()
     with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark):
-        tables = Warehouse(spark, warehouse, locked)
+        tables = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)
         with report.stage("prepare", progress):
             size = tables.open().rows.get("requests", 0) * REQUEST_BYTES
             tables.create_missing(tables.specs)
@@ -97,6 +98,18 @@ def maintain(
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
         report.retained_from = tables.state.retained_from
     return report
+
+
+def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
+    """The warehouse at a path, to be read.
+
+    Raises:
+        WarehouseError: when there is none, or it does not fit this release.
+    """
+    lake = Warehouse(spark, root)
+    if read_state(spark, lake.path(LEDGER)) is None:
+        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
+    return lake
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:

@@ -1,9 +1,13 @@
 """A local Spark session with Delta, for runs without a cluster."""
 
+import logging
 import os
 import re
+import signal
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -21,6 +25,8 @@ _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
+    # Tables lie where a path says; without this, Spark makes a folder for others in the working folder.
+    "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
 }
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the small JVM that only puts together the command line of Spark's own."""
@@ -58,13 +64,14 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     where = f" (see {log_file})" if log_file else ""
     java = check_java() if SparkContext._gateway is None else None
     try:
-        with _output_to(log_file):
+        with _output_to(log_file), _private(settings.private_raw_bytes):
             conf = session_conf(settings.spark, java)
             builder = SparkSession.builder.appName(app_name)
             for key, value in conf.items():
                 builder = builder.config(key, value)
             session = builder.getOrCreate()
             _keep_lookups(session)
+            return session
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
@@ -72,8 +79,25 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
             check_starts(java)
         reason = _first_error(log_file) or told(error, "its scratch folder")
         raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
-    _keep_quiet(session)
-    return session
+
+
+def end_at_interrupt(told: Callable[[], None]) -> None:
+    """Let Ctrl-C end the JVM of this process's session, and then what this process does with it.
+
+    pyspark's own handler calls the JVM in the middle of another call, of which both then fail.
+
+    Args:
+        told: called first.
+    """
+
+    def end(number: int, frame: object) -> None:
+        told()
+        logging.disable(logging.CRITICAL)  # py4j logs every call that the JVM no longer answers
+        end_session()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, end)
 
 
 def end_session() -> None:
@@ -126,10 +150,29 @@ def _first_error(log_file: str | None) -> str | None:
     return next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
 
 
-def _keep_quiet(session: SparkSession) -> None:
-    """Let the thread that gathers accumulators print no traceback where the JVM dies; a command tells of that."""
-    with suppress(AttributeError):
+def keep_quiet(session: SparkSession) -> None:
+    """Let pyspark print nothing of errors that a command tells: no JSON of each, no traceback where the JVM dies."""
+    with suppress(Exception):  # a Spark Connect session has no context, and Spark 3.5 no such loggers
         session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+        from pyspark.logger import PySparkLogger
+
+        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+            PySparkLogger.getLogger(name).disabled = True
+
+
+@contextmanager
+def _private(is_private: bool) -> Iterator[None]:
+    """Let a process that is started in here make files that nobody else may read: the JVM's scratch holds rows.
+
+    Tables are made with the permissions that Hadoop's conf says, whatever the process may do.
+    """
+    before = os.umask(0o077)
+    if not is_private:
+        os.umask(before)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 @contextmanager

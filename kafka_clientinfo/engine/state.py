@@ -91,7 +91,10 @@ def state_of(found: Mapping[str, str], path: str) -> State:
     text = found.get(PROPERTY)
     root = path.rpartition("/")[0]
     if text is None:
-        raise WarehouseError(f"{root} was made by release 0.1.0 or earlier; build it anew into another folder")
+        raise WarehouseError(
+            f"{path} has no property {PROPERTY}, so that this package, or this release of it, did not make it; "
+            "name another folder, and build the warehouse there"
+        )
     if _format_of(text) > FORMAT:
         raise WarehouseError(f"{root} was made by a newer release; use that one, or build it anew into another folder")
     try:

@@ -16,11 +16,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
-from .layout import differences, layout_of
+from .layout import differences, layout_of, unreadable
+from .maintenance import existing_warehouse
 from .retention import SOURCES
 from .sizing import REQUEST_BYTES, sized, utc
 from .state import LEDGER
-from .warehouse import Warehouse, existing_warehouse
+from .warehouse import Warehouse
 
 LISTED = 20
 """Rows that a check lists at most; it counts them all."""
@@ -51,7 +52,8 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
         warehouse: folder or URI of the Delta tables.
 
     Returns:
-        All checks; only that of the layout where tables or columns are missing, as no other can be made then.
+        All checks; only that of the layout where tables or columns are missing or of other types, as no other can be
+        made then.
 
     Raises:
         WarehouseError: when there is no warehouse, or it does not fit this release.
@@ -75,13 +77,13 @@ def _check(name: str, requirement: str, rows: DataFrame, advice: str) -> Check:
 
 
 def _layout(tables: Warehouse) -> tuple[Check, bool]:
-    """The check, and whether all declared tables and columns are there."""
+    """The check, and whether all declared tables and columns are there and of their types."""
     specs = list(tables.specs.values())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         layouts = list(pool.map(lambda spec: layout_of(tables.spark, tables.path(spec.name)), specs))
     pairs = list(zip(specs, layouts, strict=True))
     findings = [{"table": spec.name, "finding": text} for spec, layout in pairs for text in differences(spec, layout)]
-    is_whole = all(layout is not None and set(spec.column_names) <= set(layout.columns) for spec, layout in pairs)
+    is_whole = all(layout is not None and not unreadable(spec, layout.columns) for spec, layout in pairs)
     requirement = "tables, columns and constraints are as declared; no deletion vectors"
     advice = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
     return Check("layout", requirement, len(findings), findings[:LISTED], advice if findings else ""), is_whole

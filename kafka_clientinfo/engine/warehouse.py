@@ -17,6 +17,7 @@ from ..errors import WarehouseError
 from ..tables import TableSpec, table_specs
 from . import rewriting, sql
 from .claims import CLAIM, Claims, last_metadata
+from .layout import columns_of, unreadable
 from .locks import local_folder
 from .retention import finish_deletion
 from .state import LEDGER, PROPERTY, State, read_state, write_state
@@ -27,6 +28,8 @@ SMALL_TABLE_BYTES = 16 << 20
 _BYTES_PER_VALUE = 4
 """What a value takes in a file, roughly; a table's rows are known, its bytes would have to be asked for."""
 _AT_ONCE = 3
+_NAMED = 3
+"""Differences that a message names at most."""
 
 
 class Warehouse:
@@ -38,6 +41,7 @@ class Warehouse:
         locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
         specs: the tables by name; all declared ones where None.
         small_table_bytes: below, tables are written anew where rows are replaced.
+        private: whether only the owner may read tables with raw bytes of logs; where they lie on this machine.
 
     Attributes:
         one_file: whether writes make one file each; for runs of few bytes, as each task costs 50–100 ms.
@@ -50,6 +54,7 @@ class Warehouse:
         locked: bool = False,
         specs: Mapping[str, TableSpec] | None = None,
         small_table_bytes: int = SMALL_TABLE_BYTES,
+        private: bool = True,
     ) -> None:
         """Touch nothing yet."""
         self.spark = spark
@@ -60,6 +65,7 @@ class Warehouse:
         self.specs = table_specs() if specs is None else specs
         self.one_file = False
         self._small_table_bytes = small_table_bytes
+        self._private = private
         self._claims = Claims(spark, self.path, locked)
         self._claiming = Lock()
         self._state: State | None = None
@@ -209,11 +215,16 @@ class Warehouse:
     def _load(self, spec: TableSpec) -> DataFrame | None:
         try:
             rows = self.spark.read.format("delta").load(self.path(spec.name))
-            _ = rows.schema  # Spark Connect looks for the table only now
+            columns = columns_of(rows)  # Spark Connect looks for the table only now
         except Exception as error:
             if sql.is_missing(error):
                 return None
             raise
+        if unlike := unreadable(spec, columns):
+            raise WarehouseError(
+                f"{self.path(spec.name)} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
+                f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew into another folder"
+            )
         return rows
 
     # Writing
@@ -338,11 +349,19 @@ class Warehouse:
         with self._creating[name]:
             if name in self._existing:
                 return
+            self._protect(spec)
             if self._claims.locked and not has_log(self.path(name)):
                 self._rows[name] = 0  # nobody else makes it, so it will be empty
             first = {PROPERTY: (self._state or State()).text} if name == LEDGER else {}
             self.spark.sql(sql.create_table(spec, self.path(name), first))
             self._existing.add(name)
+
+    def _protect(self, spec: TableSpec) -> None:
+        """Close the folder of a table with raw bytes to all but its owner; its files need no more."""
+        folder = local_folder(self.path(spec.name))
+        if self._private and folder is not None and any(column.type == "binary" for column in spec.columns):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.chmod(0o700)
 
     def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> int | None:
         self.claim()
@@ -379,15 +398,3 @@ class Warehouse:
     def _note_rows(self, name: str, number: int | None) -> int:
         self._rows[name] = self.count(name) if number is None else number
         return self._rows[name]
-
-
-def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
-    """The warehouse at a path, to be read.
-
-    Raises:
-        WarehouseError: when there is none, or it does not fit this release.
-    """
-    lake = Warehouse(spark, root)
-    if read_state(spark, lake.path(LEDGER)) is None:
-        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
-    return lake

@@ -3,6 +3,7 @@
 import re
 import threading
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from uuid import uuid4
 
@@ -43,7 +44,8 @@ def _observed_rows(observation: Observation) -> int | None:
     results: list[int] = []
 
     def wait() -> None:
-        results.append(int(observation.get["rows"]))
+        with suppress(Exception):  # the command itself tells of a JVM that is gone
+            results.append(int(observation.get["rows"]))
 
     thread = threading.Thread(target=wait, daemon=True)
     thread.start()

@@ -18,6 +18,7 @@ from .storage import StoredFile, files_below, kind_of, local_file, local_path, l
 LOG_NAMES = "kafka-request.log*"
 SERVER_LOG_NAMES = "server.log*"
 _LIVE_SERVER_LOG = "server.log"
+_ONLY_A_SCHEME = ("file:", "file://", "dbfs:")
 _MAGIC = ("*", "?", "[")
 
 
@@ -53,6 +54,10 @@ def find_logs(logs: Sequence[str]) -> list[StoredFile]:
 
 
 def _named(item: str) -> list[StoredFile]:
+    if not item.strip() or item in _ONLY_A_SCHEME:
+        raise InputError(
+            f"LOGS are {item!r}, which names no place; give log files, folders or globs, and / for the root"
+        )
     path = local_path(item)
     files = _remote(item) if path is None else _local(path)
     if not files:

@@ -1,8 +1,10 @@
 """What a local session is started with; but for one test at the end no JVM is started."""
 
 import os
+import stat
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -270,6 +272,28 @@ def test_java_says_nothing_of_an_archive_that_does_not_fit(content: bytes, tmp_p
 
 
 class TestStart:
+    @pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o644)])
+    def it_lets_the_jvm_make_files_of_its_owner(self, is_private: bool, mode: int, tmp_path: Path) -> None:
+        before = os.umask(0o022)
+        try:
+            with session._private(is_private):
+                subprocess.run(["touch", tmp_path / "inside"], check=True)
+            subprocess.run(["touch", tmp_path / "after"], check=True)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "inside").stat().st_mode) == mode
+        assert stat.S_IMODE((tmp_path / "after").stat().st_mode) == 0o644
+
+    def it_starts_without_standard_streams(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("sys.stdout", None)
+        with session._output_to(str(tmp_path / "log")):
+            os.write(1, b"said")
+        assert (tmp_path / "log").read_text() == "said"
+
+    def it_keeps_its_tables_out_of_the_working_folder(self, stored: list[Path]) -> None:
+        assert session.session_conf({}, JAVA_17)["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
+        assert session.session_conf({"spark.sql.warehouse.dir": "/mine"}, JAVA_17)["spark.sql.warehouse.dir"] == "/mine"
+
     @pytest.mark.parametrize(
         ("log", "said"),
         [

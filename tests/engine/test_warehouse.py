@@ -1,5 +1,6 @@
 """Delta tables as declared: made by their first write, replaced by connection, readable by others."""
 
+import stat
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -186,3 +187,33 @@ def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: An
 def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
     assert plain.open() == State()
     assert not Path(plain.root).exists()
+
+
+@pytest.mark.parametrize(("private", "mode"), [(True, 0o700), (False, 0o755)])
+def test_tables_with_raw_bytes_are_their_owners(spark: Any, tmp_path: Path, private: bool, mode: int) -> None:
+    for _ in range(2):  # also a folder that is there
+        tables = Warehouse(spark, str(tmp_path / "w"), locked=True, private=private)
+        tables.create_missing(["rejected_records", "ingested_files"])
+        modes = {
+            name: stat.S_IMODE((tmp_path / "w" / name).stat().st_mode)
+            for name in ("rejected_records", "ingested_files")
+        }
+        assert modes == {"rejected_records": mode, "ingested_files": 0o755}
+        (tmp_path / "w" / "rejected_records").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (
+            "1 AS id",
+            "column file_id is missing; column ingested_at is missing; restore it, or build the warehouse anew",
+        ),
+        ("'x' AS file_id, 1 AS ingested_at", "column ingested_at has type int, not timestamp; restore it"),
+    ],
+)
+def test_a_table_of_another_layout_is_not_read(spark: Any, tmp_path: Path, columns: str, says: str) -> None:
+    spark.sql(f"SELECT {columns}").write.format("delta").save(str(tmp_path / "ingested_files"))
+    with pytest.raises(WarehouseError) as caught:
+        Warehouse(spark, str(tmp_path), specs=SPECS).read("ingested_files")
+    assert f"{tmp_path}/ingested_files is not the table ingested_files of this release: {says}" in str(caught.value)

@@ -152,3 +152,10 @@ def test_it_reads_files_whatever_their_names(tmp_path: Path, folder: bytes) -> N
     (planned,) = make_plan([found], {}, Settings(), 1).files
     assert planned.path.encode()
     assert planned.broker == folder.decode("utf-8", "backslashreplace")
+
+
+@pytest.mark.parametrize("item", ["file:", "file://", "dbfs:", "", " "])
+def test_what_names_no_place_is_not_the_root(item: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.walk", lambda *_, **__: pytest.fail("a folder was walked"))
+    with pytest.raises(InputError, match="which names no place; give log files, folders or globs"):
+        find_logs([item])
