@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types docs bench oracle sparks fuzz soak clean check-tools
+.PHONY: help setup run test check lint types docs bench processes oracle sparks fuzz soak clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -49,7 +49,7 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-report=term:skip-covered --cov-fail-under=95
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%)
 
-check: test oracle sparks fuzz soak ## What must pass before a release: all of these, which takes hours
+check: test processes oracle sparks fuzz soak ## What must pass before a release: all of these, which takes hours
 
 docs: setup ## Write schemas/tables.md from the declarations
 	$(BIN)/python -m kafka_clientinfo.tables.docs
@@ -68,6 +68,9 @@ oracle: setup ## Compare with real brokers, real clients and Kafka's own classes
 
 sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
+
+processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C
+	$(BIN)/python -m pytest -m process
 
 fuzz: setup ## Read a million damaged records and account for every byte
 	$(BIN)/python -m pytest -m soak tests/logs/test_fuzz.py -s

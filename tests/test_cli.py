@@ -1,6 +1,9 @@
 """The command line: exit codes, and text that is safe to print; what each step prints is in test_pipeline."""
 
+import ast
 import gzip
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -14,6 +17,7 @@ from kafka_clientinfo.logs import split_records
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
+JOBS = {"run_pipeline": "run", "ingest_requests": "ingest", "build_tables": "build", "maintain": "maintain"}
 LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
 
 
@@ -25,6 +29,12 @@ LOG = str(ROOT / "sample_logs" / "kafka-0.8.2.2" / "kafka-request.log")
         (["run", LOG], 2, "--warehouse"),
         (["run", LOG, "--warehouse", "w", "--conf", "/nonesuch.toml"], 2, "cannot read the configuration"),
         (["run", "/nonesuch", "--warehouse", "w"], 1, "/nonesuch: no such file"),
+        (["run", "file:", "--warehouse", "w"], 1, "LOGS are 'file:', which names no place"),
+        (["run", "", "--warehouse", "w"], 1, "LOGS are '', which names no place"),
+        (["run", LOG, "--warehouse", "file:"], 2, "--warehouse is 'file:'; name a folder"),
+        (["run", LOG, "--warehouse", "file:///"], 2, "--warehouse is 'file:///'; name a folder"),
+        (["run", LOG, "--warehouse", " "], 2, "--warehouse is ' '; name a folder"),
+        (["build", "--warehouse", "w", "--cluster", "c"], 2, "unrecognized arguments: --cluster"),
         (["--version"], 0, ""),
     ],
 )
@@ -69,11 +79,37 @@ def test_what_cannot_be_read_fails_the_run_and_is_kept_with_its_reason(
     assert bytes(rows[0]["raw"]).startswith(b"tail of something")
 
 
-@pytest.mark.parametrize("job", ["run_pipeline", "ingest_requests", "build_tables"])
-def test_the_jobs_explain_themselves(job: str) -> None:
-    text = (ROOT / "jobs" / f"{job}.py").read_text("utf-8")
-    assert len(text.splitlines()) <= 40
-    assert text.startswith('"""spark-submit')
+@pytest.mark.parametrize(("arguments", "code"), [(["--help"], 0), ([], 2)])
+@pytest.mark.parametrize("job", JOBS)
+def test_a_job_is_its_command(job: str, arguments: list[str], code: int, tmp_path: Path) -> None:
+    """Where Spark is needed only to hand a session over; test_processes runs the jobs on logs."""
+    stub = tmp_path / "pyspark" / "sql" / "__init__.py"
+    stub.parent.mkdir(parents=True)
+    (tmp_path / "pyspark" / "__init__.py").touch()
+    stub.write_text(
+        "class SparkSession:\n"
+        "    class builder:\n"
+        "        appName = staticmethod(lambda name: SparkSession.builder)\n"
+        "        getOrCreate = staticmethod(lambda: print('a session'))\n"
+    )
+    path = ROOT / "jobs" / f"{job}.py"
+    done = subprocess.run(
+        [sys.executable, str(path), *arguments],
+        env={**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code
+    assert done.stdout.startswith("a session\n")
+    assert f"usage: kafka-clientinfo {JOBS[job]} " in done.stdout + done.stderr
+    usage = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
+    assert usage.startswith(f"spark-submit jobs/{job}.py ")
+    assert {*re.findall(r"--[a-z-]+", usage)} <= {*re.findall(r"--[a-z-]+", done.stdout + done.stderr)}
+
+
+def test_every_job_is_tested() -> None:
+    assert {path.stem for path in (ROOT / "jobs").glob("*.py")} == {*JOBS}
 
 
 @pytest.mark.parametrize("module", ["protocol", "logs", "tables", "settings"])
