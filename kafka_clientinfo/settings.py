@@ -126,7 +126,7 @@ def _checked(name: str, value: Any, source: str) -> Any:
         if isinstance(value, bool):
             return value
     elif isinstance(default, int):
-        if isinstance(value, str) and value.strip().isdigit():
+        if isinstance(value, str) and re.fullmatch(r"\s*[0-9]{1,18}\s*", value):
             value = int(value)
         if type(value) is int:
             return value

@@ -30,6 +30,7 @@ def test_lists_can_come_from_the_spark_conf() -> None:
         ('colour = "red"', "unknown setting 'colour'; known are"),
         ('cluster = ""', "give the cluster a name"),
         ("cluster = 5", "cluster is 5; expected a value like"),
+        ('split_bytes = "²"', "split_bytes is '²'; expected a value like"),
         ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
         ("max_idle_ms = -1", "give a number above 0"),
         ("lock_wait_seconds = -1", "give 0 or more"),

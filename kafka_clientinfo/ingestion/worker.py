@@ -13,9 +13,10 @@ from dataclasses import astuple, dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import InputError
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.framing import PREFIX, RawRecord, is_sure_end
-from ..logs.parser import Parser
+from ..logs.parser import Parser, guarded
 from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
 from ..logs.request_event import RAW_LIMIT, IgnoredRecord, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest, ServerLogParser
@@ -88,6 +89,14 @@ class _SplitReader:
         self.error: str | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows and, last, the statistics; what cannot be handled names the file and the place."""
+        try:
+            yield from self._batches()
+        except Exception as error:
+            place = f"{self.split.path}: cannot be read behind byte {self.end}"
+            raise InputError(f"{place}: {type(error).__name__}: {error}") from error
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             with self.file.open() as raw:
                 yield from self._read(HeldFile(raw, self.file.size))
@@ -140,7 +149,7 @@ class _SplitReader:
                 reached = record.offset + record.length
                 self._remember(record.data if reached <= start else record.data[: start - record.offset])
                 if is_sure:
-                    self.parser.parse(record)
+                    guarded(self.parser.parse, record)
         except CorruptFile:
             pass  # what is read next finds the damage again
         finally:
@@ -197,7 +206,7 @@ class _SplitReader:
             counted.requests += record.taken
             return
         counted.records += 1
-        event = self.parse(record)
+        event = guarded(self.parse, record)
         if isinstance(event, RequestEvent):
             self._request(event)
         elif isinstance(event, RejectedRecord):
@@ -291,6 +300,10 @@ def _shows_broker_start(event: RequestEvent) -> bool:
 
 
 def read_splits(splits: Iterable[Split], zone: str) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of `SCHEMA` for some splits, in order."""
+    """Arrow batches of `SCHEMA` for some splits, in order.
+
+    Raises:
+        InputError: where a file's rows cannot be made; names the file and the place in it.
+    """
     for split in splits:
         yield from _SplitReader(split, zone).batches()

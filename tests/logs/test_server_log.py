@@ -1,5 +1,7 @@
 """server.log: requests that brokers could not read, with real records of 0.10 to 4.4."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +48,22 @@ CASES: dict[str, tuple[str, tuple[object, ...]]] = {
         f"{ERRORS}InvalidRequestException: Error parsing request header. Our best guess of the apiKey is: 99999\n",
         (None, None, None, None, "unreadable_request"),
     ),
+    "a digit that is no number": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: ², apiVersion: 1, {WHERE}\n",
+        (None, 1, "PLAINTEXT", "User:ANONYMOUS", "unreadable_request"),
+    ),
+    "a version in digits of another script": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: METADATA, apiVersion: ٣, {WHERE}\n",
+        (None, None, None, None, "unreadable_request"),
+    ),
+    "a number of 60 digits": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: -{'1' * 60}, apiVersion: -1, {WHERE}\n",
+        (None, -1, "PLAINTEXT", "User:ANONYMOUS", "unreadable_request"),
+    ),
+    "a number of 5,000 digits": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: {'1' * 5000}, apiVersion: 1, {WHERE}\n",
+        (None, None, None, None, "unreadable_request"),
+    ),
     "something else": ("java.lang.IndexOutOfBoundsException\n", (None, None, None, None, "other")),
     "no exception": ("", (None, None, None, None, "other")),
 }
@@ -90,7 +108,14 @@ def test_a_date_that_does_not_exist_is_passed_over() -> None:
     assert not isinstance(event, FailedRequest)
 
 
-@given(st.binary(max_size=400))
+PIECES = [cause for cause, _ in CASES.values()]
+NUMBERS = ["²", "٣", "1" * 5000, "-", "--1", "-1", "32768", "99999", "1e5", "\ud800", "", "\0"]
+CHANGED = st.tuples(st.sampled_from(PIECES), st.sampled_from(NUMBERS)).map(
+    lambda both: re.sub(r"-?\d+|[A-Z_]{6,}", lambda _: both[1], both[0]).encode("utf-8", "surrogatepass")
+)
+
+
+@given(st.one_of(st.binary(max_size=400), CHANGED))
 def test_no_bytes_raise(data: bytes) -> None:
     parser = ServerLogParser()
     for start in (b"", CLOSING[:46].encode(), CLOSING.encode()):
