@@ -64,6 +64,17 @@ CASES: dict[str, tuple[str, tuple[object, ...]]] = {
         f"{ERRORS}InvalidRequestException: Error getting request for apiKey: {'1' * 5000}, apiVersion: 1, {WHERE}\n",
         (None, None, None, None, "unreadable_request"),
     ),
+    "a key that is named, and another version below it": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: METADATA, apiVersion: 99, {WHERE}\n"
+        f"Caused by: {ERRORS}X: Received request for api with key 0 (Produce) and unsupported version 2\n"
+        "Our best guess of the apiKey is: 18\n",
+        ("METADATA", 99, "PLAINTEXT", "User:ANONYMOUS", "unsupported_version"),
+    ),
+    "a version, and a guess below it": (
+        f"{ERRORS}X: Received request for api with key 0 (Produce) and unsupported version 2\n"
+        "Our best guess of the apiKey is: 18\n",
+        ("PRODUCE", 2, None, None, "unsupported_version"),
+    ),
     "something else": ("java.lang.IndexOutOfBoundsException\n", (None, None, None, None, "other")),
     "no exception": ("", (None, None, None, None, "other")),
 }

@@ -69,6 +69,23 @@ def test_it_takes_no_end_inside_a_client_id_for_the_records_end(pattern: str, wr
     assert client_ids(wrap(plain, pattern, wrapper)) == [client_id, "b"]
 
 
+def test_it_counts_the_starts_behind_a_forged_end() -> None:
+    # A stamp is no start where the pattern has none, but somebody's attempt at one.
+    client_id = f"x{TAIL}\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
+    plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
+    data = wrap(plain, "message", "cri")
+    assert client_ids(data) == [client_id, "b"]
+    assert [record.forged_prefixes for record in found(data)] == [2, 0]
+
+
+@pytest.mark.parametrize(("lines", "whole"), [(1, True), (2, True), (64, True), (65, False)])
+def test_it_looks_through_some_lines_behind_an_end_for_another(lines: int, whole: bool) -> None:
+    client_id = f"x{TAIL} (kafka.request.logger)" + "\ny" * lines
+    data = wrap(request_header_struct_record(client_id=client_id) + json_record(client_id="b"), "kafka", "cri")
+    assert client_ids(data)[-1] == "b"
+    assert (client_ids(data)[0] == client_id) is whole
+
+
 @pytest.mark.parametrize(("pattern", "wrapper"), [("kafka", "cri"), ("thread_last", "docker"), ("message", "rfc_3164"),
                                                   ("logger_first", "cri"), ("message", "cri")])  # fmt: skip
 def test_it_counts_other_programs_lines_and_loses_no_request(pattern: str, wrapper: str) -> None:
