@@ -20,6 +20,8 @@ from tests.builders import api_key_struct_record, json_record, name_text_record,
 from tests.ingestion.splitting import read_in_splits, rows_of
 from tests.ingestion.test_plan import save
 
+pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
+
 Record = Callable[..., bytes]
 TEXT: dict[str, Record] = {
     "request_header_struct": request_header_struct_record,
