@@ -41,6 +41,8 @@ BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
          {"groupId": "null", "generationId": 1, "memberId": "m", "groupInstanceId": None}),
         ("DESCRIBE_GROUPS", 3, "request", "{groups=[a,b c],include_authorized_operations=true}",
          {"groups": ["a", "b c"], "includeAuthorizedOperations": True}),
+        ("DESCRIBE_GROUPS", 3, "request", "{groups=[1,true],include_authorized_operations=true}",
+         {"groups": ["1", "true"], "includeAuthorizedOperations": True}),
         ("OFFSET_DELETE", 0, "request",
          "{group_id=g,topics=[{name=t,partitions=[{partition_index=0},{partition_index=1}]}]}",
          {"groupId": "g", "topics": [{"name": "t", "partitions": PARTITIONS}]}),
@@ -79,7 +81,7 @@ def test_it_keeps_a_hostile_software_name_as_it_is(name: str) -> None:
     ("text", "expected"),
     [
         ("{a=[1]}", {"a": [1]}),
-        ("{a=[1,2],b=true}", {"a": [1, 2], "b": True}),
+        ("{a=[1,2],b=true,c=false,d=False}", {"a": [1, 2], "b": True, "c": False, "d": "False"}),
         ("{a=[{b=1}],some_name=x}", {"a": [{"b": 1}], "someName": "x"}),
         ("{a={b=null}}", {"a": {"b": None}}),
         (f"{{a={BUFFER},b=2}}", {"a": None, "b": 2}),

@@ -114,6 +114,21 @@ def test_a_failed_login_names_its_channel() -> None:
     assert failed.detail == "Authentication failed: Invalid username or password"
 
 
+def test_a_failed_login_may_state_no_reason() -> None:
+    (failed,) = parse(
+        "[2026-11-21 02:47:29,215] INFO Failed authentication with /10.0.0.9 "
+        "(channelId=10.0.0.1:19592-10.0.0.9:42010-68) (org.apache.kafka.common.network.Selector)\n"
+    )
+    assert isinstance(failed, FailedRequest)
+    assert failed.detail == "no reason is logged"
+
+
+def test_the_detail_is_cut() -> None:
+    (failed,) = parse(CLOSING + "java.lang.LongException: " + "x" * 900 + "\n")
+    assert isinstance(failed, FailedRequest)
+    assert (len(failed.detail), failed.detail[:24]) == (500, "java.lang.LongException:")
+
+
 def test_a_date_that_does_not_exist_is_passed_over() -> None:
     (event,) = parse(CLOSING.replace("2026-11-21", "2026-02-31"))
     assert not isinstance(event, FailedRequest)

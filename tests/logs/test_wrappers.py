@@ -227,6 +227,27 @@ def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | N
     assert got == (b"m", time, b"DEBUG", b"a_b")
 
 
+@pytest.mark.parametrize(("level", "expected"), [(0, b"FATAL"), (3, b"ERROR"), (7, b"DEBUG"), (8, None), (-1, None),
+                                                 ("warning", b"WARN"), (True, None), ([3], None)])  # fmt: skip
+def test_it_reads_the_levels_of_events(level: object, expected: bytes | None) -> None:
+    got = event(json.dumps({"message": "m", "level": level}).encode())
+    assert got is not None
+    assert got.level == expected
+
+
+def test_it_counts_the_starts_inside_one_event() -> None:
+    client_id = "x\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
+    (record,) = found(wrap(request_header_struct_record(client_id=client_id), "ecs", "none"))
+    assert record.forged_prefixes == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_it_replaces_what_is_no_utf16(encoding: str) -> None:
+    text = "\ufeff" + json_record(client_id="@").decode()
+    data = text.encode(encoding).replace("@".encode(encoding), "\ud800".encode(encoding, "surrogatepass"))
+    assert client_ids(data) == ["\N{REPLACEMENT CHARACTER}"]
+
+
 def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framing, "MAX_RECORD", 1 << 16)
     monkeypatch.setattr("kafka_clientinfo.logs.parser.MAX_RECORD", 1 << 16)
