@@ -50,6 +50,7 @@ from .ingestion import (
     was_read,
     with_instants,
     with_server_logs,
+    wrongly_cut,
 )
 from .settings import Settings
 from .tables import table_spec, table_specs
@@ -297,6 +298,10 @@ def _read(
         created = background.submit(lake.create_missing, table_specs())
         parsed = kept(parse_logs(lake.spark, plan, settings.log_zone))
         accounts = accounts_of(parsed)
+        if wrong := wrongly_cut(accounts):
+            release(parsed)
+            parsed = kept(parse_logs(lake.spark, plan.uncut(wrong), settings.log_zone))
+            accounts = accounts_of(parsed)
         readable = readable_rows(parsed, accounts)
         created.result()
     ignored = [dict(account["ignored"] or {}) for account in accounts]

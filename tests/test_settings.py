@@ -31,6 +31,7 @@ def test_lists_can_come_from_the_spark_conf() -> None:
         ('colour = "red"', "unknown setting 'colour'; known are"),
         ('cluster = ""', "give the cluster a name"),
         ("cluster = 5", "cluster is 5; expected a value like"),
+        ('split_bytes = "²"', "split_bytes is '²'; expected a value like"),
         ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
         ("max_idle_ms = -1", "c.toml: max_idle_ms is -1; give a number from 1 to 315360000000"),
         ("max_idle_ms = 1" + "0" * 23, "max_idle_ms is 100000000000000000000000; give a number from 1 to"),

@@ -7,7 +7,16 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from .accounting import accounts_of, file_report, file_row, readable_rows, rotated, was_read, with_instants
+from .accounting import (
+    accounts_of,
+    file_report,
+    file_row,
+    readable_rows,
+    rotated,
+    was_read,
+    with_instants,
+    wrongly_cut,
+)
 from .discovery import find_logs, with_server_logs
 from .plan import Plan, PlannedFile, Problem, Split, make_plan
 from .storage import StoredFile
@@ -30,6 +39,7 @@ __all__ = [
     "was_read",
     "with_instants",
     "with_server_logs",
+    "wrongly_cut",
 ]
 
 

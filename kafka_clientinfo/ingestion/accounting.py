@@ -8,6 +8,7 @@ before it was read is no error: the next run reads it under its new name.
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import reduce
+from itertools import pairwise
 from operator import or_
 from typing import Any
 
@@ -44,6 +45,15 @@ def counted(accounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
         if account["error"] is not None:
             stopped.add(account["file_id"])
     return kept
+
+
+def wrongly_cut(accounts: Iterable[Account]) -> frozenset[str]:
+    """The file_ids whose cuts fell into a record: the split before one read that record beyond its own end."""
+    return frozenset(
+        before["file_id"]
+        for before, after in pairwise(accounts)
+        if before["file_id"] == after["file_id"] and before["end_offset"] > after["start_offset"]
+    )
 
 
 def readable_rows(parsed: DataFrame, accounts: Sequence[Account]) -> DataFrame:

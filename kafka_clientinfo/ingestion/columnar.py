@@ -150,7 +150,11 @@ class PlainRows:
             # A record ends where another one begins; a line that begins none belongs to it.
             if following is None and (end == 0 or PREFIX.match(buffer, end) is None):
                 break
-            if not self._take_line(buffer, start, end, head, shift):
+            try:
+                taken = self._take_line(buffer, start, end, head, shift)
+            except Exception:
+                break  # before anything of the line was kept: the record parser says what is wrong with it
+            if not taken:
                 break
             start, head = end, following
         return start, self._count - before

@@ -4,6 +4,12 @@ A file that was read before is resumed where that ended, if the bytes before tha
 cannot be read is a problem that is reported and does not stop the rest. What a run reads is settled here: a file
 that grows meanwhile is read up to the size that it has now, and one that another file has replaced is noticed.
 
+Where a file is cut into splits, a record must start, and what a client wrote must not pass for one
+(`reader.record_start`). A file that begins with requests in text is cut behind such requests only, so what an upgraded
+broker adds to it in JSON stays in one split. A file that begins with requests in JSON is cut behind JSON too, which is
+wrong where a request in text is open there, as after a downgrade. That shows when it is read: `accounting.wrongly_cut`
+names such files, and `Plan.uncut` gives the plan to read instead.
+
 A file of which an earlier run could not read the rest (a copy that is not complete yet, damage, a failing disk) has
 one rejected record for that rest, at the place where it resumes. A run that resumes it takes that record back
 (`Plan.marks`): what it stood for is read now, or gets a mark of its own.
@@ -11,8 +17,8 @@ one rejected record for that rest, at the place where it resumes. A run that res
 
 import errno
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -141,6 +147,19 @@ class Plan:
     def marks(self) -> dict[str, int]:
         """The rejected records to delete before this plan is read: offsets by file_id."""
         return {file.file_id: file.resume_at for file in self.files if file.was_damaged}
+
+    def uncut(self, file_ids: Collection[str]) -> "Plan":
+        """The same plan with one split for each of these files."""
+        first = {file.file_id: file.resume_at for file in self.files if file.file_id in file_ids}
+        bins = (
+            tuple(
+                split._replace(end=None, is_last=True) if split.file_id in first else split
+                for split in content
+                if first.get(split.file_id, split.start) == split.start
+            )
+            for content in self.splits
+        )
+        return replace(self, splits=tuple(content for content in bins if content))
 
 
 def make_plan(
@@ -321,7 +340,7 @@ def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
     at = file.resume_at + step
     last = file.resume_at
     while at < file.size_on_disk:
-        cut = record_start(file.file, at)
+        cut = record_start(file.file, at, file.layout.json_requests)
         if cut is None:
             return
         if cut > last:

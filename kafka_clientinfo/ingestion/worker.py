@@ -13,9 +13,10 @@ from dataclasses import astuple, dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..errors import InputError
 from ..logs.apis import INTER_BROKER_APIS
-from ..logs.framing import PREFIX, RawRecord
-from ..logs.parser import Parser
+from ..logs.framing import PREFIX, RawRecord, is_sure_end
+from ..logs.parser import Parser, guarded
 from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
 from ..logs.request_event import RAW_LIMIT, IgnoredRecord, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest, ServerLogParser
@@ -88,6 +89,14 @@ class _SplitReader:
         self.error: str | None = None
 
     def batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows and, last, the statistics; what cannot be handled names the file and the place."""
+        try:
+            yield from self._batches()
+        except Exception as error:
+            place = f"{self.split.path}: cannot be read behind byte {self.end}"
+            raise InputError(f"{place}: {type(error).__name__}: {error}") from error
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             with self.file.open() as raw:
                 yield from self._read(HeldFile(raw, self.file.size))
@@ -136,11 +145,11 @@ class _SplitReader:
         before = reached = max(0, start - LOOKBACK)
         try:
             self._tell_repeated_hour(file, before)
-            for record in range_records(file, before, start, self.framing, self.split.layout):
+            for record, is_sure in self._before(file, before, start):
                 reached = record.offset + record.length
                 self._remember(record.data if reached <= start else record.data[: start - record.offset])
-                if record.offset > before or before == 0:
-                    self.parser.parse(record)
+                if is_sure:
+                    guarded(self.parser.parse, record)
         except CorruptFile:
             pass  # what is read next finds the damage again
         finally:
@@ -148,22 +157,34 @@ class _SplitReader:
                 self.recent.clear()
                 self.recent_bytes = 0
 
+    def _before(self, file: HeldFile, begin: int, end: int) -> Iterator[tuple[RawRecord, bool]]:
+        """The records in [begin, end), and of each whether it is one for sure: it may be text of one that began before."""
+        is_sure = begin == 0
+        for record in range_records(file, begin, end, self.framing, self.split.layout):
+            yield record, is_sure
+            is_sure = is_sure or self._is_sure_end(_text_of(record))
+
+    def _is_sure_end(self, text: bytes) -> bool:
+        last_line = text.rfind(b"\n", 0, -1) + 1
+        json_requests = self.split.layout.json_requests
+        return is_server_log(self.split.path) or is_sure_end(text, last_line, len(text), json_requests)
+
     def _tell_repeated_hour(self, file: HeldFile, place: int) -> None:
         """In an hour that the zone repeats, let the clock see what was logged since before it."""
         begin, step = place, LOOKBACK
         while begin > 0 and self._is_in_repeated_hour(file, begin):
             begin, step = max(0, begin - step), step * 2
         if begin < place:
-            for record in range_records(file, begin, place, self.framing, self.split.layout):
+            for record, is_sure in self._before(file, begin, place):
                 with suppress(ValueError):
-                    if prefix := PREFIX.match(record.data if record.text is None else record.text):
+                    if is_sure and (prefix := PREFIX.match(_text_of(record))):
                         self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
 
     def _is_in_repeated_hour(self, file: HeldFile, place: int) -> bool:
         if not self.parser.clock.repeats_hours:
             return False
-        records = range_records(file, place, self.split.start, self.framing, self.split.layout)
-        prefixes = (PREFIX.match(record.data if record.text is None else record.text) for record in records)
+        before = self._before(file, place, self.split.start)
+        prefixes = (PREFIX.match(_text_of(record)) for record, is_sure in before if is_sure)
         prefix = next((found for found in prefixes if found), None)
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
@@ -185,7 +206,7 @@ class _SplitReader:
             counted.requests += record.taken
             return
         counted.records += 1
-        event = self.parse(record)
+        event = guarded(self.parse, record)
         if isinstance(event, RequestEvent):
             self._request(event)
         elif isinstance(event, RejectedRecord):
@@ -263,6 +284,11 @@ class _SplitReader:
         return filled("file", arrays_of([row], list(FILE_TYPE)))
 
 
+def _text_of(record: RawRecord) -> bytes:
+    """A record in Kafka's own layout."""
+    return record.data if record.text is None else record.text
+
+
 def _shows_broker_start(event: RequestEvent) -> bool:
     """The beginning of a connection with INDEX 0; where none is logged, of a broker's own. It takes the beginning.
 
@@ -274,6 +300,10 @@ def _shows_broker_start(event: RequestEvent) -> bool:
 
 
 def read_splits(splits: Iterable[Split], zone: str) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of `SCHEMA` for some splits, in order."""
+    """Arrow batches of `SCHEMA` for some splits, in order.
+
+    Raises:
+        InputError: where a file's rows cannot be made; names the file and the place in it.
+    """
     for split in splits:
         yield from _SplitReader(split, zone).batches()

@@ -3,10 +3,10 @@
 import re
 from functools import lru_cache
 
-_TWO_ENDS = re.compile(r"(.+):(\d{1,5})-(.+):(\d{1,5})((?:-\d+){0,2})")
+_TWO_ENDS = re.compile(r"(.+):([0-9]{1,5})-(.+):([0-9]{1,5})((?:-[0-9]+){0,2})")
 LONGEST = 600
 """Two host names and what stands around them; in a longer text the patterns would take quadratic time."""
-_REMOTE_END = re.compile(r"[^/]*/(.+):(\d{1,5})")
+_REMOTE_END = re.compile(r"[^/]*/(.+):([0-9]{1,5})")
 
 
 @lru_cache(maxsize=65536)

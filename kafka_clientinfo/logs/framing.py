@@ -80,14 +80,39 @@ def strip_logger(data: bytes) -> bytes | None:
 
 def is_finished(data: bytes, start: int, end: int) -> bool:
     """Whether data[start:end] ends as a record does; a prefix behind it then starts a new one."""
-    usual = data.endswith(_USUAL_LOGGERS, start, end)
-    if not usual and _LOGGER_END.search(data, max(start, end - _LOGGER_WINDOW), end) is None:
+    if not _ends_with_logger(data, start, end):
         return False
     prefix = PREFIX.match(data, start, end)
     if prefix is None or not data.startswith(COMPLETED, prefix.end()):
         return True
-    if data.startswith(b'{"', prefix.end() + len(COMPLETED)):
-        return True
+    return data.startswith(b'{"', prefix.end() + len(COMPLETED)) or _holds_times(data, start, end)
+
+
+def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
+    """Whether a prefix behind the line data[start:end] starts a record, whatever record the line belongs to.
+
+    A logger behind connection and times ends every record, as `is_finished` sees it from any start before the line. A
+    line of JSON ends every record but one, a request in text, whose client id may hold such a line.
+
+    Args:
+        data: holds the line.
+        start: where the line starts.
+        end: behind its line end.
+        json_requests: whether lines of JSON are taken for records, as no request in text is expected to be open.
+    """
+    if not _ends_with_logger(data, start, end):
+        return False
+    prefix = PREFIX.match(data, start, end) if json_requests else None
+    is_json = prefix is not None and data.startswith(COMPLETED + b'{"', prefix.end())
+    return is_json or _holds_times(data, start, end)
+
+
+def _ends_with_logger(data: bytes, start: int, end: int) -> bool:
+    usual = data.endswith(_USUAL_LOGGERS, start, end)
+    return usual or _LOGGER_END.search(data, max(start, end - _LOGGER_WINDOW), end) is not None
+
+
+def _holds_times(data: bytes, start: int, end: int) -> bool:
     return data.rfind(b";totalTime:", max(start, end - _TAIL_WINDOW), end) >= 0
 
 

@@ -46,6 +46,7 @@ _OWN_WORDS = re.compile(
     rb"|Not sending \w{1,64} response to client"
 )
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
+_REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 _CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
 REQUEST_LOGGER = b"kafka.request.logger"
 
@@ -59,6 +60,7 @@ class Layout(NamedTuple):
         pattern: log4j's layout inside the wrapper.
         logger_ends: whether records end with their logger, so that a line end without it ends none.
         latest: no line is from more than a day after it (None: now); gives RFC 3164 times their year.
+        json_requests: whether the file begins with requests in JSON (2.8+), in which no line break of a client's is raw.
     """
 
     encoding: Encoding = "utf-8"
@@ -66,6 +68,7 @@ class Layout(NamedTuple):
     pattern: Pattern = "kafka"
     logger_ends: bool = True
     latest: datetime | None = None
+    json_requests: bool = False
 
     @property
     def splittable(self) -> bool:
@@ -202,11 +205,12 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
     if name != "auto":
         wrapper, pattern = _named(name)
         inner = _inner(lines, unwrapper(Layout(encoding, wrapper, pattern, True, latest)))
-        return Layout(encoding, wrapper, pattern, pattern == "kafka" or _logger_ends(inner), latest)
+        ends = pattern == "kafka" or _logger_ends(inner)
+        return Layout(encoding, wrapper, pattern, ends, latest, _requests_are_json(inner))
     wrapper = _wrapper(lines, latest)
     inner = _inner(lines, unwrapper(Layout(encoding, wrapper, "any", True, latest)))
     years = latest if wrapper == "syslog" else None  # the only times without a year
-    return Layout(encoding, wrapper, _pattern(inner, wrapper), _logger_ends(inner), years)
+    return Layout(encoding, wrapper, _pattern(inner, wrapper), _logger_ends(inner), years, _requests_are_json(inner))
 
 
 def _named(name: str) -> tuple[Wrapper, Pattern]:
@@ -295,6 +299,12 @@ def _is_kafka(lines: list[Line]) -> bool:
     ends = [line.text[-_END_WINDOW:].rstrip(b"\r") for line in lines]
     threads = sum(1 for end in ends if end.endswith(b"]") and split_logger(end)[1] is not None)
     return _logger_ends(lines) and 2 * threads <= len(ends)
+
+
+def _requests_are_json(lines: list[Line]) -> bool:
+    """Whether the first request is JSON; False where the sample holds none."""
+    first = next((found for line in lines if (found := _REQUEST.search(line.text))), None)
+    return first is not None and first[1] is not None
 
 
 def _logger_ends(lines: list[Line]) -> bool:

@@ -1,10 +1,14 @@
-"""Records to events: one record in, one `RequestEvent`, `RejectedRecord` or `IgnoredRecord` out, never an exception.
+"""Records to events: one record in, one `RequestEvent`, `RejectedRecord` or `IgnoredRecord` out.
+
+Both parsers, this one and that of server.log, are called through `guarded`, out of which no exception comes.
 
 A parser belongs to one file (or one range of it) and reads its records in order, because two things need order:
 the repeated hour of a log in local time, and requests that the broker logged twice.
 """
 
 import re
+from collections.abc import Callable
+from typing import TypeVar
 
 from ..protocol import request_header_version
 from .clock import LogClock
@@ -24,6 +28,7 @@ from .request_event import (
 )
 from .twins import TwinMemory
 
+T = TypeVar("T")
 _GENERATIONS = tuple(
     (start, module.read)
     for module in (json, request_header_struct, api_key_struct, name_text)
@@ -170,6 +175,17 @@ class Parser:
             group_payloads(header.api_key, logged.request, logged.response) if logged.generation == "json" else None,
             forged,
         )
+
+
+def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedRecord:
+    """The event of a record; a rejected record, with what was raised, where a parser fails on its bytes."""
+    try:
+        return parse(record)
+    except MemoryError:
+        raise
+    except Exception as error:
+        detail = f"{type(error).__name__}: {error}"[:200]
+        return _rejected(record, "malformed_value", detail.encode("utf-8", "backslashreplace").decode())
 
 
 def _forged(record: RawRecord, message: bytes) -> int:

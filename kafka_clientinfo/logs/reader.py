@@ -2,8 +2,7 @@
 
 A file is known by its first complete record (and its cluster and broker), so a renamed, grown or compressed file
 stays the same file. Offsets are those of the decompressed content. A plain file can be read in ranges: a record
-belongs to the range that holds its first byte, and a range that starts inside a file first finds a line that
-starts a record behind a line that is a whole record.
+belongs to the range that holds its first byte, and a range begins where a record does (`record_start`).
 
 Where a file lies is not known here: a `LogFile` opens it. Of a plain file only the bytes that are asked for are
 read, in blocks that begin small, so that a look at a file on an object store costs kilobytes.
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from .compression import SNIFFED, Undecodable, decompressed, is_compressed
-from .framing import PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_finished
+from .framing import PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, detect
 from .unwrapping import layout_records
 
@@ -366,10 +365,12 @@ def range_records(
         yield record
 
 
-def record_start(file: Path | LogFile, near: int) -> int | None:
-    """First position at or behind `near` of a plain file where a record starts for sure; None where none is found.
+def record_start(file: Path | LogFile, near: int, json_requests: bool) -> int | None:
+    """First position at or behind `near` of a plain file where a record starts; None where none is found.
 
-    For sure means: the line before is a whole record, with prefix and logger, so no forged text is taken for one.
+    It is one for sure behind connection, times and logger of a request in text. Behind a line of JSON, which counts in
+    a file that begins with requests in JSON (`layouts.Layout`), it is one unless a request in text is open there: then
+    the range before reads that request beyond its own end, which shows that the start was none.
     """
     at, before = near, b""
     for block in read_blocks(file, near, near + START_WINDOW, min(FIRST_BLOCK, BLOCK)):
@@ -377,8 +378,8 @@ def record_start(file: Path | LogFile, near: int) -> int | None:
         for newline in _LINE.finditer(text):
             line_start = text.rfind(b"\n", 0, newline.start()) + 1
             line = text[line_start : newline.end()]
-            whole = line_start and PREFIX.match(line) and is_finished(line, 0, len(line))
-            if whole and PREFIX.match(text, newline.end()):
+            ends = line_start and is_sure_end(line, 0, len(line), json_requests)
+            if ends and PREFIX.match(text, newline.end()):
                 return at - len(before) + newline.end()
         at += len(block)
         keep = text.rfind(b"\n", 0, max(0, text.rfind(b"\n"))) + 1

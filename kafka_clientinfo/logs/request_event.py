@@ -26,7 +26,7 @@ REJECT_REASONS: dict[RejectReason, str] = {
     "malformed_header": "A completed request whose request header cannot be read",
     "malformed_tail": "A completed request without readable connection and times at its end",
     "malformed_json": "A completed request in JSON that is not valid JSON or lacks its request header",
-    "malformed_value": "A completed request with a value of the wrong type or out of its range",
+    "malformed_value": "A record with a value of the wrong type or out of its range",
     "oversized": "A record longer than the limit",
     "unreadable": "Bytes that could not be decompressed; what stood before them was read",
 }

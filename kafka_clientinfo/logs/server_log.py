@@ -24,15 +24,18 @@ _LOGIN = re.compile(
     r"(?:\[[^\]]*\] )?Failed authentication with (\S+) \(channelId=(\S{1,600})\)(?: \(([^\n]*)\))? \([\w.$]+\)"
 )
 _REQUEST = re.compile(
-    r"Error getting request for apiKey: (-?\w+)(?:,| and) apiVersion: (-?\d{1,5})"
+    r"Error getting request for apiKey: (-?\w{1,64})(?:,| and) apiVersion: (-?[0-9]{1,5})"
     r"(?:, connectionId: \S+, listenerName: ListenerName\(([^)]*)\), principal: ([^\n]*))?"
 )
-_VERSION = re.compile(r"Received request for api with key (-?\d{1,5}) \(\w+\) and unsupported version (-?\d{1,5})")
-_GUESS = re.compile(r"(?:Our best guess of the apiKey(?:Id)? is: |Unknown API key )(-?\d{1,5})")
+_VERSION = re.compile(
+    r"Received request for api with key (-?[0-9]{1,5}) \(\w+\) and unsupported version (-?[0-9]{1,5})"
+)
+_GUESS = re.compile(r"(?:Our best guess of the apiKey(?:Id)? is: |Unknown API key )(-?[0-9]{1,5})")
 _UNSUPPORTED = re.compile(r"Invalid version for API key|unsupported version|UnsupportedVersionException")
 _UNKNOWN_API = re.compile(r"Unexpected ApiKeys id|Unexpected api key|Unknown API key")
 _EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error)\b[^\n]*", re.MULTILINE)
 _UNREADABLE = re.compile(r"Error parsing request header|Error getting request|SchemaException|BufferUnderflow")
+_NUMBER = re.compile(r"-?[0-9]{1,5}")
 _INT16 = range(-(1 << 15), 1 << 15)
 
 
@@ -120,7 +123,7 @@ def _reason(text: str) -> FailureReason:
 
 
 def _api(key: str) -> int | None:
-    return api_key(key) if not key.lstrip("-").isdigit() else _number(key)
+    return _number(key) if _NUMBER.fullmatch(key) else api_key(key)
 
 
 def _number(text: str | None) -> int | None:

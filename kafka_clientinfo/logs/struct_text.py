@@ -16,7 +16,7 @@ from ..protocol import FieldSpec
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _NEXT_FIELD = re.compile(r",([A-Za-z_][A-Za-z0-9_]*)=")
 _BUFFER = re.compile(r"java\.nio\.Heap(?:ByteBuffer|ByteBufferR)\[pos=\d+ lim=\d+ cap=\d+\]")
-_INTEGER = re.compile(r"-?\d{1,19}")
+_INTEGER = re.compile(r"-?[0-9]{1,19}")
 _INTEGER_TYPES = frozenset({"int8", "int16", "int32", "int64", "uint16", "uint32"})
 _MAX_DEPTH = 16
 _OLD_NAMES = {"api_versions": "apiKeys"}

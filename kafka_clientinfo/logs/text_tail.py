@@ -9,6 +9,8 @@ from typing import NamedTuple
 
 from .request_event import MalformedRecord
 
+LONGEST_MS = 1e15
+"""No time is as long, in milliseconds: it would be 31,000 years."""
 # 0.11 formats times in the broker's locale: 272.278000 or 272,278000.
 _TIME = rb"(-?\d{1,18}(?:[.,]\d{1,18})?(?:E-?\d{1,3})?)"
 _TAIL = re.compile(
@@ -55,7 +57,10 @@ def _text(value: bytes | None) -> str | None:
 
 
 def _number(value: bytes) -> float:
-    return float(value.replace(b",", b"."))
+    number = float(value.replace(b",", b"."))
+    if not abs(number) < LONGEST_MS:
+        raise MalformedRecord("malformed_tail", f"a time of {value.decode('ascii')} ms")
+    return number
 
 
 def read_tail(message: bytes) -> TextTail:

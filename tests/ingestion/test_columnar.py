@@ -19,6 +19,8 @@ from tests.builders import json_record
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import EXTREMES, mutated
 
+pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
+
 SAMPLES = sorted((Path(__file__).parents[2] / "sample_logs").glob("*/kafka-request.log*"))
 CORPUS_LOGS = sorted(CORPUS.glob("**/kafka-request.log.gz"))
 OTHERS = [record.data for name in GENERATIONS for record in split_records([EXCERPTS[name]]) if record.length < 4000]

@@ -1,4 +1,4 @@
-"""A run over an archive that is copied while it is read, and the run over the whole: the tables hold it once."""
+"""Runs that read bytes twice (an archive that was damaged, cuts that fell into a record): the tables hold them once."""
 
 import gzip
 from pathlib import Path
@@ -8,7 +8,9 @@ import pytest
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.engine import Warehouse, verify
+from kafka_clientinfo.settings import Settings
 from tests.ingestion.test_plan import save
+from tests.ingestion.test_splits import downgraded
 from tests.ingestion.test_unreadable import LOG, whole
 
 
@@ -34,3 +36,12 @@ def test_the_mark_of_a_damaged_file_goes_when_the_file_is_whole(spark: Any, tmp_
     pipeline.ingest(spark, [str(path)], lake.root)
     assert state() == (None, 60, 0)
     assert {row["byte_offset"] for row in lake.read("requests").collect()} == {offset for offset, _ in whole()}
+
+
+@pytest.mark.soak
+def test_a_run_takes_back_the_cuts_of_a_log_after_a_downgrade(spark: Any, tmp_path: Path) -> None:
+    log = downgraded(tmp_path / "b1" / "kafka-request.log")
+    lake = Warehouse(spark, str(tmp_path / "lake"))
+    (file,) = pipeline.ingest(spark, [str(log)], lake.root, Settings(split_bytes=3000)).files
+    assert (file["records"], file["requests"], file["to_offset"]) == (24, 24, log.stat().st_size)
+    assert {row["principal"] for row in lake.read("requests").collect()} == {"User:ANONYMOUS"}

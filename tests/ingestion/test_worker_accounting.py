@@ -3,15 +3,21 @@
 import gzip
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.failures import told
+from kafka_clientinfo.ingestion import columnar, worker
 from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.ingestion.worker import SCHEMA, read_splits
+from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
+from kafka_clientinfo.protocol import api_key
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
 
@@ -98,3 +104,57 @@ def test_a_log_that_begins_while_its_broker_works_shows_no_start(path: Path, nam
 
     assert shows(0)
     assert [start for start in range(60, len(records), 20) if shows(start)] == []
+
+
+@pytest.mark.parametrize("name", ["kafka-request.log", "server.log.2026-11-21-02"])
+def test_a_record_on_which_a_parser_fails_breaks_no_run(tmp_path: Path, name: str) -> None:
+    failed = b"[2026-11-21 02:47:29,215] ERROR Closing socket for a:1-b:2-0 because of error (k)\n"
+    lines = [request_header_struct_record(client_id=f"c{n}") if "request" in name else failed for n in range(9)]
+    path = tmp_path / name
+    path.write_bytes(b"".join(lines))
+    module = parser if "request" in name else server_log
+
+    def fails(connection_id: str) -> tuple[None, None]:
+        raise RecursionError("deep")
+
+    with patch.object(module, "remote_end", fails):
+        batches = list(read_splits([Split(str(path), "id", "c", "b", 0, None, True)], "UTC"))
+    rejected = [row for batch in batches for row in batch.column("rejected").drop_null().to_pylist()]
+    assert [row["byte_offset"] for row in rejected] == [sum(map(len, lines[:n])) for n in range(9)]
+    assert {(row["reason"], row["detail"]) for row in rejected} == {("malformed_value", "RecursionError: deep")}
+
+
+def test_a_plain_record_on_which_the_columnar_reading_fails_is_rejected(tmp_path: Path) -> None:
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(json_record(api="JOIN_GROUP", version=5) * 3 + json_record())
+
+    def fails(key: int, *_: object) -> None:
+        if key == api_key("JOIN_GROUP"):
+            raise OverflowError("much")
+
+    split = Split(str(path), "id", "c", "b", 0, None, True, requests_before=20)
+    with (
+        patch.object(columnar, "group_payloads", fails),
+        patch.object(parser, "group_payloads", fails),
+        patch.object(worker, "_START_WINDOW", 0),
+    ):
+        batches = list(read_splits([split], "UTC"))
+    assert sum(len(batch.column("rejected").drop_null()) for batch in batches) == 3
+    assert sum(len(batch.column("request").drop_null()) for batch in batches) == 1
+
+
+def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> None:
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(json_record() * 2)
+
+    def fails(*_: object) -> None:
+        raise OverflowError("too large to convert")
+
+    with patch.object(worker.RequestRows, "arrays", fails), pytest.raises(InputError) as raised:
+        list(read_splits([Split(str(path), "id", "c", "b", 0, None, True)], "UTC"))
+    place = f"{path}: cannot be read behind byte {2 * len(json_record())}: OverflowError: too large to convert"
+    assert str(raised.value) == place
+    spark = RuntimeError(
+        f'Job aborted.\n  File "x.py", line 1\nkafka_clientinfo.errors.InputError: {place}\n\tat org.X'
+    )
+    assert told(spark, "/lake") == f"InputError: {place}"

@@ -2,12 +2,16 @@
 
 Records of real brokers of all generations are damaged (`mutations`) and put into streams, some with an intact record
 behind them. Nothing may raise; every byte must belong to exactly one record, every record to exactly one of request,
-rejected and ignored; and whatever comes out must fit the Arrow types and be valid UTF-8.
+rejected and ignored; whatever comes out must fit the Arrow types and be valid UTF-8; an intact record must be read
+unless the damage hides its start or its end; and a file in several splits gives the rows of one. Records of server.log
+go through the worker in the same way.
 """
 
 import gzip
+import re
 import time
 from array import array
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,13 +20,18 @@ from random import Random
 from typing import Any
 
 from kafka_clientinfo.ingestion import make_plan
-from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent, split_records
+from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG, PREFIX
 from kafka_clientinfo.settings import Settings
+from tests.ingestion.splitting import read_in_splits, rows_of
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import mutated
+from tests.logs.test_server_log import CASES, CLOSING
 
 SAMPLES = Path(__file__).parents[2] / "sample_logs"
+SERVER_LOG = gzip.decompress((SAMPLES / "kafka-4.4.0" / "server.log.gz").read_bytes())
+ZONES = ("UTC", "Europe/Berlin", "America/St_Johns")
+_END = re.compile(rb"\([A-Za-z_][\w.$]*\)[\r\n]*\Z")
 STREAM_RECORDS = 500
 _LONGEST = 8192
 _LONG_ONES = 50
@@ -45,10 +54,14 @@ class Report:
         lost: bytes of the streams that belong to no record or to more than one.
         unfit: values that do not fit the tables, and texts that are not UTF-8.
         neighbours: intact records behind damaged ones, and how many of them were read as requests.
+        missed: those that were not, though nothing hides their start or their end.
+        splits: splits that files were read in.
+        taken_back: files whose cuts fell into a record.
         nanoseconds: time to parse each record.
         slowest: the longest of them, with the record's length and beginning.
         per_byte: the most nanoseconds per byte of any record above 1 KB.
         through_worker: records read as files by the worker.
+        failed_requests: that were found in damaged records of server.log.
     """
 
     mutations: Counter[str] = field(default_factory=Counter)
@@ -57,6 +70,9 @@ class Report:
     lost: int = 0
     unfit: list[str] = field(default_factory=list)
     neighbours: list[int] = field(default_factory=lambda: [0, 0])
+    missed: list[str] = field(default_factory=list)
+    splits: int = 0
+    taken_back: int = 0
     nanoseconds: "array[int]" = field(default_factory=lambda: array("q"))
     slowest: tuple[int, int, bytes] = (0, 0, b"")
     per_byte: tuple[float, int, bytes] = (0.0, 0, b"")
@@ -64,6 +80,7 @@ class Report:
     bytes_read: int = 0
     seconds: float = 0.0
     through_worker: int = 0
+    failed_requests: int = 0
 
     def text(self) -> str:
         """The figures, for people."""
@@ -73,7 +90,8 @@ class Report:
             f"{self.damaged:,} damaged records, {self.bytes_read:,} bytes in {self.seconds:.0f} s (damaging them included); "
             f"{len(times):,} records read, {self.through_worker:,} of them as files too",
             f"exceptions {len(self.exceptions)}, lost bytes {self.lost}, values that fit no table {len(self.unfit)}",
-            f"intact neighbours read {self.neighbours[1]:,} of {self.neighbours[0]:,}",
+            f"intact neighbours read {self.neighbours[1]:,} of {self.neighbours[0]:,}, {len(self.missed)} missed; "
+            f"{self.splits:,} splits, the cuts of {self.taken_back} files taken back",
             f"parse: mean {mean:.1f} us, median {times[len(times) // 2] / 1000:.1f}, "
             f"p99 {times[len(times) * 99 // 100] / 1000:.1f}, max {self.slowest[0] / 1000:.1f} us "
             f"({self.slowest[1]:,} bytes: {self.slowest[2]!r})",
@@ -82,6 +100,7 @@ class Report:
             *(f"  -> {kind}: {number:,}" for kind, number in sorted(self.outcomes.items())),
             *self.exceptions[:20],
             *self.unfit[:20],
+            *self.missed[:20],
         ]
         return "\n".join(lines)
 
@@ -114,6 +133,18 @@ def _by_generation(records: list[RawRecord]) -> Pool:
     return pool
 
 
+def _hides(before: bytes) -> bool:
+    """Whether a record hides the start of an intact one behind it: in no line of its own, or as text of a client's."""
+    if not before.endswith(b"\n"):
+        return True
+    prefix = PREFIX.match(before)
+    if prefix is None or before.startswith(b'Completed request:{"', prefix.end()):
+        return False
+    last_line = before[before.rfind(b"\n", 0, -1) + 1 :]
+    is_request = before.startswith(b"Completed request:", prefix.end())
+    return _END.search(before[-300:]) is None or (is_request and b";totalTime:" not in last_line)
+
+
 def _time_again(record: RawRecord) -> int:
     """Nanoseconds of the fastest of three more: a pause of the interpreter is not the record's."""
     taken = []
@@ -136,6 +167,10 @@ class Fuzz:
 
     def __init__(self, pool: Pool, seed: int, folder: Path, worker_every: int) -> None:
         self.pool = pool
+        server_log = [record.data for record in split_records([SERVER_LOG], framing=ENDED_SERVER_LOG)]
+        failures = [data for data in server_log if b"ERROR Closing socket" in data or b"Failed auth" in data]
+        failures += [(CLOSING + cause).encode() for cause, _ in CASES.values() if len(cause) < _LONGEST // 4]
+        self.server_log = server_log + failures * (2 * len(server_log) // len(failures))
         self.random = Random(seed)
         self.folder = folder
         self.worker_every = worker_every
@@ -147,18 +182,18 @@ class Fuzz:
         while self.report.damaged < records:
             stream, intact = self._stream(min(STREAM_RECORDS, records - self.report.damaged))
             found = self._read(stream)
-            self.report.neighbours[0] += len(intact)
-            self.report.neighbours[1] += len(intact & {event.byte_offset for event in found["requests"]})
+            self._look_at_neighbours(stream, intact, found)
             if number % self.worker_every == 0:
                 self._through_worker(stream, found)
             number += 1
         self.report.seconds = time.perf_counter() - started
         return self.report
 
-    def _stream(self, records: int) -> tuple[bytes, set[int]]:
-        """Damaged records with an intact one behind every fourth, and the intact ones' offsets."""
-        parts, at, intact = [self._any()], 0, {0}
+    def _stream(self, records: int) -> tuple[bytes, dict[int, int]]:
+        """Damaged records with an intact one behind every fourth, and where the intact ones start and end."""
+        parts = [self._any()]
         at = len(parts[0])
+        intact = {0: at}
         for place in range(records):
             generation = self.random.choice(GENERATIONS)
             others = self.pool[self.random.choice([name for name in GENERATIONS if name != generation])]
@@ -168,11 +203,22 @@ class Fuzz:
             at += len(line)
             if place % 4 == 3:
                 parts.append(self._any())
-                intact.add(at)
+                intact[at] = at + len(parts[-1])
                 at += len(parts[-1])
         self.report.damaged += records
         self.report.bytes_read += at
         return b"".join(parts), intact
+
+    def _look_at_neighbours(self, stream: bytes, intact: dict[int, int], found: dict[str, list[Any]]) -> None:
+        requests = {event.byte_offset for event in found["requests"]}
+        starts = sorted(event.byte_offset for events in found.values() for event in events)
+        self.report.neighbours[0] += len(intact)
+        self.report.neighbours[1] += len(intact.keys() & requests)
+        for start, end in intact.items():
+            before = stream[starts[max(0, bisect_left(starts, start) - 1)] : start]
+            behind_is_start = end == len(stream) or PREFIX.match(stream, end)
+            if start not in requests and behind_is_start and (start == 0 or not _hides(before)):
+                self.report.missed.append(f"{stream[start : start + 80]!r} behind {before[-300:]!r}")
 
     def _any(self) -> bytes:
         return self.random.choice(self.pool[self.random.choice(GENERATIONS)])
@@ -186,7 +232,7 @@ class Fuzz:
 
     def _read(self, stream: bytes) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {"requests": [], "rejected": [], "ignored": []}
-        parser = Parser(self.random.choice(("UTC", "Europe/Berlin", "America/St_Johns")))
+        parser = Parser(self.random.choice(ZONES))
         at = 0
         for record in self._records(stream):
             if record.offset != at or (len(record.data) == record.length) != (
@@ -259,17 +305,42 @@ class Fuzz:
         """The same bytes as a file; its last record waits where it is not finished, so it may be one fewer."""
         path = self.folder / "kafka-request.log"
         path.write_bytes(stream)
+        zone, split_bytes = self.random.choice(ZONES), self.random.choice((3000, 20_000, 100_000))
         plan = make_plan([path], {}, Settings(), 1)
-        rows: dict[str, list[Any]] = {"request": [], "rejected": [], "failed": [], "file": []}
         try:
-            for batch in (batch for splits in plan.splits for batch in read_splits(splits, "UTC")):
-                batch.validate(full=True)
-                for name in rows:
-                    rows[name] += [value for value in batch.column(name).to_pylist() if value is not None]
+            rows = rows_of(plan, zone)
+            whole, state, _ = read_in_splits(path, 1 << 40, 1, zone)
+            cut, cut_state, taken_back = read_in_splits(path, split_bytes, 1 << 10, zone)
+            server_log = rows_of(make_plan([self._server_log()], {}, Settings(), 1), zone)
         except Exception as error:
             self.report.exceptions.append(f"worker: {error!r}")
             return
         self._check_account(rows, found, len(stream))
+        self.report.splits += sum(map(len, make_plan([path], {}, Settings(split_bytes=split_bytes), 1 << 10).splits))
+        self.report.taken_back += taken_back
+        differing = {name for name in state if state[name] != cut_state[name]} - {"covers_broker_start"}
+        differing |= {name for name in whole if whole[name] != cut[name]}
+        if differing:
+            self.report.unfit.append(f"splits of {split_bytes} bytes change {sorted(differing)}")
+        self._check_server_log(server_log)
+
+    def _server_log(self) -> Path:
+        """A log that is not written to any more, of damaged records."""
+        others = self.pool["json"]
+        lines = [mutated(self.random.choice(self.server_log), others, self.random)[0] for _ in range(STREAM_RECORDS)]
+        path = self.folder / "server.log.1"
+        path.write_bytes(self.server_log[0] + b"".join(lines) + self.server_log[0])
+        return path
+
+    def _check_server_log(self, rows: dict[str, list[Any]]) -> None:
+        (account,) = rows["file"]
+        ignored = dict(account["ignored"])
+        self.report.failed_requests += len(rows["failed"])
+        size = (self.folder / "server.log.1").stat().st_size
+        self.report.lost += abs(size - account["end_offset"] - account["pending_bytes"])
+        written = len(rows["rejected"]) + sum(ignored.values())
+        if ignored.get("failed_request", 0) != len(rows["failed"]) or written != account["records"]:
+            self.report.unfit.append(f"account of server.log {account}, rows {len(rows['failed'])}")
 
     def _check_account(self, rows: dict[str, list[Any]], found: dict[str, list[Any]], size: int) -> None:
         (account,) = rows["file"]

@@ -23,7 +23,7 @@ EXTREMES = (
     *(str(2**bits - plus).encode() for bits in (15, 16, 31, 32, 63, 64) for plus in (0, 1)),
     *(str(-(2**bits) - 1).encode() for bits in (15, 31, 63)),
     b"-1", b"-0", b"00", b"", b"1e999", b"-1e999", b"NaN", b"Infinity", b"1.7976931348623157e308", b"0x1F", b"1_000",
-    "\u0663".encode(), b"null", b"true", b'"7"', b"[]", b"{}", b"1.5", b"+1", b"9" * 18, b"0." + b"1" * 19,
+    "\u0663".encode(), "\u00b2".encode(), b"null", b"true", b'"7"', b"[]", b"{}", b"1.5", b"+1", b"9" * 18, b"0." + b"1" * 19,
 )  # fmt: skip
 SURROGATES = (b"\\ud800", b"\\udfff", b"\\udc00\\ud800", b"\\ud83d\\ude00", b"\\u0000", b"\\uD8", b"\\u", b"\\")
 OPENINGS = (b"[", b"{", b'{"a":', b"{a=", b"[[", b"[{a=[", b'{"a":[', b"(", b'"')

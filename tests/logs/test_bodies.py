@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.bodies import MAX_BODY, json_body, json_error_code, struct_body, text_error_code
+from kafka_clientinfo.logs.bodies import json_body, json_error_code, struct_body, text_error_code
 from kafka_clientinfo.logs.struct_text import struct_to_json
 from kafka_clientinfo.protocol import api_key
 from tests.builders import json_record, request_header_struct_record
@@ -41,6 +41,8 @@ BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
          {"groupId": "null", "generationId": 1, "memberId": "m", "groupInstanceId": None}),
         ("DESCRIBE_GROUPS", 3, "request", "{groups=[a,b c],include_authorized_operations=true}",
          {"groups": ["a", "b c"], "includeAuthorizedOperations": True}),
+        ("DESCRIBE_GROUPS", 3, "request", "{groups=[1,true],include_authorized_operations=true}",
+         {"groups": ["1", "true"], "includeAuthorizedOperations": True}),
         ("OFFSET_DELETE", 0, "request",
          "{group_id=g,topics=[{name=t,partitions=[{partition_index=0},{partition_index=1}]}]}",
          {"groupId": "g", "topics": [{"name": "t", "partitions": PARTITIONS}]}),
@@ -79,7 +81,7 @@ def test_it_keeps_a_hostile_software_name_as_it_is(name: str) -> None:
     ("text", "expected"),
     [
         ("{a=[1]}", {"a": [1]}),
-        ("{a=[1,2],b=true}", {"a": [1, 2], "b": True}),
+        ("{a=[1,2],b=true,c=false,d=False}", {"a": [1, 2], "b": True, "c": False, "d": "False"}),
         ("{a=[{b=1}],some_name=x}", {"a": [{"b": 1}], "someName": "x"}),
         ("{a={b=null}}", {"a": {"b": None}}),
         (f"{{a={BUFFER},b=2}}", {"a": None, "b": 2}),
@@ -141,11 +143,32 @@ def test_it_reads_the_top_level_error_code_in_text(response: str, code: int | No
 
 
 def test_it_leaves_out_overlong_and_absent_bodies() -> None:
-    huge = b'{"metrics":"' + b"A" * MAX_BODY + b'"}'
-    assert json_body(huge) is None
-    assert struct_body(huge, 18, 0, "request") is None
+    # SECURITY.md promises 1 MiB
+    longest = b'{"metrics":"' + b"A" * ((1 << 20) - 14) + b'"}'
+    assert (json_body(longest), json_body(longest + b" ")) == (longest.decode(), None)
+    text = b"{a=" + b"A" * ((1 << 20) - 4) + b"}"
+    assert struct_body(text, 18, 0, "request") == json.dumps({"a": "A" * ((1 << 20) - 4)}, separators=(",", ":"))
+    assert struct_body(b"{a=A" + text[3:], 18, 0, "request") is None
     assert json_body(b'""') is None
     assert struct_body(b"", 18, 0, "request") is None
+
+
+def test_the_request_ends_at_the_first_response() -> None:
+    # A group's description holds ids of other clients: what they write into theirs must not end the request.
+    members = "members=[{member_id=m,client_id=x},response:{error_code=9},client_host=/h}]"
+    line = request_header_struct_record(
+        api="DESCRIBE_GROUPS", request="{group_ids=[g]}", response=f"{{error_code=0,responses=[{{{members}}}]}}"
+    )
+    event = request(line)
+    assert (event.request, event.error_code) == ('{"groups":["g"]}', 0)
+
+
+@pytest.mark.parametrize("build", [json_record, request_header_struct_record])
+def test_a_body_with_credentials_is_not_kept(build: Any) -> None:
+    in_json = build is json_record
+    body: Any = {"authBytes": "AHVzZXIAc2VjcmV0"} if in_json else "{sasl_auth_bytes=secret}"
+    event = request(build(api="SASL_AUTHENTICATE", version=1, request=body, response=body))
+    assert (event.api_name, event.request, event.response) == ("SASL_AUTHENTICATE", None, None)
 
 
 @given(st.text("{}[]=,a_b1 \n"), st.sampled_from([(18, 0), (18, 3), (11, 5), (10, 1), (47, 0), (99, 0)]))

@@ -58,10 +58,16 @@ def test_it_tells_the_two_readings_of_the_repeated_hour_by_order(local: list[str
 
 
 def test_it_reads_a_time_that_the_spring_change_skips() -> None:
-    assert instants(BERLIN, "03-29 01:59:59", "03-29 02:30:00", "03-29 03:00:00")[0::2] == [
-        "03-29 00:59:59",
-        "03-29 01:00:00",
-    ]
+    # Its clock still shows winter time: an hour behind the one that is meant.
+    found = instants(BERLIN, "03-29 01:59:59", "03-29 02:30:00", "03-29 03:35:00", "03-29 02:30:00")
+    assert [text[6:] for text in found] == ["00:59:59", "01:30:00", "01:35:00", "01:30:00"]
+
+
+def test_it_knows_an_hour_that_is_repeated_from_one_that_is_skipped() -> None:
+    reader = LogClock(BERLIN)
+    texts = (b"2026-10-25 02:30:00", b"2026-10-25 03:00:00", b"2026-03-29 02:30:00", b"2026-02-31 02:30:00")
+    assert [reader.is_repeated(text) for text in texts] == [True, False, False, False]
+    assert not reader.is_repeated(b"2026-10-25 02:30:00", b"+01:00")
 
 
 @pytest.mark.parametrize("fraction", [b"935", b"935123", b"935123456"])

@@ -114,6 +114,20 @@ def test_it_lets_go_of_the_middle_of_an_oversized_record(monkeypatch: pytest.Mon
     assert found[2] == RawRecord(len(json_record()) + len(huge), json_record(), len(json_record()), True)
 
 
+@pytest.mark.parametrize("step", [64, 256, 1000])
+def test_it_finds_the_records_behind_an_oversized_one_of_any_size(monkeypatch: pytest.MonkeyPatch, step: int) -> None:
+    monkeypatch.setattr(framing, "MAX_RECORD", 1 << 10)
+    monkeypatch.setattr(framing, "KEPT_HEAD", 1 << 7)
+    monkeypatch.setattr(framing, "KEPT_TAIL", 1 << 7)
+    last = b"[2026-11-21 12:00:00,000] DEBUG b (a)\n"
+    for size in range(1100, 1100 + 2 * step, max(1, step // 128)):
+        huge = b"[2026-11-21 12:00:00,000] DEBUG " + b"x" * size + b" (a)\n"
+        stream = huge + last * 3
+        found = list(split_records(stream[at : at + step] for at in range(0, len(stream), step)))
+        assert [record.length for record in found] == [len(huge), *[len(last)] * 3], size
+        assert [record.data for record in found[1:]] == [last] * 3
+
+
 @pytest.mark.parametrize("level", ["DEBUG Completed request:", "TRACE Processor 0 received request: "])
 def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     start = f"[2026-01-01 00:00:00,000] {level}RequestHeader(apiKey=FETCH\n".encode()

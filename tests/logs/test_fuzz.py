@@ -14,6 +14,10 @@ def check(report: Report, records: int) -> None:
     assert report.lost == 0
     assert report.unfit == []
     assert report.damaged == records
+    assert report.missed == []
+    assert 0.7 * report.neighbours[0] < report.neighbours[1] <= report.neighbours[0]
+    assert report.splits > 20 * records // 20_000
+    assert report.failed_requests > 100
     assert len(report.nanoseconds) == sum(report.outcomes.values())
     assert report.through_worker > 0
     assert set(report.mutations) == set(MUTATIONS)

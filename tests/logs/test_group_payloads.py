@@ -49,6 +49,14 @@ def test_an_assignment_needs_its_protocol_type(kind: str | None, expected: dict[
     assert decoded(SYNC_GROUP, request) == expected
 
 
+def test_the_answer_to_sync_group_can_name_the_protocol_type() -> None:
+    request = {"memberId": "m", "assignments": [{"memberId": "m", "assignment": T1}]}
+    expected = {"memberId": "m", "protocolType": "consumer", **ASSIGNED}
+    assert decoded(SYNC_GROUP, request, {"protocolType": "consumer"}) == {"assignments": [expected]}
+    both = decoded(SYNC_GROUP, request | {"protocolType": "consumer"}, {"protocolType": "sr", "assignment": T1})
+    assert both == {"assignments": [expected, expected]}
+
+
 def test_describe_groups_names_group_and_member() -> None:
     member = {"memberId": "m", "memberMetadata": RANGE["metadata"], "memberAssignment": T1}
     group = {"groupId": "g", "protocolType": "consumer", "protocolData": "range", "members": [member]}

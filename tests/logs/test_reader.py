@@ -18,6 +18,7 @@ from kafka_clientinfo.logs import (
     reader,
     split_records,
 )
+from kafka_clientinfo.logs.layouts import Layout
 from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, record_start, resume_point
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
@@ -107,7 +108,7 @@ def test_it_starts_a_range_only_where_a_record_starts(save: Save, generation: st
     data = EXCERPTS[generation]
     path = save(data)
     starts = {record.offset for record in records(data)}
-    found = [record_start(path, near) for near in range(0, len(data), 37)]
+    found = [record_start(path, near, json_requests=True) for near in range(0, len(data), 37)]
     assert {place for place in found if place is not None} <= starts
     assert len(set(found)) > len(starts) // 3
 
@@ -117,7 +118,7 @@ def test_it_does_not_start_a_range_at_a_forged_line(save: Save) -> None:
     data = request_header_struct_record(client_id="x" + FORGED * 4) + request_header_struct_record() * 2
     path = save(data)
     starts = {record.offset for record in records(data)}
-    assert {record_start(path, near) for near in range(len(data))} <= {*starts, None}
+    assert {record_start(path, near, json_requests=True) for near in range(len(data))} <= {*starts, None}
 
 
 def test_it_finds_a_start_across_blocks(save: Save, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,22 +126,23 @@ def test_it_finds_a_start_across_blocks(save: Save, monkeypatch: pytest.MonkeyPa
     data = EXCERPTS["name_text"]
     starts = {record.offset for record in records(data)}
     path = save(data)
-    found = {record_start(path, near) for near in range(0, len(data), 101)}
+    found = {record_start(path, near, json_requests=True) for near in range(0, len(data), 101)}
     assert found <= {*starts, None}
     assert len(found) > 3
 
 
 @pytest.mark.parametrize("data", [b"", b"\n" * 100, json_record() * 2])
 def test_it_finds_no_start_behind_the_last(save: Save, data: bytes) -> None:
-    assert record_start(save(data), max(0, len(data) - 10)) is None
+    assert record_start(save(data), max(0, len(data) - 10), json_requests=True) is None
 
 
 def test_it_reads_no_further_than_it_needs_for_a_files_head(save: Save) -> None:
     first = json_record(client_id="first")
     data = first + json_record() * 3
-    assert head(save(data)) == FileHead(first, len(data), False)
+    layout = Layout(json_requests=True)
+    assert head(save(data)) == FileHead(first, len(data), False, layout=layout)
     packed = gzip.compress(data)
-    assert head(save(packed)) == FileHead(first, len(packed), True)
+    assert head(save(packed)) == FileHead(first, len(packed), True, layout=layout)
 
 
 @pytest.mark.parametrize(
@@ -155,7 +157,8 @@ def test_it_reads_no_further_than_it_needs_for_a_files_head(save: Save) -> None:
     ],
 )
 def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes, empty: bool) -> None:
-    assert head(save(data)) == FileHead(None, len(data), False, empty=empty)
+    layout = Layout(json_requests=b"Completed" in data)
+    assert head(save(data)) == FileHead(None, len(data), False, empty=empty, layout=layout)
 
 
 def test_it_identifies_a_file_by_cluster_broker_and_first_record() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.logs import REJECT_REASONS, Parser, RawRecord, RejectedRecord, RequestEvent, framing
+from kafka_clientinfo.logs.parser import guarded
 from kafka_clientinfo.logs.request_event import RAW_LIMIT
 from tests.builders import (
     ZERO_UUID,
@@ -69,9 +70,12 @@ NAMED = name_text_record()
         (json_record(at="2026-02-31 00:00:00,000"), "malformed_value"),
         (json_record(at="1026-11-21 00:00:00,000"), "malformed_value"),
         (json_record(total=9e14), "malformed_value"),
-        (request_header_struct_record(total="9" * 17), "malformed_value"),
-        (request_header_struct_record(total="1.0E300"), "malformed_value"),
-        (request_header_struct_record(total="1.0E400"), "malformed_value"),
+        (request_header_struct_record(total="9" * 15), "malformed_value"),
+        (request_header_struct_record(total="9" * 17), "malformed_tail"),
+        (request_header_struct_record(total="1.0E300"), "malformed_tail"),
+        (request_header_struct_record(total="1.0E400"), "malformed_tail"),
+        (request_header_struct_record(queue="1.0E400"), "malformed_tail"),
+        (request_header_struct_record(send="-1,0E15"), "malformed_tail"),
     ],
 )
 def test_it_names_why_a_record_cannot_be_read(line: bytes, reason: str) -> None:
@@ -92,6 +96,26 @@ def test_it_rejects_a_record_that_another_ends_before_its_own_end() -> None:
 def test_it_gives_up_where_no_tail_of_many_is_whole(count: int) -> None:
     line = request_header_struct_record(client_id="x", principal=" from connection y" * count, send="?")
     assert rejected(line).reason == "malformed_tail"
+
+
+@pytest.mark.parametrize("error", [RecursionError("deep"), KeyError("\ud800"), OverflowError("9" * 900), IndexError()])
+def test_a_record_on_which_a_parser_fails_is_rejected_with_what_was_raised(error: Exception) -> None:
+    def parse(record: RawRecord) -> RequestEvent:
+        raise error
+
+    found = guarded(parse, RawRecord(7, JSON, len(JSON), True))
+    assert isinstance(found, RejectedRecord)
+    assert (found.byte_offset, found.reason, found.raw) == (7, "malformed_value", JSON)
+    assert found.detail.startswith(type(error).__name__)
+    assert len(found.detail.encode()) <= 300
+
+
+def test_a_want_of_memory_is_no_records_fault() -> None:
+    def parse(record: RawRecord) -> RequestEvent:
+        raise MemoryError
+
+    with pytest.raises(MemoryError):
+        guarded(parse, RawRecord(7, JSON, len(JSON), True))
 
 
 def test_it_rejects_an_oversized_record_and_keeps_its_start() -> None:

@@ -1,5 +1,7 @@
 """server.log: requests that brokers could not read, with real records of 0.10 to 4.4."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,6 +48,33 @@ CASES: dict[str, tuple[str, tuple[object, ...]]] = {
         f"{ERRORS}InvalidRequestException: Error parsing request header. Our best guess of the apiKey is: 99999\n",
         (None, None, None, None, "unreadable_request"),
     ),
+    "a digit that is no number": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: ², apiVersion: 1, {WHERE}\n",
+        (None, 1, "PLAINTEXT", "User:ANONYMOUS", "unreadable_request"),
+    ),
+    "a version in digits of another script": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: METADATA, apiVersion: ٣, {WHERE}\n",
+        (None, None, None, None, "unreadable_request"),
+    ),
+    "a number of 60 digits": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: -{'1' * 60}, apiVersion: -1, {WHERE}\n",
+        (None, -1, "PLAINTEXT", "User:ANONYMOUS", "unreadable_request"),
+    ),
+    "a number of 5,000 digits": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: {'1' * 5000}, apiVersion: 1, {WHERE}\n",
+        (None, None, None, None, "unreadable_request"),
+    ),
+    "a key that is named, and another version below it": (
+        f"{ERRORS}InvalidRequestException: Error getting request for apiKey: METADATA, apiVersion: 99, {WHERE}\n"
+        f"Caused by: {ERRORS}X: Received request for api with key 0 (Produce) and unsupported version 2\n"
+        "Our best guess of the apiKey is: 18\n",
+        ("METADATA", 99, "PLAINTEXT", "User:ANONYMOUS", "unsupported_version"),
+    ),
+    "a version, and a guess below it": (
+        f"{ERRORS}X: Received request for api with key 0 (Produce) and unsupported version 2\n"
+        "Our best guess of the apiKey is: 18\n",
+        ("PRODUCE", 2, None, None, "unsupported_version"),
+    ),
     "something else": ("java.lang.IndexOutOfBoundsException\n", (None, None, None, None, "other")),
     "no exception": ("", (None, None, None, None, "other")),
 }
@@ -85,12 +114,34 @@ def test_a_failed_login_names_its_channel() -> None:
     assert failed.detail == "Authentication failed: Invalid username or password"
 
 
+def test_a_failed_login_may_state_no_reason() -> None:
+    (failed,) = parse(
+        "[2026-11-21 02:47:29,215] INFO Failed authentication with /10.0.0.9 "
+        "(channelId=10.0.0.1:19592-10.0.0.9:42010-68) (org.apache.kafka.common.network.Selector)\n"
+    )
+    assert isinstance(failed, FailedRequest)
+    assert failed.detail == "no reason is logged"
+
+
+def test_the_detail_is_cut() -> None:
+    (failed,) = parse(CLOSING + "java.lang.LongException: " + "x" * 900 + "\n")
+    assert isinstance(failed, FailedRequest)
+    assert (len(failed.detail), failed.detail[:24]) == (500, "java.lang.LongException:")
+
+
 def test_a_date_that_does_not_exist_is_passed_over() -> None:
     (event,) = parse(CLOSING.replace("2026-11-21", "2026-02-31"))
     assert not isinstance(event, FailedRequest)
 
 
-@given(st.binary(max_size=400))
+PIECES = [cause for cause, _ in CASES.values()]
+NUMBERS = ["²", "٣", "1" * 5000, "-", "--1", "-1", "32768", "99999", "1e5", "\ud800", "", "\0"]
+CHANGED = st.tuples(st.sampled_from(PIECES), st.sampled_from(NUMBERS)).map(
+    lambda both: re.sub(r"-?\d+|[A-Z_]{6,}", lambda _: both[1], both[0]).encode("utf-8", "surrogatepass")
+)
+
+
+@given(st.one_of(st.binary(max_size=400), CHANGED))
 def test_no_bytes_raise(data: bytes) -> None:
     parser = ServerLogParser()
     for start in (b"", CLOSING[:46].encode(), CLOSING.encode()):

@@ -69,6 +69,23 @@ def test_it_takes_no_end_inside_a_client_id_for_the_records_end(pattern: str, wr
     assert client_ids(wrap(plain, pattern, wrapper)) == [client_id, "b"]
 
 
+def test_it_counts_the_starts_behind_a_forged_end() -> None:
+    # A stamp is no start where the pattern has none, but somebody's attempt at one.
+    client_id = f"x{TAIL}\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
+    plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
+    data = wrap(plain, "message", "cri")
+    assert client_ids(data) == [client_id, "b"]
+    assert [record.forged_prefixes for record in found(data)] == [2, 0]
+
+
+@pytest.mark.parametrize(("lines", "whole"), [(1, True), (2, True), (64, True), (65, False)])
+def test_it_looks_through_some_lines_behind_an_end_for_another(lines: int, whole: bool) -> None:
+    client_id = f"x{TAIL} (kafka.request.logger)" + "\ny" * lines
+    data = wrap(request_header_struct_record(client_id=client_id) + json_record(client_id="b"), "kafka", "cri")
+    assert client_ids(data)[-1] == "b"
+    assert (client_ids(data)[0] == client_id) is whole
+
+
 @pytest.mark.parametrize(("pattern", "wrapper"), [("kafka", "cri"), ("thread_last", "docker"), ("message", "rfc_3164"),
                                                   ("logger_first", "cri"), ("message", "cri")])  # fmt: skip
 def test_it_counts_other_programs_lines_and_loses_no_request(pattern: str, wrapper: str) -> None:
@@ -208,6 +225,27 @@ def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | N
     got = event(json.dumps({"message": "m", "level": "debug", "logger": "a b"} | fields).encode())
     assert got is not None
     assert got == (b"m", time, b"DEBUG", b"a_b")
+
+
+@pytest.mark.parametrize(("level", "expected"), [(0, b"FATAL"), (3, b"ERROR"), (7, b"DEBUG"), (8, None), (-1, None),
+                                                 ("warning", b"WARN"), (True, None), ([3], None)])  # fmt: skip
+def test_it_reads_the_levels_of_events(level: object, expected: bytes | None) -> None:
+    got = event(json.dumps({"message": "m", "level": level}).encode())
+    assert got is not None
+    assert got.level == expected
+
+
+def test_it_counts_the_starts_inside_one_event() -> None:
+    client_id = "x\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
+    (record,) = found(wrap(request_header_struct_record(client_id=client_id), "ecs", "none"))
+    assert record.forged_prefixes == 2
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_it_replaces_what_is_no_utf16(encoding: str) -> None:
+    text = "\ufeff" + json_record(client_id="@").decode()
+    data = text.encode(encoding).replace("@".encode(encoding), "\ud800".encode(encoding, "surrogatepass"))
+    assert client_ids(data) == ["\N{REPLACEMENT CHARACTER}"]
 
 
 def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,9 +1,11 @@
 """Names of APIs over all releases."""
 
+import re
+
 import pytest
 
 from kafka_clientinfo import protocol
-from kafka_clientinfo.protocol.api_keys import ALIASES, CLASS_NAMES
+from kafka_clientinfo.protocol.api_keys import ALIASES, CLASS_NAMES, ApiKey
 
 
 @pytest.mark.parametrize(
@@ -38,6 +40,26 @@ def it_knows_every_key_once() -> None:
 def it_knows_the_names_of_old_logs(name: str, key: int) -> None:
     assert protocol.api_key(name) == key
     assert protocol.api_name(key) != name
+
+
+RENAMED = {"TopicMetadata": "METADATA", "ConsumerMetadata": "FIND_COORDINATOR", "GroupCoordinator": "FIND_COORDINATOR",
+           "Producer": "PRODUCE", "Offset": "LIST_OFFSETS"}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASS_NAMES)
+def it_gives_a_class_the_key_of_its_api(name: str) -> None:
+    plain = name.removesuffix("AndHeader").removesuffix("Request")
+    known = RENAMED.get(plain) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", plain).upper()
+    assert CLASS_NAMES[name] == protocol.api_key(known)
+
+
+def it_has_kafkas_numbers_in_its_enum() -> None:
+    assert {key.name: int(key) for key in ApiKey} == {key.name: protocol.api_key(key.name) for key in ApiKey}
+
+
+@pytest.mark.parametrize("name", protocol.__all__)
+def it_offers_what_it_lists(name: str) -> None:
+    assert hasattr(protocol, name)
 
 
 def it_does_not_guess() -> None:

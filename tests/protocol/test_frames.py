@@ -55,6 +55,19 @@ def it_refuses_lengths_that_lie(size: int) -> None:
         list(splitter.feed(struct.pack(">i", size)))
 
 
+@pytest.mark.parametrize("size", [0, 1, 99, 100])
+def it_takes_frames_up_to_the_limit(size: int) -> None:
+    assert list(FrameSplitter(max_frame=100).feed(framed(b"x" * size))) == [b"x" * size]
+
+
+def it_believes_in_the_longest_request_of_a_stock_broker() -> None:
+    # socket.request.max.bytes is 104857600
+    splitter = FrameSplitter()
+    assert list(splitter.feed(struct.pack(">i", 104_857_600))) == []
+    with pytest.raises(DecodeError):
+        list(FrameSplitter().feed(struct.pack(">i", 104_857_601)))
+
+
 def it_pairs_answers_with_requests() -> None:
     conversation = Conversation()
     conversation.client_sent(framed(request(1), request(2, api_key=3)))
@@ -96,9 +109,9 @@ def it_reads_kip_35s_empty_answer_with_either_length(empty: bytes) -> None:
 def it_refuses_answers_to_nothing() -> None:
     conversation = Conversation()
     conversation.client_sent(framed(request(1)))
-    with pytest.raises(DecodeError, match="an unanswered request's id, found 9"):
+    with pytest.raises(DecodeError, match=r"ResponseHeader\.correlationId: .* an unanswered request's id, found 9"):
         list(conversation.broker_sent(framed(answer(9))))
-    with pytest.raises(DecodeError, match="4 bytes of int32"):
+    with pytest.raises(DecodeError, match=r"ResponseHeader\.correlationId: at byte 0 expected 4 bytes of int32"):
         list(conversation.broker_sent(framed(b"ab")))
 
 

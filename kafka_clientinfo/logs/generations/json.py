@@ -12,7 +12,7 @@ from ...protocol import api_key, api_name
 from ..apis import CONTROL_APIS
 from ..bodies import json_body, json_error_code
 from ..request_event import MalformedRecord
-from ..text_tail import TextTail
+from ..text_tail import LONGEST_MS, TextTail
 from .fields import Header, LoggedRequest, int16, int32
 
 STARTS = (b'{"',)
@@ -150,7 +150,7 @@ def _tail(right: dict[str, Any], start: int) -> TextTail:
 
 def _number(right: dict[str, Any], name: str) -> float:
     value = right.get(name)
-    if isinstance(value, int | float) and not isinstance(value, bool) and -1e15 < value < 1e15:
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LONGEST_MS:
         return float(value)
     raise MalformedRecord("malformed_tail", f"{name} is {value!r:.80}, not a number of milliseconds")
 

@@ -1,0 +1,36 @@
+"""Reads a file as a run does, in as many splits as it is cut into, without Spark."""
+
+from pathlib import Path
+from typing import Any
+
+from kafka_clientinfo.ingestion import Plan, make_plan
+from kafka_clientinfo.ingestion.accounting import counted, file_state, wrongly_cut
+from kafka_clientinfo.ingestion.worker import read_splits
+from kafka_clientinfo.settings import Settings
+
+Rows = dict[str, list[Any]]
+KINDS = ("request", "rejected", "failed")
+
+
+def rows_of(plan: Plan, zone: str = "UTC") -> Rows:
+    """All rows of a plan, in the order of the file."""
+    rows: Rows = {name: [] for name in (*KINDS, "file")}
+    for batch in (batch for task in plan.splits for batch in read_splits(task, zone)):
+        batch.validate(full=True)
+        for name, found in rows.items():
+            found += batch.column(name).drop_null().to_pylist()
+    for name in KINDS:
+        rows[name].sort(key=lambda row: row["byte_offset"])
+    return rows
+
+
+def read_in_splits(path: Path, split_bytes: int, tasks: int, zone: str = "UTC") -> tuple[Rows, dict[str, Any], bool]:
+    """The rows of a file, its row of ingested_files, and whether its cuts had to be taken back."""
+    plan = make_plan([path], {}, Settings(split_bytes=split_bytes), tasks)
+    rows = rows_of(plan, zone)
+    wrong = wrongly_cut(counted(rows["file"]))
+    if wrong:
+        rows = rows_of(plan.uncut(wrong), zone)
+    accounts = counted(rows.pop("file"))
+    states = [file_state(file, accounts) for file in plan.files]
+    return rows, {name: value for state in states for name, value in state.items()}, bool(wrong)

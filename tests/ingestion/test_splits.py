@@ -1,0 +1,148 @@
+"""A file read in splits gives the rows of the file read as one split, whatever its clients wrote into it.
+
+Texts of a client are forged of whole records, ends and starts of records of every generation, and lines of foreign
+loggers; they stand in a raw client id (before 2.8), a JSON one, or a `received request` line of TRACE.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.ingestion import make_plan, worker
+from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.settings import Settings
+from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.ingestion.splitting import read_in_splits, rows_of
+from tests.ingestion.test_plan import save
+
+pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
+
+Record = Callable[..., bytes]
+TEXT: dict[str, Record] = {
+    "request_header_struct": request_header_struct_record,
+    "api_key_struct": api_key_struct_record,
+    "name_text": name_text_record,
+}
+ADMIN = {"principal": "User:admin", "client_id": "forged"}
+FORGED_JSON = json_record(**ADMIN).decode()
+FOREIGN = "[2026-11-21 12:00:00,000] DEBUG x (a)\n"
+WHOLE = [FORGED_JSON, FOREIGN, *(record(**ADMIN).decode() for record in TEXT.values()),
+         "[2026-11-21 12:00:00,000] TRACE Processor 1 received request: x (kafka.request.logger)\n"]  # fmt: skip
+PIECES = [*WHOLE, *(line.partition(" from c")[0] for line in WHOLE), *(line[-300:] for line in WHOLE), "x", "\n",
+          " (kafka.request.logger)", " (a)\n", "\r\n", ";totalTime:1", "[2026-11-21 12:00:00,000] ERROR ",
+          "[2026-11-21 12:00:00,000] DEBUG Completed request:", ", correlationId=1) -- {a=", "é"]  # fmt: skip
+CLIENT_IDS = st.lists(st.sampled_from(PIECES), max_size=6).map("".join)
+
+
+def received(client_id: str, **fields: Any) -> bytes:
+    """A line that brokers of every release write at TRACE; the client id is raw in it."""
+    header = f"RequestHeader(apiKey=METADATA, apiVersion=1, clientId={client_id}, correlationId=1)"
+    return f"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: {header} -- {{}} (kafka.request.logger)\n".encode()
+
+
+def foreign(client_id: str, **fields: Any) -> bytes:
+    return FOREIGN.encode()
+
+
+RECORDS: list[Record] = [json_record, *TEXT.values(), received, foreign]
+
+
+def log_of(parts: list[tuple[Record, str]]) -> bytes:
+    return b"".join(record(client_id=text, correlation_id=number) for number, (record, text) in enumerate(parts))
+
+
+def same_rows(path: Path, split_bytes: int) -> bool:
+    """Hold the splits to the rows of one; whether the cuts were taken back."""
+    whole, state, _ = read_in_splits(path, 1 << 40, 1)
+    cut, cut_state, wrong = read_in_splits(path, split_bytes, 1 << 20)
+    for name, rows in whole.items():
+        assert cut[name] == rows, name
+    assert cut_state == state
+    return wrong
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    with patch.object(worker, "_START_WINDOW", 1):  # the first split of a real log holds all of the window
+        yield tmp_path_factory.mktemp("splits") / "kafka-request.log"
+
+
+@settings(max_examples=150)
+@given(
+    st.sampled_from([json_record, *TEXT.values()]),
+    st.lists(st.tuples(st.sampled_from(RECORDS), CLIENT_IDS), min_size=1, max_size=12),
+    st.integers(1, 6000),
+    st.sampled_from([1, 1500, 1 << 22]),
+)
+def test_splits_of_any_log_make_the_rows_of_one(
+    path: Path, first: Record, parts: list[tuple[Record, str]], split_bytes: int, lookback: int
+) -> None:
+    path.write_bytes(log_of([(first, "first"), *parts]))
+    with patch.object(worker, "LOOKBACK", lookback), patch.object(worker, "RESUME_WINDOW", 1):
+        same_rows(path, split_bytes)
+
+
+@settings(max_examples=80)
+@given(
+    st.lists(st.tuples(st.sampled_from([*TEXT.values(), received]), CLIENT_IDS), min_size=2, max_size=12),
+    st.sampled_from([*TEXT.values()]),
+    st.integers(1, 6000),
+)
+def test_no_cut_of_a_log_that_begins_with_text_is_taken_back(
+    path: Path, parts: list[tuple[Record, str]], first: Record, split_bytes: int
+) -> None:
+    path.write_bytes(log_of([(first, "first"), *parts, (json_record, "x"), (json_record, "y")]))
+    assert not same_rows(path, split_bytes)
+
+
+@settings(max_examples=40)
+@given(st.lists(CLIENT_IDS, min_size=2, max_size=12), st.integers(1, 3000))
+def test_no_cut_of_a_log_in_json_is_taken_back(path: Path, client_ids: list[str], split_bytes: int) -> None:
+    path.write_bytes(log_of([(json_record, text) for text in client_ids]))
+    assert not same_rows(path, split_bytes)
+
+
+@pytest.mark.parametrize("generation", TEXT)
+@pytest.mark.parametrize("front", ["", FOREIGN], ids=["json only", "foreign line in front"])
+def test_forged_records_count_in_no_split(path: Path, generation: str, front: str) -> None:
+    client_id = "x\n" + (front + FORGED_JSON) * 3
+    path.write_bytes(log_of([(TEXT[generation], client_id)] * 400))
+    plan = make_plan([path], {}, Settings(split_bytes=60_000), 1 << 20)
+    assert len([split for task in plan.splits for split in task]) > 5
+    rows = rows_of(plan)
+    assert (len(rows["request"]), rows["rejected"]) == (400, [])
+    assert {row["principal"] for row in rows["request"]} == {principal_of(generation)}
+
+
+def principal_of(generation: str) -> str | None:
+    return None if generation == "name_text" else "User:ANONYMOUS"
+
+
+def downgraded(path: Path) -> Path:
+    """A log of 2.8 that goes on as one of 2.7, whose clients forge JSON."""
+    parts = [(json_record, "x")] * 20 + [(request_header_struct_record, "x\n" + FORGED_JSON * 30)] * 4
+    return save(path, log_of(parts))
+
+
+def test_the_cuts_of_a_log_after_a_downgrade_are_taken_back(tmp_path: Path) -> None:
+    assert same_rows(downgraded(tmp_path / "kafka-request.log"), 3000)
+
+
+@pytest.mark.parametrize("start", [request_header_struct_record, json_record])
+def test_a_forged_record_before_a_split_makes_no_twin(path: Path, start: Record) -> None:
+    genuine = json_record(correlation_id=7, total=2.0)
+    earlier = json_record(correlation_id=7, total=1.5).decode()
+    hostile = request_header_struct_record(client_id="x\n" + earlier * 40)
+    path.write_bytes(start() + hostile + genuine)
+    at = len(start() + hostile)
+    split = Split(str(path), "f", "c", "b", at, None, True)
+    with patch.object(worker, "LOOKBACK", len(genuine) * 10):
+        (row,) = [
+            row for batch in worker.read_splits([split], "UTC") for row in batch.column("request").to_pylist() if row
+        ]
+    assert not row["is_duplicate"]
