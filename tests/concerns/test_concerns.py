@@ -16,7 +16,13 @@ from tests.concerns.cases import rules_of
 
 FOUND_BEYOND_CONNECTIONS = {
     "client_instance_id": {"client_instance_id_on_two_hosts"},
-    "failed_requests": {"login_failed", "request_unreadable", "request_version_refused"},
+    "failed_requests": {
+        "advertised_version_refused",
+        "login_failed",
+        "request_unreadable",
+        "request_version_refused",
+        "version_refused_without_offer",
+    },
     "group_protocols": {"inconsistent_group_protocol", "mixed_protocol_types"},
     "usage": {"api_version_outside_advertised"},
 }
