@@ -56,10 +56,14 @@ def _first(value: Column) -> Column:
 
 
 def _scenario() -> Column:
-    """Tells KIP-1313's scenario; an id in the request alone may be the client's own or one that a broker gave before."""
+    """Tells KIP-1313's scenario as far as one connection shows it; see `client_instances` for all of a client's."""
     asked_for_one = F.col("first_telemetry_asked_with") == ZERO_UUID
     broker_made = asked_for_one & F.col("first_telemetry_given").isNotNull()
-    return F.when(F.col("telemetry_in_header"), "UUID-H").when(broker_made, "UUID-B")
+    return (
+        F.when(F.col("telemetry_in_header"), "UUID-H")
+        .when(broker_made, "UUID-B")
+        .when(F.col("first_telemetry_sent").isNotNull(), "UUID-R")
+    )
 
 
 def _alignment() -> Column:
@@ -79,7 +83,7 @@ def _verdict() -> Column:
     broken = (F.col("zero_ids") + F.col("missing_ids") + F.col("different_ids")) > 0
     return (
         F.when(F.col("header_v3") == 0, "no_header_v3")
-        .when(broken & (F.col("start") == "before_log"), "start_not_observed")
+        .when((broken | ~begins_with_header_v3()) & (F.col("start") != "observed"), "start_not_observed")
         .when(~begins_with_header_v3(), "outside_kip_rule")
         .when(broken, "violating")
         .otherwise("conforming")

@@ -9,8 +9,8 @@ from .facts import begins_with_header_v3
 
 
 def _is_bound() -> Column:
-    """Tells whether KIP-1313's rule binds a connection: its first request is known, and has header v3."""
-    return is_client() & begins_with_header_v3() & (F.col("start") != "before_log")
+    """Tells whether KIP-1313's rule binds a connection: its first request is in the log, and has header v3."""
+    return is_client() & begins_with_header_v3() & (F.col("start") == "observed")
 
 
 REQUEST_RULES = {

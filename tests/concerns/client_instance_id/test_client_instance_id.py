@@ -90,8 +90,15 @@ CASES: dict[str, Case] = {
     ),
     "SASL hides the first requests": Case(
         [v3(0, security_protocol="SASL_SSL"), v3(1, OTHER, security_protocol="SASL_SSL")],
-        {"start": "hidden_by_sasl", "instance_id_different": 1} | VIOLATING,
-        {"instance_id_different": 1},
+        {"start": "hidden_by_sasl", "instance_id_different": 1, "instance_id_verdict": "start_not_observed"},
+    ),
+    "an older header first, and what came before is hidden": Case(
+        [v2(0, security_protocol="SASL_SSL"), v3(1, security_protocol="SASL_SSL")],
+        {"first_request_v3": False, "instance_id_verdict": "start_not_observed"},
+    ),
+    "nothing is wrong, whatever SASL hides": Case(
+        [v3(0, security_protocol="SASL_SSL"), v3(1, security_protocol="SASL_SSL")],
+        {"start": "hidden_by_sasl", "instance_id_verdict": "conforming"},
     ),
     "a member id that is the instance id": Case(
         [v3(0), heartbeat(1, ID)], {"member_ids": [ID], "member_id_alignment": "aligned"}
@@ -108,7 +115,7 @@ CASES: dict[str, Case] = {
     ),
     "telemetry id in the header": Case([v3(0), v3(1, api="TELEMETRY", request="{}")], {"telemetry_scenario": "UUID-H"}),
     "telemetry id in the request": Case(
-        [telemetry(0, ID, ZERO)], {"telemetry_scenario": None, "telemetry_request_id": ID}
+        [telemetry(0, ID, ZERO)], {"telemetry_scenario": "UUID-R", "telemetry_request_id": ID}
     ),
     "a broker": Case(
         [v3(0, api="UPDATE_METADATA", client_id="1"), v3(1, OTHER, client_id="1")],
@@ -122,6 +129,16 @@ MESSAGES = {
 }
 
 
+@pytest.mark.kip("KIP-1313", 9, case="zero at first")
+@pytest.mark.kip("KIP-1313", 10, 12, case="different later")
+@pytest.mark.kip("KIP-1313", 11, case="SaslHandshake is exempt")
+@pytest.mark.kip("KIP-1313", 13, case="SASL hides the first requests")
+@pytest.mark.kip("KIP-1313", 14, case="missing later")
+@pytest.mark.kip("KIP-1313", 22, 31, case="telemetry id in the header")
+@pytest.mark.kip("KIP-1313", 25, case="a member id that is the instance id")
+@pytest.mark.kip("KIP-1313", 27, case="the same uuid in hex")
+@pytest.mark.kip("KIP-1313", 29, case="telemetry id from the broker")
+@pytest.mark.kip("KIP-1313", 30, case="telemetry id in the request")
 @pytest.mark.parametrize("name", CASES)
 def test_it_judges_by_the_kip(judged: Judged, name: str) -> None:
     assert_case(judged, name, CASES[name], "client_instance_id")
