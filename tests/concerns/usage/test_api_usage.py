@@ -86,6 +86,16 @@ CASES: dict[str, Case] = {
         {0: UNKNOWN | {"info_only": True, "deprecated": True}},
         None,
     ),
+    "a broker that marks deprecated versions": (
+        [av(0, answered((1, 0, 16), (3, 0, 12))), request("?", 1, version=9), request("?", 2, version=0, api_version_deprecated=True)],
+        {9: {"deprecated": False}, 0: {"deprecated": True}},
+        None,
+    ),
+    "a broker that marks none": (
+        [av(0, answered((1, 0, 15), (3, 0, 12))), request("?", 1, version=9)], {9: {"deprecated": None}}, None,
+    ),
+    "a broker of an unknown release": ([request("?", 1, version=9)], {9: {"deprecated": None}}, None),
+    "10.0.0.1:9092-10.0.0.9:40000-1-7": ([request("?", 1, version=9)], {9: {"deprecated": False}}, None),
     "forwarding": (
         [av(0, ANSWER, is_forwarded=True), request("?", 1, version=0, is_forwarded=True)],
         {0: {"within_advertised": False}},
@@ -115,6 +125,9 @@ def broken(relations: tuple[Any, Any]) -> dict[str, Any]:
     return {row["connection_id"]: row for row in findings_outside_advertised(*relations, Settings()).collect()}
 
 
+@pytest.mark.kip("KIP-35", 6, case="a broker that marks none")
+@pytest.mark.kip("KIP-35", 8, case="the highest mutual version")
+@pytest.mark.kip("KIP-35", 11, case="the last answer counts")
 @pytest.mark.parametrize("name", CASES)
 def test_versions_are_judged_by_the_connections_own_answer(found: dict[Any, Any], name: str) -> None:
     for version, expected in CASES[name][1].items():
