@@ -53,7 +53,8 @@ _FIELD_PROPERTIES = frozenset(
     )
 ) | {"flexibleVersions", "fields", "about"}
 
-_TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*')
+_TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
+"""Texts; and comments and the spaces that do not break of a web page, which JSON knows neither of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +143,7 @@ def parse_schema(text: str, file: str) -> MessageSchema:
         SchemaError: the text breaks a rule; the error names file, property and fix.
     """
     try:
-        plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or "", text)
+        plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text)
         document = json.loads(plain, object_pairs_hook=_no_duplicates)
     except ValueError as error:
         raise SchemaError(f"{file}: is not JSON as schemas need it ({error}); correct it there") from None

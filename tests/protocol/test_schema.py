@@ -104,7 +104,7 @@ PRINTED = """{
   "fields": [
 \t{ "name": "GroupsNames", "type": "[]string", "versions": "0+", "entityType": "groupId",
       "about": "Names, see https://example.org/a \\"//\\" b." },
-    { "name": "Metrics", "type": "bytes", "versions": "0+", "zeroCopy": true, "about": "Bytes." }
+\xa0   { "name": "Metrics", "type": "bytes", "versions": "0+", "zeroCopy": true, "about": "Bytes." }
   ]
 }"""
 
