@@ -110,6 +110,7 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_set(_sent_names())))), 1, 20).alias("sent_names"),
         F.collect_set(_member()).alias("members"),
         F.sum(failed.cast("int")).alias("inconsistent"),
+        F.count_if(F.col("error_code").isNotNull() & ~failed).alias("taken"),
         F.min(F.when(failed, F.col("logged_at"))).alias("failed_at"),
         F.max(F.when(failed, F.col("logged_at"))).alias("last_failed_at"),
         first_failure.alias("failure_place"),
@@ -146,7 +147,15 @@ def _by_group(by_version: DataFrame) -> DataFrame:
     kind = F.coalesce(kinds[F.col("api_key")], F.when(_any_type("connect"), F.lit("connect")), F.lit("classic"))
     of_type = F.when(
         F.col("sent_type").isNotNull(),
-        F.struct(F.col("sent_type").alias("protocol_type"), "requests", "first_at", "last_at", "example"),
+        F.struct(
+            F.col("sent_type").alias("protocol_type"),
+            "requests",
+            "first_at",
+            "last_at",
+            "example",
+            F.col("inconsistent").alias("rejected"),
+            "taken",
+        ),
     )
     no_texts = F.array().cast("array<string>")
     sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(no_texts)

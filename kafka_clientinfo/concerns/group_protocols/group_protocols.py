@@ -96,9 +96,11 @@ def _types(rows: DataFrame) -> DataFrame:
             F.max("t.last_at").alias("last_at"),
             F.sum("t.requests").alias("requests"),
             F.min("t.example").alias("example"),
+            F.sum("t.rejected").alias("rejected"),
+            F.sum("t.taken").alias("taken"),
         )
     )
-    entry = F.struct("first_at", "protocol_type", "last_at", "requests", "example")
+    entry = F.struct("first_at", "protocol_type", "last_at", "requests", "example", "rejected", "taken")
     return by_type.groupBy(*_KEY).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, 20).alias("requests_by_type"))
 
 

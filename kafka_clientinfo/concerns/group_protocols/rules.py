@@ -23,6 +23,8 @@ def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
         F.lit("inconsistent_group_protocol").alias("rule"),
         *_key(),
         F.col("inconsistent_group_protocol").alias("occurrences"),
+        F.col("inconsistent_group_protocol").alias("rejected"),
+        F.lit(0).cast("bigint").alias("taken"),
         F.col("inconsistent_first_at").alias("first_at"),
         F.col("inconsistent_last_at").alias("last_at"),
         F.col("inconsistent_example").alias("example"),
@@ -39,7 +41,10 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
     return mixed.select(
         F.lit("mixed_protocol_types").alias("rule"),
         *_key(),
-        F.expr("aggregate(others, 0L, (n, other) -> n + other.requests)").alias("occurrences"),
+        *(
+            F.expr(f"aggregate(others, 0L, (n, other) -> n + other.{name})").alias(alias)
+            for name, alias in (("requests", "occurrences"), ("rejected", "rejected"), ("taken", "taken"))
+        ),
         F.expr("array_min(transform(others, other -> other.first_at))").alias("first_at"),
         F.expr("array_max(transform(others, other -> other.last_at))").alias("last_at"),
         F.expr("get(others, 0).example").alias("example"),

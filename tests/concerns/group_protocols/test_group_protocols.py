@@ -87,7 +87,11 @@ CASES: dict[str, Case] = {
         {"inconsistent_group_protocol": 2, "inconsistent_first_at": 5, "inconsistent_last_at": 9},
     ),
     "members of different types": (
-        [join(0, 5), join(1, 5, kind="connect", member="m0")],
+        [
+            join(0, 5, error_code=0),
+            join(1, 5, kind="connect", member="m0", error_code=23),
+            join(2, 5, kind="connect", member="m0", error_code=25),
+        ],
         {"protocol_types": ["connect", "consumer"], "kind": "connect", "members": ["m0", "m1"]},
     ),
     "the last subscription of a member": (
@@ -185,7 +189,7 @@ def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: Found) -
 VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
     "group_type_mismatch": ("mismatch", 1, 0, 0, 0),
     "inconsistent_group_protocol": ("inconsistent", 2, 5, 9, 5),
-    "mixed_protocol_types": ("members of different types", 1, 1, 1, 1),
+    "mixed_protocol_types": ("members of different types", 2, 1, 2, 1),
 }
 
 
@@ -205,4 +209,20 @@ def test_what_a_group_breaks_is_a_row_without_a_connection(found: Found, rule: s
 
 
 def test_no_other_case_breaks_a_rule(found: Found) -> None:
-    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()}
+    enforced = ("members of different types", "inconsistent_group_protocol")
+    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | {enforced}
+
+
+# rule: how many of the requests the broker rejected, and how many it took
+ENFORCED = {
+    "group_type_mismatch": (0, 0),
+    "inconsistent_group_protocol": (2, 0),
+    "mixed_protocol_types": (1, 1),
+}
+
+
+@pytest.mark.kip("KIP-559", 15)
+@pytest.mark.parametrize("rule", ENFORCED)
+def test_a_violation_says_whether_the_broker_enforced_the_rule(found: Found, rule: str) -> None:
+    row = found.violations[VIOLATIONS[rule][0], rule]
+    assert (row["rejected"], row["taken"]) == ENFORCED[rule]
