@@ -23,7 +23,7 @@ FOUND_BEYOND_CONNECTIONS = {
         "request_version_refused",
         "version_refused_without_offer",
     },
-    "group_protocols": {"inconsistent_group_protocol", "mixed_protocol_types"},
+    "group_protocols": {"group_name_mismatch", "inconsistent_group_protocol", "mixed_protocol_types"},
     "usage": {"api_version_outside_advertised"},
 }
 """Rules of `findings_…` functions; that these make them, the concerns' own tests see."""
