@@ -15,7 +15,11 @@ from kafka_clientinfo.tables import rules, table_spec, table_specs
 from tests.concerns.cases import rules_of
 
 FOUND_BEYOND_CONNECTIONS = {
-    "client_instance_id": {"client_instance_id_on_two_hosts"},
+    "client_instance_id": {
+        "client_instance_id_on_two_hosts",
+        "client_instance_id_renewed",
+        "client_instance_id_shared",
+    },
     "failed_requests": {
         "advertised_version_refused",
         "login_failed",

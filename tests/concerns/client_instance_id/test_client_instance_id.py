@@ -117,12 +117,27 @@ CASES: dict[str, Case] = {
     "telemetry id in the request": Case(
         [telemetry(0, ID, ZERO)], {"telemetry_scenario": "UUID-R", "telemetry_request_id": ID}
     ),
+    "another telemetry id than in the header": Case(
+        [v3(0), telemetry(1, OTHER, ZERO)],
+        {"telemetry_request_id": OTHER, "instance_id_missing": 1} | VIOLATING,
+        {"telemetry_id_different": 1, "instance_id_missing": 1},
+    ),
+    "another telemetry id, given by the broker": Case(
+        [v2(0), v3(1), telemetry(2, ZERO, OTHER)],
+        {"telemetry_response_id": OTHER, "instance_id_missing": 1, "instance_id_verdict": "outside_kip_rule"},
+        {"telemetry_id_different": 1},
+    ),
+    "the same telemetry id as in the header": Case([v2(0), v3(1), telemetry(2, ID, ID)], {"telemetry_request_id": ID}),
     "a broker": Case(
         [v3(0, api="UPDATE_METADATA", client_id="1"), v3(1, OTHER, client_id="1")],
         {"role": "broker", "client_instance_id": ID, "instance_id_different": None, "instance_id_verdict": None},
     ),
 }
 MESSAGES = {
+    "telemetry_id_different": (
+        "another telemetry id than in the header",
+        f"client instance id '{ID}', in telemetry '{OTHER}'",
+    ),
     "instance_id_zero": ("zero at first", "METADATA v0 has header v3 and the zero id"),
     "instance_id_missing": ("missing later", "METADATA v0 has no client instance id"),
     "instance_id_different": ("different later", f"client instance id '{OTHER}' after '{ID}'"),
@@ -135,6 +150,7 @@ MESSAGES = {
 @pytest.mark.kip("KIP-1313", 13, case="SASL hides the first requests")
 @pytest.mark.kip("KIP-1313", 14, case="missing later")
 @pytest.mark.kip("KIP-1313", 22, 31, case="telemetry id in the header")
+@pytest.mark.kip("KIP-1313", 23, case="another telemetry id than in the header")
 @pytest.mark.kip("KIP-1313", 25, case="a member id that is the instance id")
 @pytest.mark.kip("KIP-1313", 27, case="the same uuid in hex")
 @pytest.mark.kip("KIP-1313", 29, case="telemetry id from the broker")
