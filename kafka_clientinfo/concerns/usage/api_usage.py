@@ -15,8 +15,8 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     """Makes one row per connection, API, version and header version.
 
     Returns:
-        The columns of the table, and of the requests that came after an answer of ApiVersions: requests_after_answer,
-        first_after_answer (its time and place) and last_after_answer.
+        The columns of the table, first_request (its place), and of the requests that came after an answer of
+        ApiVersions: requests_after_answer, first_after_answer (its place), first_at_after_answer, last_at_after_answer.
     """
     after_answer = F.col("was_answered")
     used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
@@ -27,6 +27,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.max("logged_at").alias("last_at"),
         F.bool_or("api_version_deprecated").alias("marked"),
         F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
+        F.min(F.struct("seq", place().alias("place"))).alias("first_request"),
         F.count_if(after_answer).alias("requests_after_answer"),
         F.min(F.when(after_answer, F.struct("seq", place().alias("place")))).alias("first_after_answer"),
         F.min(F.when(after_answer, F.col("logged_at"))).alias("first_at_after_answer"),
