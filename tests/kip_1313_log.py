@@ -228,7 +228,9 @@ def _with_client_ids(ids: Sequence[str]) -> Iterator[bytes]:
 
 def _with_an_id_per_connection(ids: Sequence[str]) -> Iterator[bytes]:
     for number in (16, 17, 18):
-        c = Connection(number, "another-id-each-time", connection=f"127.0.0.1:9092-10.13.13.99:{50000 + number}-0-{number}")
+        c = Connection(
+            number, "another-id-each-time", connection=f"127.0.0.1:9092-10.13.13.99:{50000 + number}-0-{number}"
+        )
         yield c.api_versions(6, kafka_text(kafka_uuid(100 + number)))
         yield c.offset_delete(1, kafka_text(kafka_uuid(100 + number)), **_NULL)
 

@@ -145,6 +145,7 @@ def it_demands_what_kip_1313_says_of_header_versions(headers: Any, message: str)
     assert message in str(caught.value)
 
 
+@pytest.mark.kip("KIP-1313", 38)
 def it_knows_two_response_headers() -> None:
     response = {**VALID, "type": "response", "headerVersions": {"0-1": "0", "2+": "1"}}
     assert parse(response).header_version(7) == 1
@@ -263,6 +264,7 @@ def it_loads_every_file_under_its_own_name() -> None:
     assert count > 200
 
 
+@pytest.mark.kip("KIP-35", 18)
 def it_covers_every_api_that_a_broker_ever_advertised() -> None:
     """The ranges that real brokers advertise, 0.10 to 4.4."""
     seen = 0

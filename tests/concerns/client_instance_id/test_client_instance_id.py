@@ -28,6 +28,10 @@ def heartbeat(seconds: float, member: str) -> dict[str, Any]:
     return v3(seconds, api="HEARTBEAT", request=f'{{"groupId":"g","memberId":"{member}"}}')
 
 
+def heartbeat_v2(seconds: float, member: str) -> dict[str, Any]:
+    return v2(seconds, "HEARTBEAT", request=f'{{"groupId":"g","memberId":"{member}"}}')
+
+
 def telemetry(seconds: float, sent: str, given: str) -> dict[str, Any]:
     return v2(
         seconds, "TELEMETRY", request=f'{{"clientInstanceId":"{sent}"}}', response=f'{{"clientInstanceId":"{given}"}}'
@@ -108,6 +112,9 @@ CASES: dict[str, Case] = {
         [v3(0), heartbeat(1, base64.b64encode(BITS.bytes).decode())],
         {"member_id_alignment": "same_uuid_other_encoding"},
     ),
+    "a member id that is the telemetry id": Case(
+        [telemetry(0, ID, ZERO), heartbeat_v2(1, ID)], {"member_id_alignment": "aligned"}
+    ),
     "another member id": Case([v3(0), heartbeat(1, "consumer-1")], {"member_id_alignment": "different"}),
     "telemetry id from the broker": Case(
         [telemetry(0, ZERO, ID), telemetry(1, ID, ZERO)],
@@ -144,6 +151,7 @@ MESSAGES = {
 }
 
 
+@pytest.mark.kip("KIP-1313", 28, case="a member id that is the telemetry id")
 @pytest.mark.kip("KIP-1313", 9, case="zero at first")
 @pytest.mark.kip("KIP-1313", 10, 12, case="different later")
 @pytest.mark.kip("KIP-1313", 11, case="SaslHandshake is exempt")

@@ -183,6 +183,7 @@ def relation(spark: Any) -> Any:
     return as_stored(client_instances.transform(frame(spark, "connections", CONNECTIONS)), "client_instances").cache()
 
 
+@pytest.mark.kip("KIP-1313", 8, 32)
 @pytest.mark.kip("KIP-1313", 3, 4, 29, 30, 31)
 def test_it_follows_an_instance_over_its_connections(relation: Any, spark: Any) -> None:
     assert_table(relation, spark, "client_instances", EXPECTED)

@@ -278,6 +278,7 @@ VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
 }
 
 
+@pytest.mark.kip("KIP-559", 17)
 @pytest.mark.parametrize("rule", VIOLATIONS)
 def test_its_violations_say_what_was_found(found: Found, rule: str) -> None:
     name, occurrences, first, last, correlation_id = VIOLATIONS[rule]

@@ -126,6 +126,7 @@ def broken(relations: tuple[Any, Any]) -> dict[str, Any]:
     return {row["connection_id"]: row for row in findings_outside_advertised(*relations, Settings()).collect()}
 
 
+@pytest.mark.kip("KIP-35", 4, case="the highest mutual version")
 @pytest.mark.kip("KIP-35", 6, case="a broker that marks none")
 @pytest.mark.kip("KIP-35", 8, case="the highest mutual version")
 @pytest.mark.kip("KIP-35", 11, case="the last answer counts")

@@ -135,6 +135,9 @@ def rows(impact: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.kip("KIP-511", 27, case="no longer advertised")
+@pytest.mark.kip("KIP-35", 14, case="ApiVersions is always answered")
+@pytest.mark.kip("KIP-35", 19, case="a fixed version")
 @pytest.mark.kip("KIP-1313", 44, case="header v3 hides ApiVersions")
 @pytest.mark.kip("KIP-35", 5, case="advertised and refused")
 def test_a_release_refuses_a_version_or_will_or_cannot_be_judged_or_takes_it(impact: Any, spark: Any) -> None:
@@ -179,6 +182,8 @@ def test_every_reason_is_explained(rows: dict[str, Any]) -> None:
     assert reasons <= set(REASONS)
 
 
+@pytest.mark.kip("KIP-35", 9)
+@pytest.mark.kip("KIP-35 revision 30", 7)
 def test_a_deprecated_use_names_the_first_release_that_refuses_it(rows: dict[str, Any]) -> None:
     row = rows["taken, but not by a later release"]
     assert set(row["deprecated_by"].values()) == {"4.0.1"}
