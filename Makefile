@@ -55,8 +55,9 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 
 check: test processes oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
-docs: setup ## Write schemas/tables.md from the declarations
+docs: setup ## Write schemas/tables.md and docs/conformance.md
 	$(BIN)/python -m kafka_clientinfo.tables.docs
+	$(BIN)/python -m tests.conformance
 
 $(VENV)/.bench: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'

@@ -196,7 +196,9 @@ class Derivation:
     def whole(self, name: str) -> Any:
         """Takes a whole table; what this run has made of everything need not be read again."""
         step = steps().get(name)
-        if name == "settings" or (step is not None and (self.is_whole or step.write_mode == "overwrite")):
+        if name in ("settings", "failed_requests") or (
+            step is not None and (self.is_whole or step.write_mode == "overwrite")
+        ):
             return self.relations[name]
         return self._source(name)
 

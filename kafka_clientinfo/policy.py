@@ -25,8 +25,18 @@ LONGEST_CLIENT_ID = 255
 """Characters of a client id that a pattern may see; a longer one matches none, whatever the pattern."""
 SEVERITIES = ("error", "warning", "info", "off")
 _CHOICES = ("allowed", "refused")
+_VERSIONS = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
+_NO_LAST = 32767
 _KEYS = frozenset(
-    {"software", "other_software", "unknown_software", "client_id_patterns", "exempt_listeners", "severity"}
+    {
+        "forbidden_versions",
+        "software",
+        "other_software",
+        "unknown_software",
+        "client_id_patterns",
+        "exempt_listeners",
+        "severity",
+    }
 )
 
 
@@ -41,6 +51,7 @@ class Policy:
         client_id_patterns: regular expressions; a client id must match one of them as a whole, and be no longer than
             `LONGEST_CLIENT_ID`.
         exempt_listeners: names of listeners whose connections are not judged.
+        forbidden_versions: API name, first and last version of ranges that must not be used (KIP-35).
         severity: rule to error, warning, info or off, where it differs from schemas/rules.
     """
 
@@ -50,6 +61,7 @@ class Policy:
     client_id_patterns: tuple[str, ...] = ()
     exempt_listeners: tuple[str, ...] = ()
     severity: tuple[tuple[str, str], ...] = ()
+    forbidden_versions: tuple[tuple[str, int, int], ...] = ()
 
     @property
     def judges(self) -> bool:
@@ -90,6 +102,7 @@ def parse_policy(text: str, source: str) -> Policy:
         client_id_patterns=_patterns(_texts(data, "client_id_patterns", source), source),
         exempt_listeners=_texts(data, "exempt_listeners", source),
         severity=_severity(data.get("severity", {}), source),
+        forbidden_versions=_forbidden(data.get("forbidden_versions", {}), source),
     )
 
 
@@ -141,6 +154,29 @@ def _patterns(patterns: tuple[str, ...], source: str) -> tuple[str, ...]:
                 "write it so that each repetition begins with a character that it does not go on with, as in [a-z]+(-[a-z]+)*"
             )
     return patterns
+
+
+def _forbidden(value: Any, source: str) -> tuple[tuple[str, int, int], ...]:
+    found = []
+    for name, ranges in sorted(_table(value, "forbidden_versions", source).items()):
+        where = f"forbidden_versions.{name}"
+        if name not in _api_names():
+            raise ConfigError(f"{source}: {where}: no such API; name it as in Kafka's ApiKeys, such as PRODUCE")
+        if not isinstance(ranges, list) or not ranges:
+            raise ConfigError(f'{source}: {where} is {ranges!r}; give a list of versions such as ["0-2", "7"]')
+        for text in ranges:
+            match = _VERSIONS.fullmatch(text) if isinstance(text, str) else None
+            first, last = (int(match[1]), int(match[3] or (_NO_LAST if match[2] else match[1]))) if match else (1, 0)
+            if first > last:
+                raise ConfigError(f"{source}: {where}: {text!r} is no range of versions; write '3', '0-2' or '4+'")
+            found.append((name, first, last))
+    return tuple(found)
+
+
+@lru_cache(maxsize=1)
+def _api_names() -> frozenset[str]:
+    files = resources.texts(resources.schemas() / "messages", "Request.json")
+    return frozenset(re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Request.json")).upper() for name, _ in files)
 
 
 def _severity(value: Any, source: str) -> tuple[tuple[str, str], ...]:

@@ -20,7 +20,6 @@ from kafka_clientinfo.protocol import (
     encode_request,
     encode_response,
     request_header_version,
-    supports,
     to_log_json,
 )
 
@@ -176,22 +175,14 @@ def header_json(
         return fields if known else {name: value for name, value in fields.items() if name != "clientId"}
     registry = drafts("KIP-1313")
     request = Request(fields | {"clientInstanceId": instance_id}, b"", 3)
-    # The KIP gives every RPC a version with header v3; most of them have no number and no schema yet.
     header, _ = registry.named("RequestHeader", 3).decode(encode_request(request, registry=registry))
     return header
-
-
-def body_version(key: int, version: int) -> int:
-    """The version whose schema a body has: what gets header v3 keeps the body of the version before (KIP-1313)."""
-    registry = drafts("KIP-1313")
-    return next(known for known in range(version, -1, -1) if supports(key, known, registry=registry))
 
 
 def request_json(header: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]:
     """The body after a round trip through its schema, as the broker prints it."""
     registry = drafts("KIP-1313")
-    key = header["requestApiKey"]
-    version = body_version(key, header["requestApiVersion"])
+    key, version = header["requestApiKey"], header["requestApiVersion"]
     fields = {"requestApiKey": key, "requestApiVersion": version, "correlationId": 0, "clientId": None}
     if registry.request_header_version(key, version) == 3:
         fields |= {"clientInstanceId": header["clientInstanceId"]}
@@ -202,6 +193,5 @@ def request_json(header: dict[str, Any], body: dict[str, Any]) -> dict[str, Any]
 def response_json(key: int, version: int, body: dict[str, Any]) -> dict[str, Any]:
     """The same for a response."""
     registry = drafts("KIP-1313")
-    version = body_version(key, version)
     frame = encode_response(Response({"correlationId": 0}, body, key, version), registry=registry)
     return to_log_json(decode_response(frame, key, version, registry=registry), registry=registry)

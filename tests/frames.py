@@ -62,6 +62,7 @@ def request(connection: str, seconds: float, api: str = "METADATA", version: int
         "client_software_version": "unknown",
         "is_forwarded": False,
         "is_duplicate": False,
+        "api_version_deprecated": False,
         "error_code": 0 if api == "AV" else None,
         "throttle_time_ms": 0.0,
         "log_generation": "json",

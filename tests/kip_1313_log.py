@@ -47,7 +47,7 @@ class Connection:
             software=self.software,
             **self.fields | more,
         )
-        if api == "API_VERSIONS":
+        if api == "API_VERSIONS" and response["errorCode"] == 0:
             self.software = (request["clientSoftwareName"], request["clientSoftwareVersion"])
         return line
 
@@ -58,7 +58,7 @@ class Connection:
             request |= {"clusterId": None, "nodeId": -1}
         ranges = ((3, 0, 14), (18, 0, 6), (42, 0, 3), (47, 0, 1), (68, 0, 2), (71, 0, 1), (72, 0, 1))
         keys = [{"apiKey": key, "minVersion": low, "maxVersion": high} for key, low, high in ranges]
-        response = {"errorCode": 0, "apiKeys": keys, "throttleTimeMs": 0}
+        response = {"errorCode": more.pop("error_code", 0), "apiKeys": keys, "throttleTimeMs": 0}
         return self.send("API_VERSIONS", version, instance, request, response, **more)
 
     def heartbeat(self, version: int, member_id: str, instance: str | None = None, **more: Any) -> bytes:
@@ -128,6 +128,8 @@ def kip_1313_log() -> Iterator[bytes]:
     yield from _without_header_v3_at_first(ids)
     yield from _with_telemetry(ids)
     yield from _with_member_ids(ids)
+    yield from _with_client_ids(ids)
+    yield from _with_an_id_per_connection(ids)
 
 
 _NULL: dict[str, Any] = {"client_id": None}
@@ -207,6 +209,30 @@ def _with_member_ids(ids: Sequence[str]) -> Iterator[bytes]:
     c = Connection(12, "member-id-different")
     yield c.api_versions(6, ids[12])
     yield c.heartbeat(2, "made-consumer-1", ids[12], **_NULL)
+
+
+def _with_client_ids(ids: Sequence[str]) -> Iterator[bytes]:
+    c = Connection(13, "lost-under-an-older-header")
+    yield c.api_versions(6, ids[13])
+    yield c.offset_delete(1, ids[13], **_NULL)
+    yield c.send("SASL_HANDSHAKE", 1, None, {"mechanism": "PLAIN"}, {"errorCode": 34, "mechanisms": []}, **_NULL)
+
+    c = Connection(14, "another-telemetry-id")
+    yield c.api_versions(4)
+    yield c.offset_delete(1, ids[14])
+    yield c.get_telemetry(asked=ids[16], answered=ZERO_UUID)
+
+    c = Connection(15, "zero-id-refused")
+    yield c.api_versions(6, ZERO_UUID, **_REJECTED)
+
+
+def _with_an_id_per_connection(ids: Sequence[str]) -> Iterator[bytes]:
+    for number in (16, 17, 18):
+        c = Connection(
+            number, "another-id-each-time", connection=f"127.0.0.1:9092-10.13.13.99:{50000 + number}-0-{number}"
+        )
+        yield c.api_versions(6, kafka_text(kafka_uuid(100 + number)))
+        yield c.offset_delete(1, kafka_text(kafka_uuid(100 + number)), **_NULL)
 
 
 def write_kip_1313_sample(path: Path = KIP_1313_SAMPLE) -> None:

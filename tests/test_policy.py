@@ -7,6 +7,7 @@ import pytest
 
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.policy import VERSION, Policy, load_policy, parse_policy
+from kafka_clientinfo.protocol import api_names
 from kafka_clientinfo.settings import Settings, load_settings
 
 
@@ -33,6 +34,18 @@ def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
     assert settings.policy.severity_of("client_id_changed", "warning") == "off"
 
 
+@pytest.mark.kip("KIP-35", 10)
+def test_it_reads_the_versions_that_must_not_be_used() -> None:
+    policy = parse_policy('[forbidden_versions]\nPRODUCE = ["0-2", "7"]\nFETCH = ["12+"]', "x")
+    assert policy.forbidden_versions == (("FETCH", 12, 32767), ("PRODUCE", 0, 2), ("PRODUCE", 7, 7))
+    assert not policy.judges
+
+
+def test_every_api_has_a_name_that_the_policy_knows() -> None:
+    for name in api_names().values():
+        assert parse_policy(f'[forbidden_versions]\n{name} = ["0"]', "x").forbidden_versions == ((name, 0, 0),)
+
+
 def test_the_shipped_examples_are_valid_once_uncommented() -> None:
     lines = (Path(__file__).parent.parent / "conf" / "client_policy.toml").read_text().splitlines()
     examples = [line[2:] for line in lines if line.startswith("# ") and (" = " in line or line.startswith("# ["))]
@@ -53,6 +66,11 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
         ("client_id_patterns = ['(']", "is no regular expression"),
         ("client_id_patterns = ['(?P<a>b)']", "has a named group"),
         ("client_id_patterns = ['ok', '(a+)+']", "'(a+)+' repeats a repetition: a client id that is made for it"),
+        ("[forbidden_versions]\nPRODUCES = ['1']", "forbidden_versions.PRODUCES: no such API"),
+        ("[forbidden_versions]\nPRODUCE = '1'", "PRODUCE is '1'; give a list of versions"),
+        ("[forbidden_versions]\nPRODUCE = []", "give a list of versions"),
+        ("[forbidden_versions]\nPRODUCE = [1]", "1 is no range of versions"),
+        ("[forbidden_versions]\nPRODUCE = ['3-1']", "'3-1' is no range of versions; write '3', '0-2' or '4+'"),
         ("[severity]\nnothing = 'off'", "unknown rule 'nothing'"),
         ("[severity]\nclient_id_changed = 'fatal'", "use one of error, warning, info, off"),
     ],

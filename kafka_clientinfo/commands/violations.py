@@ -20,7 +20,7 @@ HELP = "list who broke which rule, with an expression that finds it in the log"
 LIMIT = 1000
 """Rows that are shown at most; the table has them all."""
 
-_SHOWN = ("severity", "rule", "occurrences", "last_at", "broker", "connection", "found")
+_SHOWN = ("severity", "rule", "occurrences", "rejected", "last_at", "broker", "connection", "found")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -143,6 +143,7 @@ def as_text(rows: Sequence[dict[str, Any]], total: int) -> str:
             row["severity"],
             row["rule"],
             row["occurrences"],
+            "-" if row["rejected"] is None else row["rejected"],
             row["last_at"],
             row["broker"] or "-",
             row["connection_id"] or f"group {row['group_id']}",

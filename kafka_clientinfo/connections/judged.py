@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
 from ..settings import Settings
 from ..tables import CONNECTION_KEY
@@ -137,6 +138,24 @@ def _api_versions_error() -> Column:
 def is_api_versions() -> Column:
     """Tells whether a request is ApiVersions."""
     return is_api_versions_key(F.col("api_key"))
+
+
+def is_rejected() -> Column:
+    """Tells whether a broker rejected a judged request as the KIPs ask: by an error code, or by closing the connection.
+
+    KIP-1313 and KIP-511 name INVALID_REQUEST, KIP-559 INCONSISTENT_GROUP_PROTOCOL. A request on which the broker closes
+    the connection is logged with an empty answer, which is known of the APIs whose answers are kept.
+    """
+    refused = F.col("error_code").isin(int(ErrorCode.INVALID_REQUEST), int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
+    logs_answers = F.col("log_generation").isin("json", "request_header_struct") & (F.col("log_level") != "INFO")
+    is_kept = F.col("api_key").isin(*sorted(CONTROL_APIS)) & logs_answers
+    return F.coalesce(refused | (is_kept & ~F.col("has_response") & F.col("error_code").isNull()), F.lit(False))
+
+
+def is_taken() -> Column:
+    """Tells whether a broker answered a judged request otherwise; of APIs without an error code of their own it is not known."""
+    unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
+    return F.col("error_code").isNotNull() & ~unsupported & ~is_rejected()
 
 
 def is_api_versions_key(key: Column) -> Column:

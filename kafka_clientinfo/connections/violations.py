@@ -6,6 +6,8 @@ broker's is written by whoever opened it. What connections do wrong together is 
 functions, and is a row without a connection's key, or without opened_at. conf/client_policy.toml sets severities and
 takes rules out.
 
+Each row says whether the rule was enforced: how many of the requests the broker rejected, and how many it took.
+
 A rejected record makes no violation: what could be read of it is what its writer wanted to be read, so there is
 nobody to name. rejected_records keeps it with its reason and its bytes.
 """
@@ -21,10 +23,13 @@ from ..tables import CONNECTION_KEY, rules
 from .concern import Concern, RequestRule
 from .examples import example, place
 from .facts import is_client
+from .judged import is_rejected, is_taken
 from .texts import harmless
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
 """Columns of what a rule has found, before its severity and its words are added."""
+ENFORCED = ("rejected", "taken")
+"""Further columns of what requests show: how many of them the broker rejected, and how many it took."""
 _LONGEST_MESSAGE = 1000
 
 
@@ -40,7 +45,8 @@ def violations(
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: what the concerns found beyond single connections, with the columns `FINDING`.
+        findings: what the concerns found beyond single connections, with the columns `FINDING`, and `ENFORCED` where
+            the answers to the requests are known.
         settings: the policy's severities and `log_zone` are used.
         concerns: whose rules are looked at.
     """
@@ -48,8 +54,13 @@ def violations(
     found = [_of_connections(connections, settings, concerns)]
     if enabled := _enabled(of_requests, settings):  # a policy may turn every one off
         found.append(_of_requests(judged_requests, connections, enabled, settings))
-    found += [rows.select(*FINDING) for rows in findings]
+    found += [_with_enforcement(rows) for rows in findings]
     return _with_words(reduce(DataFrame.unionByName, found), settings)
+
+
+def _with_enforcement(rows: DataFrame) -> DataFrame:
+    unknown = {name: F.lit(None).cast("bigint") for name in ENFORCED if name not in rows.columns}
+    return rows.withColumns(unknown).select(*FINDING, *ENFORCED) if unknown else rows.select(*FINDING, *ENFORCED)
 
 
 def _enabled(found: Mapping[str, RequestRule], settings: Settings) -> dict[str, RequestRule]:
@@ -65,7 +76,8 @@ def _of_requests(
         for name, rule in enabled.items()
     ]  # fmt: skip
     exploded = judged.where(_any(rule.predicate for rule in enabled.values())).select(
-        *CONNECTION_KEY, "seq", "logged_at", place().alias("place"), F.explode(F.array_compact(F.array(*broken))).alias("found")
+        *CONNECTION_KEY, "seq", "logged_at", place().alias("place"), is_rejected().alias("is_rejected"),
+        is_taken().alias("is_taken"), F.explode(F.array_compact(F.array(*broken))).alias("found")
     )  # fmt: skip
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
     of_connection = connections.select(*CONNECTION_KEY, F.array_compact(F.array(*applying)).alias("applying"))
@@ -75,13 +87,15 @@ def _of_requests(
         .groupBy(F.col("found.rule").alias("rule"), *CONNECTION_KEY)
         .agg(
             F.count("*").alias("occurrences"),
+            F.count_if("is_rejected").alias("rejected"),
+            F.count_if("is_taken").alias("taken"),
             F.min("logged_at").alias("first_at"),
             F.max("logged_at").alias("last_at"),
             F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
         )
     )
     return _as_findings(
-        counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")}), settings
+        counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")}), settings, *ENFORCED
     )
 
 
@@ -112,10 +126,10 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
         F.col("first_place").alias("place"),
         "found.message",
     )
-    return _as_findings(found, settings)
+    return _with_enforcement(_as_findings(found, settings))
 
 
-def _as_findings(counted: DataFrame, settings: Settings) -> DataFrame:
+def _as_findings(counted: DataFrame, settings: Settings, *more: str) -> DataFrame:
     return counted.select(
         "rule",
         *CONNECTION_KEY,
@@ -125,6 +139,7 @@ def _as_findings(counted: DataFrame, settings: Settings) -> DataFrame:
         "last_at",
         example("place", settings.log_zone).alias("example"),
         "message",
+        *more,
     )
 
 
@@ -132,7 +147,7 @@ def _with_words(found: DataFrame, settings: Settings) -> DataFrame:
     severity = {name: _severity(name, settings) for name in rules()}
     asks = _by_rule({name: rule.asks for name, rule in rules().items()})
     judged = found.select(
-        *(name for name in FINDING if name != "message"),
+        *(name for name in (*FINDING, *ENFORCED) if name != "message"),
         _by_rule({name: rule.kip for name, rule in rules().items()}).alias("kip"),
         _by_rule(severity).alias("severity"),
         F.concat(harmless(F.col("message"), _LONGEST_MESSAGE), F.lit("; "), asks).alias("message"),

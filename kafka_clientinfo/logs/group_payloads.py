@@ -2,7 +2,8 @@
 
 Only JSON records hold these bytes (as base64). The protocol type says what they are (KIP-559): where neither the
 request nor the response of a record carries it, as in SyncGroup before v5, or where it is not known, they stay
-bytes and are counted under `undecoded` with the reason. Nothing in here raises.
+bytes and are counted under `undecoded` with the reason. What SyncGroup assigns without a type is also read as every
+known type that fits, for whoever knows the type from the JoinGroup before it. Nothing in here raises.
 """
 
 import json
@@ -11,12 +12,20 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..protocol import DecodeError, GroupPayload, api_key, decode_member_assignment, decode_member_metadata
+from ..protocol import (
+    GROUP_TYPES,
+    DecodeError,
+    GroupPayload,
+    api_key,
+    decode_member_assignment,
+    decode_member_metadata,
+)
 
 JOIN_GROUP, SYNC_GROUP, DESCRIBE_GROUPS = (api_key(name) for name in ("JOIN_GROUP", "SYNC_GROUP", "DESCRIBE_GROUPS"))
 MAX_LISTED = 1000
 """Subscriptions, and assignments, of one record that are written out; a group's leader is told about all members."""
 
+_NO_TYPE = "no protocol type"
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _Found = tuple[str, str, dict[str, Any]]
 
@@ -32,8 +41,9 @@ def group_payloads(key: int, request: str | None, response: str | None) -> str |
     Returns:
         JSON text of an object with `subscriptions` (memberId, groupId in DescribeGroups, protocolType, protocolName,
         version, and by type topics, ownedPartitions, generationId, rackId, userDataBytes or url), `assignments`
-        (memberId, protocolType, version, assignedPartitions …) and `undecoded` (reason to count); None where the
-        record holds no payload.
+        (memberId, protocolType, version, assignedPartitions …), `assumed` (known protocol type to the assignments of a
+        SyncGroup that states none, read as this type; of types that all of them fit) and `undecoded` (reason to count);
+        None where the record holds no payload.
     """
     read = _READERS.get(key)
     if read is None:
@@ -46,6 +56,8 @@ def group_payloads(key: int, request: str | None, response: str | None) -> str |
         else:
             lists[kind].append(entry)
     found: dict[str, Any] = {name: entries for name, entries in lists.items() if entries}
+    if key == SYNC_GROUP and undecoded[_NO_TYPE] and (assumed := _assumed(_object(request), _object(response))):
+        found["assumed"] = assumed
     if undecoded:
         found["undecoded"] = dict(sorted(undecoded.items()))
     if not found:
@@ -83,6 +95,16 @@ def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]
         yield _read("assignments", kind, response["assignment"], request.get("memberId"))
 
 
+def _assumed(request: dict[str, Any], response: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The assignments as every known type that all of them fit."""
+    found = {}
+    for protocol_type in GROUP_TYPES:
+        read = list(_sync(request | {"protocolType": protocol_type}, response))
+        if len(read) <= MAX_LISTED and not any(problem for _, problem, _ in read):
+            found[protocol_type] = [entry for _, _, entry in read]
+    return found
+
+
 def _describe(_: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
     for group in _objects(response.get("groups")):
         kind, where = group.get("protocolType"), {"groupId": group.get("groupId")}
@@ -103,7 +125,7 @@ _READERS: dict[int | None, Callable[[dict[str, Any], dict[str, Any]], Iterator[_
 def _read(kind: str, protocol_type: object, payload: object, member: object, **more: object) -> _Found:
     entry = {"memberId": member, "protocolType": protocol_type, **more}
     if not isinstance(protocol_type, str) or not protocol_type:
-        return kind, "no protocol type", entry
+        return kind, _NO_TYPE, entry
     if not isinstance(payload, str):
         return kind, "no bytes", entry
     decode = decode_member_metadata if kind == "subscriptions" else decode_member_assignment

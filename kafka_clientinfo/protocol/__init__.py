@@ -19,6 +19,7 @@ from kafka_clientinfo.protocol.client_information import (
 from kafka_clientinfo.protocol.error_codes import ErrorCode
 from kafka_clientinfo.protocol.frames import Conversation, Exchange, FrameSplitter
 from kafka_clientinfo.protocol.group_payloads import (
+    GROUP_TYPES,
     GroupPayload,
     decode_member_assignment,
     decode_member_metadata,
@@ -42,6 +43,7 @@ from kafka_clientinfo.protocol.registry import Registry, draft_names, drafts, re
 __all__ = [
     "BROKER_PATTERN",
     "BROKER_PATTERN_SQL",
+    "GROUP_TYPES",
     "KIP_PATTERN",
     "KIP_PATTERN_SQL",
     "NOT_SUPPORTED",

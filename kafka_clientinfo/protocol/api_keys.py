@@ -12,6 +12,7 @@ from kafka_clientinfo.protocol.registry import released
 class ApiKey(IntEnum):
     """Keys of the APIs that the package treats by name, under their names in Kafka's ApiKeys enum."""
 
+    FETCH = 1
     JOIN_GROUP = 11
     SYNC_GROUP = 14
     DESCRIBE_GROUPS = 15

@@ -9,12 +9,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from struct import Struct
+from typing import Any
 
 from kafka_clientinfo.errors import DecodeError
 from kafka_clientinfo.protocol.messages import decode_request_header
+from kafka_clientinfo.protocol.registry import Registry, released
 
 _LENGTH = Struct(">i")
 _INT16 = Struct(">h")
+_API = Struct(">hh")
 # socket.request.max.bytes, the most that a stock broker takes.
 MAX_FRAME = 104_857_600
 _SASL_HANDSHAKE = 17
@@ -93,8 +96,9 @@ class Exchange:
 class Conversation:
     """Pairs the requests and responses of one connection."""
 
-    def __init__(self, max_frame: int = MAX_FRAME) -> None:
-        """Start where the connection starts."""
+    def __init__(self, max_frame: int = MAX_FRAME, *, registry: Registry | None = None) -> None:
+        """Start where the connection starts; `registry` is one with drafts, the released messages where None."""
+        self._registry = registry or released()
         self._from_client = FrameSplitter(max_frame)
         self._from_broker = FrameSplitter(max_frame, empty_answers=lambda: not self._token_next())
         self._waiting: deque[Exchange] = deque()
@@ -124,12 +128,17 @@ class Conversation:
 
     def _opened(self, frame: bytes) -> Exchange:
         try:
-            header, _, _ = decode_request_header(frame)
+            header = self._header(frame)
         except DecodeError:
             if self._tokens:
                 return Exchange(frame, None, None, None)
             raise
         return Exchange(frame, header["requestApiKey"], header["requestApiVersion"], header["correlationId"])
+
+    def _header(self, frame: bytes) -> dict[str, Any]:
+        """Read what names the request; a version newer than the schemas is taken to have their last header."""
+        known = self._registry.request_header_version(*_API.unpack_from(frame)) if len(frame) >= _API.size else None
+        return decode_request_header(frame, header_version=known, registry=self._registry)[0]
 
     def _token_next(self) -> bool:
         return bool(self._waiting) and self._waiting[0].api_key is None

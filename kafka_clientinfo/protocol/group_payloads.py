@@ -18,6 +18,8 @@ from kafka_clientinfo.protocol.registry import released
 _VERSION = Struct(">h")
 _METADATA = {"consumer": "ConsumerProtocolSubscription", "connect": "ConnectWorkerMetadata"}
 _ASSIGNMENT = {"consumer": "ConsumerProtocolAssignment", "connect": "ConnectWorkerAssignment"}
+GROUP_TYPES = tuple(_METADATA)
+"""The protocol types whose payloads have schemas."""
 
 
 @dataclass(frozen=True, slots=True)

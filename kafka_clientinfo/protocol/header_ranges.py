@@ -1,7 +1,9 @@
 """KIP-1313's `headerVersions`: which request or response header each version of a message travels with.
 
 The KIP asks for ranges that do not overlap, leave no gap, cover the valid versions and end open, so that the
-header of a version that is newer than the schema can still be read.
+header of a version that is newer than the schema can still be read. The order in which a file names them does not
+matter, and they may reach below the first valid version. Without `headerVersions` the headers follow from
+`flexibleVersions`, as they did before the KIP.
 """
 
 from collections.abc import Mapping
@@ -20,11 +22,13 @@ FIRST_FLEXIBLE_HEADER = {"request": 2, "response": 1}
 FROZEN_HEADER = frozenset(("ApiVersionsResponse",))
 
 
-def parse_header_versions(document: Mapping[str, Any], kind: str, file: str) -> tuple[HeaderRange, ...]:
-    """Read the `headerVersions` of a schema document, in the file's order.
+def parse_header_versions(
+    document: Mapping[str, Any], kind: str, flexible: Versions, file: str
+) -> tuple[HeaderRange, ...]:
+    """Read the `headerVersions` of a schema document, lowest versions first.
 
     Raises:
-        SchemaError: missing where it is needed, present where it is not, or not a map of ranges to headers.
+        SchemaError: present where there is no header, or not a map of ranges to headers.
     """
     where = f"{file}: headerVersions"
     value = document.get("headerVersions")
@@ -32,9 +36,28 @@ def parse_header_versions(document: Mapping[str, Any], kind: str, file: str) -> 
         if value is not None:
             raise SchemaError(f"{where}: a {kind} travels without a header; remove it")
         return ()
+    if "headerVersions" not in document:
+        return _by_flexible_versions(str(document.get("name")), kind, flexible)
     if not isinstance(value, dict) or not value:
         raise SchemaError(f'{where}: {value!r} must map version ranges to headers, like {{"0-1": "1", "2+": "2"}}')
-    return tuple((parse_versions(key, where), _header(kind, header, where)) for key, header in value.items())
+    ranges = ((parse_versions(key, where), _header(kind, header, where)) for key, header in value.items())
+    return tuple(sorted(ranges, key=lambda item: (item[0].first, item[0].last or 0)))
+
+
+def _by_flexible_versions(name: str, kind: str, flexible: Versions) -> tuple[HeaderRange, ...]:
+    lowest = FIRST_FLEXIBLE_HEADER[kind]
+    everything = ((Versions(0, None), lowest - 1),)
+    if name in FROZEN_HEADER or not flexible:
+        return everything
+    return with_header(everything, flexible.first, lowest) if flexible.first else ((Versions(0, None), lowest),)
+
+
+def with_header(ranges: tuple[HeaderRange, ...], version: int, header: int) -> tuple[HeaderRange, ...]:
+    """Give `version`, which lies in the open last range, and all above it a header of their own."""
+    before, (last, lower) = ranges[:-1], ranges[-1]
+    if lower == header:
+        return ranges
+    return (*before, (Versions(last.first, version - 1), lower), (Versions(version, None), header))
 
 
 def _header(kind: str, header: object, where: str) -> int:
@@ -66,7 +89,7 @@ def check_header_versions(
 
 
 def _check_coverage(valid: Versions, ranges: tuple[HeaderRange, ...], where: str) -> None:
-    expected = valid.first
+    expected = min(valid.first, ranges[0][0].first)
     for index, (versions, _) in enumerate(ranges):
         if not versions or versions.first < expected:
             raise SchemaError(f"{where}: '{versions}' overlaps what is before it; let it start at {expected}")

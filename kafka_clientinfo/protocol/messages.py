@@ -17,6 +17,7 @@ Body: TypeAlias = dict[str, Any] | bytes
 UNSUPPORTED_VERSION = 35
 _API = Struct(">hh")
 _CORRELATION_ID_SIZE = 4
+_LAST_WITHOUT_ID = 2
 
 
 class NotSupported:
@@ -76,11 +77,12 @@ class Response:
     header_version: int | None = None
 
 
-def decode_request(frame: bytes, *, registry: Registry | None = None) -> Request:
+def decode_request(frame: bytes, *, header_version: int | None = None, registry: Registry | None = None) -> Request:
     """Read a request frame.
 
     Args:
         frame: the request without its four length bytes.
+        header_version: 0 to 3; None lets the schemas say it.
         registry: with drafts, from `drafts(name)`; the released messages by default.
 
     Raises:
@@ -88,32 +90,56 @@ def decode_request(frame: bytes, *, registry: Registry | None = None) -> Request
     """
     registry = registry or released()
     codecs = registry.frame_codecs("request", *_API.unpack_from(frame)) if len(frame) >= _API.size else None
-    if codecs is None:
-        header, _, at = decode_request_header(frame, registry=registry)
-        raise _unknown_version(registry.requests[header["requestApiKey"]], header["requestApiVersion"], at)
+    if codecs is None or header_version not in (None, codecs.header_version):
+        header, version, at = decode_request_header(frame, header_version=header_version, registry=registry)
+        if codecs is None:
+            raise _unknown_version(registry.requests[header["requestApiKey"]], header["requestApiVersion"], at)
+        return Request(header, _read_body(codecs, frame, at), version)
     header, at = codecs.header.decode(frame)
     return Request(header, _read_body(codecs, frame, at), codecs.header_version)
 
 
-def decode_request_header(frame: bytes, *, registry: Registry | None = None) -> tuple[dict[str, Any], int, int]:
+def decode_request_header(
+    frame: bytes, *, header_version: int | None = None, registry: Registry | None = None
+) -> tuple[dict[str, Any], int, int]:
     """Read the header of a request, also of an API version newer than the schemas.
+
+    Args:
+        frame: the request without its four length bytes.
+        header_version: 0 to 3; None lets the schemas say it. What is newer than the schemas has the header of their
+            last version, or KIP-1313's, whose id can look like the tags of header 2 (0 as its first byte is "no tags").
+        registry: with drafts, from `drafts(name)`; the released messages by default.
 
     Returns:
         The header, its version, and the offset of the body.
 
     Raises:
-        DecodeError: the frame is cut, or of an unknown API.
+        DecodeError: the frame is cut, or of an unknown API; or of a newer version than the schemas have, and header 2 or
+            header 3 may be meant.
     """
     registry = registry or released()
     if len(frame) < _API.size:
         raise DecodeError("RequestHeader", "", len(frame), f"{_API.size} bytes of API key and version")
     api_key, api_version = _API.unpack_from(frame)
-    header_version = registry.request_header_version(api_key, api_version)
-    if header_version is None:
+    known = registry.request_header_version(api_key, api_version)
+    if known is None:
         name, at = ("requestApiVersion", 2) if api_key in registry.requests else ("requestApiKey", 0)
         raise DecodeError("RequestHeader", name, at, f"a known API, found key {api_key} version {api_version}")
-    header, at = registry.named("RequestHeader", header_version).decode(frame)
-    return header, header_version, at
+    version = known if header_version is None else header_version
+    header, at = registry.named("RequestHeader", version).decode(frame)
+    is_newer = api_version not in registry.requests[api_key].valid
+    if header_version is None and is_newer and version == _LAST_WITHOUT_ID and _fits_header_v3(registry, frame):
+        expected = f"header 2 or 3, of which version {api_version} may have either; give header_version"
+        raise DecodeError("RequestHeader", "clientInstanceId", at, expected)
+    return header, version, at
+
+
+def _fits_header_v3(registry: Registry, frame: bytes) -> bool:
+    try:
+        registry.named("RequestHeader", 3).decode(frame)
+    except DecodeError:
+        return False
+    return True
 
 
 def encode_request(request: Request, *, registry: Registry | None = None) -> bytes:

@@ -2,6 +2,7 @@
 
 Drafts (KIP-1313's example numbers, what KIP-35 rejected) use numbers that released brokers use otherwise.
 They lie in schemas/messages/drafts/SET.MESSAGE.json and are read only by who asks for the set by name.
+KIP-1313's new version of every API is made from the catalogue: the latest version, one higher, with header 3.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,8 +13,11 @@ from typing import Any, NamedTuple
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.header_ranges import FROZEN_HEADER
 from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
 
+WITHOUT_HEADER_V3 = "SaslHandshakeRequest"
+"""KIP-1313 leaves this API out: its version was never negotiated."""
 HEADER_NAMES = {"request": "RequestHeader", "response": "ResponseHeader"}
 
 
@@ -180,7 +184,22 @@ def drafts(name: str) -> Registry:
     """
     if name not in draft_names():
         raise SchemaError(f"no drafts {name!r}; there are {', '.join(draft_names())}")
-    return Registry(_load(name))
+    schemas = _load(name)
+    return Registry(_with_header_v3(schemas) if name == "KIP-1313" else schemas)
+
+
+def _with_header_v3(schemas: Iterable[MessageSchema]) -> Iterable[MessageSchema]:
+    """Gives every API but SaslHandshake a version with header 3, where the schemas have none yet (KIP-1313)."""
+    latest = Registry(schemas)
+    for key, request in latest.requests.items():
+        response = latest.responses[key]
+        has_one = request.header_version(request.valid.last or 0) == 3
+        if has_one or request.name == WITHOUT_HEADER_V3:
+            yield from (request, response)
+        else:
+            yield request.with_version(3)
+            yield response.with_version(0 if response.name in FROZEN_HEADER else 1)
+    yield from latest.others.values()
 
 
 def draft_names() -> tuple[str, ...]:

@@ -5,12 +5,18 @@ response without `fields` is known by its header only: its body stays opaque byt
 """
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from kafka_clientinfo.errors import SchemaError
-from kafka_clientinfo.protocol.header_ranges import HeaderRange, check_header_versions, parse_header_versions
+from kafka_clientinfo.protocol.header_ranges import (
+    HeaderRange,
+    check_header_versions,
+    parse_header_versions,
+    with_header,
+)
 from kafka_clientinfo.protocol.primitives import FIXED
 from kafka_clientinfo.protocol.versions import NONE, Versions, parse_versions
 
@@ -25,6 +31,7 @@ _MESSAGE_PROPERTIES = frozenset(
         "validVersions",
         "flexibleVersions",
         "headerVersions",
+        "listeners",
         "commonStructs",
         "fields",
         "about",
@@ -41,8 +48,13 @@ _FIELD_PROPERTIES = frozenset(
         "default",
         "ignorable",
         "mapKey",
+        "entityType",
+        "zeroCopy",
     )
 ) | {"flexibleVersions", "fields", "about"}
+
+_TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
+"""Texts; and comments and the spaces that do not break of a web page, which JSON knows neither of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,19 +114,37 @@ class MessageSchema:
         """Header version of a message version; None below the first range."""
         return next((header for versions, header in self.header_ranges if version in versions), None)
 
+    def with_version(self, header: int) -> "MessageSchema":
+        """Adds a version behind the last one, flexible, with the same fields and this header (KIP-1313).
+
+        Args:
+            header: version of the header of the new version and of all above.
+        """
+        last = self.valid.last or 0
+        flexible = self.flexible if last + 1 in self.flexible else Versions(last + 1, None)
+        return replace(
+            self,
+            valid=Versions(self.valid.first, last + 1),
+            flexible=flexible if flexible.last is None else Versions(flexible.first, None),
+            header_ranges=with_header(self.header_ranges, last + 1, header),
+            fields=None if self.fields is None else _lasting(self.fields, last),
+            structs={name: _lasting(fields, last) for name, fields in self.structs.items()},
+        )
+
 
 def parse_schema(text: str, file: str) -> MessageSchema:
     """Read and check one schema file.
 
     Args:
-        text: the JSON text.
+        text: the JSON text, which may have comments from `//` to the end of a line.
         file: its name, for error texts.
 
     Raises:
         SchemaError: the text breaks a rule; the error names file, property and fix.
     """
     try:
-        document = json.loads(text, object_pairs_hook=_no_duplicates)
+        plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text)
+        document = json.loads(plain, object_pairs_hook=_no_duplicates)
     except ValueError as error:
         raise SchemaError(f"{file}: is not JSON as schemas need it ({error}); correct it there") from None
     _known_properties(document, _MESSAGE_PROPERTIES, file)
@@ -125,6 +155,24 @@ def parse_schema(text: str, file: str) -> MessageSchema:
         raise SchemaError(f"{file}: fields: a {schema.kind} needs its fields; add them")
     _check_structs(schema, file)
     return schema
+
+
+def _lasting(fields: tuple[Field, ...], last: int) -> tuple[Field, ...]:
+    """The fields, where what ends with version `last` goes on in the next one."""
+
+    def longer(versions: Versions) -> Versions:
+        return Versions(versions.first, last + 1) if versions and versions.last == last else versions
+
+    return tuple(
+        replace(
+            field,
+            versions=longer(field.versions),
+            nullable=longer(field.nullable),
+            tagged=longer(field.tagged),
+            flexible=None if field.flexible is None else longer(field.flexible),
+        )
+        for field in fields
+    )
 
 
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -141,6 +189,7 @@ def _message(document: Mapping[str, Any], file: str) -> MessageSchema:
         _known_properties(common, _STRUCT_PROPERTIES, f"{file}: commonStructs")
         _add_struct(structs, _text(common, "name", file), common.get("fields"), file)
     fields = document.get("fields")
+    flexible = parse_versions(document.get("flexibleVersions"), f"{file}: flexibleVersions")
     valid = parse_versions(document.get("validVersions"), f"{file}: validVersions")
     if not valid or valid.last is None:
         raise SchemaError(f"{file}: validVersions: {valid} must have an end; write it like '0-{valid.first + 1}'")
@@ -149,8 +198,8 @@ def _message(document: Mapping[str, Any], file: str) -> MessageSchema:
         kind=kind,
         api_key=_api_key(document, kind, file),
         valid=valid,
-        flexible=parse_versions(document.get("flexibleVersions"), f"{file}: flexibleVersions"),
-        header_ranges=parse_header_versions(document, kind, file),
+        flexible=flexible,
+        header_ranges=parse_header_versions(document, kind, flexible, file),
         fields=None if fields is None else _fields(fields, structs, file),
         structs=structs,
     )

@@ -35,7 +35,7 @@ def row(rule: str, severity: str, seconds: float, **given: Any) -> dict[str, Any
 ROWS = [
     row("client_id_changed", "warning", 10),
     row("instance_id_zero", "error", 5),
-    row("instance_id_zero", "error", 20, opened_seq=1),
+    row("instance_id_zero", "error", 20, opened_seq=1, rejected=1, taken=0),
     row(
         "mixed_protocol_types", "warning", 30,
         broker=None, connection_id=None, opened_at=None, opened_seq=None, group_id="g\n", cluster="d",
@@ -95,6 +95,10 @@ def test_text_is_safe_for_a_terminal_and_says_what_to_do(
     text = capsys.readouterr().out
     assert "\x1b" not in text
     assert "group g\ufffd" in text
+    assert [line.split()[:4] for line in text.splitlines()[1:3]] == [
+        ["error", "instance_id_zero", "2", "1"],
+        ["error", "instance_id_zero", "2", "-"],
+    ]
     assert "report it to the client's authors" in text
 
 

@@ -18,6 +18,7 @@ from tests.frames import by_connection, log, request
 Row = dict[str, Any]
 COUNTED = {
     "client_id_changed": "client_id_other",
+    "client_id_lost": "client_id_null_older_header",
     "software_name_reset": "software_resets",
     "software_name_changed": "software_changes",
     "instance_id_zero": "instance_id_zero",
@@ -26,7 +27,7 @@ COUNTED = {
 }
 """Rules whose occurrences on a client's connection a column of `connections` counts too."""
 ONLY_WHERE_BOUND = ("instance_id_zero", "instance_id_missing", "instance_id_different")
-"""Rules that count where the first request has header v3 and may be in the log (KIP-1313)."""
+"""Rules that count where the first request has header v3 and is in the log (KIP-1313)."""
 OPENING = request("opens the log", 0, correlation_id=77)
 """The log's first request: what comes soon after it may have begun before the log."""
 
@@ -83,12 +84,14 @@ def assert_case(judged: Judged, name: str, case: Case, concern: str) -> None:
     own = rules_of(concern)
     assert {rule: found["occurrences"] for rule, found in broken.items() if rule in own} == case.violations
     for rule, column in ((rule, column) for rule, column in COUNTED.items() if rule in own):
-        if row["role"] == "client" and (rule not in ONLY_WHERE_BOUND or is_bound(row)):
+        if row["role"] == "client" and is_bound(rule, row):
             assert (broken[rule]["occurrences"] if rule in broken else 0) == row[column], rule
 
 
-def is_bound(row: Any) -> bool:
-    return row["first_request_v3"] and row["start"] != "before_log"
+def is_bound(rule: str, row: Any) -> bool:
+    if rule == "client_id_changed":
+        return bool(row["client_id_verdict"] != "not_observed")
+    return rule not in ONLY_WHERE_BOUND or (row["first_request_v3"] and row["start"] == "observed")
 
 
 def assert_message(judged: Judged, name: str, rule: str, message: str) -> None:

@@ -15,10 +15,21 @@ from kafka_clientinfo.tables import rules, table_spec, table_specs
 from tests.concerns.cases import rules_of
 
 FOUND_BEYOND_CONNECTIONS = {
-    "client_instance_id": {"client_instance_id_on_two_hosts"},
-    "failed_requests": {"login_failed", "request_unreadable", "request_version_refused"},
-    "group_protocols": {"inconsistent_group_protocol", "mixed_protocol_types"},
-    "usage": {"api_version_outside_advertised"},
+    "api_versions": {"versions_learnt_elsewhere"},
+    "client_instance_id": {
+        "client_instance_id_on_two_hosts",
+        "client_instance_id_renewed",
+        "client_instance_id_shared",
+    },
+    "failed_requests": {
+        "advertised_version_refused",
+        "login_failed",
+        "request_unreadable",
+        "request_version_refused",
+        "version_refused_without_offer",
+    },
+    "group_protocols": {"group_name_mismatch", "inconsistent_group_protocol", "mixed_protocol_types"},
+    "usage": {"api_version_outside_advertised", "policy_api_version"},
 }
 """Rules of `findings_…` functions; that these make them, the concerns' own tests see."""
 BY_NAME = {concern.name: concern for concern in concerns()}

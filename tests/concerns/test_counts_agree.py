@@ -15,7 +15,9 @@ def _counted(rule: str) -> Column:
     """What a connection's row counts of a rule; null where the rule does not bind the connection."""
     binds = F.col("role") == "client"
     if rule in ONLY_WHERE_BOUND:
-        binds &= F.col("first_request_v3") & (F.col("start") != "before_log")
+        binds &= F.col("first_request_v3") & (F.col("start") == "observed")
+    if rule == "client_id_changed":
+        binds &= F.col("client_id_verdict") != "not_observed"
     return F.when(binds, F.col(COUNTED[rule]))
 
 

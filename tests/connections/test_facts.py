@@ -81,6 +81,7 @@ def test_it_tells_brokers_by_what_they_do(found: dict[str, list[Any]], name: str
     assert found[given.get("connection", name)][0]["role"] == role
 
 
+@pytest.mark.kip("KIP-511", 13)
 @pytest.mark.parametrize(("connection", "generation"), PROCESSORS)
 def test_the_network_processor_stands_in_connection_ids_from_4_0_on(
     found: dict[str, list[Any]], connection: str, generation: str

@@ -14,7 +14,7 @@ from kafka_clientinfo.tables import rules
 from tests.builders import json_record
 from tests.frames import api_versions, at, log, named, offer, request
 
-ID = "C" * 21 + "A"
+ID, OTHER = "C" * 21 + "A", "D" * 21 + "A"
 CONNECTION = "10.0.0.1:9092-10.0.0.9:40000-0-1"
 KGO = {"client_software_name": "kgo", "client_software_version": "1"}
 HOSTILE = "\x1b[2J\x85\x9b\u202e\u2028\u200b\ufeff\u3164\U000e0041\U000e0101" + "y" * 5_000
@@ -33,7 +33,7 @@ def v3(seconds: float, instance: str) -> dict[str, Any]:
 
 
 def av(seconds: float, version: int, error: int = 0, **given: Any) -> dict[str, Any]:
-    return api_versions("?", seconds, version, error_code=error, **given)
+    return api_versions("?", seconds, version, **{"error_code": error} | given)
 
 
 def judged_client(**given: Any) -> dict[str, Any]:
@@ -60,6 +60,19 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
         {"broker_like_client_id", "log_forging"},
     ),
     "conforming": ([v3(0, ID), v3(1, ID)], set()),
+    "enforced": (
+        [
+            av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
+            av(1, 3, request=named("my client", "1"), response='{"errorCode":0}'),
+            av(2, 3, 35, request=named("my client", "1"), response='{"errorCode":35}'),
+            av(3, 3, error_code=None, request=named("my client", "1")),
+        ],
+        {"invalid_software_name", "went_on_after_invalid_request"},
+    ),
+    "enforced by KIP-1313": (
+        [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
+        {"instance_id_different"},
+    ),
     "handshake and work": ([av(0, 3, request=named("kgo", "1")), request("?", 1, **KGO)], set()),
     "fallback as asked": ([av(0, 4, 35, response=offer(0, 3)), av(1, 3, request=named("kgo", "1"))], set()),
     "fallback where nothing is offered": ([av(0, 4, 35, response='{"apiKeys":[]}'), av(1, 0)], set()),
@@ -94,6 +107,25 @@ def found(judged: tuple[Any, Any]) -> dict[tuple[str, str], Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_a_broken_rule_is_a_row_and_who_breaks_nothing_has_none(found: dict[Any, Any], name: str) -> None:
     assert {rule for connection, rule in found if connection == name} == CASES[name][1]
+
+
+# connection and rule: how many requests, how many of the requests the broker rejected, and how many it took
+ENFORCED = {
+    ("enforced", "invalid_software_name"): (4, 2, 1),
+    ("enforced", "went_on_after_invalid_request"): (3, 1, 1),
+    ("enforced by KIP-1313", "instance_id_different"): (3, 1, 1),
+    (CONNECTION, "client_id_changed"): (2, 0, 0),
+    ("rules of requests and of the connection", "policy_client_id"): (1, None, None),
+}
+
+
+@pytest.mark.kip("KIP-1313", 15)
+@pytest.mark.kip("KIP-511", 21, 22)
+@pytest.mark.parametrize("which", ENFORCED, ids=" ".join)
+def test_a_row_says_whether_the_broker_enforced_the_rule(found: dict[Any, Any], which: tuple[str, str]) -> None:
+    """By an error code, or by a closed connection, which the log shows as an answer that is not there."""
+    row = found[which]
+    assert (row["occurrences"], row["rejected"], row["taken"]) == ENFORCED[which]
 
 
 def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[str, str], Any]) -> None:

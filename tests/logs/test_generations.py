@@ -27,6 +27,7 @@ SAME = {"api_name": "METADATA", "api_key": 3, "client_id": "app", "correlation_i
 ANONYMOUS = {"security_protocol": "PLAINTEXT", "principal": "User:ANONYMOUS"}
 
 
+@pytest.mark.kip("KIP-511", 15, 30)
 @pytest.mark.parametrize(
     ("line", "expected"),
     [

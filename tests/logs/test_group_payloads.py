@@ -12,6 +12,7 @@ from kafka_clientinfo.logs.group_payloads import DESCRIBE_GROUPS, JOIN_GROUP, MA
 RANGE = {"name": "range", "metadata": "AAMAAAABAAJ0MQAAAAAAAAAA/////wAA"}
 T1 = "AAAAAAABAAJ0MQAAAAIAAAAAAAAAAQAAAAA="
 ASSIGNED = {"assignedPartitions": [{"topic": "t1", "partitions": [0, 1]}], "userDataBytes": 0, "version": 0}
+CONSUMERS = {"memberId": "m", "protocolType": "consumer", **ASSIGNED}
 
 
 def decoded(key: int | None, request: Any, response: Any = None) -> Any:
@@ -40,8 +41,8 @@ def test_the_leaders_answer_tells_of_all_members() -> None:
 
 @pytest.mark.parametrize(
     ("kind", "expected"),
-    [("consumer", {"assignments": [{"memberId": "m", "protocolType": "consumer", **ASSIGNED}]}),
-     (None, {"undecoded": {"no protocol type": 1}}),
+    [("consumer", {"assignments": [CONSUMERS]}),
+     (None, {"undecoded": {"no protocol type": 1}, "assumed": {"consumer": [CONSUMERS]}}),
      ("sr", {"undecoded": {"unknown protocol type": 1}})],
 )  # fmt: skip
 def test_an_assignment_needs_its_protocol_type(kind: str | None, expected: dict[str, Any]) -> None:

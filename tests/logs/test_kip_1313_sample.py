@@ -31,6 +31,7 @@ def test_it_prints_header_v3_as_the_schema_says() -> None:
     assert list(header)[-1] == "clientInstanceId"
 
 
+@pytest.mark.kip("KIP-1313", 53)
 @pytest.mark.parametrize(
     ("client", "headers"),
     [
@@ -48,6 +49,7 @@ def test_it_logs_the_header_versions_of_each_session(
     assert [event.header_version for event in sessions[client]] == headers
 
 
+@pytest.mark.kip("KIP-1313", 1, 2)
 @pytest.mark.parametrize(
     ("client", "distinct", "zero"),
     [

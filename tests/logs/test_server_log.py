@@ -85,6 +85,7 @@ def parse(text: str) -> list[object]:
     return [parser.parse(record) for record in split_records([text.encode()], framing=SERVER_LOG)]
 
 
+@pytest.mark.kip("KIP-35", 27, 28)
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_what_the_broker_made_of_the_request(name: str) -> None:
     cause, expected = CASES[name]

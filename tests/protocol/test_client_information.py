@@ -8,6 +8,7 @@ from kafka_clientinfo import protocol
 from kafka_clientinfo.protocol import client_information
 
 
+@pytest.mark.kip("KIP-511", 19, 20)
 @pytest.mark.parametrize(
     ("text", "by_kip", "by_broker"),
     [

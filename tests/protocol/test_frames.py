@@ -95,6 +95,7 @@ def it_passes_over_requests_that_nobody_answers() -> None:
     assert [item.correlation_id for item in conversation.unanswered()] == [3]
 
 
+@pytest.mark.kip("KIP-35", 26)
 @pytest.mark.parametrize("empty", [framed(answer(2, b"")), b"\0\0\0\0" + answer(2, b"")], ids=["counted", "zero"])
 def it_reads_kip_35s_empty_answer_with_either_length(empty: bytes) -> None:
     """The KIP says length 0 before the correlation id; everywhere else the length counts the id."""

@@ -47,6 +47,7 @@ SUBSCRIPTION: dict[str, Any] = {
 }
 
 
+@pytest.mark.kip("KIP-559", 8)
 @pytest.mark.parametrize("version", range(4))
 def it_reads_consumer_subscriptions(version: int) -> None:
     names = list(SUBSCRIPTION)[: version + 2 if version else 2]
@@ -77,6 +78,7 @@ def it_reads_clients_that_state_a_version_they_do_not_send() -> None:
     assert payload.body == {"topics": ["t1"], "userData": None}
 
 
+@pytest.mark.kip("KIP-559", 8)
 @pytest.mark.parametrize(("text", "expected"), CONNECT_METADATA.items())
 def it_reads_connect_workers(text: str, expected: tuple[int, dict[str, Any]]) -> None:
     payload = protocol.decode_member_metadata("connect", text)

@@ -1,5 +1,6 @@
 """Requests and responses: headers by version, the KIPs' examples, what is known and what is not."""
 
+import random
 import struct
 import uuid
 from typing import Any
@@ -9,6 +10,8 @@ import pytest
 from kafka_clientinfo import protocol
 from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError
 from kafka_clientinfo.protocol import NOT_SUPPORTED, Request, Response
+
+from .instances import random_body
 
 INSTANCE = "AAECAwQFBgcICQoLDA0ODw"
 
@@ -52,6 +55,7 @@ def it_knows_the_headers(api_key: int, api_version: int, expected: tuple[int, in
     assert protocol.request_header_version(api_key, api_version) == expected[0]
 
 
+@pytest.mark.kip("KIP-1313", 45)
 def it_never_uses_header_2_for_offset_delete() -> None:
     assert {protocol.request_header_version(47, version) for version in range(100)} == {1, 3}
 
@@ -82,12 +86,14 @@ def it_says_which_bodies_it_knows(api_key: int, api_version: int, expected: bool
     assert all(fields is not None for fields in known) == expected
 
 
+@pytest.mark.kip("KIP-1313", 42)
 def it_writes_request_header_0_without_a_client() -> None:
     frame = protocol.encode_request(Request(header(7, 0), b"\0\0\0\1"))
     assert frame.hex() == "000700000000000700000001"
     assert protocol.decode_request(frame) == Request(header(7, 0), b"\0\0\0\1", 0)
 
 
+@pytest.mark.kip("KIP-1313", 43)
 @pytest.mark.parametrize(
     ("api_key", "api_version", "tail"), [(12, 0, ""), (12, 4, "00"), (47, 1, "000102030405060708090a0b0c0d0e0f00")]
 )
@@ -106,6 +112,7 @@ def _empty(api_key: int, api_version: int) -> bytes:
     return protocol.encode_request(Request(header(api_key, api_version), {}))
 
 
+@pytest.mark.kip("KIP-1313", 5)
 def it_writes_the_instance_id_of_header_3() -> None:
     given = uuid.UUID(bytes=bytes(range(16)))
     request = Request(header(71, 1, clientId=None, clientInstanceId=given), {})
@@ -116,6 +123,7 @@ def it_writes_the_instance_id_of_header_3() -> None:
     assert (read.header_version, read.body) == (3, {})
 
 
+@pytest.mark.kip("KIP-511", 1, 3, 25)
 def it_reads_kip_511s_request() -> None:
     body = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "2.4.0"}
     frame = protocol.encode_request(Request(header(18, 3, clientId="c"), body))
@@ -123,6 +131,8 @@ def it_reads_kip_511s_request() -> None:
     assert protocol.decode_request(frame).body == body
 
 
+@pytest.mark.kip("KIP-511", 4)
+@pytest.mark.kip("KIP-35", 2)
 def it_answers_api_versions_with_header_0() -> None:
     body = {"errorCode": 0, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 3}], "throttleTimeMs": 5}
     frame = protocol.encode_response(Response({"correlationId": 7}, body, 18, 3))
@@ -133,6 +143,8 @@ def it_answers_api_versions_with_header_0() -> None:
     assert response.body["finalizedFeaturesEpoch"] == -1
 
 
+@pytest.mark.kip("KIP-511", 5, 7)
+@pytest.mark.kip("KIP-35", 7)
 @pytest.mark.parametrize("asked", [1, 3, 4, 5, 9, 99])
 def it_reads_a_refusal_in_version_0_whatever_was_asked(asked: int) -> None:
     refusal = Response({"correlationId": 7}, {"errorCode": 35, "apiKeys": []}, 18, 0)
@@ -150,6 +162,7 @@ def it_reads_version_0_only_as_a_refusal() -> None:
         protocol.decode_response(frame + b"\0", 18, 9)
 
 
+@pytest.mark.kip("KIP-35", 25)
 @pytest.mark.parametrize(("api_key", "api_version"), [(3, 1), (3, 12), (0, 7), (18, 99), (18, 3)])
 def it_takes_kip_35s_empty_answer_as_a_value(api_key: int, api_version: int) -> None:
     response = protocol.decode_response(b"\0\0\0\7", api_key, api_version)
@@ -159,6 +172,39 @@ def it_takes_kip_35s_empty_answer_as_a_value(api_key: int, api_version: int) -> 
     assert protocol.to_log_json(response) == {}
 
 
+@pytest.mark.kip("KIP-511", 2)
+@pytest.mark.kip("KIP-35", 1)
+@pytest.mark.parametrize("version", [0, 1, 2])
+def it_asks_for_versions_with_an_empty_body_before_version_3(version: int) -> None:
+    assert protocol.fields(18, version, "request") == ()
+    assert (
+        protocol.encode_request(Request(header(18, version, clientId=""), {})).hex() == f"0012000{version}000000070000"
+    )
+
+
+TELEMETRY_ID = "clientInstanceId"
+
+
+@pytest.mark.kip("KIP-1313", 46, 47, 48, 49, 50)
+@pytest.mark.parametrize(
+    ("key", "kind", "removed"),
+    [
+        (47, "response", set()),
+        (71, "request", {TELEMETRY_ID}),
+        (71, "response", {TELEMETRY_ID}),
+        (72, "request", {TELEMETRY_ID}),
+        (72, "response", set()),
+    ],
+)
+def it_moves_the_id_of_telemetry_from_the_body_to_the_header(key: int, kind: Any, removed: set[str]) -> None:
+    """And changes nothing else in the three APIs that KIP-1313 prints, but that OffsetDelete becomes flexible."""
+    old, new = ({field.name for field in protocol.fields(key, version, kind) or ()} for version in (0, 1))
+    assert old - new == removed
+    assert new <= old
+    assert protocol.header_versions(key, 1) == (3, 1)
+
+
+@pytest.mark.kip("KIP-559", 9, 10, 11, 12)
 def it_reads_kip_559s_fields() -> None:
     join = Response({"correlationId": 1}, {"protocolType": "consumer", "protocolName": None}, 11, 7)
     body = protocol.decode_response(protocol.encode_response(join), 11, 7).body
@@ -222,6 +268,7 @@ class TestDrafts:
     def it_names_them(self) -> None:
         assert protocol.draft_names() == ("KIP-1313", "KIP-35-option-3", "KIP-35-revision-30")
 
+    @pytest.mark.kip("KIP-1313", 39, 40)
     def it_has_kip_1313s_delete_groups(self) -> None:
         drafts = protocol.drafts("KIP-1313")
         assert [protocol.header_versions(42, version, registry=drafts) for version in range(5)] == [
@@ -235,6 +282,59 @@ class TestDrafts:
         assert protocol.decode_response(raw, 42, 3, registry=drafts) == answer
         assert protocol.to_log_json(answer, registry=drafts) == answer.body
 
+    @pytest.mark.kip("KIP-1313", 5, 6, 7, 24)
+    def it_has_a_version_with_header_3_of_every_api_but_sasl_handshake(self) -> None:
+        drafts, known = protocol.drafts("KIP-1313"), protocol.released()
+        assert len(drafts.requests) == len(known.requests) > 90
+        for key, schema in drafts.requests.items():
+            latest = schema.valid.last or 0
+            headers = [drafts.request_header_version(key, version) for version in range(latest + 1)]
+            assert (3 in headers) == (key != 17), schema.name
+            assert key == 17 or (headers.index(3), drafts.request_header_version(key, latest + 9)) == (latest, 3)
+            assert drafts.response_header_version(key, latest) == (0 if key in (17, 18) else 1)
+            is_new = key not in (17, 42, 47, 71, 72)
+            assert latest == (known.requests[key].valid.last or 0) + is_new, schema.name
+
+    @pytest.mark.kip("KIP-1313", 6)
+    @pytest.mark.parametrize(
+        "key", [key for key in sorted(protocol.released().requests) if key not in (17, 42, 47, 71, 72)]
+    )
+    def it_changes_nothing_but_the_header(self, key: int) -> None:
+        """A frame of the new version is that of the latest one, with its number and the id in the header."""
+        drafts, known = protocol.drafts("KIP-1313"), protocol.released()
+        latest = known.requests[key].valid.last or 0
+        schema, rng = known.requests[key], random.Random(key)
+        body = rng.randbytes(9) if schema.fields is None else random_body(known.codec(schema, latest).spec, rng)
+        old = protocol.encode_request(Request(header(key, latest, clientId="c"), body))
+        request = Request(header(key, latest + 1, clientId="c", clientInstanceId=INSTANCE), body, 3)
+        new = protocol.encode_request(request, registry=drafts)
+        assert new[:2] + new[4:11] + new[27:] == old[:2] + old[4:11] + old[11:]
+        assert protocol.decode_request(new, registry=drafts) == request
+        with pytest.raises(DecodeError):
+            protocol.decode_request(new)
+
+    @pytest.mark.kip("KIP-1313", 6, 53)
+    @pytest.mark.parametrize("instance", [INSTANCE, "AQUNAAECAwQFBgcICQoLDA", "AAAAAAAAAAAAAAAAAAAAAA"])
+    def it_never_takes_an_id_for_tags(self, instance: str) -> None:
+        """Ids that look like no tags, like one tag of five, and like nothing: 0 is the number of tags of header 2."""
+        body = {"clientSoftwareName": "kgo", "clientSoftwareVersion": "1"}
+        sent = Request(header(18, 6, clientId="c", clientInstanceId=instance), body, 3)
+        frame = protocol.encode_request(sent, registry=protocol.drafts("KIP-1313"))
+        assert protocol.decode_request(frame, registry=protocol.drafts("KIP-1313")).header == sent.header
+        with pytest.raises(DecodeError, match="header 2 or 3, of which version 6 may have either; give header_version"):
+            protocol.decode_request_header(frame)
+        assert protocol.decode_request_header(frame, header_version=3)[0] == sent.header
+        assert "clientInstanceId" not in protocol.decode_request_header(frame, header_version=2)[0]
+
+    def it_reads_the_header_that_the_caller_names(self) -> None:
+        """DeleteGroups v3 has header 2 in 4.4 and header 3 in KIP-1313."""
+        sent = Request(header(42, 3, clientId="c", clientInstanceId=INSTANCE), {"groupsNames": ["g"]}, 3)
+        frame = protocol.encode_request(sent)
+        assert protocol.decode_request(frame, header_version=3) == sent
+        assert protocol.decode_request(frame, registry=protocol.drafts("KIP-1313")) == sent
+        assert protocol.decode_request(frame[:11] + frame[27:], header_version=2).body == sent.body
+
+    @pytest.mark.kip("KIP-35 revision 30", 1, 2, 3, 4, 5, 6, 10)
     @pytest.mark.parametrize(("api_keys", "raw"), [([], "00000000"), ([18, 3], "0000000200120003"), (None, "ffffffff")])
     def it_has_the_metadata_of_kip_35s_older_revision(self, api_keys: list[int] | None, raw: str) -> None:
         """Empty asks for all APIs, some for some, null for none."""
@@ -248,6 +348,7 @@ class TestDrafts:
         read = protocol.decode_response(protocol.encode_response(answer, registry=drafts), 3, 1, registry=drafts)
         assert read == answer
 
+    @pytest.mark.kip("KIP-35", 24)
     def it_has_the_global_version_of_kip_35s_option_3(self) -> None:
         drafts = protocol.drafts("KIP-35-option-3")
         version = {"protocolVersion": 4, "buildDescription": "0.10.0-IV0"}
@@ -262,5 +363,5 @@ class TestDrafts:
 
     def it_leaves_the_released_messages_alone(self) -> None:
         assert protocol.released().requests[42].header_version(3) == 2
-        assert protocol.drafts("KIP-1313").requests[3] == protocol.released().requests[3]
+        assert protocol.drafts("KIP-35-option-3").requests[18] == protocol.released().requests[18]
         assert [field.name for field in protocol.fields(3, 1, "request") or ()] == ["topics"]

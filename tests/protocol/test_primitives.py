@@ -140,6 +140,7 @@ def it_refuses_values_that_do_not_fit(kind: str, value: Any) -> None:
             codec.encode({"value": value})
 
 
+@pytest.mark.kip("KIP-1313", 26)
 @pytest.mark.parametrize("text", ["uuid.UUID", "bytes", "text"])
 def it_takes_uuids_in_three_forms(text: str) -> None:
     raw = bytes(range(16))

@@ -37,12 +37,93 @@ def it_reads_the_example_of_kip_1313() -> None:
     assert schema.valid == Versions(0, 3)
 
 
+@pytest.mark.kip("KIP-1313", 34, 35, 36, 37)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"3+": "3", "0-1": "1", "2": "2"},
+        {"2": "2", "3+": "3", "1": "1", "0": "1"},
+        {"0": "1", "1": "1", "2": "2", "3+": "3"},
+    ],
+)
+def it_reads_the_ranges_in_any_order(headers: dict[str, str]) -> None:
+    assert [parse({**VALID, "headerVersions": headers}).header_version(version) for version in range(6)] == [
+        1,
+        1,
+        2,
+        3,
+        3,
+        3,
+    ]
+
+
+@pytest.mark.kip("KIP-1313", 37)
+def it_takes_ranges_that_cover_more_than_the_valid_versions() -> None:
+    schema = parse({**VALID, "validVersions": "1-3"})
+    assert [schema.header_version(version) for version in range(4)] == [1, 1, 2, 3]
+    with pytest.raises(SchemaError, match="version 1 has no header"):
+        parse({**VALID, "validVersions": "1-3", "headerVersions": {"2": "2", "3+": "3"}})
+
+
+@pytest.mark.kip("KIP-1313", 33)
+@pytest.mark.parametrize(
+    ("kind", "flexible", "headers"),
+    [
+        ("request", "2+", [1, 1, 2, 2, 2]),
+        ("request", "0+", [2, 2, 2, 2, 2]),
+        ("request", "none", [1, 1, 1, 1, 1]),
+        ("response", "2+", [0, 0, 1, 1, 1]),
+    ],
+)
+def it_tells_headers_by_flexible_versions_where_a_schema_names_none(
+    kind: str, flexible: str, headers: list[int]
+) -> None:
+    document = {name: value for name, value in VALID.items() if name != "headerVersions"}
+    schema = parse(document | {"type": kind, "flexibleVersions": flexible})
+    assert [schema.header_version(version) for version in range(5)] == headers
+
+
+@pytest.mark.kip("KIP-511", 4)
+def it_keeps_the_first_header_of_the_answer_to_api_versions() -> None:
+    document = {name: value for name, value in VALID.items() if name != "headerVersions"}
+    schema = parse(document | {"type": "response", "name": "ApiVersionsResponse", "apiKey": 18})
+    assert [schema.header_version(version) for version in range(5)] == [0] * 5
+
+
+PRINTED = """{
+  "apiKey": 42,
+  "type": "request",
+  "listeners": ["broker"],
+  "name": "DeleteGroupsRequest",
+  // Version 1 is the same as version 0.
+  //
+  // Version 2 is the first flexible version: "2+".
+  "validVersions": "0-3",
+  "flexibleVersions": "2+", // so it is
+  "headerVersions": { "0-1": "1", "2": "2", "3+": "3" },
+  "fields": [
+\t{ "name": "GroupsNames", "type": "[]string", "versions": "0+", "entityType": "groupId",
+      "about": "Names, see https://example.org/a \\"//\\" b." },
+\xa0   { "name": "Metrics", "type": "bytes", "versions": "0+", "zeroCopy": true, "about": "Bytes." }
+  ]
+}"""
+
+
+@pytest.mark.kip("KIP-1313", 41)
+def it_reads_schemas_as_the_kips_print_them() -> None:
+    """With listeners, kinds of entities, zero copies and comments, also behind what looks like one inside a text."""
+    schema = parse_schema(PRINTED, "Printed.json")
+    assert [field.name for field in schema.fields or ()] == ["GroupsNames", "Metrics"]
+    assert [schema.header_version(version) for version in range(5)] == [1, 1, 2, 3, 3]
+
+
 @pytest.mark.parametrize(
     ("headers", "message"),
     [
         ({"0-1": "1", "1-2": "2", "3+": "3"}, "'1-2' overlaps what is before it; let it start at 2"),
         ({"0-1": "1", "3+": "3"}, "version 2 has no header; close the gap before '3+'"),
         ({"1": "1", "2": "2", "3+": "3"}, "version 0 has no header"),
+        ({"2": "2", "0": "1", "3+": "3"}, "version 1 has no header; close the gap before '2'"),
         ({"0-1": "1", "2": "2", "3": "3"}, "must be open; write '3+'"),
         ({"0-1": "1", "2+": "2", "3+": "3"}, "'2+': the last range, and no other, must be open"),
         ({"0-1": "1", "2": "2", "3+": "4"}, '\'4\' is no request header; use "0" to "3"'),
@@ -64,6 +145,7 @@ def it_demands_what_kip_1313_says_of_header_versions(headers: Any, message: str)
     assert message in str(caught.value)
 
 
+@pytest.mark.kip("KIP-1313", 38)
 def it_knows_two_response_headers() -> None:
     response = {**VALID, "type": "response", "headerVersions": {"0-1": "0", "2+": "1"}}
     assert parse(response).header_version(7) == 1
@@ -182,6 +264,7 @@ def it_loads_every_file_under_its_own_name() -> None:
     assert count > 200
 
 
+@pytest.mark.kip("KIP-35", 18)
 def it_covers_every_api_that_a_broker_ever_advertised() -> None:
     """The ranges that real brokers advertise, 0.10 to 4.4."""
     seen = 0

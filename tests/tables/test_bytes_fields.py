@@ -10,7 +10,19 @@ from kafka_clientinfo import resources
 from kafka_clientinfo.protocol import api_key, api_name, fields
 from kafka_clientinfo.tables.bytes_fields import BytesField, bytes_fields
 
-GAPS = [field for field in bytes_fields() if field.gap]
+GAPS = [field for field in bytes_fields() if field.gap and field.api in ("JOIN_GROUP", "SYNC_GROUP")]
+LATER = {
+    ("ALTER_USER_SCRAM_CREDENTIALS", "request", "upsertions.salt"),
+    ("ALTER_USER_SCRAM_CREDENTIALS", "request", "upsertions.saltedPassword"),
+    ("ENVELOPE", "request", "requestData"),
+    ("ENVELOPE", "request", "requestPrincipal"),
+    ("ENVELOPE", "request", "clientHostAddress"),
+    ("ENVELOPE", "response", "responseData"),
+    ("FETCH_SNAPSHOT", "response", "topics.partitions.unalignedRecords"),
+    ("PUSH_TELEMETRY", "request", "metrics"),
+    ("SHARE_FETCH", "response", "responses.partitions.records"),
+}
+"""Bytes that came to Kafka after KIP-559's analysis."""
 
 
 def _of_type_bytes(message: dict[str, Any]) -> Iterator[str]:
@@ -32,6 +44,18 @@ def test_every_bytes_field_of_the_schemas_is_there() -> None:
     assert found <= listed
 
 
+@pytest.mark.kip("KIP-559", 1, 2)
+def test_the_bytes_that_came_later_are_there() -> None:
+    listed = {(field.api, field.message, field.field) for field in bytes_fields()}
+    assert listed > LATER
+    assert {api for api, _, field in listed if field.endswith(".userData")} == {
+        "JOIN_GROUP",
+        "SYNC_GROUP",
+        "DESCRIBE_GROUPS",
+    }
+
+
+@pytest.mark.kip("KIP-559", 7, 9, 10, 11, 12)
 @pytest.mark.parametrize("field", GAPS, ids=lambda field: f"{field.api} {field.message}")
 def test_a_gap_ends_where_the_protocol_type_begins(field: BytesField) -> None:
     key = api_key(field.api)

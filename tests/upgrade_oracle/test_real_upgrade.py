@@ -91,6 +91,7 @@ def test_clients_of_today_all_work_today(replay: Replay) -> None:
     assert replay.before.keys() == replay.after.keys()
 
 
+@pytest.mark.kip("KIP-511", 27)
 def test_who_is_named_is_who_fails(spark: Any, replay: Replay, tmp_path: Path) -> None:
     verdict = verdict_on(spark, replay.request_log, tmp_path / "warehouse")
     failed = failing(replay)

@@ -16,6 +16,8 @@ def aggregates() -> Columns:
     return {
         "same_client_ids": F.count_if(is_same),
         "null_client_ids": F.count_if("client_id_is_null"),
+        "lost_client_ids": F.count_if("client_id_is_lost"),
+        "v3_repeated_client_ids": F.count_if("client_id_is_repeated"),
         "different_client_ids": F.count_if(is_other),
         "different_client_id_texts": sorted_texts(F.when(is_other, F.col("client_id"))),
         "repeated_client_id_bytes": F.sum(F.when(is_same, F.octet_length("client_id")).otherwise(0)),
@@ -26,7 +28,9 @@ def columns(settings: Settings) -> Columns:
     """Columns of the group client_id of the table `connections`."""
     counts = {
         "client_id_same": F.col("same_client_ids"),
+        "client_id_same_header_v3": F.col("v3_repeated_client_ids"),
         "client_id_null": F.col("null_client_ids"),
+        "client_id_null_older_header": F.col("lost_client_ids"),
         "client_id_other": F.col("different_client_ids"),
         "other_client_ids": F.coalesce("different_client_id_texts", no_texts()),
         "client_id_redundant_bytes": F.coalesce("repeated_client_id_bytes", F.lit(0)),
@@ -36,10 +40,27 @@ def columns(settings: Settings) -> Columns:
     return {"client_id": F.col("first.client_id"), **only_of_clients(counts)}
 
 
+def differs_for_certain() -> Column:
+    """Tells whether a later client id is another one than the connection's, as KIP-1313 has it.
+
+    Where the start is not in the log, the id may stand in a request that is not there: the first one logged then
+    need not be one that was changed. Two ids that differ from none differ from each other.
+    """
+    stands = (F.col("start") == "observed") | (_first_stated() != "") | (F.size("different_client_id_texts") > 1)
+    return (F.col("different_client_ids") > 0) & stands
+
+
+def _first_stated() -> Column:
+    return stated("first.client_id", "first.log_generation")
+
+
 def _verdict() -> Column:
+    is_hidden = (F.col("start") != "observed") & (_first_stated() == "")
     return (
-        F.when(F.col("different_client_ids") > 0, "changed")
-        .when(stated("first.client_id", "first.log_generation") == "", "none_sent")
+        F.when(differs_for_certain(), "changed")
+        .when(is_hidden, "not_observed")
+        .when(_first_stated() == "", "none_sent")
+        .when(F.col("lost_client_ids") > 0, "lost_under_older_header")
         .when(F.col("null_client_ids") > 0, "sent_once")
         .otherwise("unchanged")
     )

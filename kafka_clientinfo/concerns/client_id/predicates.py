@@ -3,11 +3,14 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, has_broker_name
+from ...connections import Columns, has_broker_name, has_header_v3
 
 
 def predicates() -> Columns:
-    """Compares the client id with the first request's; exactly one of the first three holds of a later request."""
+    """Compares the client id with the first request's; exactly one of the first three holds of a later request.
+
+    KIP-1313 lets a client leave its id out under header v3 only: with an older header it must be sent again.
+    """
     first, own = stated("first_client_id"), stated("client_id")
     later = F.col("seq") > 0
     same = later & (own == first)
@@ -16,6 +19,8 @@ def predicates() -> Columns:
         "client_id_is_same": same,
         "client_id_is_null": left_out,
         "client_id_is_other": later & ~same & ~left_out,
+        "client_id_is_lost": left_out & ~has_header_v3(),
+        "client_id_is_repeated": same & (own != "") & has_header_v3(),
         "client_id_is_like_a_brokers": (F.col("seq") == 0) & has_broker_name(F.col("client_id")),
     }
 

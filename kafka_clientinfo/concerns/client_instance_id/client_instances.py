@@ -3,6 +3,9 @@
 An id stands in request headers (KIP-1313), in telemetry bodies (KIP-714) or in heartbeats as a member id (KIP-848 and
 its like). The same 128 bits are one instance whatever their encoding. Ids that differ are not joined: a client that
 follows no convention has one row per id, and `other_ids` leads from one to the other.
+
+KIP-1313 wants an id to be unique and to stay for a client's life. Three lists name the connections that speak against
+it: the id is in use on another host, another client uses it, or its client shows a new one with every connection.
 """
 
 from collections.abc import Callable
@@ -10,17 +13,23 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import LISTED, is_client, merged_texts, sorted_texts
+from ...connections import LISTED, is_client, merged_texts, sentence, shown, sorted_texts
+from ...protocol import UNKNOWN
 from ...tables import CONNECTION_KEY
 from .uuids import canonical
 
 _KEY = ("cluster", "instance_id")
+_IN_TIME = ("opened_at", "last_request_at", "broker", "connection_id", "opened_seq")
+_CLIENT = ("cluster", "principal", "remote_host", "client_id", "software", "is_header")
+_CLOSE_SECONDS = 60
 
 
 def transform(connections: DataFrame) -> DataFrame:
     """Makes one row per id that a client's connection carries."""
     carried = _carried(connections.where(is_client()))
-    return _folded(carried.withColumn("met_host", _met_host()))
+    is_alone = F.count(F.lit(1)).over(Window.partitionBy(*_KEY)) == 1
+    found = carried.withColumns({"met_host": _met_host(), "differs": _differs(), "is_alone": is_alone})
+    return _folded(found.withColumn("previous", _previous_ids()))
 
 
 def _carried(connections: DataFrame) -> DataFrame:
@@ -43,6 +52,7 @@ def _carried(connections: DataFrame) -> DataFrame:
         F.bool_or(F.col("instance_id_different") > 0).alias("changed"),
         F.bool_or(_is_assigned()).alias("assigned"),
         F.bool_or(F.col("id.text") == F.col("telemetry_request_id")).alias("requested"),
+        F.bool_or(F.col("id.text") == F.col("client_instance_id")).alias("is_header"),
         F.bool_or((F.col("id.kind") == "header") & (F.col("telemetry_scenario") == "UUID-H")).alias("in_header"),
         F.first("member_id_alignment").alias("alignment"),
     )
@@ -55,6 +65,7 @@ _OF_CONNECTION = (
     "remote_host",
     "principal",
     "client_id",
+    "client_instance_id",
     "instance_id_different",
     "telemetry_request_id",
     "telemetry_response_id",
@@ -93,24 +104,56 @@ def _met_host() -> Column:
     To compare with the one that stays open longest is enough to find the first such pair: were an earlier one of a
     third host in the way, it would make a pair itself.
     """
-    earlier = (
-        Window.partitionBy(*_KEY)
-        .orderBy("opened_at", "last_request_at", "broker", "connection_id", "opened_seq")
-        .rowsBetween(Window.unboundedPreceding, -1)
-    )
+    earlier = Window.partitionBy(*_KEY).orderBy(*_IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
     longest = F.max(F.when(F.col("remote_host").isNotNull(), F.struct("last_request_at", "remote_host"))).over(earlier)
     overlap = (longest["last_request_at"] >= F.col("opened_at")) & (longest["remote_host"] != F.col("remote_host"))
     return F.when(overlap, longest["remote_host"])
 
 
-def _two_hosts_connections() -> Column:
-    """The first connections that met another host; a member id alone is no client instance id (KIP-1313, KIP-714)."""
-    is_instance = F.arrays_overlap("kinds", F.array(F.lit("header"), F.lit("telemetry")))
-    connection = F.struct(
-        "opened_at", "broker", "connection_id", "opened_seq", "remote_host", F.col("met_host").alias("other_host")
-    )
-    met = F.collect_list(F.when(is_instance & F.col("met_host").isNotNull(), connection))
-    return F.slice(F.array_sort(met), 1, LISTED)
+def _differs() -> Column:
+    """Says in words which of client id, principal and software are others than before; null where none is.
+
+    An empty client id says nothing, as later ones may be left out (KIP-1313), nor does software that is not known.
+    """
+    software = F.when(F.col("software") != f"{UNKNOWN} {UNKNOWN}", F.col("software"))
+    named = {
+        "client id": F.when(F.col("client_id") != "", F.col("client_id")),
+        "principal": F.col("principal"),
+        "software": software,
+    }
+    earlier = Window.partitionBy(*_KEY).orderBy(*_IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
+    parts = []
+    for name, value in named.items():
+        first = F.first(value, ignorenulls=True).over(earlier)
+        parts.append(F.when(value != first, sentence(f"{name} ", shown(value), " after ", shown(first))))
+    return F.nullif(F.concat_ws(", ", *parts), F.lit(""))
+
+
+def _previous_ids() -> Column:
+    """The ids of the two connections before it, where a client shows a new id with each; null where it does not.
+
+    Three ids in a row, each of no other connection, of one host, principal, client id and software, where each of the
+    connections opened while the one before was open or within a minute. As many processes of one connection each look
+    the same.
+    """
+    in_time = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME)
+    last, second_last = (F.lag(F.struct("instance_id", "is_alone", "last_request_at"), n).over(in_time) for n in (1, 2))
+    gap = F.unix_seconds("opened_at") - F.unix_seconds(last["last_request_at"])
+    gap_before = F.lag(F.unix_seconds("opened_at")).over(in_time) - F.unix_seconds(second_last["last_request_at"])
+    is_alone = F.col("is_header") & F.col("is_alone") & last["is_alone"] & second_last["is_alone"]
+    is_close = (gap <= _CLOSE_SECONDS) & (gap_before <= _CLOSE_SECONDS)
+    return F.when(is_alone & is_close, F.array(second_last["instance_id"], last["instance_id"]))
+
+
+def _connections_where(found: Column, *named: Column) -> Column:
+    """The first connections of an instance of which something was found, with what was."""
+    connection = F.struct("opened_at", "broker", "connection_id", "opened_seq", *named)
+    return F.slice(F.array_sort(F.collect_list(F.when(found.isNotNull(), connection))), 1, LISTED)
+
+
+def _if_instance(found: str) -> Column:
+    """What was found of an id in a header or a telemetry body; a member id alone is no client instance id."""
+    return F.when(F.arrays_overlap("kinds", F.array(F.lit("header"), F.lit("telemetry"))), F.col(found))
 
 
 def _folded(carried: DataFrame) -> DataFrame:
@@ -130,7 +173,11 @@ def _folded(carried: DataFrame) -> DataFrame:
         F.countDistinct("remote_host").alias("host_count"),
         sorted_texts(F.col("remote_host")).alias("hosts"),
         F.bool_or(F.col("met_host").isNotNull()).alias("two_hosts_at_once"),
-        _two_hosts_connections().alias("two_hosts_connections"),
+        _connections_where(_if_instance("met_host"), F.col("remote_host"), F.col("met_host").alias("other_host")).alias(
+            "two_hosts_connections"
+        ),
+        _connections_where(_if_instance("differs"), F.col("differs")).alias("shared_connections"),
+        _connections_where(F.col("previous"), F.col("previous").alias("previous_ids")).alias("renewed_connections"),
         sorted_texts(F.col("principal")).alias("principals"),
         sorted_texts(F.col("client_id")).alias("client_ids"),
         sorted_texts(F.col("software")).alias("software"),

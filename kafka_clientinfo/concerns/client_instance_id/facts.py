@@ -51,15 +51,25 @@ def begins_with_header_v3() -> Column:
     return F.coalesce(F.col("first.header_version") >= 3, F.lit(False))
 
 
+def differs_from_telemetry() -> Column:
+    """Tells whether the id in headers is another one than in telemetry bodies, which KIP-1313 wants to be one."""
+    ids = F.array_compact(F.array("telemetry_request_id", "telemetry_response_id"))
+    return F.exists(ids, lambda sent: uuid_bits(sent) != uuid_bits(F.col("client_instance_id")))
+
+
 def _first(value: Column) -> Column:
     return F.min_by(value, F.when(value.isNotNull(), F.col("seq")))
 
 
 def _scenario() -> Column:
-    """Tells KIP-1313's scenario; an id in the request alone may be the client's own or one that a broker gave before."""
+    """Tells KIP-1313's scenario as far as one connection shows it; see `client_instances` for all of a client's."""
     asked_for_one = F.col("first_telemetry_asked_with") == ZERO_UUID
     broker_made = asked_for_one & F.col("first_telemetry_given").isNotNull()
-    return F.when(F.col("telemetry_in_header"), "UUID-H").when(broker_made, "UUID-B")
+    return (
+        F.when(F.col("telemetry_in_header"), "UUID-H")
+        .when(broker_made, "UUID-B")
+        .when(F.col("first_telemetry_sent").isNotNull(), "UUID-R")
+    )
 
 
 def _alignment() -> Column:
@@ -79,7 +89,7 @@ def _verdict() -> Column:
     broken = (F.col("zero_ids") + F.col("missing_ids") + F.col("different_ids")) > 0
     return (
         F.when(F.col("header_v3") == 0, "no_header_v3")
-        .when(broken & (F.col("start") == "before_log"), "start_not_observed")
+        .when((broken | ~begins_with_header_v3()) & (F.col("start") != "observed"), "start_not_observed")
         .when(~begins_with_header_v3(), "outside_kip_rule")
         .when(broken, "violating")
         .otherwise("conforming")

@@ -1,16 +1,27 @@
 """What clients do wrong with client instance ids; the words beside it are in schemas/rules/client_instance_id.toml."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, example_without_id, is_client, request_name, sentence, shown, time_pattern
+from ...connections import (
+    ConnectionRule,
+    RequestRule,
+    example_without_id,
+    is_client,
+    request_name,
+    sentence,
+    shown,
+    time_pattern,
+)
 from ...settings import Settings
-from .facts import begins_with_header_v3
+from .facts import begins_with_header_v3, differs_from_telemetry
 
 
 def _is_bound() -> Column:
-    """Tells whether KIP-1313's rule binds a connection: its first request is known, and has header v3."""
-    return is_client() & begins_with_header_v3() & (F.col("start") != "before_log")
+    """Tells whether KIP-1313's rule binds a connection: its first request is in the log, and has header v3."""
+    return is_client() & begins_with_header_v3() & (F.col("start") == "observed")
 
 
 REQUEST_RULES = {
@@ -30,22 +41,48 @@ REQUEST_RULES = {
 }
 
 
-def findings_on_two_hosts(client_instances: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections that carry a client instance id while another host is connected with it, by connection id.
+def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
+    """Makes the rule for ids of one connection that should be one."""
+    telemetry = F.coalesce("telemetry_request_id", "telemetry_response_id")
+    message = sentence("client instance id ", shown(F.col("client_instance_id")), ", in telemetry ", shown(telemetry))
+    return {"telemetry_id_different": ConnectionRule(F.coalesce(differs_from_telemetry(), F.lit(False)), message)}
 
-    Whether two connections overlap may show only when the other one goes on, so these rows are made anew from all
+
+def findings_on_two_hosts(client_instances: DataFrame, settings: Settings) -> DataFrame:
+    """Finds connections that carry a client instance id while another host is connected with it."""
+    words = (" from ", F.col("met.remote_host"), " while ", F.col("met.other_host"), " is connected with it")
+    found = _by_connection_id(client_instances, "two_hosts_connections", words, settings)
+    return found.withColumn("rule", F.lit("client_instance_id_on_two_hosts"))
+
+
+def findings_shared(client_instances: DataFrame, settings: Settings) -> DataFrame:
+    """Finds connections on which a client instance id belongs to another client than before."""
+    found = _by_connection_id(client_instances, "shared_connections", (" with ", F.col("met.differs")), settings)
+    return found.withColumn("rule", F.lit("client_instance_id_shared"))
+
+
+def findings_renewed(client_instances: DataFrame, settings: Settings) -> DataFrame:
+    """Finds connections with which a client shows a new id once more, after one with each of the two before."""
+    others = F.array_join(F.transform("met.previous_ids", lambda other: shown(other)), ", ")
+    found = _by_connection_id(client_instances, "renewed_connections", (" after ", others), settings)
+    return found.withColumn("rule", F.lit("client_instance_id_renewed"))
+
+
+def _by_connection_id(
+    client_instances: DataFrame, connections: str, words: Sequence[Column | str], settings: Settings
+) -> DataFrame:
+    """Makes one row per connection id of what a list of `client_instances` names.
+
+    What connections show together may change when another one goes on, so these rows are made anew from all
     connections with every run, like those of groups; a connection's key would tie them to the runs that read it.
     """
-    met = client_instances.select("cluster", "instance_id", F.explode("two_hosts_connections").alias("met"))
+    met = client_instances.select("cluster", "instance_id", F.explode(connections).alias("met"))
     opened = F.col("met.opened_at")
     quoted = F.regexp_replace("met.connection_id", r"[\\\[\](){}.*+?^$|]", r"\\$0")
     # The id stands in JSON records only, whose connection is on the record's one line.
     record = F.lit(r'\] [A-Z]+ Completed request:.*"connection":"')
     grep = F.concat(time_pattern(opened, settings.log_zone), record, quoted, F.lit('"'))
-    message = sentence(
-        "client instance id ", shown(F.col("instance_id")), " from ", F.col("met.remote_host"),
-        " while ", F.col("met.other_host"), " is connected with it",
-    )  # fmt: skip
+    message = sentence("client instance id ", shown(F.col("instance_id")), *words)
     place = F.struct(opened, F.col("instance_id"))
     folded = met.groupBy(
         "cluster", F.col("met.broker").alias("broker"), F.col("met.connection_id").alias("connection_id")
@@ -57,9 +94,4 @@ def findings_on_two_hosts(client_instances: DataFrame, settings: Settings) -> Da
         F.min_by(message, place).alias("message"),
     )
     nothing = {"opened_at": "timestamp", "opened_seq": "int", "group_id": "string"}
-    return folded.withColumns(
-        {
-            "rule": F.lit("client_instance_id_on_two_hosts"),
-            **{name: F.lit(None).cast(kind) for name, kind in nothing.items()},
-        }
-    )
+    return folded.withColumns({name: F.lit(None).cast(kind) for name, kind in nothing.items()})

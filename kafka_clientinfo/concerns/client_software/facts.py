@@ -28,6 +28,10 @@ def aggregates() -> Columns:
         "became": F.max_by(F.struct("seq", becomes().alias("software")), F.when(accepted, F.col("seq"))),
         "last_named": F.max_by(becomes(), F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
+        "refused_names": F.count_if(
+            (F.col("error_code") == int(ErrorCode.INVALID_REQUEST))
+            & (F.col("software_name_is_invalid") | F.col("software_version_is_invalid"))
+        ),
     }
 
 
@@ -72,11 +76,14 @@ def _at_end(logged: str, stated: str) -> Column:
 
 
 def _reason_unknown() -> Column:
+    """Tells why the broker knows no name; KIP-1313 answers INVALID_REQUEST too, whatever the name is."""
     outcome = F.col("api_versions_outcome")
+    was_invalid = (F.col("last_api_versions_error") == int(ErrorCode.INVALID_REQUEST)) | (
+        outcome == "negotiated_after_invalid_request"
+    )
     return (
         F.when(F.col("resets") > 0, "reset_by_older_version")
-        .when(F.col("last_api_versions_error") == int(ErrorCode.INVALID_REQUEST), "invalid_name")
-        .when(outcome == "negotiated_after_invalid_request", "invalid_name")
+        .when(was_invalid, F.when(F.col("refused_names") > 0, "invalid_name").otherwise("invalid_request"))
         .when(outcome == "rejected_unsupported_version", "version_rejected")
         .when(outcome.isin("not_sent", "not_observed"), outcome)
         .when(F.col("became.software.name") == UNKNOWN, "version_without_name")

@@ -1,13 +1,17 @@
-"""What refused requests show; the words beside it are in schemas/rules/failed_requests.toml."""
+"""What refused requests show; the words beside it are in schemas/rules/failed_requests.toml.
 
-from pyspark.sql import DataFrame
+A version that the broker advertises must be supported (KIP-35): a connection that is closed on it is the broker's
+doing, and on any other version the client's. All connections of a broker that runs get the same answer to ApiVersions
+on a listener, so what it advertised at that time is what this connection was or would have been answered.
+"""
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections import example_without_id, sentence, shown, time_pattern
 from ...settings import Settings
 
 _RULES = {
-    "unsupported_version": "request_version_refused",
     "unknown_api": "request_unreadable",
     "unreadable_request": "request_unreadable",
     "failed_authentication": "login_failed",
@@ -15,19 +19,21 @@ _RULES = {
 _LONGEST_DETAIL = 160
 
 
-def findings_refused(failed_requests: DataFrame, settings: Settings) -> DataFrame:
+def findings_refused(failed_requests: DataFrame, broker_api_versions: DataFrame, settings: Settings) -> DataFrame:
     """Finds what server.log tells, by connection id: a refused request belongs to no connection of the request log."""
-    rule = F.create_map(*(F.lit(part) for pair in _RULES.items() for part in pair))[F.col("reason")]
+    others = F.create_map(*(F.lit(part) for pair in _RULES.items() for part in pair))[F.col("reason")]
+    rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
     grep = F.concat(time_pattern(F.col("logged_at"), settings.log_zone), F.lit(r"\] (ERROR|INFO) "))
     version = F.concat(F.lit(" v"), F.col("api_version").cast("string"))
     request = F.concat(F.coalesce("api_name", F.lit("a request")), F.coalesce(version, F.lit("")))
     what = F.when(F.col("reason") == "failed_authentication", F.lit("login")).otherwise(request)
     host = F.coalesce("remote_host", F.lit("?"))
-    message = sentence(what, " from ", host, ": ", shown(F.col("detail"), _LONGEST_DETAIL))
+    message = sentence(what, " from ", host, _offer(), ": ", shown(F.col("detail"), _LONGEST_DETAIL))
     place = F.struct("logged_at", "file_id", "byte_offset")
     nothing = {"opened_at": "timestamp", "opened_seq": "int", "group_id": "string"}
     return (
-        failed_requests.withColumn("rule", rule)
+        _with_offer(failed_requests, broker_api_versions, settings)
+        .withColumn("rule", rule)
         .where(F.col("rule").isNotNull())
         .groupBy("rule", "cluster", "broker", "connection_id")
         .agg(
@@ -38,4 +44,53 @@ def findings_refused(failed_requests: DataFrame, settings: Settings) -> DataFram
             F.min_by(message, place).alias("message"),
         )
         .withColumns({name: F.lit(None).cast(kind) for name, kind in nothing.items()})
+    )
+
+
+def _who_broke_it() -> Column:
+    """Names the rule that a refused version breaks; nobody is blamed where no answer tells what was advertised."""
+    inside = F.exists("offers", lambda offer: F.col("api_version").between(offer["low"], offer["high"]))
+    outside = F.exists("offers", lambda offer: ~F.col("api_version").between(offer["low"], offer["high"]))
+    one_api = F.col("asked") & F.col("api_version").isNotNull()
+    return (
+        F.when(one_api & inside & ~outside, "advertised_version_refused")
+        .when(one_api & ~inside, "request_version_refused")
+        .otherwise("version_refused_without_offer")
+    )
+
+
+def _offer() -> Column:
+    low, high = (F.expr(f"get(offers, 0).{end}").cast("string") for end in ("low", "high"))
+    told = F.when(F.size("offers") == 0, " although no version was offered").otherwise(
+        sentence(" although v", low, " to v", high, " was offered")
+    )
+    return F.when((F.col("reason") == "unsupported_version") & F.col("asked"), told).otherwise("")
+
+
+def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
+    """Adds `asked` (an answer of the broker is known) and `offers`, the ranges of the API that were advertised then."""
+    on_controller = F.coalesce(F.col("listener").isin(*settings.controller_listeners), F.lit(False))
+    offer = F.struct(
+        "listener", "api_key", "first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high")
+    )  # fmt: skip
+    known = (
+        ranges.where(~on_controller)
+        .groupBy("cluster", "broker")
+        .agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
+    )
+    joined = failed.join(F.broadcast(known), on=["cluster", "broker"], how="left")
+    of_listener = F.expr("filter(advertised, r -> listener IS NULL OR r.listener <=> listener)")
+    of_api = F.expr("filter(advertised, r -> r.api_key = api_key)")
+    # What was answered before and after that time was advertised then; else the last answer before it, or the first after.
+    then = F.expr("filter(of_api, r -> r.first_seen <= logged_at AND r.last_seen >= logged_at)")
+    before = F.expr(
+        "filter(of_api, r -> r.last_seen = array_max(transform(filter(of_api, o -> o.last_seen <= logged_at), o -> o.last_seen)))"
+    )
+    after = F.expr("filter(of_api, r -> r.first_seen = array_min(transform(of_api, o -> o.first_seen)))")
+    nearest = F.when(F.size(then) > 0, then).when(F.size(before) > 0, before).otherwise(after)
+    return (
+        joined.withColumn("advertised", of_listener)
+        .withColumns({"asked": F.coalesce(F.size("advertised") > 0, F.lit(False)), "of_api": of_api})
+        .withColumn("offers", F.coalesce(nearest, F.array().cast(known.schema["advertised"].dataType)))
+        .drop("advertised", "of_api")
     )

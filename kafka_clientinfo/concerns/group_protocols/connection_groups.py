@@ -3,15 +3,19 @@
 A message is self-describing when it carries the protocol type that says what its bytes are: JoinGroup requests
 always, JoinGroup responses from v7, SyncGroup requests and responses from v5, both where the type is really there;
 DescribeGroups responses always. The heartbeats of the consumer, share and streams groups hold no such bytes.
+
+What is not told can be known from the JoinGroup before it, on the same connection, of the same member and generation:
+which type the assignments of an older SyncGroup have, and which protocol name it is about.
 """
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections import EXAMPLE_TYPE, GROUP_APIS, example, merged_texts, place, sorted_texts
 from ...protocol import ApiKey, ErrorCode
 from ...settings import Settings
 from ...tables import CONNECTION_KEY
+from .names import name_mismatch
 
 _JOIN, _SYNC, _DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
 _HEARTBEATS = {
@@ -26,24 +30,28 @@ _KEY = (*CONNECTION_KEY, "group_id")
 _MESSAGE = (*_KEY, "api_key", "api_name", "api_version", "sent_type")
 _REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
     protocols array<struct<name:string>>, subscribedTopicNames array<string>, rackId string,
-    topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>"""
-_RESPONSE = """protocolType string, protocolName string, memberId string,
+    topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>, generationId int"""
+_RESPONSE = """protocolType string, protocolName string, memberId string, generationId int,
     groups array<struct<groupId:string,protocolType:string,protocolData:string>>"""
+_PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
 _OF = "array<struct<group_id:string,type:string,name:string>>"
 _PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,protocolName:string,version:int,
     topics:array<string>,ownedPartitions:array<struct<topic:string,partitions:array<int>>>,generationId:int,
-    rackId:string,userDataBytes:bigint>>, undecoded map<string,bigint>"""
+    rackId:string,userDataBytes:bigint>>, undecoded map<string,bigint>,
+    assignments array<{assignment}>, assumed map<string,array<{assignment}>>""".format(
+    assignment="struct<memberId:string,version:int,assignedPartitions:array<struct<topic:string,partitions:array<int>>>>"
+)
 
 
 def transform(judged_requests: DataFrame, settings: Settings) -> DataFrame:
     """Makes one row per connection and group."""
     messages = _messages(judged_requests)
-    subscriptions = _subscriptions(messages)
     facts = _aggregated(messages, settings)
-    return facts.join(subscriptions, on=list(_KEY), how="left").withColumn(
-        "subscriptions",
-        F.coalesce("subscriptions", F.array().cast(subscriptions.schema["subscriptions"].dataType)),
-    )
+    for name, part in (("subscriptions", _subscriptions(messages)), ("assignments", _assignments(messages))):
+        facts = facts.join(part, on=list(_KEY), how="left").withColumn(
+            name, F.coalesce(name, F.array().cast(part.schema[name].dataType))
+        )
+    return facts
 
 
 def _messages(judged_requests: DataFrame) -> DataFrame:
@@ -66,13 +74,29 @@ def _messages(judged_requests: DataFrame) -> DataFrame:
     own = F.array(F.struct("sent.groupId", "answer.protocolType", "answer.protocolName"))
     groups = F.when(F.col("api_key") == _DESCRIBE, described.cast(_OF)).otherwise(own.cast(_OF))
     exploded = chosen.withColumn("of", F.explode(groups))
-    return exploded.where("of.group_id IS NOT NULL").select(
+    told = exploded.where("of.group_id IS NOT NULL").select(
         "*",
         F.col("of.group_id").alias("group_id"),
         _text("sent.protocolType").alias("sent_type"),
         _text("of.type").alias("told_type"),
         _text("of.name").alias("told_name"),
     )
+    return told.withColumn("joined", _joined()).withColumn("name_mismatch", name_mismatch())
+
+
+def _joined() -> Column:
+    """Takes the last JoinGroup before a SyncGroup, where it was of the same member and answered with the same generation."""
+    earlier = Window.partitionBy(*_KEY).orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    answered = F.struct(
+        F.col("answer.memberId").alias("member"),
+        F.col("answer.generationId").alias("generation"),
+        F.col("sent_type").alias("type"),
+        F.col("told_name").alias("name"),
+        F.expr("transform(sent.protocols, p -> p.name)").alias("offered"),
+    )
+    last = F.last(F.when(F.col("api_key") == _JOIN, answered), ignorenulls=True).over(earlier)
+    is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))
+    return F.when((F.col("api_key") == _SYNC) & is_same, last)
 
 
 def _text(name: str) -> Column:
@@ -95,6 +119,7 @@ def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
 def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
     request, response = _self_describing(F.col("api_key").isin(*_HEARTBEATS))
     failed = F.coalesce(F.col("error_code") == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), F.lit(False))
+    mismatches = F.col("name_mismatch").isNotNull()
     first_failure = F.min_by("place", F.when(failed, F.col("seq")))
     by_version = messages.groupBy(*_MESSAGE).agg(
         F.count("*").alias("requests"),
@@ -110,10 +135,16 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_set(_sent_names())))), 1, 20).alias("sent_names"),
         F.collect_set(_member()).alias("members"),
         F.sum(failed.cast("int")).alias("inconsistent"),
+        F.count_if(F.col("error_code").isNotNull() & ~failed).alias("taken"),
         F.min(F.when(failed, F.col("logged_at"))).alias("failed_at"),
         F.max(F.when(failed, F.col("logged_at"))).alias("last_failed_at"),
         first_failure.alias("failure_place"),
         _undecoded().alias("undecoded"),
+        F.count("name_mismatch").alias("mismatches"),
+        F.count_if(mismatches & failed).alias("mismatches_rejected"),
+        F.count_if(mismatches & ~failed & F.col("error_code").isNotNull()).alias("mismatches_taken"),
+        F.min(F.when(mismatches, F.struct("seq", "logged_at", "place", "name_mismatch"))).alias("first_mismatch"),
+        F.max(F.when(mismatches, F.col("logged_at"))).alias("last_mismatch_at"),
     )
     return _by_group(
         by_version.withColumns(
@@ -138,7 +169,36 @@ def _member() -> Column:
 def _undecoded() -> Column:
     """Counts payloads that stay bytes; only DescribeGroups can name several groups, and then it is not told whose they are."""
     counts = F.coalesce(F.expr("aggregate(map_values(payloads.undecoded), 0L, (a, n) -> a + n)"), F.lit(0))
-    return F.sum(F.when(F.col("api_key") != _DESCRIBE, counts).otherwise(0))
+    known = F.when(_by_joined_type().isNotNull(), F.size(_by_joined_type())).otherwise(0)
+    return F.sum(F.when(F.col("api_key") != _DESCRIBE, F.greatest(counts - known, F.lit(0))).otherwise(0))
+
+
+def _by_joined_type() -> Column:
+    """Takes the assignments of a SyncGroup without a type, read as the type that the JoinGroup before it states."""
+    return F.try_element_at("payloads.assumed", "joined.type")
+
+
+def _assignments(messages: DataFrame) -> DataFrame:
+    """Takes the last assignment of every member, and whether its message or the JoinGroup before it tells the type."""
+    told = F.col("payloads.assignments")
+    chosen = F.when(F.col("api_key") == _SYNC, F.coalesce(told, _by_joined_type()))
+    read_by = F.when(told.isNotNull(), "message").otherwise("join_group")
+    stated = messages.select(*_KEY, "seq", "logged_at", read_by.alias("type_told_by"), F.explode(chosen).alias("a"))
+    last = stated.groupBy(*_KEY, F.col("a.memberId").alias("member_id")).agg(
+        F.max_by(F.struct("logged_at", "type_told_by", "a"), "seq").alias("last")
+    )
+    entry = F.struct(
+        "member_id",
+        F.col("last.logged_at").alias("assigned_at"),
+        F.col("last.type_told_by").alias("type_told_by"),
+        F.col("last.a.version").alias("version"),
+        F.slice(F.coalesce("last.a.assignedPartitions", F.array().cast(_PARTITIONS)), 1, _TOPICS).alias("partitions"),
+    )
+    return (
+        last.where(F.col("member_id").isNotNull())
+        .groupBy(*_KEY)
+        .agg(F.slice(F.array_sort(F.collect_list(entry)), 1, _SUBSCRIPTIONS).alias("assignments"))
+    )
 
 
 def _by_group(by_version: DataFrame) -> DataFrame:
@@ -146,7 +206,15 @@ def _by_group(by_version: DataFrame) -> DataFrame:
     kind = F.coalesce(kinds[F.col("api_key")], F.when(_any_type("connect"), F.lit("connect")), F.lit("classic"))
     of_type = F.when(
         F.col("sent_type").isNotNull(),
-        F.struct(F.col("sent_type").alias("protocol_type"), "requests", "first_at", "last_at", "example"),
+        F.struct(
+            F.col("sent_type").alias("protocol_type"),
+            "requests",
+            "first_at",
+            "last_at",
+            "example",
+            F.col("inconsistent").alias("rejected"),
+            "taken",
+        ),
     )
     no_texts = F.array().cast("array<string>")
     sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(no_texts)
@@ -168,6 +236,14 @@ def _by_group(by_version: DataFrame) -> DataFrame:
         F.min("failure").alias("inconsistent_example"),
         merged_texts(F.col("members"), _MEMBERS).alias("members"),
         F.sum("undecoded").alias("undecoded_payloads"),
+        F.sum("mismatches").alias("protocol_name_mismatches"),
+        *(F.sum(name).alias(name) for name in ("mismatches_rejected", "mismatches_taken")),
+        F.min("first_mismatch").alias("first_mismatch"),
+        F.max("last_mismatch_at").alias("last_mismatch_at"),
+        *(
+            F.sum(F.when(F.col("api_key") == key, F.col("inconsistent")).otherwise(0)).alias(f"inconsistent_{name}")
+            for key, name in ((_JOIN, "join_group"), (_SYNC, "sync_group"))
+        ),
     )
 
 

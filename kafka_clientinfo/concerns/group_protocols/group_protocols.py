@@ -8,6 +8,13 @@ from ...tables import CONNECTION_KEY
 
 _KEY = ("cluster", "group_id")
 _LISTED_MEMBERS = 20
+_SUMMED = (
+    "inconsistent_group_protocol",
+    "inconsistent_join_group",
+    "inconsistent_sync_group",
+    "protocol_name_mismatches",
+    "undecoded_payloads",
+)
 
 
 def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:
@@ -15,10 +22,12 @@ def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame
     clients = connections.select(*CONNECTION_KEY, "client_id", "principal")
     rows = connection_groups.join(clients, on=list(CONNECTION_KEY), how="left")
     facts = _facts(rows)
-    for part in (_messages(rows), _types(rows), _subscriptions(rows)):
+    for part in (_messages(rows), _types(rows), _subscriptions(rows), _assignments(rows)):
         facts = facts.join(part, on=list(_KEY), how="left").withColumns(_or_empty(part))
     return facts.select(
         "*",
+        _sync_requests("self_describing").alias("verified_sync_requests"),
+        _sync_requests("not_self_describing").alias("unverified_sync_requests"),
         F.array_sort(F.array_union("protocol_types_request", "protocol_types_response")).alias("protocol_types"),
         F.array_sort(F.array_union("protocol_names_request", "protocol_names_response")).alias("protocol_names"),
         F.when(F.size("kinds") > 1, "mixed").otherwise(F.expr("get(kinds, 0)")).alias("kind"),
@@ -50,12 +59,11 @@ def _facts(rows: DataFrame) -> DataFrame:
                 "protocol_names_response",
             )
         ),
-        F.sum("inconsistent_group_protocol").alias("inconsistent_group_protocol"),
+        *(F.sum(name).alias(name) for name in _SUMMED),
         F.min("inconsistent_first_at").alias("inconsistent_first_at"),
         F.max("inconsistent_last_at").alias("inconsistent_last_at"),
         F.min("inconsistent_example").alias("inconsistent_example"),
         merged_texts(F.col("members"), 100_000).alias("all_members"),
-        F.sum("undecoded_payloads").alias("undecoded_payloads"),
     )
 
 
@@ -86,6 +94,21 @@ def _messages(rows: DataFrame) -> DataFrame:
     return counted.groupBy(*_KEY).agg(listed("yes").alias("self_describing"), listed("no").alias("not_self_describing"))
 
 
+def _sync_requests(messages: str) -> Column:
+    """Counts the SyncGroup requests in a list of messages: those that state type and name are verified (KIP-559)."""
+    chosen = f"filter({messages}, m -> m.api_name = 'SYNC_GROUP' AND m.message = 'request')"
+    return F.expr(f"aggregate({chosen}, 0L, (n, m) -> n + m.messages)")
+
+
+def _assignments(rows: DataFrame) -> DataFrame:
+    """Takes the last assignment of each member, of the members that were assigned theirs last."""
+    last = (
+        rows.select(*_KEY, F.explode("assignments").alias("a")).groupBy(*_KEY, "a.member_id").agg(F.max("a").alias("a"))
+    )
+    newest_first = F.reverse(F.array_sort(F.collect_list(F.struct("a.assigned_at", "a"))))
+    return last.groupBy(*_KEY).agg(F.slice(F.transform(newest_first, lambda e: e["a"]), 1, 20).alias("assignments"))
+
+
 def _types(rows: DataFrame) -> DataFrame:
     """Counts how often members sent each protocol type, with an example of each."""
     by_type = (
@@ -96,9 +119,11 @@ def _types(rows: DataFrame) -> DataFrame:
             F.max("t.last_at").alias("last_at"),
             F.sum("t.requests").alias("requests"),
             F.min("t.example").alias("example"),
+            F.sum("t.rejected").alias("rejected"),
+            F.sum("t.taken").alias("taken"),
         )
     )
-    entry = F.struct("first_at", "protocol_type", "last_at", "requests", "example")
+    entry = F.struct("first_at", "protocol_type", "last_at", "requests", "example", "rejected", "taken")
     return by_type.groupBy(*_KEY).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, 20).alias("requests_by_type"))
 
 

@@ -3,7 +3,9 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, request_name, sentence, shown
+from ...connections import RequestRule, example, is_client, request_name, sentence, shown
+from ...settings import Settings
+from ...tables import CONNECTION_KEY
 
 REQUEST_RULES = {
     "group_type_mismatch": RequestRule(
@@ -17,12 +19,34 @@ REQUEST_RULES = {
 _NO_CONNECTION = {"broker": "string", "connection_id": "string", "opened_at": "timestamp", "opened_seq": "int"}
 
 
+def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
+    """Finds the groups of a connection whose messages name another protocol than was offered or chosen."""
+    clients = connections.where(is_client()).select(*CONNECTION_KEY)
+    broken = connection_groups.where(F.col("protocol_name_mismatches") > 0).withColumn(
+        "place", F.col("first_mismatch.place")
+    )
+    return broken.join(clients, on=list(CONNECTION_KEY), how="left_semi").select(
+        F.lit("group_name_mismatch").alias("rule"),
+        *CONNECTION_KEY,
+        "group_id",
+        F.col("protocol_name_mismatches").alias("occurrences"),
+        F.col("first_mismatch.logged_at").alias("first_at"),
+        F.col("last_mismatch_at").alias("last_at"),
+        example("place", settings.log_zone).alias("example"),
+        F.col("first_mismatch.name_mismatch").alias("message"),
+        F.col("mismatches_rejected").alias("rejected"),
+        F.col("mismatches_taken").alias("taken"),
+    )
+
+
 def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
     """Finds groups whose members were answered with INCONSISTENT_GROUP_PROTOCOL."""
     return group_protocols.where(F.col("inconsistent_group_protocol") > 0).select(
         F.lit("inconsistent_group_protocol").alias("rule"),
         *_key(),
         F.col("inconsistent_group_protocol").alias("occurrences"),
+        F.col("inconsistent_group_protocol").alias("rejected"),
+        F.lit(0).cast("bigint").alias("taken"),
         F.col("inconsistent_first_at").alias("first_at"),
         F.col("inconsistent_last_at").alias("last_at"),
         F.col("inconsistent_example").alias("example"),
@@ -39,7 +63,10 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
     return mixed.select(
         F.lit("mixed_protocol_types").alias("rule"),
         *_key(),
-        F.expr("aggregate(others, 0L, (n, other) -> n + other.requests)").alias("occurrences"),
+        *(
+            F.expr(f"aggregate(others, 0L, (n, other) -> n + other.{name})").alias(alias)
+            for name, alias in (("requests", "occurrences"), ("rejected", "rejected"), ("taken", "taken"))
+        ),
         F.expr("array_min(transform(others, other -> other.first_at))").alias("first_at"),
         F.expr("array_max(transform(others, other -> other.last_at))").alias("last_at"),
         F.expr("get(others, 0).example").alias("example"),

@@ -4,15 +4,19 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections import is_api_versions_success, place
+from ...protocol import ApiKey
 from ...tables import CONNECTION_KEY
+
+_FETCH_OF_3_7 = 16
+_ID_OF_4_0 = r"^.+:\d+-.+:\d+-\d{1,9}-\d+$"
 
 
 def transform(judged_requests: DataFrame) -> DataFrame:
     """Makes one row per connection, API, version and header version.
 
     Returns:
-        The columns of the table, and of the requests that came after an answer of ApiVersions: requests_after_answer,
-        first_after_answer (its time and place) and last_after_answer.
+        The columns of the table, first_request (its place), and of the requests that came after an answer of
+        ApiVersions: requests_after_answer, first_after_answer (its place), first_at_after_answer, last_at_after_answer.
     """
     after_answer = F.col("was_answered")
     used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
@@ -21,8 +25,9 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.count_if(F.col("error_code") != 0).alias("errors"),
         F.min("logged_at").alias("first_at"),
         F.max("logged_at").alias("last_at"),
-        F.bool_or("api_version_deprecated").alias("deprecated"),
+        F.bool_or("api_version_deprecated").alias("marked"),
         F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
+        F.min(F.struct("seq", place().alias("place"))).alias("first_request"),
         F.count_if(after_answer).alias("requests_after_answer"),
         F.min(F.when(after_answer, F.struct("seq", place().alias("place")))).alias("first_after_answer"),
         F.min(F.when(after_answer, F.col("logged_at"))).alias("first_at_after_answer"),
@@ -37,13 +42,25 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         "offered", F.get(F.filter("advertised", lambda item: item["apiKey"] == F.col("api_key")), F.lit(0))
     )
     return offered.select(
-        *(name for name in used.columns if name not in ("answer", "answer_seq")),
+        *(name for name in used.columns if name not in ("answer", "answer_seq", "marked")),
+        _deprecated().alias("deprecated"),
         F.max("api_version").over(Window.partitionBy(*CONNECTION_KEY, "api_key")).alias("highest_used"),
         F.col("offered.minVersion").alias("advertised_min"),
         F.col("offered.maxVersion").alias("advertised_max"),
         _within().alias("within_advertised"),
         _highest_mutual().alias("highest_mutual"),
     )
+
+
+def _deprecated() -> Column:
+    """Tells whether the broker marks the version as deprecated; null where it may be one that marks none.
+
+    Brokers mark versions from 3.7 on, and write nothing beside the others. 3.7 is told by Fetch v16, which its answer
+    offers, and 4.0 by connection ids that end in two numbers.
+    """
+    fetch = F.filter("advertised", lambda item: item["apiKey"] == int(ApiKey.FETCH))
+    marks = F.exists(fetch, lambda item: item["maxVersion"] >= _FETCH_OF_3_7) | F.col("connection_id").rlike(_ID_OF_4_0)
+    return F.when(F.col("marked") | marks, F.col("marked"))
 
 
 def _is_answer() -> Column:

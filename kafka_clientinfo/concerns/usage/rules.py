@@ -1,6 +1,9 @@
 """What clients do wrong with versions; the words beside it are in schemas/rules/usage.toml."""
 
-from pyspark.sql import DataFrame
+from functools import reduce
+from operator import or_
+
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections import example, is_client, sentence
@@ -9,32 +12,66 @@ from ...settings import Settings
 from ...tables import CONNECTION_KEY
 
 
+def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
+    """Finds connections with versions that the policy forbids, whatever the broker offers (KIP-35)."""
+    is_exempt = F.coalesce(F.col("listener").isin(list(settings.policy.exempt_listeners)), F.lit(False))
+    forbidden = [
+        (F.col("api_name") == name) & F.col("api_version").between(first, last)
+        for name, first, last in settings.policy.forbidden_versions
+    ]
+    clients = connections.where(is_client() & ~is_exempt)
+    used = api_usage.where(reduce(or_, forbidden, F.lit(False)))
+    message = sentence(F.col("api_name"), " v", F.col("api_version").cast("string"))
+    first = F.struct("first_request.seq", "first_request.place", message.alias("message"))
+    return _as_findings(
+        "policy_api_version",
+        used,
+        clients,
+        settings,
+        requests="requests",
+        first_at="first_at",
+        last_at="last_at",
+        first=first,
+    )
+
+
 def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections with versions that the broker did not offer; what came before its answer could not know it.
 
     ApiVersions itself may be tried above the range: the broker's answer tells what to fall back to (KIP-511).
     """
     not_offered = ~F.col("within_advertised") & (F.col("api_key") != int(ApiKey.API_VERSIONS))
-    clients = connections.where(is_client()).select(*CONNECTION_KEY)
     used = api_usage.where(not_offered & (F.col("requests_after_answer") > 0))
     low, high = (F.col(name).cast("string") for name in ("advertised_min", "advertised_max"))
     offer = F.coalesce(F.concat(F.lit("v"), low, F.lit(" to v"), high), F.lit("no version"))
     version = F.col("api_version").cast("string")
     message = sentence(F.col("api_name"), " v", version, " although ", offer, " was offered")
+    first = F.struct("first_after_answer.seq", "first_after_answer.place", message.alias("message"))
+    return _as_findings(
+        "api_version_outside_advertised", used, connections.where(is_client()), settings,
+        requests="requests_after_answer", first_at="first_at_after_answer", last_at="last_at_after_answer", first=first,
+    )  # fmt: skip
+
+
+def _as_findings(
+    rule: str, used: DataFrame, clients: DataFrame, settings: Settings, *,
+    requests: str, first_at: str, last_at: str, first: Column,
+) -> DataFrame:  # fmt: skip
+    """Folds uses of versions to a finding per connection; `first` is a use's first request: seq, place and message."""
     found = (
-        used.join(clients, on=list(CONNECTION_KEY), how="left_semi")
+        used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
         .groupBy(*CONNECTION_KEY)
         .agg(
-            F.sum("requests_after_answer").alias("occurrences"),
-            F.min("first_at_after_answer").alias("first_at"),
-            F.max("last_at_after_answer").alias("last_at"),
-            F.min_by(F.struct("first_after_answer.place", message.alias("message")), "first_after_answer.seq").alias(
+            F.sum(requests).alias("occurrences"),
+            F.min(first_at).alias("first_at"),
+            F.max(last_at).alias("last_at"),
+            F.min_by(F.struct(first["place"].alias("place"), first["message"].alias("message")), first["seq"]).alias(
                 "first"
             ),
         )
     )
     return found.withColumn("place", F.col("first.place")).select(
-        F.lit("api_version_outside_advertised").alias("rule"),
+        F.lit(rule).alias("rule"),
         *CONNECTION_KEY,
         F.lit(None).cast("string").alias("group_id"),
         "occurrences",

@@ -87,24 +87,34 @@ def _aggregated(limited: DataFrame) -> DataFrame:
         .alias("limited_by"),
         F.bool_or("fixed").alias("fixed"),
         F.bool_and("info_only").alias("info_only"),
+        F.coalesce(F.bool_or(F.col("header_version") >= 3), F.lit(False)).alias("header_v3"),
     )
 
 
 def _judged(used: DataFrame) -> DataFrame:
-    """Adds what every release makes of the version, as three maps; a release in none of them takes it."""
+    """Adds what every release makes of the version, as three maps; a release in none of them takes it.
+
+    No release is known to read header v3 (KIP-1313): where header v2 has its tags, it has an id, and a broker that takes
+    the one for the other closes the connection, even on ApiVersions, unless the id happens to look like tags.
+    """
     by_broker = F.col("limited_by") == "broker"
     judgements = F.broadcast(_judgements(used.sparkSession))
     joined = used.withColumn("by_broker", by_broker).join(judgements, on=list(_USE), how="left")
     # Versions above all known ones have no judgement of their own.
     nothing = F.create_map().cast(_MAP)
     answered = F.col("api_key").isin(*api_traits().always_answered)
-    unknown = F.create_map(*(F.lit(part) for name in releases() for part in (name, "newer_than_known")))
+    undecided = F.coalesce("undecided_by", F.when(answered, nothing).otherwise(_by_all("newer_than_known")))
+    has_v3 = F.col("header_v3")
     return joined.select(
         *used.columns,
-        F.coalesce("refused_by", nothing).alias("refused_by"),
-        F.coalesce("deprecated_by", nothing).alias("deprecated_by"),
-        F.coalesce("undecided_by", F.when(answered, nothing).otherwise(unknown)).alias("undecided_by"),
+        F.when(has_v3, nothing).otherwise(F.coalesce("refused_by", nothing)).alias("refused_by"),
+        F.when(has_v3, nothing).otherwise(F.coalesce("deprecated_by", nothing)).alias("deprecated_by"),
+        F.when(has_v3, _by_all("header_v3")).otherwise(undecided).alias("undecided_by"),
     )
+
+
+def _by_all(reason: str) -> Column:
+    return F.create_map(*(F.lit(part) for name in releases() for part in (name, reason)))
 
 
 def _judgements(spark: SparkSession) -> DataFrame:

@@ -132,6 +132,10 @@ CASES: dict[str, Case] = {
         [request("?", 0, correlation_id=0, security_protocol="SASL_PLAINTEXT")],
         {"api_versions_outcome": "not_observed"},
     ),
+    "asked again after SASL": Case(
+        [av(0, 3, security_protocol="SASL_SSL"), request("?", 1, security_protocol="SASL_SSL")],
+        {"start": "hidden_by_sasl", "api_versions_outcome": "negotiated", "api_versions_successes": 1},
+    ),
     "INFO would not show it": Case(
         [request("?", 0, correlation_id=0, log_level="INFO")], {"api_versions_outcome": "not_observed"}
     ),
@@ -158,6 +162,18 @@ MESSAGES = {
 }
 
 
+@pytest.mark.kip("KIP-511", 6, 9, case="to the highest offered")
+@pytest.mark.kip("KIP-511", 8, case="to zero, nothing offered")
+@pytest.mark.kip("KIP-511", 10, case="to something in between")
+@pytest.mark.kip("KIP-511", 11, case="the offer of ApiVersions is not the first in the answer")
+@pytest.mark.kip("KIP-511", 22, case="went on after an invalid name")
+@pytest.mark.kip("KIP-511", 23, case="asked again after SASL")
+@pytest.mark.kip("KIP-511", 24, case="asked before SASL")
+@pytest.mark.kip("KIP-511", 28, case="another error")
+@pytest.mark.kip("KIP-511", 29, case="0.10 takes v0 only")
+@pytest.mark.kip("KIP-35", 1, case="accepted at once")
+@pytest.mark.kip("KIP-35", 16, case="asked before SASL")
+@pytest.mark.kip("KIP-35", 17, case="never asked")
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_the_outcome(judged: Judged, name: str) -> None:
     assert_case(judged, name, CASES[name], "api_versions")

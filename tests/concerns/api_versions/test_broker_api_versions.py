@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kafka_clientinfo.concerns.api_versions import broker_api_versions
 from kafka_clientinfo.protocol import api_name
 from tests.frames import START, answered, api_versions, assert_table, at, frame
@@ -60,6 +62,7 @@ EXPECTED = [
 ]
 
 
+@pytest.mark.kip("KIP-35", 3, 13)
 def test_it_keeps_each_range_with_its_time(spark: Any) -> None:
     """A refusal, a missing answer and a body that is no JSON advertise nothing."""
     found = broker_api_versions.transform(frame(spark, "requests", REQUESTS))

@@ -91,6 +91,7 @@ def test_the_ranges_are_what_all_brokers_take(found: dict[str, dict[int, Any]], 
     assert common == intersection(CLUSTERS[cluster])
 
 
+@pytest.mark.kip("KIP-35", 15, 21, 22, 23)
 @pytest.mark.parametrize("cluster", CLUSTERS)
 def test_a_feature_is_usable_if_every_api_allows_it(found: dict[str, dict[int, Any]], cluster: str) -> None:
     usable: dict[str, set[bool]] = {}
@@ -136,6 +137,7 @@ def common(key: int, **given: Any) -> dict[str, Any]:
     } | given
 
 
+@pytest.mark.kip("KIP-35", 20)
 def test_the_table_of_kip_35s_example(relation: Any, spark: Any) -> None:
     """Of the APIs that brokers of the example advertise; what features need is tested above."""
     advertised = relation.where("cluster = 'KIP-35' AND brokers_with_api > 0").drop("features")

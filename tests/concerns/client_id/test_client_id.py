@@ -19,9 +19,16 @@ JUDGED_COLUMNS = (
 TEXT_LOG = {"log_generation": "api_key_struct"}
 
 
-def sends(*client_ids: str | None, **given: Any) -> list[dict[str, Any]]:
+V3 = {"header_version": 3}
+SASL = {"security_protocol": "SASL_SSL"}
+SENT_ONCE = {"client_id_verdict": "sent_once"}
+LATE = 20
+"""Seconds into the log: a connection that is first heard of then may have begun before it."""
+
+
+def sends(*client_ids: str | None, seconds: int = 0, **given: Any) -> list[dict[str, Any]]:
     """A connection whose requests carry these client ids."""
-    return [request("?", n, client_id=client_id, **given) for n, client_id in enumerate(client_ids)]
+    return [request("?", n, client_id=client_id, **given) for n, client_id in enumerate(client_ids, seconds)]
 
 
 CASES: dict[str, Case] = {
@@ -38,11 +45,43 @@ CASES: dict[str, Case] = {
     ),
     "one request": Case(sends("app"), {"client_id_same": 0, "client_id_verdict": "unchanged"}),
     "null after the first": Case(
-        sends("app", None), {"client_id_null": 1, "client_id_redundant_bytes": 0, "client_id_verdict": "sent_once"}
+        sends("app", None, **V3), {"client_id_null": 1, "client_id_redundant_bytes": 0} | SENT_ONCE
     ),
-    "empty after the first": Case(sends("app", ""), {"client_id_null": 1, "client_id_verdict": "sent_once"}),
+    "empty after the first": Case(sends("app", "", **V3), {"client_id_null": 1} | SENT_ONCE),
+    "sent again under header v3": Case(
+        sends("app", "app", None, **V3),
+        {"client_id_same": 1, "client_id_same_header_v3": 1, "client_id_redundant_bytes": 3} | SENT_ONCE,
+    ),
+    "lost under an older header": Case(
+        [*sends("app", None, **V3), *sends(None, seconds=2), *sends(None, seconds=3, api="SASL", **TEXT_LOG)],
+        {"client_id_null": 3, "client_id_null_older_header": 2, "client_id_verdict": "lost_under_older_header"},
+        {"client_id_lost": 2},
+    ),
+    "sent again under an older header": Case(
+        [*sends("app", None, **V3), *sends("app", seconds=2)],
+        {"client_id_same": 1, "client_id_same_header_v3": 0, "client_id_null_older_header": 0} | SENT_ONCE,
+    ),
     "null as a text log shows it": Case(
-        sends("app", "null", **TEXT_LOG), {"client_id_null": 1, "client_id_other": 0, "client_id_verdict": "sent_once"}
+        sends("app", "null", **TEXT_LOG),
+        {"client_id_null": 1, "client_id_other": 0, "client_id_verdict": "lost_under_older_header"},
+        {"client_id_lost": 1},
+    ),
+    "no id on SASL, where the first requests are hidden": Case(
+        sends(None, None, **V3, **SASL), {"start": "hidden_by_sasl", "client_id_verdict": "not_observed"}
+    ),
+    "no id where the log begins later": Case(
+        sends(None, None, seconds=LATE), {"start": "before_log", "client_id_verdict": "not_observed"}
+    ),
+    "an id after none, and what came before is hidden": Case(
+        sends(None, "app", "app", **SASL), {"client_id_other": 2, "client_id_verdict": "not_observed"}
+    ),
+    "two ids after none, and what came before is hidden": Case(
+        sends(None, "app", "other", **SASL),
+        {"client_id_other": 2, "client_id_verdict": "changed"},
+        {"client_id_changed": 2},
+    ),
+    "another id, and what came before is hidden": Case(
+        sends("app", "other", **SASL), {"client_id_verdict": "changed"}, {"client_id_changed": 1}
     ),
     "null at first and later the text null": Case(
         sends(None, "null", None, "", **TEXT_LOG),
@@ -77,10 +116,16 @@ CASES: dict[str, Case] = {
 }
 MESSAGES = {
     "client_id_changed": ("other ids", "client id 'z\ufffd[2J' after 'app'"),
+    "client_id_lost": ("lost under an older header", "METADATA v0 with header v1 has no client id after 'app'"),
     "broker_like_client_id": ("like a broker's", "client id 'broker-1-fetcher-0' from 10.0.0.9"),
 }
 
 
+@pytest.mark.kip("KIP-1313", 17, case="no id on SASL, where the first requests are hidden")
+@pytest.mark.kip("KIP-1313", 18, case="sent again under header v3")
+@pytest.mark.kip("KIP-1313", 19, 51, case="lost under an older header")
+@pytest.mark.kip("KIP-1313", 20, case="other ids")
+@pytest.mark.kip("KIP-1313", 52, case="the same id always")
 @pytest.mark.parametrize("name", CASES)
 def test_it_compares_with_the_first_id(judged: Judged, name: str) -> None:
     assert_case(judged, name, CASES[name], "client_id")

@@ -28,6 +28,10 @@ def heartbeat(seconds: float, member: str) -> dict[str, Any]:
     return v3(seconds, api="HEARTBEAT", request=f'{{"groupId":"g","memberId":"{member}"}}')
 
 
+def heartbeat_v2(seconds: float, member: str) -> dict[str, Any]:
+    return v2(seconds, "HEARTBEAT", request=f'{{"groupId":"g","memberId":"{member}"}}')
+
+
 def telemetry(seconds: float, sent: str, given: str) -> dict[str, Any]:
     return v2(
         seconds, "TELEMETRY", request=f'{{"clientInstanceId":"{sent}"}}', response=f'{{"clientInstanceId":"{given}"}}'
@@ -90,8 +94,15 @@ CASES: dict[str, Case] = {
     ),
     "SASL hides the first requests": Case(
         [v3(0, security_protocol="SASL_SSL"), v3(1, OTHER, security_protocol="SASL_SSL")],
-        {"start": "hidden_by_sasl", "instance_id_different": 1} | VIOLATING,
-        {"instance_id_different": 1},
+        {"start": "hidden_by_sasl", "instance_id_different": 1, "instance_id_verdict": "start_not_observed"},
+    ),
+    "an older header first, and what came before is hidden": Case(
+        [v2(0, security_protocol="SASL_SSL"), v3(1, security_protocol="SASL_SSL")],
+        {"first_request_v3": False, "instance_id_verdict": "start_not_observed"},
+    ),
+    "nothing is wrong, whatever SASL hides": Case(
+        [v3(0, security_protocol="SASL_SSL"), v3(1, security_protocol="SASL_SSL")],
+        {"start": "hidden_by_sasl", "instance_id_verdict": "conforming"},
     ),
     "a member id that is the instance id": Case(
         [v3(0), heartbeat(1, ID)], {"member_ids": [ID], "member_id_alignment": "aligned"}
@@ -101,6 +112,9 @@ CASES: dict[str, Case] = {
         [v3(0), heartbeat(1, base64.b64encode(BITS.bytes).decode())],
         {"member_id_alignment": "same_uuid_other_encoding"},
     ),
+    "a member id that is the telemetry id": Case(
+        [telemetry(0, ID, ZERO), heartbeat_v2(1, ID)], {"member_id_alignment": "aligned"}
+    ),
     "another member id": Case([v3(0), heartbeat(1, "consumer-1")], {"member_id_alignment": "different"}),
     "telemetry id from the broker": Case(
         [telemetry(0, ZERO, ID), telemetry(1, ID, ZERO)],
@@ -108,20 +122,47 @@ CASES: dict[str, Case] = {
     ),
     "telemetry id in the header": Case([v3(0), v3(1, api="TELEMETRY", request="{}")], {"telemetry_scenario": "UUID-H"}),
     "telemetry id in the request": Case(
-        [telemetry(0, ID, ZERO)], {"telemetry_scenario": None, "telemetry_request_id": ID}
+        [telemetry(0, ID, ZERO)], {"telemetry_scenario": "UUID-R", "telemetry_request_id": ID}
     ),
+    "another telemetry id than in the header": Case(
+        [v3(0), telemetry(1, OTHER, ZERO)],
+        {"telemetry_request_id": OTHER, "instance_id_missing": 1} | VIOLATING,
+        {"telemetry_id_different": 1, "instance_id_missing": 1},
+    ),
+    "another telemetry id, given by the broker": Case(
+        [v2(0), v3(1), telemetry(2, ZERO, OTHER)],
+        {"telemetry_response_id": OTHER, "instance_id_missing": 1, "instance_id_verdict": "outside_kip_rule"},
+        {"telemetry_id_different": 1},
+    ),
+    "the same telemetry id as in the header": Case([v2(0), v3(1), telemetry(2, ID, ID)], {"telemetry_request_id": ID}),
     "a broker": Case(
         [v3(0, api="UPDATE_METADATA", client_id="1"), v3(1, OTHER, client_id="1")],
         {"role": "broker", "client_instance_id": ID, "instance_id_different": None, "instance_id_verdict": None},
     ),
 }
 MESSAGES = {
+    "telemetry_id_different": (
+        "another telemetry id than in the header",
+        f"client instance id '{ID}', in telemetry '{OTHER}'",
+    ),
     "instance_id_zero": ("zero at first", "METADATA v0 has header v3 and the zero id"),
     "instance_id_missing": ("missing later", "METADATA v0 has no client instance id"),
     "instance_id_different": ("different later", f"client instance id '{OTHER}' after '{ID}'"),
 }
 
 
+@pytest.mark.kip("KIP-1313", 28, case="a member id that is the telemetry id")
+@pytest.mark.kip("KIP-1313", 9, case="zero at first")
+@pytest.mark.kip("KIP-1313", 10, 12, case="different later")
+@pytest.mark.kip("KIP-1313", 11, case="SaslHandshake is exempt")
+@pytest.mark.kip("KIP-1313", 13, case="SASL hides the first requests")
+@pytest.mark.kip("KIP-1313", 14, case="missing later")
+@pytest.mark.kip("KIP-1313", 22, 31, case="telemetry id in the header")
+@pytest.mark.kip("KIP-1313", 23, case="another telemetry id than in the header")
+@pytest.mark.kip("KIP-1313", 25, case="a member id that is the instance id")
+@pytest.mark.kip("KIP-1313", 27, case="the same uuid in hex")
+@pytest.mark.kip("KIP-1313", 29, case="telemetry id from the broker")
+@pytest.mark.kip("KIP-1313", 30, case="telemetry id in the request")
 @pytest.mark.parametrize("name", CASES)
 def test_it_judges_by_the_kip(judged: Judged, name: str) -> None:
     assert_case(judged, name, CASES[name], "client_instance_id")

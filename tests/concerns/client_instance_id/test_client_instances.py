@@ -8,7 +8,11 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.client_instance_id import client_instances
-from kafka_clientinfo.concerns.client_instance_id.rules import findings_on_two_hosts
+from kafka_clientinfo.concerns.client_instance_id.rules import (
+    findings_on_two_hosts,
+    findings_renewed,
+    findings_shared,
+)
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.frames import as_stored, assert_table, at, frame
@@ -62,6 +66,8 @@ def instance(instance_id: str, **given: Any) -> dict[str, Any]:
         "hosts": ["h1"],
         "two_hosts_at_once": False,
         "two_hosts_connections": [],
+        "shared_connections": [],
+        "renewed_connections": [],
         "principals": ["User:alice"],
         "client_ids": ["a"],
         "software": ["kgo 1"],
@@ -81,6 +87,7 @@ def scenario(name: str, client: str, broker: str, certain: bool = True) -> dict[
 
 
 MOVED, SHARED, THIRD, SENT, GIVEN, HEADER, CHANGED, LATE = (kafka_id(n) for n in range(1, 9))
+NEW, OTHERS, APART = [kafka_id(n) for n in range(20, 24)], kafka_id(30), [kafka_id(n) for n in range(40, 43)]
 SAME = base64.urlsafe_b64encode(BITS.bytes).rstrip(b"=").decode()
 CONNECTIONS = [
     carries("1", client_instance_id=MOVED),
@@ -94,11 +101,20 @@ CONNECTIONS = [
     carries("9", telemetry_request_id=SENT, telemetry_response_id=SENT),  # brokers send it back
     carries("10", telemetry_response_id=GIVEN, telemetry_request_id=GIVEN, telemetry_scenario="UUID-B"),
     carries("11", 20, telemetry_request_id=GIVEN),
-    carries("12", client_instance_id=HEADER, telemetry_scenario="UUID-H", member_ids=["my-member"]),
-    carries("13", client_instance_id=CHANGED, other_instance_ids=[MOVED], instance_id_different=1),
+    carries("12", 1000, 1010, client_instance_id=HEADER, telemetry_scenario="UUID-H", member_ids=["my-member"]),
+    carries("13", 2000, 2010, client_instance_id=CHANGED, other_instance_ids=[MOVED], instance_id_different=1),
     carries("14", telemetry_request_id=LATE, start="before_log"),
     carries("a broker's", client_instance_id=kafka_id(9), role="broker"),
     carries("of nobody"),
+    # A new id with every connection, open at once or soon after; the same too seldom; and too far apart.
+    *(carries(f"2{n}", 3000 + 20 * n, 3010 + 20 * n, client_id="new", client_instance_id=NEW[n]) for n in range(3)),
+    carries("23", 3041, 3050, client_id="new", client_instance_id=NEW[3], client_software_version="2"),
+    *(carries(f"4{n}", 100 * n, 100 * n + 30, client_id="apart", client_instance_id=APART[n]) for n in range(3)),
+    carries(
+        "31", 4000, 4010, client_instance_id=OTHERS, client_software_name="unknown", client_software_version="unknown"
+    ),
+    carries("32", 4020, 4030, client_instance_id=OTHERS, client_id=""),
+    carries("33", 4040, 4050, client_instance_id=OTHERS, client_id="b", principal="User:bob"),
 ]
 EXPECTED = [
     # The first host had left; the third connection carried the id beside another one, which changed there.
@@ -106,7 +122,7 @@ EXPECTED = [
         MOVED,
         connections=3,
         hosts=["h1", "h2"],
-        last_seen=at(30),
+        last_seen=at(2010),
         changed_on_connections=1,
         other_ids=[CHANGED],
     ),
@@ -135,9 +151,30 @@ EXPECTED = [
     instance(SENT, id_kinds=["telemetry"], **scenario("UUID-R", "new", "old")),
     instance(LATE, id_kinds=["telemetry"], **scenario("UUID-R", "new", "old", certain=False)),
     instance(GIVEN, id_kinds=["telemetry"], connections=2, last_seen=at(10), **scenario("UUID-B", "old", "either")),
-    instance(HEADER, other_ids=["my-member"], **scenario("UUID-H", "new", "new")),
-    instance("my-member", id_kinds=["member"], other_ids=[HEADER]),
-    instance(CHANGED, changed_on_connections=1, other_ids=[MOVED]),
+    instance(
+        HEADER, first_seen=at(1000), last_seen=at(1010), other_ids=["my-member"], **scenario("UUID-H", "new", "new")
+    ),
+    instance("my-member", first_seen=at(1000), last_seen=at(1010), id_kinds=["member"], other_ids=[HEADER]),
+    instance(CHANGED, first_seen=at(2000), last_seen=at(2010), changed_on_connections=1, other_ids=[MOVED]),
+    *(
+        instance(NEW[n], first_seen=at(3000 + 20 * n), last_seen=at(3010 + 20 * n), client_ids=["new"])
+        | ({"renewed_connections": [(at(3040), "b", "22", 0, NEW[:2])]} if n == 2 else {})
+        for n in range(3)
+    ),
+    instance(NEW[3], first_seen=at(3041), last_seen=at(3050), client_ids=["new"], software=["kgo 2"]),
+    *(instance(APART[n], first_seen=at(100 * n), last_seen=at(100 * n + 30), client_ids=["apart"]) for n in range(3)),
+    instance(
+        OTHERS,
+        connections=3,
+        first_seen=at(4000),
+        last_seen=at(4050),
+        client_ids=["", "a", "b"],
+        principals=["User:alice", "User:bob"],
+        software=["kgo 1", "unknown unknown"],
+        shared_connections=[
+            (at(4040), "b", "33", 0, "client id 'b' after 'a', principal 'User:bob' after 'User:alice'")
+        ],
+    ),
 ]
 
 
@@ -146,11 +183,33 @@ def relation(spark: Any) -> Any:
     return as_stored(client_instances.transform(frame(spark, "connections", CONNECTIONS)), "client_instances").cache()
 
 
+@pytest.mark.kip("KIP-1313", 8, 32)
+@pytest.mark.kip("KIP-1313", 3, 4, 29, 30, 31)
 def test_it_follows_an_instance_over_its_connections(relation: Any, spark: Any) -> None:
     assert_table(relation, spark, "client_instances", EXPECTED)
 
 
-MESSAGES = {"client_instance_id_on_two_hosts": "from h2 while h1 is connected with it"}
+MESSAGES = {
+    "client_instance_id_on_two_hosts": "from h2 while h1 is connected with it",
+    "client_instance_id_renewed": f"after '{NEW[0]}', '{NEW[1]}'",
+    "client_instance_id_shared": "with client id 'b' after 'a', principal 'User:bob' after 'User:alice'",
+}
+
+
+@pytest.mark.kip("KIP-1313", 3, 4)
+@pytest.mark.parametrize(
+    ("find", "rule", "connection", "instance_id"),
+    [
+        (findings_renewed, "client_instance_id_renewed", "22", NEW[2]),
+        (findings_shared, "client_instance_id_shared", "33", OTHERS),
+    ],
+)
+def test_an_id_that_is_not_one_clients_for_life_is_a_violation_of_the_connection_id(
+    relation: Any, find: Any, rule: str, connection: str, instance_id: str
+) -> None:
+    (row,) = find(relation, Settings()).collect()
+    assert (row["rule"], row["connection_id"], row["opened_at"]) == (rule, connection, None)
+    assert row["message"] == f"client instance id '{instance_id}' {MESSAGES[rule]}"
 
 
 def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation: Any) -> None:

@@ -65,6 +65,15 @@ CASES: dict[str, Case] = {
         {"software_valid_by_kip": False, "invalid_software_texts": ["1_0"], "reason_unknown": "invalid_name"},
         {"invalid_software_version": 1},
     ),
+    "a good name, refused for another reason": Case(
+        [av(0, name="kgo", error=42)],
+        {"software_valid_by_broker": True, "reason_unknown": "invalid_request"},
+    ),
+    "a good name, refused after a bad one was": Case(
+        [av(0, name="my client", error=42), av(1, name="kgo", error=42)],
+        {"reason_unknown": "invalid_name"},
+        {"invalid_software_name": 1},
+    ),
     "an empty name": Case(
         [av(0, name="", error=42)],
         {"software_valid_by_kip": False, "invalid_software_texts": [""]},
@@ -132,6 +141,13 @@ MESSAGES = {
 }
 
 
+@pytest.mark.kip("KIP-511", 16, case="named by its last request")
+@pytest.mark.kip("KIP-511", 17, case="named before SASL")
+@pytest.mark.kip("KIP-511", 18, case="changed on 2.4")
+@pytest.mark.kip("KIP-511", 19, case="good by the KIP only")
+@pytest.mark.kip("KIP-511", 20, case="an empty name")
+@pytest.mark.kip("KIP-511", 21, case="a bad name")
+@pytest.mark.kip("KIP-1313", 16, case="a good name, refused for another reason")
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_the_software(judged: Judged, name: str) -> None:
     assert_case(judged, name, CASES[name], "client_software")

@@ -16,15 +16,50 @@ def failure(reason: str, seconds: float, **given: Any) -> dict[str, Any]:
 
 
 FAILED = [
-    failure("unsupported_version", 1, api_name="PRODUCE", api_version=0, detail="UnsupportedVersionException"),
-    failure("unsupported_version", 2, api_name="PRODUCE", api_version=1),
+    failure(
+        "unsupported_version", 1, api_key=0, api_name="PRODUCE", api_version=0, detail="UnsupportedVersionException"
+    ),
+    failure("unsupported_version", 2, api_key=0, api_name="PRODUCE", api_version=1),
     failure("unknown_api", 3),
     failure("unreadable_request", 4, remote_host=None, connection_id="y"),
     failure("failed_authentication", 5, detail="Invalid username"),
+    failure("unsupported_version", 7, broker="4.x", api_key=0, api_version=1),
+    failure("unsupported_version", 8, broker="no answer", api_key=0, api_version=1),
+    failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=1, connection_id="before"),
+    failure("unsupported_version", 25, broker="upgraded", api_key=0, api_version=1, connection_id="between"),
+    failure("unsupported_version", 35, broker="upgraded", api_key=0, api_version=1, connection_id="after"),
+    failure("unsupported_version", 95, broker="upgraded", api_key=0, api_version=1, connection_id="much later"),
+    failure("unsupported_version", 1, broker="upgraded", api_key=0, api_version=1, connection_id="much earlier"),
+    failure("unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="which"),
+    failure(
+        "unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="OLD", listener="OLD"
+    ),
+    failure(
+        "unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="NEW", listener="NEW"
+    ),
+    failure("unsupported_version", 2, broker="4.x", api_key=4, api_version=1, connection_id="no such API"),
     failure("other", 6),
 ]
+
+
+def advertised(broker: str, low: int, high: int, first: float = 0, last: float = 1000, **given: Any) -> dict[str, Any]:
+    row = {"cluster": "c", "broker": broker, "listener": "PLAINTEXT", "api_key": 0, "min_version": low}
+    return row | {"max_version": high, "first_seen": at(first), "last_seen": at(last)} | given
+
+
+RANGES = [
+    advertised("b", 2, 9),
+    advertised("4.x", 0, 13),
+    advertised("no answer", 0, 9, listener="CONTROLLER"),
+    advertised("upgraded", 0, 9, 10, 20),
+    advertised("upgraded", 3, 13, 30, 40),
+    advertised("listeners", 0, 9, listener="OLD"),
+    advertised("listeners", 3, 13, listener="NEW"),
+]
 MESSAGES = {
-    "request_version_refused": "PRODUCE v0 from 10.0.0.9: 'UnsupportedVersionException'",
+    "request_version_refused": "PRODUCE v0 from 10.0.0.9 although v2 to v9 was offered: 'UnsupportedVersionException'",
+    "advertised_version_refused": "a request v1 from 10.0.0.9 although v0 to v13 was offered: 'd'",
+    "version_refused_without_offer": "a request v1 from 10.0.0.9: 'd'",
     "request_unreadable": "a request from 10.0.0.9: 'd'",
     "login_failed": "login from 10.0.0.9: 'Invalid username'",
 }
@@ -32,7 +67,8 @@ MESSAGES = {
 
 @pytest.fixture(scope="module")
 def found(spark: Any) -> dict[tuple[str, str], Any]:
-    findings = findings_refused(frame(spark, "failed_requests", FAILED), Settings()).select(*FINDING)
+    failed, ranges = frame(spark, "failed_requests", FAILED), frame(spark, "broker_api_versions", RANGES)
+    findings = findings_refused(failed, ranges, Settings()).select(*FINDING)
     return {(row["rule"], row["connection_id"]): row for row in findings.collect()}
 
 
@@ -44,7 +80,30 @@ def test_a_refusal_is_a_row_of_the_connection_id(found: dict[tuple[str, str], An
 
 
 def test_other_failures_break_no_rule(found: dict[tuple[str, str], Any]) -> None:
-    assert set(found) == {(rule, "x") for rule in MESSAGES} | {("request_unreadable", "y")}
+    assert {rule for rule, connection in found if connection == "x"} == set(MESSAGES)
+    assert found["request_unreadable", "y"]
+
+
+WHOSE = {
+    "before": "advertised_version_refused",
+    "between": "advertised_version_refused",
+    "after": "request_version_refused",
+    "much later": "request_version_refused",
+    "much earlier": "advertised_version_refused",
+    "which": "version_refused_without_offer",
+    "OLD": "advertised_version_refused",
+    "NEW": "request_version_refused",
+    "no such API": "request_version_refused",
+}
+
+
+@pytest.mark.kip("KIP-35", 5)
+@pytest.mark.parametrize("connection", WHOSE)
+def test_a_refused_version_is_the_brokers_doing_where_it_was_advertised(
+    found: dict[tuple[str, str], Any], connection: str
+) -> None:
+    """An upgraded broker advertises something else later; the log may not say on which listener a request came."""
+    assert [rule for rule, name in found if name == connection] == [WHOSE[connection]]
 
 
 def test_the_first_of_several_is_the_example(found: dict[tuple[str, str], Any]) -> None:

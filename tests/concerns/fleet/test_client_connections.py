@@ -71,6 +71,7 @@ def relation(spark: Any) -> Any:
     return as_stored(made, "client_connections").cache()
 
 
+@pytest.mark.kip("KIP-511", 12, 14)
 def test_it_counts_per_bucket_software_and_role(relation: Any, spark: Any) -> None:
     expected = [bucket(name, counted) for name, (_, buckets) in CASES.items() for counted in buckets]
     expected += [

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import pytest
+
 from kafka_clientinfo.concerns.fleet import client_inventory
 from tests.frames import assert_table, at, frame
 
@@ -103,6 +105,7 @@ EXPECTED = [
 ]
 
 
+@pytest.mark.kip("KIP-511", 26)
 def test_a_client_is_a_principal_client_id_and_software_with_what_it_uses(spark: Any) -> None:
     """Brokers are no clients, those without names are one, and a group that is only described is not a client's own."""
     tables = {"connections": CONNECTIONS, "api_usage": USED, "connection_groups": GROUPS}

@@ -7,6 +7,7 @@ from kafka_clientinfo.logs.group_payloads import group_payloads
 from tests.frames import API_KEYS, request
 
 METADATA_V3 = "AAMAAAABAAJ0MQAAAAAAAAAA/////wAA"  # topic t1, no owned partitions, rack ""
+T1 = "AAAAAAABAAJ0MQAAAAIAAAAAAAAAAQAAAAA="  # partitions 0 and 1 of topic t1
 METADATA_OWNED = "AAEAAAABAAJ0MQAAAAAAAAABAAJ0MQAAAAEAAAAC"  # topic t1, owned partition 2 of it
 
 
@@ -25,18 +26,41 @@ def join(
     told: str | None = "consumer",
     names: tuple[str, ...] = ("range",),
     metadata: str = METADATA_V3,
+    generation: int | None = None,
+    chosen: str | None = "range",
     **given: Any,
 ) -> dict[str, Any]:
-    """JoinGroup of the member m1 with protocol type `kind`, answered with the type `told`."""
+    """JoinGroup of the member m1 with protocol type `kind`, answered with the type `told` and the name `chosen`."""
     protocols = [{"name": name, "metadata": metadata} for name in names]
     sent = {"memberId": given.pop("member", "m1"), "protocolType": kind, "protocols": protocols}
-    answer = {"protocolName": "range", "members": []} | ({"protocolType": told} if version >= 7 else {})
+    answer: dict[str, Any] = {"protocolName": chosen, "members": [], "memberId": sent["memberId"]}
+    answer |= {"generationId": generation} | ({"protocolType": told} if version >= 7 else {})
     return message(seconds, "JOIN", version, sent, answer, **given)
 
 
-def sync(seconds: float, version: int, kind: str | None = "consumer", **given: Any) -> dict[str, Any]:
-    named = {"protocolType": kind, "protocolName": "range"} if version >= 5 else {}
-    return message(seconds, "SYNC", version, {"memberId": "m1", "assignments": []} | named, named, **given)
+def sync(
+    seconds: float,
+    version: int,
+    kind: str | None = "consumer",
+    name: str = "range",
+    answered: str | None = None,
+    generation: int | None = None,
+    **given: Any,
+) -> dict[str, Any]:
+    """SyncGroup of the member m1 with the protocol name `name`, answered with the same or another one."""
+    named = {"protocolType": kind, "protocolName": name} if version >= 5 else {}
+    sent = {"memberId": "m1", "generationId": generation, "assignments": []} | named
+    answer = named | ({"protocolName": answered} if answered else {})
+    return message(seconds, "SYNC", version, sent, answer, **given)
+
+
+def assigned(
+    seconds: float, version: int, assignment: str, kind: str | None = None, generation: int | None = None
+) -> dict[str, Any]:
+    """SyncGroup of the member m1, answered with these bytes."""
+    named = {"protocolType": kind, "protocolName": "range"} if kind else {}
+    sent = {"memberId": "m1", "generationId": generation, "assignments": []} | named
+    return message(seconds, "SYNC", version, sent, named | {"assignment": assignment})
 
 
 def heartbeat(api: str, **sent: Any) -> dict[str, Any]:

@@ -7,12 +7,25 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns.group_protocols import connection_groups, group_protocols
-from kafka_clientinfo.concerns.group_protocols.rules import findings_inconsistent, findings_mixed_types
+from kafka_clientinfo.concerns.group_protocols.rules import (
+    findings_inconsistent,
+    findings_mixed_types,
+    findings_name_mismatch,
+)
 from kafka_clientinfo.connections import connections, judged_requests, violations
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables import rules
 from tests.concerns.cases import with_needed
-from tests.concerns.group_protocols.messages import METADATA_OWNED, heartbeat, in_group, join, message, sync
+from tests.concerns.group_protocols.messages import (
+    METADATA_OWNED,
+    T1,
+    assigned,
+    heartbeat,
+    in_group,
+    join,
+    message,
+    sync,
+)
 from tests.frames import as_stored, at, log, request
 
 Case = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -29,6 +42,12 @@ SUBSCRIPTION = {
     "topics": ["t1"],
     "owned_partitions": [],
     "rack_id": "",
+}
+ASSIGNMENT = {
+    "member_id": "m1",
+    "type_told_by": "message",
+    "version": 0,
+    "partitions": [{"topic": "t1", "partitions": [0, 1]}],
 }
 CASES: dict[str, Case] = {
     "self-describing": (
@@ -84,10 +103,20 @@ CASES: dict[str, Case] = {
     ),
     "inconsistent": (
         [join(0), join(5, told=None, error_code=23), sync(9, 5, error_code=23)],
-        {"inconsistent_group_protocol": 2, "inconsistent_first_at": 5, "inconsistent_last_at": 9},
+        {
+            "inconsistent_group_protocol": 2,
+            "inconsistent_join_group": 1,
+            "inconsistent_sync_group": 1,
+            "inconsistent_first_at": 5,
+            "inconsistent_last_at": 9,
+        },
     ),
     "members of different types": (
-        [join(0, 5), join(1, 5, kind="connect", member="m0")],
+        [
+            join(0, 5, error_code=0),
+            join(1, 5, kind="connect", member="m0", error_code=23),
+            join(2, 5, kind="connect", member="m0", error_code=25),
+        ],
         {"protocol_types": ["connect", "consumer"], "kind": "connect", "members": ["m0", "m1"]},
     ),
     "the last subscription of a member": (
@@ -117,15 +146,64 @@ CASES: dict[str, Case] = {
         [join(0), heartbeat("HEARTBEAT")],
         {"kind": "mixed", "kinds": ["classic", "consumer"], "member_count": 2},
     ),
+    "an older SyncGroup after its JoinGroup": (
+        [join(0, 5, generation=3), assigned(1, 4, T1, generation=3)],
+        {
+            "assignments": [ASSIGNMENT | {"type_told_by": "join_group"}],
+            "undecoded_payloads": 0,
+            "verified_sync_requests": 0,
+            "unverified_sync_requests": 1,
+        },
+    ),
+    "an older SyncGroup of another generation": (
+        [join(0, 5, generation=3), assigned(1, 4, T1, generation=4)],
+        {"assignments": [], "undecoded_payloads": 1},
+    ),
+    "an older SyncGroup of a type that has no schema": (
+        [join(0, 5, kind="sr", generation=3), assigned(1, 4, T1, generation=3)],
+        {"assignments": [], "undecoded_payloads": 2},
+    ),
+    "a SyncGroup that tells its type": (
+        [assigned(0, 5, T1, kind="consumer")],
+        {"assignments": [ASSIGNMENT], "verified_sync_requests": 1, "unverified_sync_requests": 0},
+    ),
+    "names that agree": (
+        [join(0, 7, names=("range", "roundrobin"), generation=3), sync(1, 5, generation=3)],
+        {"protocol_name_mismatches": 0},
+    ),
+    "another name than JoinGroup chose, but later": (
+        [join(0, 7, generation=3), sync(1, 5, name="sticky", generation=4)],
+        {"protocol_name_mismatches": 0},
+    ),
     "bytes of an unknown type": ([join(0, kind="sr", told="sr")], {"subscriptions": [], "undecoded_payloads": 1}),
     "bytes that are wrong": ([join(0, metadata="AAA=")], {"subscriptions": [], "undecoded_payloads": 1}),
     "bodies that are no objects": ([join(0), request("?", 1, "JOIN", 7, request="[{", response="7")], {"requests": 1}),
 }
 
 
+# Connection: requests whose protocol name is another one, and how the message tells of the first.
+NAMES: dict[str, tuple[list[dict[str, Any]], str]] = {
+    "not offered": (
+        [join(0, 7, names=("sticky", "x"))],
+        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky', 'x'",
+    ),
+    "answered otherwise": (
+        [sync(0, 5, name="range", answered="sticky", error_code=0)],
+        "SYNC_GROUP v5 with protocol name 'range' was answered with 'sticky'",
+    ),
+    "chosen otherwise": (
+        [join(0, 7, names=("range", "x"), generation=3), sync(1, 5, name="x", generation=3, error_code=23)],
+        "SYNC_GROUP v5 with protocol name 'x' after JoinGroup chose 'range'",
+    ),
+    "offered otherwise": (
+        [join(0, 7, chosen=None, generation=3), sync(1, 5, name="x", generation=3)],
+        "SYNC_GROUP v5 with protocol name 'x' after offering 'range'",
+    ),
+}
 # What breaks KIP-559: the request that shows it, and the message.
 MISMATCH = join(0, told="connect")
 MESSAGES = {
+    "group_name_mismatch": NAMES["chosen otherwise"][1],
     "group_type_mismatch": "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
     "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL",
     "mixed_protocol_types": "group 'members of different types' has members of type 'connect' after 'consumer'",
@@ -143,6 +221,7 @@ class Found:
 def found(spark: Any) -> Found:
     """All cases in one log; each is a group, and a connection, of its own name."""
     rows = [in_group(row, name) for name, (messages, _) in CASES.items() for row in messages]
+    rows += [in_group(row, name) for name, (messages, _) in NAMES.items() for row in messages]
     rows.append(in_group(MISMATCH, "mismatch"))
     described = [{"groupId": "told", "protocolType": "consumer", "protocolData": "range", "members": []}]
     described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
@@ -150,9 +229,11 @@ def found(spark: Any) -> Found:
     settings, needed = Settings(), with_needed("group_protocols")
     judged = judged_requests(*log(spark, rows), settings, needed).cache()
     opened = connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")).cache()
-    of_connections = as_stored(connection_groups.transform(judged, settings), "connection_groups")
+    derived = connection_groups.transform(judged, settings).cache()
+    of_connections = as_stored(derived, "connection_groups")
     groups = as_stored(group_protocols.transform(of_connections, opened), "group_protocols").cache()
     findings = [findings_inconsistent(groups), findings_mixed_types(groups)]
+    findings.append(findings_name_mismatch(derived, opened, settings))
     broken = violations(judged, opened, findings, settings, needed).collect()
     return Found(
         {row["group_id"]: row.asDict(recursive=True) for row in groups.collect()},
@@ -163,10 +244,17 @@ def found(spark: Any) -> Found:
 def plain(value: Any) -> Any:
     """Seconds for times, and of a subscription what a case states."""
     if isinstance(value, list):
-        return [{k: v for k, v in e.items() if k in SUBSCRIPTION} if "stated_at" in e else e for e in value]
+        stated = (*SUBSCRIPTION, *ASSIGNMENT)
+        is_dated = ("stated_at", "assigned_at")
+        return [{k: v for k, v in e.items() if k in stated} if {*is_dated} & {*e} else e for e in value]
     return (value.timestamp() - at(0).timestamp()) if hasattr(value, "timestamp") else value
 
 
+@pytest.mark.kip("KIP-559", 3, 4, 5, 6, case="self-describing")
+@pytest.mark.kip("KIP-559", 13, case="before KIP-559")
+@pytest.mark.kip("KIP-559", 15, case="inconsistent")
+@pytest.mark.kip("KIP-559", 16, 20, case="an older SyncGroup after its JoinGroup")
+@pytest.mark.kip("KIP-559", 19, case="a SyncGroup that tells its type")
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_what_a_group_does(found: Found, name: str) -> None:
     assert {key: plain(found.groups[name][key]) for key in CASES[name][1]} == CASES[name][1]
@@ -183,12 +271,14 @@ def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: Found) -
 
 # rule: group or connection, occurrences, seconds of the first and the last, correlation id of the example
 VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
+    "group_name_mismatch": ("chosen otherwise", 1, 1, 1, 1),
     "group_type_mismatch": ("mismatch", 1, 0, 0, 0),
     "inconsistent_group_protocol": ("inconsistent", 2, 5, 9, 5),
-    "mixed_protocol_types": ("members of different types", 1, 1, 1, 1),
+    "mixed_protocol_types": ("members of different types", 2, 1, 2, 1),
 }
 
 
+@pytest.mark.kip("KIP-559", 17)
 @pytest.mark.parametrize("rule", VIOLATIONS)
 def test_its_violations_say_what_was_found(found: Found, rule: str) -> None:
     name, occurrences, first, last, correlation_id = VIOLATIONS[rule]
@@ -205,4 +295,31 @@ def test_what_a_group_breaks_is_a_row_without_a_connection(found: Found, rule: s
 
 
 def test_no_other_case_breaks_a_rule(found: Found) -> None:
-    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()}
+    enforced = {(name, "inconsistent_group_protocol") for name in ("members of different types", "chosen otherwise")}
+    names = {(name, "group_name_mismatch") for name in NAMES}
+    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | enforced | names
+
+
+@pytest.mark.kip("KIP-559", 14, 18)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_was_not_offered_chosen_or_answered_is_found(found: Found, name: str) -> None:
+    row = found.violations[name, "group_name_mismatch"]
+    assert row["message"].startswith(NAMES[name][1] + "; ")
+    assert (row["occurrences"], row["group_id"], row["connection_id"]) == (1, name, name)
+    assert found.groups[name]["protocol_name_mismatches"] == 1
+
+
+# rule: how many of the requests the broker rejected, and how many it took
+ENFORCED = {
+    "group_name_mismatch": (1, 0),
+    "group_type_mismatch": (0, 0),
+    "inconsistent_group_protocol": (2, 0),
+    "mixed_protocol_types": (1, 1),
+}
+
+
+@pytest.mark.kip("KIP-559", 15)
+@pytest.mark.parametrize("rule", ENFORCED)
+def test_a_violation_says_whether_the_broker_enforced_the_rule(found: Found, rule: str) -> None:
+    row = found.violations[VIOLATIONS[rule][0], rule]
+    assert (row["rejected"], row["taken"]) == ENFORCED[rule]

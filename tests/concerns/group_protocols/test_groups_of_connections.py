@@ -26,11 +26,15 @@ def of_connection(number: int, **given: Any) -> dict[str, Any]:
             "protocol_names_request": ["range"],
             "protocol_names_response": [],
             "messages": [(*JOIN_REQUEST, 2, 0)],
-            "requests_by_type": [("consumer", 2, at(number), at(number + 10), _example(number))],
+            "requests_by_type": [("consumer", 2, at(number), at(number + 10), _example(number), 0, 2)],
             "inconsistent_group_protocol": 0,
             "members": [f"m{number}"],
             "subscriptions": [_subscription(number)],
             "undecoded_payloads": 0,
+            "inconsistent_join_group": 0,
+            "inconsistent_sync_group": 0,
+            "protocol_name_mismatches": 1,
+            "assignments": [_assignment(number)],
         }
         | given
     )
@@ -38,6 +42,10 @@ def of_connection(number: int, **given: Any) -> dict[str, Any]:
 
 def _example(number: int) -> tuple[Any, ...]:
     return (at(number), number, "grep")
+
+
+def _assignment(number: int, member: str = "m") -> tuple[Any, ...]:
+    return (member, at(number), "message", 3, [(f"t{number}", [0])])
 
 
 def _subscription(number: int, member: str = "m") -> tuple[Any, ...]:
@@ -51,10 +59,14 @@ CONNECTIONS = [
 ]
 GROUPS = [
     of_connection(1),
-    of_connection(2, inconsistent_group_protocol=1, inconsistent_first_at=at(4), inconsistent_last_at=at(4))
+    of_connection(
+        2, inconsistent_group_protocol=1, inconsistent_sync_group=1,
+        messages=[(*JOIN_REQUEST, 2, 0), ("SYNC_GROUP", 4, "request", 0, 3), ("SYNC_GROUP", 5, "request", 2, 1)],
+        inconsistent_first_at=at(4), inconsistent_last_at=at(4))
     | {"inconsistent_example": _example(4)},
     of_connection(
-        3, takes_part=False, members=[], requests_by_type=[], subscriptions=[], messages=[("DESCRIBE_GROUPS", 5, "response", 1, 0)]
+        3, takes_part=False, members=[], requests_by_type=[], subscriptions=[], assignments=[],
+        protocol_name_mismatches=0, messages=[("DESCRIBE_GROUPS", 5, "response", 1, 0)]
     ),
 ]  # fmt: skip
 EXPECTED = {
@@ -75,13 +87,19 @@ EXPECTED = {
     "protocol_names": ["range"],
     "protocol_names_request": ["range"],
     "protocol_names_response": [],
-    "self_describing": [("DESCRIBE_GROUPS", 5, "response", 1), (*JOIN_REQUEST, 4)],
-    "not_self_describing": [],
+    "self_describing": [("DESCRIBE_GROUPS", 5, "response", 1), (*JOIN_REQUEST, 4), ("SYNC_GROUP", 5, "request", 2)],
+    "not_self_describing": [("SYNC_GROUP", 4, "request", 3), ("SYNC_GROUP", 5, "request", 1)],
+    "verified_sync_requests": 2,
+    "unverified_sync_requests": 4,
+    "inconsistent_join_group": 0,
+    "inconsistent_sync_group": 1,
+    "protocol_name_mismatches": 2,
+    "assignments": [_assignment(2)],
     "inconsistent_group_protocol": 1,
     "inconsistent_first_at": at(4),
     "inconsistent_last_at": at(4),
     "inconsistent_example": _example(4),
-    "requests_by_type": [(at(1), "consumer", at(12), 4, _example(1))],
+    "requests_by_type": [(at(1), "consumer", at(12), 4, _example(1), 0, 4)],
     "member_count": 2,
     "members": ["m1", "m2"],
     "subscriptions": [_subscription(2)],

@@ -6,8 +6,9 @@ import pytest
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
-from kafka_clientinfo.concerns.usage.rules import findings_outside_advertised
+from kafka_clientinfo.concerns.usage.rules import findings_forbidden, findings_outside_advertised
 from kafka_clientinfo.connections import connections, judged_requests
+from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.protocol import request_header_version
 from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import OPENING
@@ -86,13 +87,23 @@ CASES: dict[str, Case] = {
         {0: UNKNOWN | {"info_only": True, "deprecated": True}},
         None,
     ),
+    "a broker that marks deprecated versions": (
+        [av(0, answered((1, 0, 16), (3, 0, 12))), request("?", 1, version=9), request("?", 2, version=0, api_version_deprecated=True)],
+        {9: {"deprecated": False}, 0: {"deprecated": True}},
+        None,
+    ),
+    "a broker that marks none": (
+        [av(0, answered((1, 0, 15), (3, 0, 12))), request("?", 1, version=9)], {9: {"deprecated": None}}, None,
+    ),
+    "a broker of an unknown release": ([request("?", 1, version=9)], {9: {"deprecated": None}}, None),
+    "10.0.0.1:9092-10.0.0.9:40000-1-7": ([request("?", 1, version=9)], {9: {"deprecated": False}}, None),
     "forwarding": (
         [av(0, ANSWER, is_forwarded=True), request("?", 1, version=0, is_forwarded=True)],
         {0: {"within_advertised": False}},
         None,
     ),
 }  # fmt: skip
-MESSAGES = {"api_version_outside_advertised": "outside"}
+MESSAGES = {"api_version_outside_advertised": "outside", "policy_api_version": "two versions outside"}
 
 
 @pytest.fixture(scope="module")
@@ -115,6 +126,10 @@ def broken(relations: tuple[Any, Any]) -> dict[str, Any]:
     return {row["connection_id"]: row for row in findings_outside_advertised(*relations, Settings()).collect()}
 
 
+@pytest.mark.kip("KIP-35", 4, case="the highest mutual version")
+@pytest.mark.kip("KIP-35", 6, case="a broker that marks none")
+@pytest.mark.kip("KIP-35", 8, case="the highest mutual version")
+@pytest.mark.kip("KIP-35", 11, case="the last answer counts")
 @pytest.mark.parametrize("name", CASES)
 def test_versions_are_judged_by_the_connections_own_answer(found: dict[Any, Any], name: str) -> None:
     for version, expected in CASES[name][1].items():
@@ -131,8 +146,30 @@ def test_what_was_not_offered_is_a_violation_once_the_client_knows(broken: dict[
 
 def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> None:
     row = broken["outside"]
-    assert row["rule"] in MESSAGES
+    assert row["rule"] == "api_version_outside_advertised"
     assert row["example"]["correlation_id"] == 2
+
+
+@pytest.mark.kip("KIP-35", 10)
+def test_a_version_that_the_policy_forbids_is_a_violation_whatever_is_offered(relations: tuple[Any, Any]) -> None:
+    policy = Policy(forbidden_versions=(("METADATA", 0, 3), ("METADATA", 13, 32767), ("FETCH", 9, 9)))
+    found = {row["connection_id"]: row for row in findings_forbidden(*relations, Settings(policy=policy)).collect()}
+    forbidden = {name for name, (rows, *_) in CASES.items() if any(_is_forbidden(row) for row in rows)}
+    assert set(found) == forbidden | {OPENING["connection_id"]}
+    assert len(forbidden) > 3
+    row = found[MESSAGES["policy_api_version"]]
+    assert (row["rule"], row["occurrences"], row["message"]) == ("policy_api_version", 2, "METADATA v13")
+    assert row["example"]["correlation_id"] == 1
+
+
+def test_a_policy_that_forbids_nothing_finds_nothing_nor_on_exempt_listeners(relations: tuple[Any, Any]) -> None:
+    exempt = Policy(forbidden_versions=(("METADATA", 0, 99),), exempt_listeners=("PLAINTEXT",))
+    for policy in (Policy(), exempt):
+        assert findings_forbidden(*relations, Settings(policy=policy)).count() == 0
+
+
+def _is_forbidden(row: dict[str, Any]) -> bool:
+    return row["api_key"] == 3 and not 4 <= row["api_version"] <= 12 and not row["is_forwarded"]
 
 
 def test_a_rejected_api_versions_request_is_an_error(found: dict[Any, Any]) -> None:

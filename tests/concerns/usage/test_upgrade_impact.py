@@ -91,6 +91,12 @@ CASES: dict[str, Case] = {
     "only brokers need it": Case(ONE, [usage((6, "U"), 7, 7)], "4.0.1", undecided="inter_broker"),
     "ApiVersions is always answered": Case(ONE, [usage((18, "A"), 5, 4)], "0.10.0.1"),
     "ApiVersions of any version is answered": Case(ONE, [usage((18, "A"), 99, 4)], "4.0.1"),
+    "header v3 hides ApiVersions": Case(
+        ONE, [usage((18, "A"), 6, header_version=3)], "3.9.1", undecided="header_v3", columns={"refused_by": {}}
+    ),
+    "header v3 under a number that a release has with header v2": Case(
+        ONE, [usage((42, "D"), 3, header_version=3)], "4.4.0", undecided="header_v3"
+    ),
     "newer than any known release": Case(ONE, [usage(FETCH, 32767)], "4.4.0", undecided="newer_than_known"),
     "an unknown API": Case(ONE, [usage((-7, "?"), -1)], "4.4.0", undecided="newer_than_known"),
     "without principal and client id": Case(
@@ -129,6 +135,11 @@ def rows(impact: Any) -> dict[str, Any]:
     return found
 
 
+@pytest.mark.kip("KIP-511", 27, case="no longer advertised")
+@pytest.mark.kip("KIP-35", 14, case="ApiVersions is always answered")
+@pytest.mark.kip("KIP-35", 19, case="a fixed version")
+@pytest.mark.kip("KIP-1313", 44, case="header v3 hides ApiVersions")
+@pytest.mark.kip("KIP-35", 5, case="advertised and refused")
 def test_a_release_refuses_a_version_or_will_or_cannot_be_judged_or_takes_it(impact: Any, spark: Any) -> None:
     targets = spark.createDataFrame([(name, case.target) for name, case in CASES.items()], "case string, target string")
     found = impact.join(targets, on=impact["cluster"] == targets["case"], how="inner").select(
@@ -171,6 +182,8 @@ def test_every_reason_is_explained(rows: dict[str, Any]) -> None:
     assert reasons <= set(REASONS)
 
 
+@pytest.mark.kip("KIP-35", 9)
+@pytest.mark.kip("KIP-35 revision 30", 7)
 def test_a_deprecated_use_names_the_first_release_that_refuses_it(rows: dict[str, Any]) -> None:
     row = rows["taken, but not by a later release"]
     assert set(row["deprecated_by"].values()) == {"4.0.1"}

@@ -6,7 +6,9 @@ Needs Maven, a JDK 17 and the network. Kafka 4.4.0 has the newest versions, 3.9.
 import base64
 import json
 import random
+import re
 import subprocess
+import zipfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -14,10 +16,11 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.protocol import released
+from kafka_clientinfo.protocol import api_name, released
 from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.json_form import struct_to_json
 from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS
+from kafka_clientinfo.tables.bytes_fields import bytes_fields
 
 from ..instances import codecs, random_body
 
@@ -40,6 +43,37 @@ def oracle(kafka: str) -> list[str]:
         subprocess.run([*copy, f"-DoutputDirectory={jars}"], cwd=HERE, check=True)
         subprocess.run(["javac", "-cp", f"{jars}/*", "-d", jars, HERE / "Oracle.java"], check=True)
     return ["java", "-cp", f"{jars}:{jars}/*", "Oracle"]
+
+
+def bytes_of_schemas(kafka: str) -> Iterator[tuple[str | None, str, str]]:
+    """Every bytes field in the schemas of a release: API, message and path."""
+    jars = Path(oracle(kafka)[2].split(":")[0])
+    with zipfile.ZipFile(jars / f"kafka-clients-{kafka}.jar") as jar:
+        for name in jar.namelist():
+            if re.fullmatch(r"common/message/\w+(?:Request|Response)\.json", name):
+                text = re.sub(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*', lambda found: found[1] or "", jar.read(name).decode())
+                message, _ = json.JSONDecoder().raw_decode(text.strip())  # one file has words behind its end
+                common = {struct["name"]: struct["fields"] for struct in message.get("commonStructs", ())}
+                for path in _bytes_in(message.get("fields", []), common):
+                    yield api_name(message["apiKey"]), message["type"], path
+
+
+def _bytes_in(fields: list[dict[str, Any]], common: dict[str, list[dict[str, Any]]], path: str = "") -> Iterator[str]:
+    for field in fields:
+        here = path + field["name"][0].lower() + field["name"][1:]
+        kind = field["type"].removeprefix("[]")
+        if kind in ("bytes", "records"):
+            yield here
+        yield from _bytes_in(field.get("fields", common.get(kind, [])), common, f"{here}.")
+
+
+@pytest.mark.kip("KIP-559", 1, 2)
+@pytest.mark.parametrize("kafka", RELEASES)
+def test_every_bytes_field_of_kafkas_schemas_is_listed(kafka: str) -> None:
+    listed = {(field.api, field.message, field.field) for field in bytes_fields()}
+    found = set(bytes_of_schemas(kafka))
+    assert len(found) > 20
+    assert found <= listed
 
 
 def ask(kafka: str, lines: list[str]) -> list[list[str]]:

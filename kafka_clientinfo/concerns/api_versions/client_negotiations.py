@@ -1,0 +1,132 @@
+"""How each client learns a broker's versions beyond single connections (KIP-35).
+
+What a broker advertises is good for one connection: after a disconnection a client asks again. A connection that asks
+nothing, of a client that asked on an earlier one, goes by what was learnt there; whether that still held is told by what
+the two brokers advertised at the two times. A client whose request was refused with a closed connection may try lower
+versions: the refusals of server.log are linked to what its host used on that broker afterwards.
+
+A client is a host, a principal and a client id; two programs of one host that share both are taken for one.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ...connections import LISTED, is_client
+from ...tables import CONNECTION_KEY
+
+_CLIENT = ("cluster", "remote_host", "principal", "client_id")
+_ASKED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
+_IN_TIME = ("opened_at", "broker", "connection_id", "opened_seq")
+
+
+def transform(
+    connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame, failed_requests: DataFrame
+) -> DataFrame:
+    """Makes one row per client that goes by what it learnt earlier, or whose host tried again after a refusal."""
+    clients = connections.where(is_client()).select(*CONNECTION_KEY, *_CLIENT[1:], "api_versions_outcome")
+    reused = _reused(clients, api_usage, broker_api_versions)
+    retried = _retried(clients, api_usage, failed_requests)
+    same = [F.col(f"r.{name}").eqNullSafe(F.col(f"t.{name}")) for name in _CLIENT]
+    both = reused.alias("r").join(retried.alias("t"), on=same, how="full_outer")
+    return both.select(
+        *(F.coalesce(f"r.{name}", f"t.{name}").alias(name) for name in _CLIENT),
+        *(F.coalesce(name, F.lit(0)).alias(name) for name in ("reusing_connections", "outdated_connections")),
+        _or_empty("reused", reused),
+        _or_empty("refused", retried),
+    )
+
+
+def _or_empty(name: str, rows: DataFrame) -> Column:
+    return F.coalesce(name, F.array().cast(rows.schema[name].dataType)).alias(name)
+
+
+def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> DataFrame:
+    """Finds connections that ask nothing, after one of their client that asked, and the APIs whose range is another one."""
+    asked = F.when(F.col("api_versions_outcome").isin(*_ASKED), F.struct("opened_at", "broker"))
+    earlier = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
+    silent = (
+        clients.withColumn("learnt", F.last(asked, ignorenulls=True).over(earlier))
+        .where((F.col("api_versions_outcome") == "not_sent") & F.col("learnt").isNotNull())
+        .select(*CONNECTION_KEY, *_CLIENT[1:], "learnt")
+    )
+    used = silent.join(
+        api_usage.select(*CONNECTION_KEY, "api_key", "api_name", "api_version"), on=list(CONNECTION_KEY), how="inner"
+    )
+    advertised = F.broadcast(_by_broker(ranges))
+    then = advertised.withColumnsRenamed({"broker": "learnt_from", "advertised": "learnt_ranges"})
+    known = (
+        used.withColumn("learnt_from", F.col("learnt.broker"))
+        .join(advertised, on=["cluster", "broker", "api_key"], how="left")
+        .join(then, on=["cluster", "learnt_from", "api_key"], how="left")
+    )
+    now, before = _at("advertised", F.col("opened_at")), _at("learnt_ranges", F.col("learnt.opened_at"))
+    change = F.struct("api_name", "api_version", before.alias("learnt"), now.alias("advertised"))
+    is_other = now.isNotNull() & before.isNotNull() & (now != before)
+    of_connection = known.groupBy(*CONNECTION_KEY, *_CLIENT[1:], "learnt").agg(
+        F.slice(F.array_sort(F.collect_list(F.when(is_other, change))), 1, LISTED).alias("changed")
+    )
+    entry = F.struct(
+        *_IN_TIME,
+        F.col("learnt.opened_at").alias("learnt_at"), F.col("learnt.broker").alias("learnt_from"), "changed",
+    )  # fmt: skip
+    outdated_first = F.array_sort(
+        F.collect_list(F.struct((F.size("changed") == 0).alias("same"), entry.alias("entry")))
+    )
+    return of_connection.groupBy(*_CLIENT).agg(
+        F.count("*").alias("reusing_connections"),
+        F.count_if(F.size("changed") > 0).alias("outdated_connections"),
+        F.slice(F.transform(outdated_first, lambda found: found["entry"]), 1, LISTED).alias("reused"),
+    )
+
+
+def _by_broker(ranges: DataFrame) -> DataFrame:
+    offer = F.struct("first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high"))
+    return ranges.groupBy("cluster", "broker", "api_key").agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
+
+
+def _at(ranges: str, moment: Column) -> Column:
+    """Takes the range that was advertised at a time: the latest that was seen by then, or the first of all."""
+    by_then = F.filter(ranges, lambda offer: offer["first_seen"] <= moment)
+    found = F.coalesce(F.get(by_then, F.size(by_then) - 1), F.get(ranges, F.lit(0)))
+    return F.when(found.isNotNull(), F.struct(found["low"].alias("low"), found["high"].alias("high")))
+
+
+def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> DataFrame:
+    """Links each refused version with the first lower one that the same host used on that broker afterwards."""
+    where = ("cluster", "broker", "remote_host", "api_key")
+    refused = (
+        failed.where((F.col("reason") == "unsupported_version") & F.col("api_version").isNotNull())
+        .groupBy(*where, F.col("api_version").alias("refused_version"))
+        .agg(
+            F.max("api_name").alias("refused_api"),
+            F.count("*").alias("refusals"),
+            F.min("logged_at").alias("first_refused_at"),
+            F.max("logged_at").alias("last_refused_at"),
+        )
+    )
+    later = api_usage.select(*CONNECTION_KEY, "api_key", "api_version", "first_at").join(
+        F.broadcast(refused), on=["cluster", "broker", "api_key"], how="inner"
+    )
+    lower = later.where(
+        (F.col("api_version") < F.col("refused_version")) & (F.col("first_at") >= F.col("first_refused_at"))
+    )
+    same_host = clients.withColumnRenamed("remote_host", "its_host")
+    of_host = lower.join(same_host, on=list(CONNECTION_KEY), how="inner").where(
+        F.col("its_host") == F.col("remote_host")
+    )
+    first = F.struct("first_at", "api_version", "connection_id", "principal", "client_id")
+    key = (*where, "refused_version")
+    retry = of_host.groupBy(*key).agg(F.min(first).alias("retry"))
+    same = [F.col(f"f.{name}").eqNullSafe(F.col(f"l.{name}")) for name in key]
+    joined = refused.alias("f").join(retry.alias("l"), on=same, how="left")
+    entry = F.struct(
+        F.col("first_refused_at"), "last_refused_at", "f.broker", F.col("refused_api").alias("api_name"),
+        F.col("f.refused_version").alias("refused_version"), "refusals",
+        F.col("retry.api_version").alias("retried_version"), F.col("retry.first_at").alias("retried_at"),
+        F.col("retry.connection_id").alias("connection_id"),
+    )  # fmt: skip
+    by_client = joined.select(
+        "f.cluster", "f.remote_host", F.col("retry.principal").alias("principal"),
+        F.col("retry.client_id").alias("client_id"), entry.alias("entry"),
+    )  # fmt: skip
+    return by_client.groupBy(*_CLIENT).agg(F.slice(F.array_sort(F.collect_list("entry")), 1, LISTED).alias("refused"))

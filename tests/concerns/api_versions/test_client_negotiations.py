@@ -1,0 +1,141 @@
+"""KIP-35 beyond one connection: who does not ask again, and who tries lower versions after a closed connection."""
+
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns.api_versions import client_negotiations
+from kafka_clientinfo.concerns.api_versions.rules import findings_outdated
+from kafka_clientinfo.settings import Settings
+from tests.frames import as_stored, assert_table, at, frame
+
+FETCH, PRODUCE = (1, "FETCH"), (0, "PRODUCE")
+
+
+def connection(client: str, name: str, opened: float, outcome: str = "not_sent", **given: Any) -> dict[str, Any]:
+    return (
+        _key(name, opened)
+        | {
+            "role": "client",
+            "remote_host": "h1",
+            "principal": "User:alice",
+            "client_id": client,
+            "api_versions_outcome": outcome,
+        }
+        | given
+    )
+
+
+def used(name: str, opened: float, version: int, api: tuple[int, str] = FETCH, **given: Any) -> dict[str, Any]:
+    use = {"api_key": api[0], "api_name": api[1], "api_version": version, "first_at": at(opened + 1)}
+    return _key(name, opened) | use | given
+
+
+def offered(broker: str, low: int, high: int, first: float, last: float) -> dict[str, Any]:
+    row = {"cluster": "c", "broker": broker, "listener": "L", "api_key": 1, "min_version": low, "max_version": high}
+    return row | {"first_seen": at(first), "last_seen": at(last)}
+
+
+def refused(version: int, seconds: float, **given: Any) -> dict[str, Any]:
+    row = {"cluster": "c", "broker": "b", "file_id": "s", "byte_offset": int(seconds), "logged_at": at(seconds)}
+    row |= {"connection_id": "?", "remote_host": "h1", "api_key": 0, "api_name": "PRODUCE", "api_version": version}
+    return row | {"reason": "unsupported_version", "detail": "d"} | given
+
+
+def _key(name: str, opened: float) -> dict[str, Any]:
+    return {"cluster": "c", "broker": "b", "connection_id": name, "opened_at": at(opened), "opened_seq": 0}
+
+
+OTHER = {"broker": "other"}
+CONNECTIONS = [
+    connection("asks always", "1", 0, "negotiated"),
+    connection("asks always", "2", 10, "fell_back"),
+    connection("never asks", "3", 0),
+    connection("asks once", "4", 0, "negotiated"),
+    connection("asks once", "5", 10),
+    connection("asks once", "6", 200),
+    connection("asks another broker", "7", 0, "negotiated", **OTHER),
+    connection("asks another broker", "8", 10),
+    connection("asks later", "9", 0),
+    connection("asks later", "10", 10, "negotiated"),
+    connection("asked perhaps", "11", 10, "not_observed"),
+    connection("elsewhere", "12", 0, "negotiated"),
+    connection("elsewhere", "13", 10, remote_host="h2"),
+    connection("broker", "14", 0, "negotiated", role="broker"),
+    connection("broker", "15", 10, role="broker"),
+    connection("retries", "16", 300, "negotiated"),
+]
+USED = [
+    *(
+        used(row["connection_id"], (row["opened_at"] - at(0)).total_seconds(), 4, broker=row["broker"])
+        for row in CONNECTIONS
+    ),
+    used("16", 300, 5, PRODUCE),
+    used("16", 300, 3, PRODUCE, first_at=at(305)),
+    used("16", 300, 2, PRODUCE, first_at=at(250)),
+]
+RANGES = [offered("b", 0, 11, 0, 90), offered("b", 4, 17, 100, 900), offered("other", 0, 17, 0, 900)]
+FAILED = [
+    refused(13, 290),
+    refused(13, 295),
+    refused(1, 290),
+    refused(13, 290, remote_host="h9"),
+    refused(13, 290, reason="other", remote_host="h8"),
+]
+
+
+def of_client(client: str | None, **given: Any) -> dict[str, Any]:
+    key = {"cluster": "c", "remote_host": "h1", "principal": "User:alice", "client_id": client}
+    return key | {"reusing_connections": 0, "outdated_connections": 0, "reused": [], "refused": []} | given
+
+
+def reusing(name: str, opened: float, learnt_from: str = "b", changed: tuple[Any, ...] = ()) -> tuple[Any, ...]:
+    return (at(opened), "b", name, 0, at(0), learnt_from, list(changed))
+
+
+NOW_HIGHER = ("FETCH", 4, (0, 11), (4, 17))
+EXPECTED = [
+    of_client(
+        "asks once",
+        reusing_connections=2,
+        outdated_connections=1,
+        reused=[reusing("6", 200, changed=(NOW_HIGHER,)), reusing("5", 10)],
+    ),
+    of_client(
+        "asks another broker",
+        reusing_connections=1,
+        outdated_connections=1,
+        reused=[reusing("8", 10, "other", (("FETCH", 4, (0, 17), (0, 11)),))],
+    ),
+    of_client("retries", refused=[(at(290), at(295), "b", "PRODUCE", 13, 2, 5, at(301), "16")]),
+    of_client(None, principal=None, refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]),
+    of_client(
+        None, principal=None, remote_host="h9", refused=[(at(290), at(290), "b", "PRODUCE", 13, 1, None, None, None)]
+    ),
+]
+MESSAGES = {
+    "versions_learnt_elsewhere": "FETCH v4 by what broker b offered earlier, v0 to v11, where v4 to v17 is offered",
+}
+
+
+@pytest.fixture(scope="module")
+def relation(spark: Any) -> Any:
+    tables = {"connections": CONNECTIONS, "api_usage": USED, "broker_api_versions": RANGES, "failed_requests": FAILED}
+    made = client_negotiations.transform(*(frame(spark, name, rows) for name, rows in tables.items()))
+    return as_stored(made, "client_negotiations").cache()
+
+
+@pytest.mark.kip("KIP-35", 12, 29)
+@pytest.mark.kip("KIP-35 revision 30", 8, 9)
+def test_it_tells_who_does_not_ask_again_and_what_was_tried_after_a_refusal(relation: Any, spark: Any) -> None:
+    assert_table(relation, spark, "client_negotiations", EXPECTED)
+
+
+@pytest.mark.kip("KIP-35", 12)
+def test_a_range_that_is_another_one_by_now_is_a_violation_of_the_connection_id(relation: Any) -> None:
+    rows = {row["connection_id"]: row for row in findings_outdated(relation, Settings()).collect()}
+    assert set(rows) == {"6", "8"}
+    row = rows["6"]
+    assert (row["rule"], row["broker"], row["opened_at"], row["occurrences"]) == (*MESSAGES, "b", None, 1)
+    assert row["message"] == MESSAGES[row["rule"]]
+    assert row["first_at"].timestamp() == at(200).timestamp()
