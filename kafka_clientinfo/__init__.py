@@ -28,7 +28,8 @@ from .settings import Settings, load_settings
 if TYPE_CHECKING:
     from .engine import Check, MaintenanceReport, Warehouse, maintain, verify
     from .engine.session import local_session
-    from .pipeline import RunReport, build, ingest, run
+    from .pipeline import build, ingest, run
+    from .run_report import RunReport
 
 __version__ = "0.1.0"
 __all__ = [
@@ -55,7 +56,7 @@ __all__ = [
 ]
 
 _WITH_SPARK = {
-    "RunReport": "pipeline",
+    "RunReport": "run_report",
     "build": "pipeline",
     "ingest": "pipeline",
     "run": "pipeline",

@@ -11,7 +11,7 @@ from .. import console
 from .context import Context, add_common
 
 if TYPE_CHECKING:
-    from ..pipeline import RunReport
+    from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"
 _FAILURES = frozenset({"unreadable", "rewritten"})

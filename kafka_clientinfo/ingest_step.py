@@ -1,0 +1,208 @@
+"""The first step of a run: reads new bytes of log files into requests, rejected_records and failed_requests.
+
+Rows count once ingested_files, which is committed last, holds their file; what a broken run has appended without that
+is deleted by the next.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from .engine import Warehouse, kept, release, sized, stays_as_kept
+from .ingestion import (
+    Plan,
+    PlannedFile,
+    StoredFile,
+    accounts_of,
+    file_report,
+    file_row,
+    find_logs,
+    make_plan,
+    parse_logs,
+    readable_rows,
+    rotated,
+    was_read,
+    with_instants,
+    with_server_logs,
+    wrongly_cut,
+)
+from .run_report import Progress, RunReport
+from .settings import Settings
+from .tables import table_spec, table_specs
+
+_READ_INTO = ("requests", "rejected_records", "failed_requests")
+"""Tables whose rows are uncommitted until ingested_files is written."""
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What is ingested when the build begins.
+
+    Attributes:
+        files: the rows of ingested_files by file_id.
+        tables: whole tables as this run has written them, from memory; none where earlier runs wrote to them, or where
+            rows in memory may be lost and read again.
+        kept: what `tables` are made of.
+    """
+
+    files: Mapping[str, Mapping[str, Any]]
+    tables: Mapping[str, DataFrame] = field(default_factory=dict)
+    kept: Sequence[DataFrame] = ()
+
+    def release(self) -> None:
+        """Let the rows in memory go."""
+        release(*self.kept)
+
+
+def ingest_logs(
+    logs: Sequence[str], lake: Warehouse, settings: Settings, progress: Progress | None, report: RunReport
+) -> Ingested:
+    """Read what is new in the log files and commit it; its report goes into `report`.
+
+    Raises:
+        InputError: when `logs` name nothing.
+    """
+    paths = log_files(logs, settings)
+    with sized(lake.spark, 0), report.stage("plan", progress):
+        known = files_read(lake)
+        plan = make_plan(paths, known, settings, cores(lake.spark))
+    report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
+    with sized(lake.spark, plan.size, cores(lake.spark)) as size:
+        lake.one_file = size.is_small
+        if plan.files:
+            with report.stage("recover", progress):
+                lake.claim()
+                _remove_leftovers(lake, known)
+                _remove_placeholders(lake, plan)
+            return _read(lake, plan, known, settings, report, progress)
+        if plan.packed:
+            with report.stage("ingested_files", progress):
+                _write_files(lake, [packed.row for packed in plan.packed], "packed")
+    return Ingested({**known, **{packed.known["file_id"]: packed.row for packed in plan.packed}})
+
+
+def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
+    """The files that the logs name, with the server logs beside them where these are read too."""
+    paths = find_logs(logs)
+    return with_server_logs(paths) if settings.server_logs else paths
+
+
+def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
+    """The rows of ingested_files by file_id."""
+    return {row["file_id"]: with_instants(row) for row in lake.read("ingested_files").collect()}
+
+
+def cores(spark: SparkSession) -> int:
+    """How many tasks run at once, as far as the session tells."""
+    try:
+        return int(spark.sparkContext.defaultParallelism)
+    except Exception:  # a Spark Connect session has no context
+        return 8
+
+
+def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Delete rows that a broken run appended without committing their files."""
+    last = lake.last_batch("requests")
+    if last in {row["batch_id"] for row in known.values()} or (last is None and not known):
+        return
+    first_new = F.col("bytes_ingested") + F.when(F.col("damage").isNotNull(), 1).otherwise(0)  # behind the placeholder
+    files = lake.read("ingested_files").select("file_id", "bytes_ingested", first_new.alias("first_new"))
+    for name in _READ_INTO:
+        first = "first_new" if name == "rejected_records" else "bytes_ingested"
+        joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
+        beyond = F.col("byte_offset") >= F.coalesce(first, F.lit(0))
+        for row in joined.where(beyond).select("file_id", first).distinct().collect():
+            lake.delete(name, _from(row["file_id"], row[first] or 0))
+
+
+def _from(file_id: str, offset: int) -> str:
+    """A condition for the rows of a file from an offset on; a file_id is a hash, and needs no quoting."""
+    return f"file_id = '{file_id}' AND byte_offset >= {int(offset)}"
+
+
+def _remove_placeholders(lake: Warehouse, plan: Plan) -> None:
+    """Delete the rejected records that stood for what could not be read before, and is read now."""
+    for file_id, offset in plan.marks.items():
+        lake.delete("rejected_records", _from(file_id, offset))
+
+
+def _read(
+    lake: Warehouse,
+    plan: Plan,
+    known: Mapping[str, Mapping[str, Any]],
+    settings: Settings,
+    report: RunReport,
+    progress: Progress | None,
+) -> Ingested:
+    now = _after(datetime.now(UTC), known.values())
+    # Tables that are missing are made while the workers parse.
+    with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
+        created = background.submit(lake.create_missing, table_specs())
+        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone))
+        accounts = accounts_of(parsed)
+        if wrong := wrongly_cut(accounts):
+            release(parsed)
+            parsed = kept(parse_logs(lake.spark, plan.uncut(wrong), settings.log_zone))
+            accounts = accounts_of(parsed)
+        readable = readable_rows(parsed, accounts)
+        created.result()
+    ignored = [dict(account["ignored"] or {}) for account in accounts]
+    numbers = {
+        "requests": sum(account["requests"] for account in accounts),
+        "rejected_records": sum(account["rejected"] for account in accounts),
+        "failed_requests": sum(counts.get("failed_request", 0) for counts in ignored),
+    }
+    ingested_at = F.lit(now).alias("ingested_at")
+    tables = {
+        "requests": readable.where("request IS NOT NULL").select("request.*", ingested_at),
+        "rejected_records": readable.where("rejected IS NOT NULL").select("rejected.*"),
+        "failed_requests": readable.where("failed IS NOT NULL").select("failed.*", ingested_at),
+    }
+    files = [file for file in plan.files if was_read(file, accounts)]
+    rows = [file_row(file, accounts, plan.batch_id, now) for file in files]
+    try:
+        for name, relation in tables.items():
+            if numbers[name] or name == "requests":
+                with report.stage(name, progress):
+                    lake.append(name, relation, plan.batch_id, numbers[name])
+        with report.stage("ingested_files", progress):
+            if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
+                lake.update_state(built_until=None)
+            written = [*rows, *(packed.row for packed in plan.packed)]
+            tables["ingested_files"] = _write_files(lake, written, plan.batch_id)
+    except BaseException:
+        release(parsed)
+        raise
+    report.problems += rotated(plan.files, accounts)
+    report.files = [file_report(file, row, accounts) for file, row in zip(files, rows, strict=True)]
+    is_all = not known and stays_as_kept(lake.spark)
+    if not is_all:
+        release(parsed)
+    by_id = {**known, **{row["file_id"]: row for row in written}}
+    return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id)
+
+
+def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> DataFrame:
+    """Make the commit that makes the rows count that this run has appended; returns its rows."""
+    spec = table_spec("ingested_files")
+    values = [tuple(row[name] for name in spec.column_names) for row in rows]
+    written = lake.spark.createDataFrame(values, spec.ddl.replace(" NOT NULL", ""))
+    lake.upsert("ingested_files", written, batch_id)
+    return written
+
+
+def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
+    """Whether new bytes show that a known file begins with its broker's start: what was derived of it knew less."""
+    known = file.known
+    return known is not None and bool(row["covers_broker_start"]) and not known["covers_broker_start"]
+
+
+def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:
+    """A time of ingestion above all earlier ones, whatever the clock does."""
+    latest = max((row["ingested_at"] for row in known), default=None)
+    return now if latest is None else max(now, latest + timedelta(microseconds=1))

@@ -1,0 +1,42 @@
+"""What a run did, and the stages that it went through."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from .ingestion import Problem
+
+Progress = Callable[[str], None]
+"""Is called with the name of each stage as it begins."""
+
+
+@dataclass
+class RunReport:
+    """What a run did.
+
+    Attributes:
+        files: per file read: path, broker, what it held and what waits.
+        unchanged: files without new bytes.
+        problems: files passed over, with reasons.
+        too_late: requests that were not kept, as retention had deleted the connections that they belong to.
+        tables: rows per table after the run.
+        seconds: time per stage.
+    """
+
+    files: list[dict[str, Any]] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    too_late: int = 0
+    tables: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    @contextmanager
+    def stage(self, name: str, progress: Progress | None) -> Iterator[None]:
+        """Time a stage and say that it begins."""
+        if progress is not None:
+            progress(name)
+        started = time.monotonic()
+        yield
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
