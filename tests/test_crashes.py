@@ -19,6 +19,7 @@ from kafka_clientinfo.engine import Warehouse, exclusive
 from kafka_clientinfo.engine.locks import JVM_LOCK_NAME
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.run_report import RunReport
 from kafka_clientinfo.tables import table_specs
 
 from .equality import assert_same_tables
@@ -113,7 +114,7 @@ class GrowingLog:
             self.grow()
 
 
-def run(spark: Any, log: GrowingLog, lake: Path) -> pipeline.RunReport:
+def run(spark: Any, log: GrowingLog, lake: Path) -> RunReport:
     return pipeline.run(spark, [str(log.path)], str(lake))
 
 

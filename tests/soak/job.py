@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from kafka_clientinfo import cli, pipeline
 from kafka_clientinfo.engine.session import local_session
+from kafka_clientinfo.run_report import RunReport
 from kafka_clientinfo.settings import load_settings
 
 
@@ -34,7 +35,7 @@ def main(logs: str, warehouse: str, spark_log: str, master: str = "") -> None:
         _say(f"done {code}")
 
 
-def _told(step: Callable[..., pipeline.RunReport]) -> Callable[..., pipeline.RunReport]:
+def _told(step: Callable[..., RunReport]) -> Callable[..., RunReport]:
     """A step that says each of its stages, in place of the progress that it is given last."""
     return lambda *arguments: step(*arguments[:-1], progress=lambda stage: _say(f"stage {stage}"))
 
