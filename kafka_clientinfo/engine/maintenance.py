@@ -88,6 +88,8 @@ def maintain(
             size = tables.open().rows.get("requests", 0) * REQUEST_BYTES
             tables.create_missing(tables.specs)
         with sized(spark, size):
+            for name in tables.specs:
+                tables.read(name)  # refuses one that is not of this release
             before = {name: _detail(tables, name) for name in tables.specs}
             if settings.retention_days:
                 with report.stage("retention", progress):
