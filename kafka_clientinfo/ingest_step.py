@@ -18,7 +18,6 @@ from .ingestion import (
     Plan,
     PlannedFile,
     StoredFile,
-    accounts_of,
     file_report,
     file_row,
     find_logs,
@@ -26,6 +25,7 @@ from .ingestion import (
     parse_logs,
     readable_rows,
     rotated,
+    statistics_of,
     was_read,
     with_instants,
     with_server_logs,
@@ -127,7 +127,7 @@ def _from(file_id: str, offset: int) -> str:
 
 def _remove_placeholders(lake: Warehouse, plan: Plan) -> None:
     """Delete the rejected records that stood for what could not be read before, and is read now."""
-    for file_id, offset in plan.marks.items():
+    for file_id, offset in plan.placeholders.items():
         lake.delete("rejected_records", _from(file_id, offset))
 
 
@@ -144,17 +144,17 @@ def _read(
     with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
         created = background.submit(lake.create_missing, table_specs())
         parsed = kept(parse_logs(lake.spark, plan, settings.log_zone))
-        accounts = accounts_of(parsed)
-        if wrong := wrongly_cut(accounts):
+        statistics = statistics_of(parsed)
+        if wrong := wrongly_cut(statistics):
             release(parsed)
             parsed = kept(parse_logs(lake.spark, plan.uncut(wrong), settings.log_zone))
-            accounts = accounts_of(parsed)
-        readable = readable_rows(parsed, accounts)
+            statistics = statistics_of(parsed)
+        readable = readable_rows(parsed, statistics)
         created.result()
-    ignored = [dict(account["ignored"] or {}) for account in accounts]
+    ignored = [dict(split["ignored"] or {}) for split in statistics]
     numbers = {
-        "requests": sum(account["requests"] for account in accounts),
-        "rejected_records": sum(account["rejected"] for account in accounts),
+        "requests": sum(split["requests"] for split in statistics),
+        "rejected_records": sum(split["rejected"] for split in statistics),
         "failed_requests": sum(counts.get("failed_request", 0) for counts in ignored),
     }
     ingested_at = F.lit(now).alias("ingested_at")
@@ -163,8 +163,8 @@ def _read(
         "rejected_records": readable.where("rejected IS NOT NULL").select("rejected.*"),
         "failed_requests": readable.where("failed IS NOT NULL").select("failed.*", ingested_at),
     }
-    files = [file for file in plan.files if was_read(file, accounts)]
-    rows = [file_row(file, accounts, plan.batch_id, now) for file in files]
+    files = [file for file in plan.files if was_read(file, statistics)]
+    rows = [file_row(file, statistics, plan.batch_id, now) for file in files]
     try:
         for name, relation in tables.items():
             if numbers[name] or name == "requests":
@@ -178,8 +178,8 @@ def _read(
     except BaseException:
         release(parsed)
         raise
-    report.problems += rotated(plan.files, accounts)
-    report.files = [file_report(file, row, accounts) for file, row in zip(files, rows, strict=True)]
+    report.problems += rotated(plan.files, statistics)
+    report.files = [file_report(file, row, statistics) for file, row in zip(files, rows, strict=True)]
     is_all = not known and stays_as_kept(lake.spark)
     if not is_all:
         release(parsed)

@@ -7,18 +7,18 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from .accounting import (
-    accounts_of,
+from .discovery import find_logs, with_server_logs
+from .plan import Plan, PlannedFile, Problem, Split, make_plan
+from .split_statistics import (
     file_report,
     file_row,
     readable_rows,
     rotated,
+    statistics_of,
     was_read,
     with_instants,
     wrongly_cut,
 )
-from .discovery import find_logs, with_server_logs
-from .plan import Plan, PlannedFile, Problem, Split, make_plan
 from .storage import StoredFile
 from .worker import SCHEMA, read_splits
 
@@ -28,7 +28,6 @@ __all__ = [
     "Problem",
     "Split",
     "StoredFile",
-    "accounts_of",
     "file_report",
     "file_row",
     "find_logs",
@@ -36,6 +35,7 @@ __all__ = [
     "parse_logs",
     "readable_rows",
     "rotated",
+    "statistics_of",
     "was_read",
     "with_instants",
     "with_server_logs",

@@ -7,12 +7,12 @@ that grows meanwhile is read up to the size that it has now, and one that anothe
 Where a file is cut into splits, a record must start, and what a client wrote must not pass for one
 (`reader.record_start`). A file that begins with requests in text is cut behind such requests only, so what an upgraded
 broker adds to it in JSON stays in one split. A file that begins with requests in JSON is cut behind JSON too, which is
-wrong where a request in text is open there, as after a downgrade. That shows when it is read: `accounting.wrongly_cut`
+wrong where a request in text is open there, as after a downgrade. That shows when it is read: `split_statistics.wrongly_cut`
 names such files, and `Plan.uncut` gives the plan to read instead.
 
 A file of which an earlier run could not read the rest (a copy that is not complete yet, damage, a failing disk) has
 one rejected record for that rest, at the place where it resumes. A run that resumes it takes that record back
-(`Plan.marks`): what it stood for is read now, or gets a mark of its own.
+(`Plan.placeholders`): what it stood for is read now, or gets one of its own.
 """
 
 import errno
@@ -144,7 +144,7 @@ class Plan:
         )
 
     @property
-    def marks(self) -> dict[str, int]:
+    def placeholders(self) -> dict[str, int]:
         """The rejected records to delete before this plan is read: offsets by file_id."""
         return {file.file_id: file.resume_at for file in self.files if file.was_damaged}
 
@@ -271,14 +271,14 @@ def _compared(
         resume_at=0 if row is None else int(row["bytes_ingested"]),
         size_on_disk=beginning.size,
         compressed=beginning.compressed,
-        known=_without_mark(row) if row is not None and damaged else row,
+        known=_without_placeholder(row) if row is not None and damaged else row,
         was_damaged=damaged,
         first_record=hash_bytes(first),
         layout=beginning.layout,
     )
 
 
-def _without_mark(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_placeholder(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, "records": int(row["records"]) - 1, "rejected": int(row["rejected"]) - 1, "damage": None}
 
 

@@ -27,7 +27,7 @@ from .discovery import framing_of, is_server_log
 from .plan import Split
 from .storage import HeldFile, local_file
 
-__all__ = ["MARK", "REPLACED", "SCHEMA", "read_splits"]
+__all__ = ["PLACEHOLDER", "REPLACED", "SCHEMA", "read_splits"]
 
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
@@ -39,7 +39,7 @@ _LOGGED_AT = EVENT_FIELDS.index(next(field for field in EVENT_FIELDS if field.na
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 
-MARK: RejectReason = "unreadable"
+PLACEHOLDER: RejectReason = "unreadable"
 """The reason of the rejected record that stands for all of a file that could not be read."""
 REPLACED = "another file has taken its place since it was planned"
 """The error of a split whose file was rotated: nothing of it is rejected, as it is read under its new name."""
@@ -238,7 +238,7 @@ class _SplitReader:
         self.counted.records += 1
         self.counted.rejected += 1
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
-        self.rejected.append(RejectedRecord(self.end, MARK, why, raw, length))
+        self.rejected.append(RejectedRecord(self.end, PLACEHOLDER, why, raw, length))
 
     def _flush(self) -> Iterator[pa.RecordBatch]:
         place = (self.split.cluster, self.split.broker, self.split.file_id)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.ingestion import Plan, make_plan
-from kafka_clientinfo.ingestion.accounting import counted, file_state, wrongly_cut
+from kafka_clientinfo.ingestion.split_statistics import counted, file_state, wrongly_cut
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 
@@ -31,6 +31,6 @@ def read_in_splits(path: Path, split_bytes: int, tasks: int, zone: str = "UTC") 
     wrong = wrongly_cut(counted(rows["file"]))
     if wrong:
         rows = rows_of(plan.uncut(wrong), zone)
-    accounts = counted(rows.pop("file"))
-    states = [file_state(file, accounts) for file in plan.files]
+    statistics = counted(rows.pop("file"))
+    states = [file_state(file, statistics) for file in plan.files]
     return rows, {name: value for state in states for name, value in state.items()}, bool(wrong)

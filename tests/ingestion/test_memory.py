@@ -28,16 +28,16 @@ def peak():
 before = peak()
 plan = make_plan(find_logs(sys.argv[1:]), {}, Settings(), 2)
 planned = peak()
-accounts = []
+statistics = []
 for task in plan.splits:
     for batch in read_splits(task, "UTC"):
-        accounts += [row for row in batch.column("file").to_pylist() if row]
+        statistics += [row for row in batch.column("file").to_pylist() if row]
 names = ("records", "requests", "rejected", "end_offset", "pending_bytes", "error")
 print(json.dumps({
     "planned": planned - before,
     "read": peak() - before,
     "problems": [problem.detail for problem in plan.problems],
-    "accounts": [{name: account[name] for name in names} for account in accounts],
+    "statistics": [{name: split[name] for name in names} for split in statistics],
 }))
 """
 LINE = json_record()
@@ -90,14 +90,14 @@ def measured(folder: Path, pieces: Iterator[bytes]) -> dict[str, Any]:
 
 
 def check_line(folder: Path, pack: Pack, megabytes: int) -> None:
-    (account,) = measured(folder, pack(line_of(megabytes)))["accounts"]
+    (split,) = measured(folder, pack(line_of(megabytes)))["statistics"]
     counts = {"records": 3, "requests": 2, "rejected": 1, "pending_bytes": 0, "error": None}
-    assert {name: account[name] for name in counts} == counts
+    assert {name: split[name] for name in counts} == counts
 
 
 def check_zeros(folder: Path, pack: Pack, megabytes: int) -> None:
-    (account,) = measured(folder, pack(zeros(megabytes)))["accounts"]
-    assert account["end_offset"] + account["pending_bytes"] == len(LINE) + (megabytes << 20)
+    (split,) = measured(folder, pack(zeros(megabytes)))["statistics"]
+    assert split["end_offset"] + split["pending_bytes"] == len(LINE) + (megabytes << 20)
 
 
 def test_a_bomb_is_read_in_bounded_memory(tmp_path: Path) -> None:
@@ -119,4 +119,4 @@ def test_ten_gigabytes_of_zeros_are_read_in_bounded_memory(tmp_path: Path, pack:
 @pytest.mark.soak
 def test_a_bomb_in_front_of_any_record_is_planned_in_bounded_memory(tmp_path: Path) -> None:
     found = measured(tmp_path, iter([gzip.compress(bytes(1 << 30))]))
-    assert found["accounts"][0]["pending_bytes"] == 1 << 30
+    assert found["statistics"][0]["pending_bytes"] == 1 << 30

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.ingestion import make_plan
-from kafka_clientinfo.ingestion.accounting import counted, file_state
+from kafka_clientinfo.ingestion.split_statistics import counted, file_state
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.framing import SERVER_LOG, split_records
 from kafka_clientinfo.settings import Settings
@@ -17,7 +17,7 @@ SAMPLE = Path(__file__).resolve().parents[2] / "sample_logs" / "kafka-4.4.0" / "
 
 
 class Reader:
-    """What runs know of one folder: failures and the account of each file."""
+    """What runs know of one folder: failures and the statistics of each file."""
 
     def __init__(self) -> None:
         self.files: dict[str, dict[str, Any]] = {}
@@ -27,9 +27,9 @@ class Reader:
         plan = make_plan([path], self.files, Settings(), 2)
         batches = [batch for task in plan.splits for batch in read_splits(task, "UTC")]
         rows = [row for batch in batches for row in batch.column("failed").to_pylist() if row]
-        accounts = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
+        statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
         self.failures += [(row["byte_offset"], row["reason"], row["detail"], row["api_key"]) for row in rows]
-        self.files |= {file.file_id: {**file_state(file, accounts), "batch_id": ""} for file in plan.files}
+        self.files |= {file.file_id: {**file_state(file, statistics), "batch_id": ""} for file in plan.files}
 
     def counts(self) -> list[tuple[int, Any]]:
         return [(state["records"], state["ignored"]) for state in self.files.values()]

@@ -76,7 +76,7 @@ def test_it_finds_the_server_log_beside_a_log() -> None:
     assert [file.path for file in found] == ["memory://logs/b1/kafka-request.log", "memory://logs/b1/server.log"]
 
 
-def accounts(splits: tuple[tuple[Split, ...], ...]) -> list[dict[str, Any]]:
+def statistics(splits: tuple[tuple[Split, ...], ...]) -> list[dict[str, Any]]:
     batches = [batch for task in splits for batch in read_splits(pickle.loads(pickle.dumps(task)), "UTC")]
     return [batch.column("file").to_pylist()[0] for batch in batches if batch.column("file").null_count == 0]
 
@@ -85,9 +85,9 @@ def test_tasks_read_them_by_range() -> None:
     plan = make_plan(find_logs(["memory://logs"]), {}, Settings(split_bytes=3000), 3)
     assert [file.broker for file in plan.files] == ["b 2", "b1", "b1", "ü#%20"]
     assert len([split for task in plan.splits for split in task if split.file_id == plan.files[1].file_id]) > 1
-    read = accounts(plan.splits)
-    assert sum(account["requests"] for account in read) == 20 + 60 + 21 + 20
-    assert [account["error"] for account in read if account["error"]] == []
+    read = statistics(plan.splits)
+    assert sum(split["requests"] for split in read) == 20 + 60 + 21 + 20
+    assert [split["error"] for split in read if split["error"]] == []
 
 
 def test_the_pattern_of_the_settings_finds_the_broker_in_a_uri() -> None:
@@ -133,12 +133,12 @@ def test_planning_reads_little_of_a_remote_file(counting: Counting) -> None:
     stored = StoredFile("s3://bucket/b1/kafka-request.log", "bucket/b1/kafka-request.log", "s3://bucket", size)
     (file,) = make_plan([stored], {}, Settings(), 1).files
     assert counting.read_bytes < 100_000
-    (account,) = accounts(make_plan([stored], {}, Settings(), 1).splits)
+    (split,) = statistics(make_plan([stored], {}, Settings(), 1).splits)
     known = {
         file.file_id: {
-            "bytes_ingested": account["end_offset"],
+            "bytes_ingested": split["end_offset"],
             "pending_bytes": 0,
-            "resume_hash": account["resume_hash"],
+            "resume_hash": split["resume_hash"],
             "compressed": False,
             "size_on_disk": size,
             "path": stored.path,
@@ -219,9 +219,9 @@ def test_it_takes_secrets_out_of_what_libraries_say(monkeypatch: pytest.MonkeyPa
         assert "s3cret" not in repr(stored)
         (problem,) = make_plan([stored], {}, Settings(), 1).problems
         text = f"{problem.path} {problem.detail}"
-        (account,) = accounts(((Split(stored.path, "f", "c", "b", 0, None, True, stored),),))
-        assert "access is denied" in account["error"]
-        text += account["error"] + repr(Split(stored.path, "f", "c", "b", 0, None, True, stored))
+        (split,) = statistics(((Split(stored.path, "f", "c", "b", 0, None, True, stored),),))
+        assert "access is denied" in split["error"]
+        text += split["error"] + repr(Split(stored.path, "f", "c", "b", 0, None, True, stored))
     assert "access is denied" in text
     assert "***" in text
     assert "s3cret" not in text

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, parse_logs, readable_rows, rotated, was_read
-from kafka_clientinfo.ingestion.accounting import counted, file_report, file_state
+from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_state
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import split_records
@@ -35,7 +35,7 @@ SMALL = Settings(split_bytes=5000)
 
 
 class Tables:
-    """What the steps of a run do with plans and accounts, on lists: requests, rejected_records and ingested_files."""
+    """What the steps of a run do with plans and statistics, on lists: requests, rejected_records and ingested_files."""
 
     def __init__(self) -> None:
         self.files: dict[str, dict[str, Any]] = {}
@@ -52,20 +52,22 @@ class Tables:
         return plan
 
     def read(self, plan: Plan) -> None:
-        kept = [row for row in self.rows["rejected"] if row["byte_offset"] < plan.marks.get(row["file_id"], 1 << 60)]
+        kept = [
+            row for row in self.rows["rejected"] if row["byte_offset"] < plan.placeholders.get(row["file_id"], 1 << 60)
+        ]
         self.rows["rejected"] = kept
         batches = [batch for task in plan.splits for batch in read_splits(task, "UTC")]
         found = {
             name: [row for batch in batches for row in batch.column(name).to_pylist() if row] for name in self.rows
         }
-        accounts = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
-        ends = {account["file_id"]: account["end_offset"] for account in accounts if account["error"]}
+        statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
+        ends = {split["file_id"]: split["end_offset"] for split in statistics if split["error"]}
         for name, rows in found.items():
             self.rows[name] += [row for row in rows if row["byte_offset"] <= ends.get(row["file_id"], 1 << 60)]
-        files = [file for file in plan.files if was_read(file, accounts)]
-        states = {f.file_id: {**file_state(f, accounts), "batch_id": plan.batch_id} for f in files}
-        self.reports = [file_report(file, states[file.file_id], accounts) for file in files]
-        self.rotated = [(problem.kind, problem.path) for problem in rotated(plan.files, accounts)]
+        files = [file for file in plan.files if was_read(file, statistics)]
+        states = {f.file_id: {**file_state(f, statistics), "batch_id": plan.batch_id} for f in files}
+        self.reports = [file_report(file, states[file.file_id], statistics) for file in files]
+        self.rotated = [(problem.kind, problem.path) for problem in rotated(plan.files, statistics)]
         self.files |= states
         self.check()
 
@@ -281,7 +283,7 @@ def test_a_log_that_is_rotated_while_it_is_planned_is_planned_as_what_it_is_now(
     assert [(one.kind, one.detail) for one in problems] == [("empty", "it holds no complete record yet")]
 
 
-def test_a_damaged_log_that_is_rotated_after_planning_loses_its_mark_only(
+def test_a_damaged_log_that_is_rotated_after_planning_loses_its_placeholder_only(
     tmp_path: Path, failing: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = save(tmp_path / "bad" / "kafka-request.log", LOG)
@@ -346,15 +348,17 @@ def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypa
     gone = replace(middle.file or StoredFile("", ""), inner=str(tmp_path / "gone"))
     splits = tuple(tuple(s._replace(file=gone) if s == middle else s for s in task) for task in plan.splits)
     parsed = parse_logs(spark, replace(plan, splits=splits)).persist()
-    accounts = counted([row["file"].asDict(True) for row in parsed.where("file IS NOT NULL").select("file").collect()])
+    statistics = counted(
+        [row["file"].asDict(True) for row in parsed.where("file IS NOT NULL").select("file").collect()]
+    )
     numbers = ("count(request.file_id)", "count(rejected.file_id)")
-    everything, counts = (rows.selectExpr(*numbers).first() for rows in (parsed, readable_rows(parsed, accounts)))
-    assert tuple(counts) == tuple(sum(account[name] for account in accounts) for name in ("requests", "rejected"))
+    everything, counts = (rows.selectExpr(*numbers).first() for rows in (parsed, readable_rows(parsed, statistics)))
+    assert tuple(counts) == tuple(sum(split[name] for split in statistics) for name in ("requests", "rejected"))
     assert everything[0] > counts[0] > 60
     assert counts[1] == 1
     twice = parsed.unionByName(parsed.where("rejected IS NOT NULL"))  # two splits failed at one place
-    assert readable_rows(twice, accounts).selectExpr(numbers[1]).first()[0] == 1
-    (stopped,) = [account for account in accounts if account["error"]]
+    assert readable_rows(twice, statistics).selectExpr(numbers[1]).first()[0] == 1
+    (stopped,) = [split for split in statistics if split["error"]]
 
     def offsets(rows: Any) -> list[int]:
         own = rows.where(f"request.file_id = '{stopped['file_id']}'").select("request.byte_offset")

@@ -15,7 +15,7 @@ from tests.ingestion.test_unreadable import LOG, whole
 
 
 @pytest.mark.soak
-def test_the_mark_of_a_damaged_file_goes_when_the_file_is_whole(spark: Any, tmp_path: Path) -> None:
+def test_the_placeholder_of_a_damaged_file_goes_when_the_file_is_whole(spark: Any, tmp_path: Path) -> None:
     packed = gzip.compress(LOG)
     path = save(tmp_path / "b1" / "kafka-request.log.gz", packed[: len(packed) // 2])
     lake = Warehouse(spark, str(tmp_path / "lake"))

@@ -30,18 +30,18 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def read(path: Path, data: bytes) -> tuple[dict[str, Any], dict[str, int]]:
-    """The account of a file read as one split, and the rows of each kind that came with it."""
+    """The statistics of a file read as one split, and the rows of each kind that came with it."""
     path.write_bytes(data)
     rows = {"request": 0, "rejected": 0}
-    account: dict[str, Any] = {}
+    split: dict[str, Any] = {}
     for batch in read_splits([Split(str(path), "id", "c", "b", 0, None, True)], "UTC"):
         batch.validate(full=True)
         assert batch.schema == SCHEMA
         for name in rows:
             rows[name] += len(batch) - batch.column(name).null_count
         if batch.column("file").null_count == 0:
-            (account,) = batch.column("file").to_pylist()
-    return account, rows
+            (split,) = batch.column("file").to_pylist()
+    return split, rows
 
 
 @settings(max_examples=80)
@@ -56,10 +56,10 @@ def test_it_accounts_for_every_record(path: Path, generation: str, changes: list
         place = at % len(data)
         data = data[:place] + new + data[place + len(new) :]
     data = data[: len(data) - cut % len(data)] if cut % 2 else data
-    account, rows = read(path, data)
-    assert (account["requests"], account["rejected"]) == (rows["request"], rows["rejected"])
-    assert account["records"] == account["requests"] + account["rejected"] + sum(n for _, n in account["ignored"])
-    assert account["end_offset"] + account["pending_bytes"] == readable_bytes(path)[0]
+    split, rows = read(path, data)
+    assert (split["requests"], split["rejected"]) == (rows["request"], rows["rejected"])
+    assert split["records"] == split["requests"] + split["rejected"] + sum(n for _, n in split["ignored"])
+    assert split["end_offset"] + split["pending_bytes"] == readable_bytes(path)[0]
 
 
 @pytest.mark.parametrize(
@@ -73,8 +73,8 @@ def test_it_accounts_for_every_record(path: Path, generation: str, changes: list
     ],
 )
 def test_it_takes_values_at_the_ends_of_their_ranges(path: Path, line: bytes) -> None:
-    account, _ = read(path, line)
-    assert (account["records"], account["pending_bytes"]) == (1, 0)
+    split, _ = read(path, line)
+    assert (split["records"], split["pending_bytes"]) == (1, 0)
 
 
 def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
@@ -84,8 +84,8 @@ def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
 
     def shows(start: int, end: int, before: int | None) -> bool:
         split = Split(str(log), "f", "c", "b", start, end, False, requests_before=before)
-        (account,) = [row for batch in read_splits([split], "UTC") for row in batch.column("file").to_pylist() if row]
-        return bool(account["covers_broker_start"])
+        (split,) = [row for batch in read_splits([split], "UTC") for row in batch.column("file").to_pylist() if row]
+        return bool(split["covers_broker_start"])
 
     whole = shows(0, ends[-1], 0)
     assert whole

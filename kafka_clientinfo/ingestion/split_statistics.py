@@ -1,4 +1,4 @@
-"""The accounts of splits to the accounts of files: records = requests + rejected + sum(ignored), always.
+"""The statistics of splits to the statistics of files: records = requests + rejected + sum(ignored), always.
 
 A split that could not be read to its end ends its file's part in this run: what it read before is kept, what later
 splits read of the same file is not, because a file has one place where the next run resumes. A log that was rotated
@@ -17,14 +17,14 @@ from pyspark.sql import functions as F
 
 from ..tables import table_spec
 from .plan import PlannedFile, Problem
-from .worker import MARK, REPLACED
+from .worker import PLACEHOLDER, REPLACED
 
-Account = Mapping[str, Any]
-_MARKED = "__marked"
+Statistics = Mapping[str, Any]
+_STANDS_FOR = "__stands_for"
 
 
-def accounts_of(parsed: DataFrame) -> list[dict[str, Any]]:
-    """The accounts of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
+def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
+    """The statistics of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
     rows = parsed.where("file IS NOT NULL").select("file").collect()
     return counted(with_instants(row["file"]) for row in rows)
 
@@ -35,30 +35,30 @@ def with_instants(row: Row) -> dict[str, Any]:
     return {name: value.astimezone(UTC) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
-def counted(accounts: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
     """Accounts without those of splits behind one of the same file that stopped early; in the order of the files."""
     kept: list[dict[str, Any]] = []
     stopped: set[str] = set()
-    for account in sorted(accounts, key=lambda one: (one["file_id"], one["start_offset"])):
-        if account["file_id"] not in stopped:
-            kept.append(account)
-        if account["error"] is not None:
-            stopped.add(account["file_id"])
+    for split in sorted(statistics, key=lambda one: (one["file_id"], one["start_offset"])):
+        if split["file_id"] not in stopped:
+            kept.append(split)
+        if split["error"] is not None:
+            stopped.add(split["file_id"])
     return kept
 
 
-def wrongly_cut(accounts: Iterable[Account]) -> frozenset[str]:
+def wrongly_cut(statistics: Iterable[Statistics]) -> frozenset[str]:
     """The file_ids whose cuts fell into a record: the split before one read that record beyond its own end."""
     return frozenset(
         before["file_id"]
-        for before, after in pairwise(accounts)
+        for before, after in pairwise(statistics)
         if before["file_id"] == after["file_id"] and before["end_offset"] > after["start_offset"]
     )
 
 
-def readable_rows(parsed: DataFrame, accounts: Sequence[Account]) -> DataFrame:
-    """The parsed rows that the accounts count: of a file that could not be read on, what stands before, and one mark."""
-    ends = [(account["file_id"], account["end_offset"]) for account in accounts if account["error"] is not None]
+def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:
+    """The parsed rows that the statistics count: of a file that could not be read on, what stands before, and one placeholder."""
+    ends = [(split["file_id"], split["end_offset"]) for split in statistics if split["error"] is not None]
     if not ends:
         return parsed
     columns = ("request", "rejected", "failed")
@@ -67,34 +67,36 @@ def readable_rows(parsed: DataFrame, accounts: Sequence[Account]) -> DataFrame:
     beyond = reduce(or_, ((file_id == F.lit(name)) & (offset >= F.lit(end)) for name, end in ends))
     # A split that begins at this very place may have read well, or have failed as well.
     at_end = reduce(or_, ((file_id == F.lit(name)) & (offset == F.lit(end)) for name, end in ends))
-    marks = parsed.where(at_end & (F.col("rejected.reason") == MARK)).withColumn(_MARKED, file_id)
-    return parsed.where(~F.coalesce(beyond, F.lit(False))).unionByName(marks.dropDuplicates([_MARKED]).drop(_MARKED))
+    placeholders = parsed.where(at_end & (F.col("rejected.reason") == PLACEHOLDER)).withColumn(_STANDS_FOR, file_id)
+    return parsed.where(~F.coalesce(beyond, F.lit(False))).unionByName(
+        placeholders.dropDuplicates([_STANDS_FOR]).drop(_STANDS_FOR)
+    )
 
 
-def was_read(file: PlannedFile, accounts: Iterable[Account]) -> bool:
+def was_read(file: PlannedFile, statistics: Iterable[Statistics]) -> bool:
     """Whether there is anything to be noted about a file: not of one that was rotated before it was read."""
-    own = [account for account in accounts if account["file_id"] == file.file_id]
-    return file.was_damaged or any(account["records"] or account["error"] != REPLACED for account in own)
+    own = [split for split in statistics if split["file_id"] == file.file_id]
+    return file.was_damaged or any(split["records"] or split["error"] != REPLACED for split in own)
 
 
-def rotated(files: Iterable[PlannedFile], accounts: Iterable[Account]) -> list[Problem]:
+def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> list[Problem]:
     """Files that were not read to their end because another one has taken their place."""
-    replaced = {account["file_id"] for account in accounts if account["error"] == REPLACED}
+    replaced = {split["file_id"] for split in statistics if split["error"] == REPLACED}
     detail = f"{REPLACED}; if it was rotated, the next run reads it under its new name"
     return [Problem(file.path, "rotated", detail) for file in files if file.file_id in replaced]
 
 
-def file_row(file: PlannedFile, accounts: Sequence[Account], batch_id: str, now: datetime) -> dict[str, Any]:
+def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:
     """A file's row of ingested_files, in the order of its columns: what was known of it, and what was found now."""
-    state = {**file_state(file, accounts), "batch_id": batch_id, "ingested_at": now}
+    state = {**file_state(file, statistics), "batch_id": batch_id, "ingested_at": now}
     return {column.name: state[column.name] for column in table_spec("ingested_files").columns}
 
 
-def file_state(file: PlannedFile, accounts: Sequence[Account]) -> dict[str, Any]:
+def file_state(file: PlannedFile, statistics: Sequence[Statistics]) -> dict[str, Any]:
     """What ingested_files tells of a file after a run; `damage` is why it could not be read to its end."""
-    own = [account for account in accounts if account["file_id"] == file.file_id]
-    before: Account = file.known or {}
-    end = max(account["end_offset"] for account in own)
+    own = [split for split in statistics if split["file_id"] == file.file_id]
+    before: Statistics = file.known or {}
+    end = max(split["end_offset"] for split in own)
     total = {name: before.get(name, 0) + sum(a[name] for a in own) for name in ("records", "requests", "rejected")}
     hashes = (a["resume_hash"] for a in own if a["end_offset"] == end and a["resume_hash"])
     return {
@@ -105,37 +107,37 @@ def file_state(file: PlannedFile, accounts: Sequence[Account]) -> dict[str, Any]
         "compressed": file.compressed,
         "size_on_disk": file.size_on_disk,
         "bytes_ingested": end,
-        "pending_bytes": sum(account["pending_bytes"] for account in own),
+        "pending_bytes": sum(split["pending_bytes"] for split in own),
         "resume_hash": next(hashes, before.get("resume_hash", "")),
         **total,
         "ignored": _ignored([before, *own]),
         "first_logged_at": min(_times([before, *own], "first_logged_at"), default=None),
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
-        "covers_broker_start": any(account.get("covers_broker_start") for account in [before, *own]),
+        "covers_broker_start": any(split.get("covers_broker_start") for split in [before, *own]),
         "damage": _error(own),
     }
 
 
-def _ignored(accounts: Iterable[Account]) -> dict[str, int]:
+def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
     ignored: dict[str, int] = {}
-    for account in accounts:
-        for kind, count in dict(account.get("ignored") or {}).items():
+    for split in statistics:
+        for kind, count in dict(split.get("ignored") or {}).items():
             ignored[kind] = ignored.get(kind, 0) + count
     return ignored
 
 
-def _times(accounts: Iterable[Account], name: str) -> list[datetime]:
-    return [account[name] for account in accounts if account.get(name)]
+def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:
+    return [split[name] for split in statistics if split.get(name)]
 
 
-def _error(accounts: Iterable[Account]) -> str | None:
-    errors = (account["error"] for account in accounts)
+def _error(statistics: Iterable[Statistics]) -> str | None:
+    errors = (split["error"] for split in statistics)
     return next((error for error in errors if error and error != REPLACED), None)
 
 
-def file_report(file: PlannedFile, row: Account, accounts: Sequence[Account]) -> dict[str, Any]:
+def file_report(file: PlannedFile, row: Statistics, statistics: Sequence[Statistics]) -> dict[str, Any]:
     """What this run read of a file, for the report."""
-    before: Account = file.known or {}
+    before: Statistics = file.known or {}
     ignored_before = dict(before.get("ignored") or {})
     return {
         "path": file.path,
@@ -146,5 +148,5 @@ def file_report(file: PlannedFile, row: Account, accounts: Sequence[Account]) ->
         **{name: row[name] - before.get(name, 0) for name in ("records", "requests", "rejected")},
         "ignored": {kind: count - ignored_before.get(kind, 0) for kind, count in row["ignored"].items()},
         "pending_bytes": row["pending_bytes"],
-        "error": _error(account for account in accounts if account["file_id"] == file.file_id),
+        "error": _error(split for split in statistics if split["file_id"] == file.file_id),
     }
