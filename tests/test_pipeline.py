@@ -56,7 +56,7 @@ def test_every_concern_shows_in_the_samples(spark: Any, sample_warehouse: Path) 
     assert len(values("requests", "log_generation")) == 4
     instance_ids = {"conforming", "violating", "outside_kip_rule", "no_header_v3"}
     assert values("connections", "instance_id_verdict") >= instance_ids
-    client_ids = {"unchanged", "sent_once", "lost_under_older_header", "changed", "not_observed"}
+    client_ids = {"unchanged", "sent_once", "lost_under_older_header", "changed", "none_sent"}
     assert values("connections", "client_id_verdict") >= client_ids
     assert values("connections", "api_versions_outcome") >= {"negotiated", "fell_back", "not_sent", "not_observed"}
     assert values("connections", "role") == {"client", "broker", "forwarding"}

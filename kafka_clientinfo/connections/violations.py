@@ -59,8 +59,8 @@ def violations(
 
 
 def _with_enforcement(rows: DataFrame) -> DataFrame:
-    unknown = {name: F.lit(None).cast("bigint") for name in ENFORCED if name not in rows.columns}
-    return rows.withColumns(unknown).select(*FINDING, *ENFORCED) if unknown else rows.select(*FINDING, *ENFORCED)
+    unknown = [F.lit(None).cast("bigint").alias(name) for name in ENFORCED if name not in rows.columns]
+    return rows.select("*", *unknown).select(*FINDING, *ENFORCED)
 
 
 def _enabled(found: Mapping[str, RequestRule], settings: Settings) -> dict[str, RequestRule]:

@@ -131,3 +131,18 @@ def it_pairs_tokens_only_after_a_login_of_version_0() -> None:
     list(conversation.broker_sent(framed(answer(2, b"\0\0\0\0\0\0"))))
     conversation.client_sent(framed(b"\0user\0password"))
     assert [item.response for item in conversation.broker_sent(framed(b""))] == [b""]
+
+
+@pytest.mark.kip("KIP-1313", 6)
+def it_follows_a_conversation_of_kip_1313() -> None:
+    """With its drafts; without them the id of a newer version's header is taken for tags, and refused."""
+    drafts = protocol.drafts("KIP-1313")
+    header = {"requestApiKey": 12, "requestApiVersion": 5, "correlationId": 7, "clientId": "c"}
+    instance = {"clientInstanceId": "_____________________w"}
+    frame = protocol.encode_request(Request(header | instance, {}, 3), registry=drafts)
+    conversation = Conversation(registry=drafts)
+    conversation.client_sent(framed(frame))
+    (exchange,) = conversation.broker_sent(framed(answer(7)))
+    assert (exchange.api_key, exchange.api_version, exchange.request) == (12, 5, frame)
+    with pytest.raises(DecodeError):
+        Conversation().client_sent(framed(frame))

@@ -14,7 +14,7 @@ REQUEST_RULES = {
     "client_id_lost": RequestRule(
         "client_id_is_lost",
         lambda: sentence(
-            request_name(), " with header v", F.coalesce(F.col("header_version").cast("string"), F.lit("?")),
+            request_name(), " with header v", F.col("header_version").cast("string"),
             " has no client id after ", shown(F.col("first_client_id")),
         ),
     ),

@@ -51,10 +51,10 @@ def begins_with_header_v3() -> Column:
     return F.coalesce(F.col("first.header_version") >= 3, F.lit(False))
 
 
-def differs_from_telemetry() -> Column:
-    """Tells whether the id in headers is another one than in telemetry bodies, which KIP-1313 wants to be one."""
+def other_telemetry_id() -> Column:
+    """Takes the id in telemetry bodies that is not the one in headers, which KIP-1313 wants to be one; null where none is."""
     ids = F.array_compact(F.array("telemetry_request_id", "telemetry_response_id"))
-    return F.exists(ids, lambda sent: uuid_bits(sent) != uuid_bits(F.col("client_instance_id")))
+    return F.get(F.filter(ids, lambda sent: uuid_bits(sent) != uuid_bits(F.col("client_instance_id"))), F.lit(0))
 
 
 def _first(value: Column) -> Column:

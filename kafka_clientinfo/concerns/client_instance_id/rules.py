@@ -16,7 +16,7 @@ from ...connections import (
     time_pattern,
 )
 from ...settings import Settings
-from .facts import begins_with_header_v3, differs_from_telemetry
+from .facts import begins_with_header_v3, other_telemetry_id
 
 
 def _is_bound() -> Column:
@@ -43,9 +43,9 @@ REQUEST_RULES = {
 
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Makes the rule for ids of one connection that should be one."""
-    telemetry = F.coalesce("telemetry_request_id", "telemetry_response_id")
+    telemetry = other_telemetry_id()
     message = sentence("client instance id ", shown(F.col("client_instance_id")), ", in telemetry ", shown(telemetry))
-    return {"telemetry_id_different": ConnectionRule(F.coalesce(differs_from_telemetry(), F.lit(False)), message)}
+    return {"telemetry_id_different": ConnectionRule(telemetry.isNotNull(), message)}
 
 
 def findings_on_two_hosts(client_instances: DataFrame, settings: Settings) -> DataFrame:

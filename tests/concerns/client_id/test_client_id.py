@@ -57,6 +57,9 @@ CASES: dict[str, Case] = {
         {"client_id_null": 3, "client_id_null_older_header": 2, "client_id_verdict": "lost_under_older_header"},
         {"client_id_lost": 2},
     ),
+    "null under a header that is not known": Case(
+        sends("app", None, header_version=None), {"client_id_null": 1, "client_id_null_older_header": 0} | SENT_ONCE
+    ),
     "sent again under an older header": Case(
         [*sends("app", None, **V3), *sends("app", seconds=2)],
         {"client_id_same": 1, "client_id_same_header_v3": 0, "client_id_null_older_header": 0} | SENT_ONCE,

@@ -130,8 +130,8 @@ CASES: dict[str, Case] = {
         {"telemetry_id_different": 1, "instance_id_missing": 1},
     ),
     "another telemetry id, given by the broker": Case(
-        [v2(0), v3(1), telemetry(2, ZERO, OTHER)],
-        {"telemetry_response_id": OTHER, "instance_id_missing": 1, "instance_id_verdict": "outside_kip_rule"},
+        [v2(0), v3(1), telemetry(2, ZERO, OTHER), telemetry(3, ID, ID)],
+        {"telemetry_response_id": OTHER, "instance_id_missing": 2, "instance_id_verdict": "outside_kip_rule"},
         {"telemetry_id_different": 1},
     ),
     "the same telemetry id as in the header": Case([v2(0), v3(1), telemetry(2, ID, ID)], {"telemetry_request_id": ID}),
