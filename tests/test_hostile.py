@@ -295,8 +295,8 @@ def test_a_warehouse_whose_path_spark_would_take_for_sql_is_refused(
 
 
 HOSTILE_ARGUMENTS = {
-    "SQL as a cluster": (["violations", "--cluster", "x' OR '1'='1"], 0, "No violations."),
-    "a control character as a cluster": (["violations", "--cluster", "\x1b[2J\n"], 0, "No violations."),
+    "SQL as a cluster": (["violations", "--cluster", "x' OR '1'='1"], 2, "of which"),
+    "a control character as a cluster": (["violations", "--cluster", "\x1b[2J\n"], 2, "of which"),
     "bytes that are no UTF-8 as a cluster": (["violations", "--cluster", "\udcff"], 2, "--cluster"),
     "the same for upgrade": (["upgrade", "--all-targets", "--cluster", "\udcff"], 2, "--cluster"),
     "SQL as a rule": (["violations", "--rule", "x' OR '1'='1"], 2, "unknown rule"),

@@ -35,7 +35,7 @@ def test_it_says_what_the_step_would(
     assert report is not None
     assert (report.files, report.too_late) == ([], 0)
     assert len(report.unchanged) == (0 if step == "build" else 14)
-    assert (report.tables.get("requests") == 14_671) == (step != "ingest")
+    assert (report.tables.get("requests", 0) > 14_000) == (step != "ingest")
 
 
 def change_state(lake: Path, **changes: Any) -> None:

@@ -207,6 +207,7 @@ def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finish
     assert sorted(row["file_id"] for row in finished.read("rejected_records").collect()) == ["f", "g"]
 
 
+@pytest.mark.soak
 def test_without_a_lock_a_deletion_is_claimed_and_finished_too(
     lake: Warehouse, monkeypatch: pytest.MonkeyPatch
 ) -> None:

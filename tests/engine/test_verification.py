@@ -20,6 +20,7 @@ NAMES = [
 ]
 
 
+@pytest.mark.soak
 def test_an_empty_warehouse_is_sound_until_its_layout_is_altered(spark: Any, tmp_path: Path) -> None:
     lake = Warehouse(spark, str(tmp_path), True)
     lake.create_missing(table_specs())

@@ -49,6 +49,7 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert [row["operation"] for row in sql.history(spark, plain.path("facts"))] == ["WRITE", "CREATE TABLE"]
 
 
+@pytest.mark.soak
 def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
     lake = Warehouse(spark, str(tmp_path), True)
     lake.create_missing(table_specs())
