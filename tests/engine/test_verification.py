@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka_clientinfo.engine import Warehouse, sql, verify
 from kafka_clientinfo.tables import table_specs
 
