@@ -84,6 +84,7 @@ def test_it_keeps_a_hostile_software_name_as_it_is(name: str) -> None:
         ("{a=[1,2],b=true,c=false,d=False}", {"a": [1, 2], "b": True, "c": False, "d": "False"}),
         ("{a=[{b=1}],some_name=x}", {"a": [{"b": 1}], "someName": "x"}),
         ("{a={b=null}}", {"a": {"b": None}}),
+        ("{a=1,b=x,_tagged_fields={}}", {"a": 1, "b": "x"}),
         (f"{{a={BUFFER},b=2}}", {"a": None, "b": 2}),
         ("{a=12345678901234567890}", {"a": "12345678901234567890"}),
     ],

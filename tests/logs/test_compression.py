@@ -101,6 +101,11 @@ def test_damage_never_raises_anything_else(codec: str, at: int, change: int) -> 
 
 
 @every_codec
+def test_it_names_the_codec_of_what_is_cut(codec: str) -> None:
+    assert str(unpack(PACKS[codec](DATA)[:-1])[1]) == f"the {codec} data ends early"
+
+
+@every_codec
 def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str) -> None:
     packed = PACKS[codec](DATA)
     path = save(tmp_path, packed + packed[: len(packed) // 2] + b"\x55" * len(packed))
@@ -126,7 +131,9 @@ def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, 
         (gzip.compress(DATA, mtime=0) + b"garbage", "other bytes"),
         (gzip.compress(DATA, mtime=0)[:-8] + b"\0" * 8, "damaged gzip data"),
         (gzip.compress(DATA, mtime=0) + b"PK\x03\x04", "zip archive"),
-        (b"\x02\x21\x4c\x18" + b"x" * 100, "legacy"),
+        (b"7z\xbc\xaf\x27\x1c" + b"x" * 100, "a 7z archive; unpack it"),
+        (b"\x1f\x9d" + b"x" * 100, "data of the command compress (.Z); decompress it"),
+        (b"\x02\x21\x4c\x18" + b"x" * 100, "lz4 data in the legacy format; decompress it"),
         (SKIPPABLE[:-1], "skippable"),
     ],
 )

@@ -78,6 +78,19 @@ def test_it_reads_the_sample_logs_in_other_layouts(path: Path, pattern: str, wra
     check_same(sample(path), pattern, wrapper, 16 << 10)
 
 
+@pytest.mark.parametrize("pattern", ["kafka", "thread_last", "thread_first", "no_logger", "message", "ecs", "filebeat"])
+def test_it_hands_records_on_in_kafkas_own_pattern(pattern: str) -> None:
+    plain = json_record()
+    (record,) = found(wrap(plain, pattern, "cri"))
+    assert record.text is not None
+    assert record.text.partition(b"] ")[2] == plain.partition(b"] ")[2]
+
+
+def test_most_ends_tell_whether_a_logger_ends_records_also_in_a_wrapper() -> None:
+    lines = json_record(), json_record(), json_record(logger="")
+    assert detect(b"".join(b"2026-11-21T02:45:09.9Z stdout F " + line for line in lines), latest=LATEST).logger_ends
+
+
 GOLDEN = sorted(path for path in (FOLDER / "layouts").iterdir() if path.suffix in (".log", ".json"))
 LOSES_LEVEL = ("message", "rfc3164", "rfc5424", "template_GcpLayout", "template_GelfLayout")
 

@@ -85,6 +85,33 @@ def test_it_names_why_a_record_cannot_be_read(line: bytes, reason: str) -> None:
     found.detail.encode()
 
 
+@pytest.mark.parametrize(
+    ("line", "detail"),
+    [
+        (b"no prefix at all (a.b)\n", "no timestamp and level at its start: text of a record that began before"),
+        (TEXT[:-1], "the file ends inside this record"),
+        (swap(TEXT, "RequestHeader(", "RequestFooter("), "neither JSON nor one of the three text forms"),
+        (swap(TEXT, "apiKey=METADATA", "apiKey=NO_SUCH_API"), "no API is known by the name NO_SUCH_API"),
+        (swap(TEXT, "Id=1)", "Id=one)"), "no `RequestHeader(…, correlationId=N) -- {` before the body"),
+        (swap(STRUCT, "api_version", "api_ver"), "no `{api_key=…,client_id=…} -- {` before the body"),
+        (swap(NAMED, "TopicMetadataRequest", "NoSuchRequest"), "no API is known by the name NoSuchRequest"),
+        (swap(NAMED, "CorrelationId", "Correlation"), "no Name, Version and CorrelationId"),
+        (swap(JSON, '"requestHeader":{', '"requestHead":{'), "no requestHeader object"),
+        (swap(TEXT, ",localTime:", ",lokalTime:"), "no connection and times at the record's end"),
+        (request_header_struct_record(total="1.0E400"), "a time of 1.0E400 ms"),
+        (swap(JSON, '"totalTimeMs":1.5', '"totalTimeMs":true'), "totalTimeMs is True, not a number of milliseconds"),
+        (swap(JSON, '"connection":"10.0.0.1:9092-10.0.0.2:40000-0"', '"connection":""'), "connection is empty"),
+        (swap(JSON, ',"request":', ',"requst":'), "no request between a requestHeader and a connection"),
+        (swap(JSON, '"clientId":"app"', '"clientId":7'), "clientId is 7, not a text"),
+        (swap(JSON, '"correlationId":1', '"correlationId":1.5'), "correlationId is 1.5, not an integer in -2147483648..2147483647"),
+        (swap(JSON, '"app"', '"a","clientInstanceId":"id"'), "clientInstanceId is 'id', not a Uuid in base64url"),
+        (json_record(at="1026-11-21 00:00:00,000"), "logged or started before 1970 or after 9998"),
+    ],
+)  # fmt: skip
+def test_it_says_what_it_missed_or_found(line: bytes, detail: str) -> None:
+    assert rejected(line).detail == detail
+
+
 def test_it_rejects_a_record_that_another_ends_before_its_own_end() -> None:
     # JSON gives way to any prefix, so what stands before is cut in the middle of the file.
     first, second = parse(JSON[:-30] + b"\n" + JSON)

@@ -227,6 +227,15 @@ def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | N
     assert got == (b"m", time, b"DEBUG", b"a_b")
 
 
+@pytest.mark.parametrize("message", ["message", "short_message", "log", "msg"])
+@pytest.mark.parametrize("time", ["@timestamp", "timestamp", "time"])
+@pytest.mark.parametrize("level", ["log.level", "level", "severity"])
+@pytest.mark.parametrize("logger", ["log.logger", "logger_name", "loggerName", "logger", "_logger"])
+def test_it_reads_the_names_of_events(message: str, time: str, level: str, logger: str) -> None:
+    got = event(json.dumps({message: "m", time: "2026-11-21T12:00:00Z", level: "INFO", logger: "a.b"}).encode())
+    assert got == (b"m", b"2026-11-21T12:00:00Z", b"INFO", b"a.b")
+
+
 @pytest.mark.parametrize(("level", "expected"), [(0, b"FATAL"), (3, b"ERROR"), (7, b"DEBUG"), (8, None), (-1, None),
                                                  ("warning", b"WARN"), (True, None), ([3], None)])  # fmt: skip
 def test_it_reads_the_levels_of_events(level: object, expected: bytes | None) -> None:

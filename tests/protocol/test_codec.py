@@ -144,6 +144,8 @@ def it_drops_only_what_may_be_dropped() -> None:
         ({"pairs": {}}, "M v0.pairs: {} is no []Pair: must be a list"),
         ({"one": None}, "M v0.one: None is no struct"),
         ({"lost": 5 * ["long text"]}, "M v0.lost: ['long text', "),
+        ({"flags": "x" * 78}, f"M v0.flags: '{'x' * 78}' is no int8"),
+        ({"flags": "x" * 79}, f"M v0.flags: '{'x' * 76}... is no int8"),
     ],
 )
 def it_names_the_field_it_cannot_write(change: dict[str, Any], text: str) -> None:
