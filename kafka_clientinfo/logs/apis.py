@@ -7,6 +7,9 @@ def _keys(names: str) -> frozenset[int]:
     return frozenset(key for name in names.split() if (key := api_key(name)) is not None)
 
 
+REPLICA_APIS = _keys("FETCH LIST_OFFSETS")
+"""APIs whose requests name the replica that sends them."""
+
 CONTROL_APIS = _keys(
     """API_VERSIONS SASL_HANDSHAKE FIND_COORDINATOR JOIN_GROUP SYNC_GROUP LEAVE_GROUP HEARTBEAT DESCRIBE_GROUPS
     DELETE_GROUPS OFFSET_DELETE CONSUMER_GROUP_HEARTBEAT SHARE_GROUP_HEARTBEAT STREAMS_GROUP_HEARTBEAT

@@ -296,9 +296,8 @@ def _is_kafka(lines: list[Line]) -> bool:
     """Kafka's own pattern: prefixes in brackets, and lines that end with their logger rather than with a thread."""
     if not any(PREFIX.match(line.text) for line in lines):
         return False
-    ends = [line.text[-_END_WINDOW:].rstrip(b"\r") for line in lines]
-    threads = sum(1 for end in ends if end.endswith(b"]") and split_logger(end)[1] is not None)
-    return _logger_ends(lines) and 2 * threads <= len(ends)
+    threads = sum(1 for line in lines if line.text.endswith(b"]") and split_logger(line.text)[1] is not None)
+    return _logger_ends(lines) and 2 * threads <= len(lines)
 
 
 def _requests_are_json(lines: list[Line]) -> bool:

@@ -9,7 +9,7 @@ import struct
 import uuid
 from collections.abc import Callable
 from struct import Struct
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Writer: TypeAlias = Callable[[Any, list[bytes]], None]
@@ -40,7 +40,7 @@ class FieldError(Exception):
         self.offset = offset
         self.path: list[str] = []
 
-    def inside(self, name: str) -> "FieldError":
+    def inside(self, name: str) -> Self:
         """The same error one level further out."""
         self.path.append(name)
         return self

@@ -173,6 +173,7 @@ def test_it_forgets_twins_that_are_too_far_apart() -> None:
         (json_record(api="FETCH", request={"clusterId": None, "replicaId": 5, "maxWaitMs": 1}), 5),
         (json_record(api="FETCH", request={"maxWaitMs": 1, "replicaState": {"replicaId": 6, "replicaEpoch": 1}}), 6),
         (json_record(api="LIST_OFFSETS", request={"replicaId": 5, "topics": []}), 5),
+        (request_header_struct_record(api="METADATA", request="{replica_id=2,max_wait_time=1}"), None),
         (json_record(api="METADATA", request={"replicaId": 5, "maxWaitMs": 1}), None),
     ],
 )

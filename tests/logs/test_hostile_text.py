@@ -112,8 +112,11 @@ def test_it_replaces_lone_surrogates(escape: str) -> None:
 
 @pytest.mark.parametrize("build", [request_header_struct_record, api_key_struct_record])
 def test_it_replaces_what_is_no_utf8(build: Any) -> None:
-    line = build(client_id="@@").replace(b"@@", b"a\xff\xc3")
-    assert request(line).client_id == "a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}"
+    line = build(client_id="@@", connection="@@", principal="@@").replace(b"@@", b"a\xff\xc3")
+    event = request(line)
+    assert {event.client_id, event.connection_id, event.principal} == {
+        "a\N{REPLACEMENT CHARACTER}\N{REPLACEMENT CHARACTER}"
+    }
 
 
 PREFIXES = ["[2026-01-01 00:00:00,000] DEBUG ", "2026-01-01T00:00:00.5Z INFO ", "[2026-01-01 00:00:00,000+01:00] TRACE  x",

@@ -236,6 +236,8 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
     [
         (b"", "kafka"),
         (b"[2026-11-21 02:45:09,9", "kafka"),
+        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "kafka"),
+        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "stamped"),
         (b"Preparing truststore\nKafka started\n2026-11-21T02:45:09.9Z stdout F x\n", "cri+any"),
         (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", "cri+any"),
         (b'{"message":"' + b"x" * 100_000, "json"),

@@ -129,7 +129,8 @@ class Reach(NamedTuple):
         def place(name: str) -> tuple[bool, bool, float]:
             return name not in near, own not in name, self._cost(name)
 
-        return sorted(set().union(*lines.values()), key=place)
+        # What runs only while a module is imported is reached by no test, and may be seen by any.
+        return sorted(set().union(*lines.values()) or self.seconds, key=place)
 
     def fitting(self, tests: Iterable[str], seconds: float) -> list[str]:
         """The first of some tests that fit into so many seconds together; one too slow is passed over."""
@@ -304,7 +305,7 @@ def main() -> int:
         if found == "survived":
             before, after = mutant.difference()
             why = known.get((mutant.file, before, after))
-            found = outcome(mutant, others, chosen_by.more) if why is None else "explained"
+            found = "explained" if why else outcome(mutant, others, chosen_by.more).replace("killed", "killed later")
             if found in ("survived", "explained"):
                 place = f"{found}: {mutant.file}:{mutant.line}"
                 print(f"{place}\n  - {before}\n  + {after}\n  {why or ''}".rstrip(), flush=True)

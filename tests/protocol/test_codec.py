@@ -203,3 +203,21 @@ def it_takes_any_mapping() -> None:
     from types import MappingProxyType
 
     assert codec(0).encode(MappingProxyType(PLAIN)) == codec(0).encode(PLAIN)
+
+
+PART = {"name": "N", "type": "int64", "versions": "0+"}
+NULLABLE = {"name": "P", "versions": "0+", "nullableVersions": "0+", "fields": [PART]}
+
+
+@pytest.mark.parametrize(
+    ("field", "row"),
+    [(PART, {"n": 1}), ({**NULLABLE, "type": "S"}, {"p": None}), ({**NULLABLE, "type": "[]S"}, {"p": None})],
+)
+def it_bounds_a_nullable_array_by_the_fewest_bytes_of_its_elements(field: Any, row: Any) -> None:
+    rows = {"name": "Rows", "type": "[]R", "versions": "0+", "nullableVersions": "0+", "fields": [field]}
+    document = {"type": "data", "name": "M", "validVersions": "0", "flexibleVersions": "none", "fields": [rows]}
+    codec = compile_codec(parse_schema(json.dumps(document), "M.json"), 0)
+    raw = codec.encode({"rows": [row] * 3})
+    assert codec.decode_all(raw) == {"rows": [row] * 3}
+    with pytest.raises(DecodeError, match="a length of array from -1 to 2, found 3"):
+        codec.decode_all(raw[:-1])

@@ -3,8 +3,12 @@
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+
+import pytest
 
 import kafka_clientinfo
+from kafka_clientinfo import logs, protocol
 
 PROGRAM = """
 import sys
@@ -24,3 +28,8 @@ def it_imports_only_the_standard_library() -> None:
         [sys.executable, "-I", "-S", "-c", PROGRAM, str(package_home)], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("package", [logs, protocol])
+def it_has_every_name_that_it_offers(package: ModuleType) -> None:
+    assert [name for name in package.__all__ if not hasattr(package, name)] == []

@@ -3,7 +3,7 @@
 import re
 
 from ...protocol import api_name
-from ..apis import CONTROL_APIS
+from ..apis import CONTROL_APIS, REPLICA_APIS
 from ..bodies import struct_body
 from ..request_event import MalformedRecord
 from ..text_tail import read_tail
@@ -35,7 +35,7 @@ def read(message: bytes) -> LoggedRequest:
     header = Header(key, api_name(key) or f"UNKNOWN({key})", version, int32(found[3], "correlation_id"), client_id)
     body = message[found.end() : tail.start]
     request = struct_body(body, key, version, "request") if key in CONTROL_APIS else None
-    replica = _REPLICA.match(body) if key in (1, 2) else None
+    replica = _REPLICA.match(body) if key in REPLICA_APIS else None
     return LoggedRequest(
         "api_key_struct",
         header,

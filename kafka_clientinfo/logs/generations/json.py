@@ -8,8 +8,8 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from ...protocol import api_key, api_name
-from ..apis import CONTROL_APIS
+from ...protocol import api_name
+from ..apis import CONTROL_APIS, REPLICA_APIS
 from ..bodies import json_body, json_error_code
 from ..request_event import MalformedRecord
 from ..text_tail import LONGEST_MS, TextTail
@@ -27,7 +27,6 @@ _REPLICA_HINT = re.compile(rb'replicaId":\d')
 _REPLICA_WINDOW = 300
 """What `_REPLICA` matches is shorter, but for a cluster id."""
 _CLUSTER_ID = b'{"clusterId":"'
-_WITH_REPLICA_ID = frozenset(key for name in ("FETCH", "LIST_OFFSETS") if (key := api_key(name)) is not None)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -87,7 +86,7 @@ def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> B
         json_error_code(data, answer, at_connection),
         json_body(data[start:end]) if kept else None,
         json_body(data[answer:at_connection]) if kept else None,
-        _replica_id(data, start, end) if key in _WITH_REPLICA_ID else None,
+        _replica_id(data, start, end) if key in REPLICA_APIS else None,
     )
 
 

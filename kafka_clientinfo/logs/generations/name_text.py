@@ -8,6 +8,7 @@ import json
 import re
 
 from ...protocol import api_key, api_name
+from ..apis import REPLICA_APIS
 from ..request_event import MalformedRecord
 from ..text_tail import read_tail
 from .fields import Header, LoggedRequest, int16, int32
@@ -43,7 +44,7 @@ def read(message: bytes) -> LoggedRequest:
     if key is None:
         raise MalformedRecord("malformed_header", f"no API is known by the name {name[1].decode('ascii')}")
     client_id, end = _client_id(key, body, correlation.end())
-    replica = _REPLICA.search(body, end) if key in (1, 2) else None
+    replica = _REPLICA.search(body, end) if key in REPLICA_APIS else None
     header = Header(
         key,
         api_name(key) or name[1].decode("ascii"),

@@ -7,7 +7,7 @@ may be a topic's.
 import re
 
 from ...protocol import api_key, api_name
-from ..apis import CONTROL_APIS
+from ..apis import CONTROL_APIS, REPLICA_APIS
 from ..bodies import struct_body, text_error_code
 from ..request_event import MalformedRecord
 from ..text_tail import read_tail
@@ -34,7 +34,7 @@ def read(message: bytes) -> LoggedRequest:
     found = _HEADER.match(message, 0, tail.start)
     if found is None:
         raise MalformedRecord("malformed_header", "no `RequestHeader(…, correlationId=N) -- {` before the body")
-    name = found[1].decode("ascii", "replace")
+    name = found[1].decode()
     key = api_key(name)
     if key is None:
         raise MalformedRecord("malformed_header", f"no API is known by the name {name}")
@@ -45,7 +45,7 @@ def read(message: bytes) -> LoggedRequest:
     request_end = between if between >= 0 else tail.start
     response = message[between + len(_RESPONSE) : tail.start] if between >= 0 else b""
     kept = key in CONTROL_APIS
-    replica = _REPLICA.match(message, found.end()) if key in (1, 2) else None
+    replica = _REPLICA.match(message, found.end()) if key in REPLICA_APIS else None
     return LoggedRequest(
         "request_header_struct",
         header,
