@@ -66,7 +66,7 @@ class LogClock:
         return self._minutes.get(minute) or self._read_minute(minute)
 
     def _read_minute(self, minute: bytes) -> tuple[int, int]:
-        text, zone = minute[:16].decode("ascii", "replace").replace("T", " "), minute[16:]
+        text, zone = minute[:16].decode().replace("T", " "), minute[16:]
         if text[:4] >= _FIRST_BUDDHIST_YEAR:
             text = f"{int(text[:4]) - _BUDDHIST_ERA}{text[4:]}"
         naive = datetime.strptime(text, "%Y-%m-%d %H:%M")

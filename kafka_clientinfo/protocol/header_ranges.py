@@ -55,8 +55,6 @@ def _by_flexible_versions(name: str, kind: str, flexible: Versions) -> tuple[Hea
 def with_header(ranges: tuple[HeaderRange, ...], version: int, header: int) -> tuple[HeaderRange, ...]:
     """Give `version`, which lies in the open last range, and all above it a header of their own."""
     before, (last, lower) = ranges[:-1], ranges[-1]
-    if lower == header:
-        return ranges
     return (*before, (Versions(last.first, version - 1), lower), (Versions(version, None), header))
 
 

@@ -244,7 +244,7 @@ def _field(item: Any, structs: dict[str, tuple[Field, ...]], file: str, outer: s
         tagged=_optional_versions(item, "taggedVersions", where) or NONE,
         tag=tag,
         default=_default(item, where),
-        ignorable=item.get("ignorable", False) is True,
+        ignorable=item.get("ignorable") is True,
         flexible=_optional_versions(item, "flexibleVersions", where),
         struct="" if element in PRIMITIVES else element,
     )

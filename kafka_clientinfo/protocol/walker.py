@@ -197,8 +197,7 @@ def _each(walk_all: ManyWalker) -> ElementsWalker:
 def _rows(size: int, flexible: bool, each: ElementsWalker) -> ElementsWalker:
     def walk(data: bytes, at: int, count: int) -> int:
         end = at + size * count
-        if end > len(data) or (flexible and any(data[at + size - 1 : end : size])):
-            return each(data, at, count)
-        return end
+        # The length was checked: so many elements of this size are there.
+        return each(data, at, count) if flexible and any(data[at + size - 1 : end : size]) else end
 
     return walk

@@ -69,7 +69,7 @@ def test_it_gives_one_shape_for_the_same_body_in_text_and_in_json() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["a,b", "x{y", "x}y", "[", "]", "=", "a=b", "", "null", "_tagged_fields", "\n\r", "💥"]
+    "name", ["a,b", "a,b=c", "x{y", "x}y", "[", "]", "=", "a=b", "", "null", "_tagged_fields", "\n\r", "💥"]
 )
 def test_it_keeps_a_hostile_software_name_as_it_is(name: str) -> None:
     text = f"{{client_software_name={name},client_software_version=v,_tagged_fields={{}}}}"

@@ -19,7 +19,7 @@ import sys
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -42,11 +42,22 @@ _STARTUP = 30
 """Seconds that a run may take beside its tests."""
 
 
+def _is_type(node: Any) -> bool:
+    """Whether a node of the syntax tree lies in an annotation."""
+    while (outer := node.parent) is not None:
+        if outer.type == "tfpdef" or (outer.type == "annassign" and node is outer.children[1]):
+            return True
+        if outer.type == "funcdef":
+            return node is outer.annotation
+        node = outer
+    return False
+
+
 class OtherText(Operator):  # type: ignore[misc]
     """Puts a letter in front of a text that is neither a docstring nor a type."""
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
-        if node.type == "string" and node.parent.type not in ("simple_stmt", "file_input", "tfpdef", "funcdef"):
+        if node.type == "string" and node.parent.type not in ("simple_stmt", "file_input") and not _is_type(node):
             yield node.start_pos, node.end_pos
 
     def mutate(self, node: Any, index: int) -> Any:
@@ -166,10 +177,14 @@ class Watch:
 
 
 class Only:
-    """A plugin that runs chosen tests in a given order, without shrinking what fails."""
+    """A plugin that runs chosen tests in a given order, without shrinking what fails.
 
-    def __init__(self, names: Sequence[str]) -> None:
+    First come those that only the change gives rise to: their cases are made from the code, as a table's names are.
+    """
+
+    def __init__(self, names: Sequence[str], known: Container[str]) -> None:
         self.place = {name: place for place, name in enumerate(names)}
+        self.known = known
 
     def pytest_sessionstart(self) -> None:
         phases = (hypothesis.Phase.explicit, hypothesis.Phase.generate)
@@ -179,7 +194,13 @@ class Only:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        items[:] = sorted((item for item in items if item.nodeid in self.place), key=lambda i: self.place[i.nodeid])
+        kept = [
+            item
+            for item in items
+            if item.nodeid in self.place
+            or (item.nodeid not in self.known and "spark" not in getattr(item, "fixturenames", ()))
+        ]
+        items[:] = sorted(kept, key=lambda item: self.place.get(item.nodeid, -1))
 
 
 class Changed(importlib.machinery.SourceFileLoader):
@@ -252,7 +273,7 @@ def _reach(files: dict[str, dict[str, list[str]]], seconds: dict[str, float]) ->
     return Reach(lines, seconds)
 
 
-def outcome(mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
+def outcome(mutant: Mutant, tests: Sequence[str], known: Container[str], seconds: float) -> str:
     """What becomes of a mutant: killed, timeout, or survived."""
     if not tests:
         return "survived"
@@ -262,7 +283,7 @@ def outcome(mutant: Mutant, tests: Sequence[str], seconds: float) -> str:
         signal.alarm(int(_STARTUP + 5 * seconds))  # whoever does not come back is ended
         try:
             sys.meta_path.insert(0, Finder(mutant))
-            code = _run(sorted({name.partition("::")[0] for name in tests}), Only(tests))
+            code = _run(sorted({name.partition("::")[0] for name in tests}), Only(tests, known))
         except BaseException:
             code = 1
         os._exit(code)
@@ -301,11 +322,12 @@ def main() -> int:
         tests = reached.tests(mutant)
         first = dict.fromkeys(reached.fitting(tests, chosen_by.seconds))
         others = reached.fitting((name for name in tests if name not in first), chosen_by.more)
-        found = outcome(mutant, [*first], chosen_by.seconds)
+        found = outcome(mutant, [*first], reached.seconds, chosen_by.seconds)
         if found == "survived":
             before, after = mutant.difference()
             why = known.get((mutant.file, before, after))
-            found = "explained" if why else outcome(mutant, others, chosen_by.more).replace("killed", "killed later")
+            found = "explained" if why else outcome(mutant, others, reached.seconds, chosen_by.more)
+            found = found.replace("killed", "killed later")
             if found in ("survived", "explained"):
                 place = f"{found}: {mutant.file}:{mutant.line}"
                 print(f"{place}\n  - {before}\n  + {after}\n  {why or ''}".rstrip(), flush=True)

@@ -36,6 +36,11 @@ def it_knows_every_key_once() -> None:
     assert len(set(names.values())) == 95
 
 
+def it_knows_the_names_that_apis_had_before() -> None:
+    former = "UPDATE_METADATA_KEY CONTROLLED_SHUTDOWN_KEY CONSUMER_METADATA GROUP_COORDINATOR ELECT_PREFERRED_LEADERS"
+    assert [*ALIASES] == [*former.split(), "ALTER_ISR", "LIST_CLIENT_METRICS_RESOURCES"]
+
+
 @pytest.mark.parametrize(("name", "key"), [*ALIASES.items(), *CLASS_NAMES.items()])
 def it_knows_the_names_of_old_logs(name: str, key: int) -> None:
     assert protocol.api_key(name) == key

@@ -221,3 +221,10 @@ def it_bounds_a_nullable_array_by_the_fewest_bytes_of_its_elements(field: Any, r
     assert codec.decode_all(raw) == {"rows": [row] * 3}
     with pytest.raises(DecodeError, match="a length of array from -1 to 2, found 3"):
         codec.decode_all(raw[:-1])
+
+
+@pytest.mark.parametrize("negative", [b"\x80", b"\xff"])
+def it_reads_any_negative_number_as_a_struct_that_is_null(negative: bytes) -> None:
+    raw = codec(1).encode(FLEXIBLE)
+    assert raw[6:7] == b"\xff"
+    assert codec(1).decode_all(raw[:6] + negative + raw[7:]) == FLEXIBLE

@@ -166,7 +166,10 @@ def it_knows_two_response_headers() -> None:
         ({"validVersions": "none"}, "validVersions: none must have an end"),
         ({"validVersions": 3}, "validVersions: 3 is no version range"),
         ({"flexibleVersions": "two"}, "flexibleVersions: 'two' is no version range"),
-        ({"colour": "red"}, "colour: unknown property; known are"),
+        (
+            {"colour": "red"},
+            "colour: unknown property; known are about, apiKey, commonStructs, fields, flexibleVersions",
+        ),
         ({"fields": {}}, "fields: must be a list"),
         ({"fields": ["a"]}, "fields: name: None must be a text"),
         ({"fields": [NUMBER, NUMBER]}, "Number: is there twice"),
