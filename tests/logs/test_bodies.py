@@ -39,6 +39,8 @@ BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
           "protocols": [{"name": "range", "metadata": None}]}),
         ("HEARTBEAT", 3, "request", "{group_id=null,generation_id=1,member_id=m,group_instance_id=null}",
          {"groupId": "null", "generationId": 1, "memberId": "m", "groupInstanceId": None}),
+        ("HEARTBEAT", 3, "request", "{group_id=g,generation_id=1,member_id=m,group_instance_id=i}",
+         {"groupId": "g", "generationId": 1, "memberId": "m", "groupInstanceId": "i"}),
         ("DESCRIBE_GROUPS", 3, "request", "{groups=[a,b c],include_authorized_operations=true}",
          {"groups": ["a", "b c"], "includeAuthorizedOperations": True}),
         ("DESCRIBE_GROUPS", 3, "request", "{groups=[1,true,null],include_authorized_operations=true}",
@@ -96,7 +98,7 @@ def test_it_reads_bodies_that_no_schema_knows(text: str, expected: dict[str, Any
 @pytest.mark.parametrize(
     "text",
     ["", "x", "{", "{a", "{a=", "{a={b=1}", "{a=[1}", "{a=[{b=1}{c=1}]}", "{_tagged_fields=", "{a=[1]x}",
-     "{a=" * 40 + "}" * 40],
+     "{a=" * 40 + "}" * 40, "{a=[" * 20 + "{}" + "]}" * 20],
 )  # fmt: skip
 def test_it_gives_nothing_for_text_that_is_no_struct(text: str) -> None:
     assert struct_to_json(text, None) is None

@@ -179,3 +179,10 @@ def test_it_forgets_twins_that_are_too_far_apart() -> None:
 )
 def test_it_reads_a_followers_replica_id(line: bytes, replica: int | None) -> None:
     assert request(line).replica_id == replica
+
+
+@pytest.mark.parametrize("name", ["ConsumerMetadataRequest", "GroupCoordinatorRequest"])
+def test_it_reads_the_group_whose_coordinator_is_looked_for(name: str) -> None:
+    event = request(name_text_record(api=name, request="; Group: g"))
+    assert (event.api_name, event.request) == ("FIND_COORDINATOR", '{"key":"g"}')
+    assert request(name_text_record(api="OffsetFetchRequest", request="; Group: g")).request is None

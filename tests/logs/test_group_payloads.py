@@ -8,6 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs.group_payloads import DESCRIBE_GROUPS, JOIN_GROUP, MAX_LISTED, SYNC_GROUP, group_payloads
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import request
 
 RANGE = {"name": "range", "metadata": "AAMAAAABAAJ0MQAAAAAAAAAA/////wAA"}
 T1 = "AAAAAAABAAJ0MQAAAAIAAAAAAAAAAQAAAAA="
@@ -89,3 +91,13 @@ _JSON = st.recursive(
 def test_no_body_makes_it_raise(key: int, request: Any, response: Any) -> None:
     found = group_payloads(key, json.dumps(request), json.dumps(response))
     assert found is None or json.loads(found.encode("utf-8"))
+
+
+def test_a_record_in_json_has_its_payloads_and_one_in_text_has_none() -> None:
+    body = {"memberId": "m", "protocolType": "consumer", "protocols": [RANGE]}
+    found = json.loads(request(json_record(api="JOIN_GROUP", version=5, request=body)).group_payloads or "null")
+    assert found == decoded(JOIN_GROUP, body)
+    assert (
+        request(request_header_struct_record(api="JOIN_GROUP", version=5, request="{group_id=g}")).group_payloads
+        is None
+    )

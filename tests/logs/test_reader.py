@@ -19,7 +19,7 @@ from kafka_clientinfo.logs import (
     split_records,
 )
 from kafka_clientinfo.logs.layouts import Layout
-from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, record_start, resume_point
+from kafka_clientinfo.logs.reader import file_id, hash_bytes, read_blocks, record_start, resume_point
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
@@ -174,3 +174,8 @@ def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: in
     assert resume_point(save(data), offset).hash == expected
     assert resume_point(save(gzip.compress(data)), offset).hash == expected
     assert resume_point(save(data[: max(0, offset - 1)]), offset).hash == (expected if offset == 0 else None)
+
+
+def test_the_hashes_that_warehouses_keep_stay_the_same() -> None:
+    assert file_id("cluster", "1", b"record\r\n") == "10195d915fe9f1eefb6e3a38f04556ab"
+    assert hash_bytes(b"record") == "70ce871f8a3d3fb449bc3c3ace6547ce"
