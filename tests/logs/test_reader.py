@@ -19,7 +19,7 @@ from kafka_clientinfo.logs import (
     split_records,
 )
 from kafka_clientinfo.logs.layouts import Layout
-from kafka_clientinfo.logs.reader import file_id, hash_bytes, read_blocks, record_start, resume_point
+from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, record_start, resume_point
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
