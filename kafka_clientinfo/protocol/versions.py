@@ -57,7 +57,7 @@ def parse_versions(text: object, where: str) -> Versions:
     if match is None:
         raise SchemaError(f"{where}: {text!r} is no version range; write it like '3', '0-2', '4+' or 'none'")
     first = int(match[1])
-    last = None if match[2] else int(match[3] or match[1])
+    last = None if match[2] else int(match[3] or first)
     if last is not None and last < first:
         raise SchemaError(f"{where}: {text!r} ends before it starts; write '{last}-{first}'")
     return Versions(first, last)

@@ -306,7 +306,7 @@ def main() -> int:
     parser.add_argument("--sample", type=int, help="so many mutants, chosen at random; all by default")
     parser.add_argument("--seed", type=int, default=1313)
     parser.add_argument("--seconds", type=float, default=6, help="of tests for a mutant, at most")
-    parser.add_argument("--more", type=float, default=60, help="seconds of other tests for a survivor")
+    parser.add_argument("--more", type=float, default=20, help="seconds of other tests for a survivor")
     parser.add_argument("--reach", type=Path, help="file that keeps what the first run of the tests tells")
     parser.add_argument("--least", type=float, default=95, help="percent that must be killed or explained")
     chosen_by = parser.parse_args()
