@@ -15,24 +15,26 @@ if TYPE_CHECKING:
 
 HELP = "read new log bytes and build all tables"
 _FAILURES = frozenset({"unreadable", "rewritten"})
+_SHOWN = 12
 _FINDINGS = (
     (
         "Client connections by software",
         ("connections", "name", "version"),
         "SELECT count(*) AS connections, client_software_name, client_software_version FROM {connections} "
-        "WHERE role = 'client' GROUP BY 2, 3 ORDER BY 1 DESC, 2 NULLS FIRST, 3 NULLS FIRST LIMIT 12",
+        "WHERE role = 'client' GROUP BY 2, 3 ORDER BY 1 DESC, 2 NULLS FIRST, 3 NULLS FIRST",
     ),
     (
         "Client connections by ApiVersions outcome",
         ("connections", "outcome"),
         "SELECT count(*) AS connections, api_versions_outcome FROM {connections} "
-        "WHERE role = 'client' GROUP BY 2 ORDER BY 1 DESC, 2 NULLS FIRST LIMIT 12",
+        "WHERE role = 'client' GROUP BY 2 ORDER BY 1 DESC, 2 NULLS FIRST",
     ),
     (
         "Violations",
         ("severity", "rule", "connections", "requests"),
         "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
-        "FROM {violations} GROUP BY 1, 2 ORDER BY 1, 3 DESC, 2 LIMIT 12",
+        "FROM {violations} GROUP BY 1, 2 "
+        "ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, 3 DESC, 2",
     ),
 )
 """What the summary shows: title, header and query."""
@@ -86,8 +88,10 @@ def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     if report.tables:
         tables = console.columns(("table", "rows"), list(report.tables.items()))
         parts.append(f"Tables in {console.safe(context.warehouse)}\n{tables}")
-        found = [(title, header, context.query(statement)) for title, header, statement in _FINDINGS]
-        parts += [f"{title}\n{console.columns(header, rows)}" for title, header, rows in found if rows]
+        for title, header, statement in _FINDINGS:
+            rows = context.query(f"{statement} LIMIT {_SHOWN + 1}")
+            more = "\n  … and more" if len(rows) > _SHOWN else ""
+            parts += [f"{title}\n{console.columns(header, rows[:_SHOWN])}{more}"] if rows else []
     return "\n\n".join(parts)
 
 
