@@ -19,7 +19,7 @@ import sys
 import time
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -51,6 +51,66 @@ def _is_type(node: Any) -> bool:
             return node is outer.annotation
         node = outer
     return False
+
+
+def _outer(node: Any, kind: str) -> Any:
+    """The nearest node of a kind around a node, or None."""
+    while node is not None and node.type != kind:
+        node = node.parent
+    return node
+
+
+def _compares(node: Any, *, wanted: Callable[[Any], bool]) -> bool:
+    return node.type == "comparison" and any(wanted(side) for side in node.children[::2])
+
+
+def _is_literal(node: Any) -> bool:
+    return node.type in ("number", "string") or node.get_code().strip() in ("None", "True", "False", "()")
+
+
+def _is_type_or_none(node: Any) -> bool:
+    return node.get_code().strip() == "None" or node.get_code().strip().startswith("type(")
+
+
+def _is_argument(node: Any, names: Container[str]) -> bool:
+    return node.parent.type == "argument" and node.parent.children[0].get_code().strip() in names
+
+
+def _is_of_cache(node: Any) -> bool:
+    decorator = _outer(node, "decorator")
+    return decorator is not None and decorator.children[1].get_code().partition("(")[0] in ("cache", "lru_cache")
+
+
+def _is_of_literal_type(node: Any) -> bool:
+    """Whether a text is one of a `Literal[...]` type's."""
+    around = _outer(node, "trailer")
+    return around is not None and around.get_previous_sibling().get_code().strip() == "Literal"
+
+
+def _is_of_type_variable(node: Any) -> bool:
+    call = _outer(node, "atom_expr")
+    return call is not None and call.children[0].get_code().strip() == "TypeVar"
+
+
+_NO_MUTANTS: tuple[tuple[str, Callable[[str, Any], bool]], ...] = (
+    (
+        "`is` beside a literal, and `==` beside None or a type: lint refuses both (F632, E711, E721)",
+        lambda operator, node: (
+            (operator.endswith(("Operator_Eq_Is", "_NotEq_IsNot")) and _compares(node, wanted=_is_literal))
+            or (operator.endswith(("_Is_Eq", "_IsNot_NotEq")) and _compares(node, wanted=_is_type_or_none))
+        ),
+    ),
+    (
+        "`strict=` of zip, a guard of the program's own logic; `slots=` of a class, which only saves memory",
+        lambda operator, node: _is_argument(node, ("strict", "slots")),
+    ),
+    ("a cache's decorator and its size, which only save time", lambda operator, node: _is_of_cache(node)),
+    (
+        "the texts of a type, which mypy checks, and the name of a type variable",
+        lambda operator, node: operator == "text" and (_is_of_literal_type(node) or _is_of_type_variable(node)),
+    ),
+)
+"""Kinds of changes that are not made, as no test is to see them: why, and whether an operator's change is one."""
 
 
 class OtherText(Operator):  # type: ignore[misc]
@@ -104,9 +164,10 @@ def mutants_of(file: Path) -> Iterator[Mutant]:
     names = [name for name in operator_names() if not any(part in name for part in _LEFT_OUT)]
     operators: dict[str, Operator] = {name: get_operator(name)() for name in names} | {"text": OtherText()}
     for name, operator in operators.items():
-        positions = (position for node in ast_nodes(tree) for position in operator.mutation_positions(node))
-        for occurrence, ((line, column), _) in enumerate(positions):
-            yield Mutant(str(file.relative_to(ROOT)), line, column, name, occurrence)
+        found = ((node, place) for node in ast_nodes(tree) for place in operator.mutation_positions(node))
+        for occurrence, (node, ((line, column), _)) in enumerate(found):
+            if not any(is_one(name, node) for _, is_one in _NO_MUTANTS):
+                yield Mutant(str(file.relative_to(ROOT)), line, column, name, occurrence)
 
 
 def chosen(files: Iterable[str], sample: int | None, random: Random) -> list[Mutant]:
@@ -293,10 +354,18 @@ def outcome(mutant: Mutant, tests: Sequence[str], known: Container[str], seconds
     return "survived" if os.WEXITSTATUS(status) == 0 else "killed"
 
 
-def explanations() -> dict[tuple[str, str, str], str]:
-    """Reasons of known survivors by file, line before and line after."""
+def explanations() -> dict[tuple[str, str, str | None], str]:
+    """Reasons of known survivors by file, line before and line after; None after covers every change of the line.
+
+    Raises:
+        SystemExit: a file no longer holds the line before, so that the entry explains nothing.
+    """
     known = tomllib.loads(EXPLAINED.read_text("utf-8")).get("mutant", [])
-    return {(one["file"], one["before"], one["after"]): one["why"] for one in known}
+    for one in known:
+        lines = (ROOT / one["file"]).read_text("utf-8").splitlines()
+        if one["before"] not in map(str.strip, lines):
+            raise SystemExit(f"mutants: explained.toml: {one['file']} has no line {one['before']!r}; take it out")
+    return {(one["file"], one["before"], one.get("after")): one["why"] for one in known}
 
 
 def main() -> int:
@@ -325,7 +394,7 @@ def main() -> int:
         found = outcome(mutant, [*first], reached.seconds, chosen_by.seconds)
         if found == "survived":
             before, after = mutant.difference()
-            why = known.get((mutant.file, before, after))
+            why = known.get((mutant.file, before, after)) or known.get((mutant.file, before, None))
             found = "explained" if why else outcome(mutant, others, reached.seconds, chosen_by.more)
             found = found.replace("killed", "killed later")
             if found in ("survived", "explained"):
