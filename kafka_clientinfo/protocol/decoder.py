@@ -209,8 +209,9 @@ def _rows_reader(form: Struct, fields: tuple[FieldSpec, ...], each: ElementsRead
 
     def read(data: bytes, at: int, count: int) -> tuple[list[Any], int]:
         end = at + form.size * count
-        if end > len(data) or (flexible and any(data[at + form.size - 1 : end : form.size])):
-            return each(data, at, count)  # a row has unknown tagged fields, or the data end too early
+        # The length was checked: so many elements of this size are there.
+        if flexible and any(data[at + form.size - 1 : end : form.size]):
+            return each(data, at, count)  # a row has unknown tagged fields
         rows = form.iter_unpack(data[at:end])
         return [dict(zip(names, row)) for row in rows], end  # noqa: B905 (flexible rows have one more column)
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import clock
 from kafka_clientinfo.logs.clock import LogClock
-from kafka_clientinfo.logs.connection import remote_end
+from kafka_clientinfo.logs.connection import LONGEST, remote_end
 
 BERLIN = "Europe/Berlin"
 
@@ -50,6 +50,8 @@ def test_it_reads_times_in_the_zone_of_the_log(zone: str, local: str, utc: str) 
         (["02:30:00", "02:10:00", "03:00:00", "02:59:59.950"], ["00:30:00", "01:10:00", "02:00:00", "01:59:59"]),
         (["02:30:00", "02:29:59.700", "02:30:00"], ["00:30:00", "00:29:59", "00:30:00"]),
         (["03:00:01", "02:59:59"], ["02:00:01", "01:59:59"]),
+        (["02:30:00", "02:29:00"], ["00:30:00", "00:29:00"]),
+        (["02:30:00.001", "02:29:00"], ["00:30:00", "01:29:00"]),
     ],
 )
 def test_it_tells_the_two_readings_of_the_repeated_hour_by_order(local: list[str], utc: list[str]) -> None:
@@ -83,6 +85,27 @@ def test_it_refuses_what_is_no_time(text: str) -> None:
         LogClock().micros(text.encode(), None)
 
 
+@pytest.mark.parametrize(
+    ("zone", "minutes"),
+    [(b"Z", 0), (b"+01", 60), (b"-01", -60), (b"+0130", 90), (b"-01:30", -90), (b"+00:01", 1),
+     (b"+18:00", 1080), (b"-18:00", -1080), (b"+18:01", None), (b"-18:01", None), (b"+19", None)],
+)  # fmt: skip
+def test_it_reads_the_zones_that_java_knows(zone: bytes, minutes: int | None) -> None:
+    def read(zone: bytes | None) -> int:
+        return LogClock(BERLIN if zone else "UTC").micros(b"2026-11-21 12:00:00", None, zone)
+
+    if minutes is None:
+        with pytest.raises(ValueError, match="minutes from UTC"):
+            read(zone)
+    else:
+        assert read(None) - read(zone) == minutes * 60_000_000
+
+
+@pytest.mark.parametrize(("zone", "repeats"), [("UTC", False), (BERLIN, True)])
+def test_it_knows_whether_a_zone_can_repeat_hours(zone: str, repeats: bool) -> None:
+    assert LogClock(zone).repeats_hours == repeats
+
+
 def test_it_bounds_what_it_remembers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "_CACHE_LIMIT", 3)
     assert len(instants("UTC", *(f"11-21 12:{minute:02d}:00" for minute in range(10)))) == 10
@@ -113,6 +136,9 @@ def test_it_agrees_with_datetime(moment: datetime) -> None:
         ("nothing", (None, None)),
         ("a:1-b:999999", (None, None)),
         (":1-" * 100_000, (None, None)),
+        (f"{'h' * (LONGEST - 6)}:1-r:2", ("r", 2)),
+        (f"{'h' * (LONGEST - 5)}:1-r:2", (None, None)),
+        ("h:1-r:2-3-4-5", (None, None)),
     ],
 )
 def test_it_finds_the_clients_end_of_a_connection(connection: str, expected: tuple[str | None, int | None]) -> None:
@@ -122,3 +148,6 @@ def test_it_finds_the_clients_end_of_a_connection(connection: str, expected: tup
 def test_it_reads_the_years_of_the_thai_calendar() -> None:
     # Java in a Thai locale writes 2569 for 2026.
     assert LogClock().micros(b"2569-11-21 12:00:00", None) == LogClock().micros(b"2026-11-21 12:00:00", None)
+    assert LogClock().micros(b"2513-01-01 00:00:00", None) == 0
+    year_2512 = datetime(2512, 12, 31, tzinfo=UTC) - datetime(1970, 1, 1, tzinfo=UTC)
+    assert LogClock().micros(b"2512-12-31 00:00:00", None) == year_2512.total_seconds() * 1_000_000

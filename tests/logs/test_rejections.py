@@ -5,7 +5,16 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.logs import REJECT_REASONS, Parser, RawRecord, RejectedRecord, RequestEvent, framing
+from kafka_clientinfo.logs import (
+    REJECT_REASONS,
+    IgnoredRecord,
+    Parser,
+    RawRecord,
+    RejectedRecord,
+    RequestEvent,
+    framing,
+    parser,
+)
 from kafka_clientinfo.logs.parser import guarded
 from kafka_clientinfo.logs.request_event import RAW_LIMIT
 from tests.builders import (
@@ -106,10 +115,50 @@ def test_it_names_why_a_record_cannot_be_read(line: bytes, reason: str) -> None:
         (swap(JSON, '"correlationId":1', '"correlationId":1.5'), "correlationId is 1.5, not an integer in -2147483648..2147483647"),
         (swap(JSON, '"app"', '"a","clientInstanceId":"id"'), "clientInstanceId is 'id', not a Uuid in base64url"),
         (json_record(at="1026-11-21 00:00:00,000"), "logged or started before 1970 or after 9998"),
+        (swap(JSON, '"requestApiKey":3', '"requestApiKey":32768'), "requestApiKey is 32768, not an integer in -32768..32767"),
+        (swap(JSON, '"requestApiVersion":1', '"requestApiVersion":-32769'), "requestApiVersion is -32769, not an integer in -32768..32767"),
+        (swap(TEXT, "apiVersion=1", "apiVersion=32768"), "apiVersion is 32768, not an integer in -32768..32767"),
+        (swap(TEXT, "correlationId=1", "correlationId=2147483648"), "correlationId is 2147483648, not an integer in -2147483648..2147483647"),
+        (swap(STRUCT, "api_key=3", "api_key=32768"), "api_key is 32768, not an integer in -32768..32767"),
+        (swap(STRUCT, "api_version=1", "api_version=32768"), "api_version is 32768, not an integer in -32768..32767"),
+        (swap(STRUCT, "correlation_id=1", "correlation_id=2147483648"), "correlation_id is 2147483648, not an integer in -2147483648..2147483647"),
+        (swap(NAMED, "Version: 0", "Version: 32768"), "Version is 32768, not an integer in -32768..32767"),
+        (swap(NAMED, "CorrelationId: 1", "CorrelationId: 2147483648"), "CorrelationId is 2147483648, not an integer in -2147483648..2147483647"),
+        (swap(JSON, '{"isForwarded":false', '{"isForwarded":\nfalse'), "a raw line break: two records ran into one, or it is damaged"),
     ],
 )  # fmt: skip
 def test_it_says_what_it_missed_or_found(line: bytes, detail: str) -> None:
     assert rejected(line).detail == detail
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ('"requestApiKeyName":"METADATA"', "requestApiKeyName"),
+        ('"clientId":"app"', "clientId"),
+        ('"connection":"10.0.0.1:9092-10.0.0.2:40000-0"', "connection"),
+        ('"securityProtocol":"PLAINTEXT"', "securityProtocol"),
+        ('"principal":"User:ANONYMOUS"', "principal"),
+        ('"listener":"PLAINTEXT"', "listener"),
+        ('"softwareName":"unknown"', "softwareName"),
+        ('"softwareVersion":"unknown"', "softwareVersion"),
+    ],
+)
+def test_it_names_the_field_that_is_no_text(old: str, name: str) -> None:
+    line = swap(JSON, old, f'"{name}":7') if name != "connection" else swap(JSON, old, old + ',"connection":7')
+    found = rejected(line)
+    assert (found.reason, found.detail) == ("malformed_value", f"{name} is 7, not a text")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs"],
+)  # fmt: skip
+@pytest.mark.parametrize("value", ["1e15", "-1e15", "null", '"1"'])
+def test_it_names_the_time_that_is_none(name: str, value: str) -> None:
+    found = rejected(JSON.replace(b"}} (kafka", f'}},"{name}":{value}}} (kafka'.encode()))
+    shown = {"1e15": "1000000000000000.0", "-1e15": "-1000000000000000.0", "null": "None", '"1"': "'1'"}[value]
+    assert (found.reason, found.detail) == ("malformed_tail", f"{name} is {shown}, not a number of milliseconds")
 
 
 def test_it_rejects_a_record_that_another_ends_before_its_own_end() -> None:
@@ -149,6 +198,84 @@ def test_it_rejects_an_oversized_record_and_keeps_its_start() -> None:
     record = RawRecord(7, JSON, framing.MAX_RECORD + 1, True)
     found: Any = Parser().parse(record)
     assert (found.reason, found.raw_length, found.byte_offset) == ("oversized", framing.MAX_RECORD + 1, 7)
+
+
+@pytest.mark.parametrize(("above", "reason"), [(0, "malformed_header"), (1, "oversized")])
+def test_it_reads_records_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, above: int, reason: str) -> None:
+    line = swap(TEXT, "RequestHeader(", "RequestFooter(")
+    monkeypatch.setattr(parser, "MAX_RECORD", len(line) - above)
+    found: Any = [
+        Parser().parse(RawRecord(0, line, len(line), True)),
+        Parser().parse(RawRecord(0, b"wrapped", 7, True, text=line)),
+    ]
+    assert [event.reason for event in found] == [reason, reason]
+    detail = f"{len(line)} bytes, at most {len(line) - 1} are read"
+    assert found[0].detail == (detail if above else "neither JSON nor one of the three text forms")
+
+
+@pytest.mark.parametrize("text", [None, b"Completed request: x"])
+def test_it_rejects_a_record_whose_middle_was_let_go(text: bytes | None) -> None:
+    data = JSON if text is None else b"wrapped"
+    found: Any = Parser().parse(RawRecord(0, data, len(data) + 1, True, text=text))
+    assert found.reason == "oversized"
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (b"Processor 10 received request : x (a.b)\n", "received_request"),
+        (b"Sending FETCH response to client x (a.b)\n", "sending_response"),
+        (b"Not sending FETCH response to client x (a.b)\n", "not_sending_response"),
+        (b"x (a.b)\n", "other_logger"),
+        (b"x (kafka.server.logger)\n", "other"),
+        (b"x (logger)\n", "other"),
+        (b"x (k.r.logger)\n", "other"),
+        (b"x (kafka.network.RequestChannel$)\n", "other"),
+        (b"x (kafka.network.RequestChannels)\n", "other_logger"),
+        (b"x (%b)\n" % (b"a" * 256), "other_logger"),
+        (b"x (%b)\n" % (b"a" * 257), "other"),
+        (b"x\n", "other"),
+    ],
+)
+@pytest.mark.parametrize("level", [b"TRACE", b"DEBUG", b"INFO", b"WARN", b"ERROR", b"FATAL"])
+def test_it_names_what_it_passes_over(level: bytes, line: bytes, kind: str) -> None:
+    (event,) = parse(b"[2026-11-21 12:00:00,000] %b %b" % (level, line))
+    assert isinstance(event, IgnoredRecord)
+    assert event.kind == kind
+
+
+@pytest.mark.parametrize("blank", [b"", b" ", b"\t", b"\r", b"\n", b"\v", b"\f", b"\0"])
+def test_it_passes_over_blanks(blank: bytes) -> None:
+    found: Any = Parser().parse(RawRecord(3, blank * 2, 2 * len(blank), True))
+    assert (type(found), found.byte_offset, found.kind) == (IgnoredRecord, 3, "blank")
+
+
+@pytest.mark.parametrize(
+    ("at", "total", "is_request"),
+    [
+        ("1970-01-01 00:00:00,000", 0, True),
+        ("1970-01-01 00:00:00,000", 0.001, False),
+        ("1970-01-01 00:00:01,000", 1000, True),
+        ("1970-01-01 00:00:00,999999", -253_370_764_799_000, True),
+        ("1970-01-01 00:00:00,000000", -253_370_764_800_000, False),
+    ],
+)
+def test_it_reads_the_instants_that_all_readers_can_show(at: str, total: float, is_request: bool) -> None:
+    (event,) = parse(json_record(at=at, total=total), "UTC")
+    assert isinstance(event, RequestEvent) == is_request
+
+
+def test_it_knows_these_reasons() -> None:
+    assert REJECT_REASONS == {
+        "no_record_start": "Text before the first record of the file, or a file that holds no record",
+        "unfinished": "A record that stops before its end, and no more can follow",
+        "malformed_header": "A completed request whose request header cannot be read",
+        "malformed_tail": "A completed request without readable connection and times at its end",
+        "malformed_json": "A completed request in JSON that is not valid JSON or lacks its request header",
+        "malformed_value": "A record with a value of the wrong type or out of its range",
+        "oversized": "A record longer than the limit",
+        "unreadable": "Bytes that could not be decompressed; what stood before them was read",
+    }
 
 
 def test_it_keeps_a_bounded_part_of_a_rejected_record() -> None:
