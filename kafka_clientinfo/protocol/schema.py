@@ -192,7 +192,8 @@ def _message(document: Mapping[str, Any], file: str) -> MessageSchema:
     flexible = parse_versions(document.get("flexibleVersions"), f"{file}: flexibleVersions")
     valid = parse_versions(document.get("validVersions"), f"{file}: validVersions")
     if not valid or valid.last is None:
-        raise SchemaError(f"{file}: validVersions: {valid} must have an end; write it like '0-{valid.first + 1}'")
+        example = f"{valid.first}-{valid.first + 1}"
+        raise SchemaError(f"{file}: validVersions: {valid} must have an end; write it like '{example}'")
     return MessageSchema(
         name=_text(document, "name", file),
         kind=kind,

@@ -11,7 +11,7 @@ from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol import drafts, released
 from kafka_clientinfo.protocol.layout import layout
 from kafka_clientinfo.protocol.registry import Registry
-from kafka_clientinfo.protocol.schema import parse_schema
+from kafka_clientinfo.protocol.schema import KINDS, PRIMITIVES, parse_schema
 from kafka_clientinfo.protocol.versions import NONE, Versions, parse_versions
 
 NUMBER = {"name": "Number", "type": "int32", "versions": "0+"}
@@ -162,7 +162,10 @@ def it_knows_two_response_headers() -> None:
         ({"apiKey": -1}, "apiKey: -1 is no API key"),
         ({"type": "answer"}, "type: 'answer' is not known; use one of request"),
         ({"name": ""}, "name: '' must be a text"),
-        ({"validVersions": "0+"}, "validVersions: 0+ must have an end"),
+        ({"validVersions": "0+"}, "validVersions: 0+ must have an end; write it like '0-1'"),
+        ({"validVersions": "4+"}, "validVersions: 4+ must have an end; write it like '4-5'"),
+        ({"apiKey": 32768}, "apiKey: 32768 is no API key; give a number from 0 to 32767"),
+        ({"apiKey": True}, "apiKey: True is no API key"),
         ({"validVersions": "none"}, "validVersions: none must have an end"),
         ({"validVersions": 3}, "validVersions: 3 is no version range"),
         ({"flexibleVersions": "two"}, "flexibleVersions: 'two' is no version range"),
@@ -205,6 +208,30 @@ def it_names_file_property_and_fix(change: dict[str, Any], message: str) -> None
 def it_checks_messages_without_a_header(change: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         parse({**DATA, **change})
+
+
+@pytest.mark.parametrize("key", [0, 32767])
+def it_takes_every_int16_that_is_not_negative_as_an_api_key(key: int) -> None:
+    assert parse({**VALID, "apiKey": key}).api_key == key
+
+
+def it_knows_these_types_and_properties() -> None:
+    numbers = {"int8", "int16", "int32", "int64", "uint16", "uint32", "float64", "varint", "uvarint"}
+    assert numbers | {"bool", "bytes", "records", "string", "uuid"} == PRIMITIVES
+    assert KINDS == ("request", "response", "header", "data")
+    for where, change in (("message", {"x": 1}), ("field", {"fields": [{**NUMBER, "x": 1}]}),
+                          ("struct", {"commonStructs": [{"name": "A", "x": 1}]})):  # fmt: skip
+        with pytest.raises(SchemaError) as caught:
+            parse({**VALID, **change})
+        assert str(caught.value).partition("known are ")[2].split(", ") == PROPERTIES[where].split(), where
+
+
+PROPERTIES = {
+    "message": "about apiKey commonStructs fields flexibleVersions headerVersions listeners name type validVersions",
+    "field": "about default entityType fields flexibleVersions ignorable mapKey name nullableVersions tag "
+    "taggedVersions type versions zeroCopy",
+    "struct": "about fields name versions",
+}
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"name": "A", "name": "B"}', "// a comment\n{}"])
