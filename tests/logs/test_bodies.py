@@ -145,6 +145,33 @@ def test_it_reads_the_top_level_error_code_in_text(response: str, code: int | No
     assert text_error_code(response.encode()) == code
 
 
+@pytest.mark.parametrize(("before", "found"), [(0, True), (1, True), (5, True), (6, True), (7, False)])
+def test_it_looks_for_the_error_code_behind_some_fields(before: int, found: bool) -> None:
+    names = [f'"f{number}":{value},' for number, value in enumerate(["1", "-1", "null", "true", "false", '"a"', "0"])]
+    assert json_error_code(("{" + "".join(names[:before]) + '"errorCode":35,"a":[]}').encode()) == (
+        35 if found else None
+    )
+    text = "".join(f"f{number}=x," for number in range(before))
+    assert text_error_code(f"{{{text}error_code=35,a=[]}}".encode()) == (35 if found else None)
+
+
+@pytest.mark.parametrize(("digits", "found"), [("0", True), ("-1", True), ("999999", True), ("1000000", False)])
+def test_it_reads_error_codes_of_six_digits(digits: str, found: bool) -> None:
+    for start in ("", '"a":[1],'):
+        assert json_error_code(f'{{{start}"errorCode":{digits}}}'.encode()) == (int(digits) if found else None)
+    for start in ("", "a=[1],"):
+        for behind in ("", ",_tagged_fields={}"):
+            code = text_error_code(f"{{{start}error_code={digits}{behind}}}".encode())
+            assert code == (int(digits) if found else None)
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 0), (3, 0), (0, 3), (3, 3)])
+def test_it_reads_the_error_code_within_a_range(start: int, end: int) -> None:
+    for body in ('{"errorCode":7}', '{"a":[1],"errorCode":7}'):
+        data = ("#" * start + body + "#" * end).encode()
+        assert json_error_code(data, start, len(data) - end) == 7
+
+
 def test_it_leaves_out_overlong_and_absent_bodies() -> None:
     # SECURITY.md promises 1 MiB
     longest = b'{"metrics":"' + b"A" * ((1 << 20) - 14) + b'"}'

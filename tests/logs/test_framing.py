@@ -1,5 +1,6 @@
 """Bytes to records: nothing lost, nothing twice, whatever the blocks; forged lines stay text; memory stays bounded."""
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import framing
 from kafka_clientinfo.logs.framing import RawRecord, is_finished, split_records, strip_logger
+from kafka_clientinfo.logs.physical_lines import Kept, PhysicalLines
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
@@ -133,6 +135,49 @@ def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     start = f"[2026-01-01 00:00:00,000] {level}RequestHeader(apiKey=FETCH\n".encode()
     (record,) = records(start * 40_000)
     assert record.length == len(start) * 40_000
+
+
+@pytest.mark.parametrize("before", [b"", b"\n", b"x\n"])
+def test_it_gives_a_record_as_soon_as_the_next_one_has_begun(before: bytes) -> None:
+    def feed() -> Iterator[bytes]:
+        yield before + json_record() * 2
+        raise AssertionError("more bytes are asked for")
+
+    found = split_records(feed())
+    expected = [before, json_record()] if before else [json_record()]
+    assert [next(found).data for _ in expected] == expected
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+@pytest.mark.parametrize("step", [1, 2, 3, 100])
+@pytest.mark.parametrize("text", ["\n", "\na\n", "a\n\nb\n", "a", "\u0a0a\n\u0a00\u000a", ""])
+def test_it_cuts_lines_however_the_blocks_are_cut(encoding: str, step: int, text: str) -> None:
+    data, lines = text.encode(encoding), PhysicalLines(encoding)
+    found = [line for at in range(0, len(data), step) for line in lines.feed(data[at : at + step])]
+    whole = [line.encode(encoding) for line in re.findall(r"[^\n]*\n", text)]
+    assert found == [(line, len(line)) for line in whole]
+    assert lines.rest == data[sum(map(len, whole)) :]
+    assert lines.rest_length == len(lines.rest)
+
+
+@pytest.mark.parametrize(("more", "kept"), [(0, 64), (1, 61), (4, 60), (40, 60)])
+def test_it_keeps_head_and_tail_of_what_is_longer_than_the_limit(
+    monkeypatch: pytest.MonkeyPatch, more: int, kept: int
+) -> None:
+    for name, value in (("MAX_RECORD", 64), ("KEPT_HEAD", 40), ("KEPT_TAIL", 20)):
+        monkeypatch.setattr(framing, name, value)
+    data = bytes(range(64 + more))
+    lines, bytes_kept = PhysicalLines("utf-8"), Kept()
+    assert list(lines.feed(data.replace(b"\n", b"x"))) == []
+    bytes_kept.add(data)
+    assert (lines.rest_length, bytes_kept.length) == (64 + more, 64 + more)
+    assert (len(lines.rest), len(bytes_kept.join())) == (kept, kept)
+    assert bytes_kept.join() == data[:40] + data[len(data) - kept + 40 :]
+    assert list(lines.feed(b"\n")) == [(lines_end(data, kept), 65 + more)]
+
+
+def lines_end(data: bytes, kept: int) -> bytes:
+    return (data[:40] + data[len(data) - kept + 40 :]).replace(b"\n", b"x") + b"\n"
 
 
 @pytest.mark.parametrize("step", [1, 7, 1000])

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.logs import IgnoredRecord
+from kafka_clientinfo.logs import IgnoredRecord, twins
 from tests.builders import (
     api_key_struct_record,
     json_record,
@@ -154,6 +154,18 @@ def test_it_takes_no_other_request_for_a_twin(changed: str) -> None:
 
 def test_it_takes_no_twins_from_integer_milliseconds() -> None:
     assert not any(event.is_duplicate for event in requests(parse(name_text_record() + name_text_record(total=9))))
+
+
+@pytest.mark.parametrize(("between", "is_duplicate"), [(3, True), (4, False)])
+def test_it_remembers_so_many_requests(monkeypatch: pytest.MonkeyPatch, between: int, is_duplicate: bool) -> None:
+    monkeypatch.setattr(twins, "MEMORY", 4)
+    others = b"".join(json_record(correlation_id=number) for number in range(2, between + 2))
+    assert requests(parse(json_record() + others + json_record(total=9.0)))[-1].is_duplicate == is_duplicate
+    first, *rest = requests(parse(json_record() + others))
+    keys = [key for event in [first, *rest] if (key := twins.twin_key(event)) is not None]
+    memory = twins.TwinMemory()
+    memory.add_distinct((key, 1.5) for key in keys)
+    assert memory.keys() == keys[-4:]
 
 
 def test_it_forgets_twins_that_are_too_far_apart() -> None:

@@ -172,6 +172,7 @@ def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: in
     data = EXCERPTS["json"]
     expected = hash_bytes(data[:offset])
     assert resume_point(save(data), offset).hash == expected
+    assert [resume_point(save(data[: offset + more]), offset).has_more for more in (0, 1, 2)] == [False, True, True]
     assert resume_point(save(gzip.compress(data)), offset).hash == expected
     assert resume_point(save(data[: max(0, offset - 1)]), offset).hash == (expected if offset == 0 else None)
 

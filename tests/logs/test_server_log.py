@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_clientinfo.logs import IgnoredRecord
 from kafka_clientinfo.logs.framing import SERVER_LOG, RawRecord, split_records
 from kafka_clientinfo.logs.server_log import FailedRequest, ServerLogParser
 
@@ -122,6 +123,43 @@ def test_a_failed_login_may_state_no_reason() -> None:
     )
     assert isinstance(failed, FailedRequest)
     assert failed.detail == "no reason is logged"
+
+
+@pytest.mark.parametrize(
+    ("cause", "reason"),
+    [
+        ("Invalid version for API key", "unsupported_version"),
+        ("unsupported version", "unsupported_version"),
+        ("a.UnsupportedVersionException", "unsupported_version"),
+        ("Unexpected ApiKeys id", "unknown_api"),
+        ("Unexpected api key", "unknown_api"),
+        ("Unknown API key", "unknown_api"),
+        ("Error parsing request header", "unreadable_request"),
+        ("Error getting request", "unreadable_request"),
+        ("a.SchemaException", "unreadable_request"),
+        ("a.BufferUnderflowException", "unreadable_request"),
+        ("a.OtherException", "other"),
+    ],
+)
+@pytest.mark.parametrize("level", ["ERROR", "INFO", "WARN", "DEBUG"])
+def test_it_tells_the_reason_by_these_words(level: str, cause: str, reason: str) -> None:
+    (found,) = parse(CLOSING.replace("ERROR", level) + cause + "\n")
+    assert getattr(found, "reason", None) == (reason if level in ("ERROR", "INFO") else None)
+    assert getattr(found, "kind", None) == (None if level in ("ERROR", "INFO") else "server_log")
+
+
+@pytest.mark.parametrize(
+    ("number", "key"), [("32767", 32767), ("32768", None), ("-32768", -32768), ("-32769", None), ("99999", None)]
+)
+def test_it_takes_no_api_key_that_is_no_int16(number: str, key: int | None) -> None:
+    (failed,) = parse(CLOSING + f"a.InvalidRequestException: Unknown API key {number}\n")
+    assert isinstance(failed, FailedRequest)
+    assert (failed.api_key, failed.api_name) == (key, None if key is None else f"UNKNOWN({key})")
+
+
+def test_a_failure_at_no_time_is_not_counted_as_one() -> None:
+    (found,) = parse(CLOSING.replace("2026-11-21", "2026-02-31"))
+    assert found == IgnoredRecord(0, "server_log")
 
 
 def test_the_detail_is_cut() -> None:

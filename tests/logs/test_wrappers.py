@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 
 import pytest
@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.unwrapping import layout_records
-from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, syslog
+from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, is_syslog, syslog
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
 from tests.logs.test_layouts import LATEST, comparable, events, found
@@ -242,6 +242,94 @@ def test_it_reads_the_levels_of_events(level: object, expected: bytes | None) ->
     got = event(json.dumps({"message": "m", "level": level}).encode())
     assert got is not None
     assert got.level == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("trace", "TRACE"), ("DEBUG", "DEBUG"), ("Info", "INFO"), ("WARN", "WARN"), ("warning", "WARN"), ("ERROR", "ERROR"),
+     ("FATAL", "FATAL"), ("critical", "FATAL"), ("notice", None), ("", None)],
+)  # fmt: skip
+def test_it_reads_the_names_of_levels(name: str, expected: str | None) -> None:
+    for fields in ({"level": name}, {"log": {"level": name}}, {"log.level": name}, {"severity": name}):
+        got = event(json.dumps({"message": "m"} | fields).encode())
+        assert got is not None
+        assert got.level == (None if expected is None else expected.encode())
+
+
+SEVERITIES = ["FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG"]
+
+
+@pytest.mark.parametrize(("severity", "level"), [*enumerate(SEVERITIES)])
+def test_it_reads_the_severities_of_syslog(severity: int, level: str) -> None:
+    unwrap: Callable[[bytes], Line | None] = syslog(LATEST)
+    for priority in (severity, 128 + severity, 184 + severity):
+        for head in (b"1 - - - - - -", b"Nov 21 02:45:09 host app: x"):
+            line = unwrap(b"<%d>%b" % (priority, head))
+            assert line is not None
+            assert line.level == level.encode()
+    got = event(json.dumps({"message": "m", "level": severity}).encode())
+    assert got is not None
+    assert got.level == level.encode()
+
+
+MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+
+
+@pytest.mark.parametrize(("month", "name"), [*enumerate(MONTHS, 1)])
+def test_it_reads_the_months_of_syslog(month: int, name: str) -> None:
+    line = syslog(datetime(2026, 12, 31, tzinfo=UTC))(f"<14>{name}  9 02:45:09 host app: x".encode())
+    assert line == Line(b"x", b"", True, f"2026-{month:02d}-09 02:45:09".encode(), b"INFO")
+    assert syslog(LATEST)(b"<14>Nob  9 02:45:09 host app: x").time is None
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        (b"1 - - - - - -", True),
+        (b"<14>1 - - - - - - x", True),
+        (b"<1234>1 - - - - - - x", False),
+        (b"2 - - - - - -", False),
+        (b"<14>1 2026-11-21T02:45:09.123456Z %b %b %b %b - x" % (b"h" * 255, b"a" * 48, b"p" * 128, b"m" * 32), True),
+        (b"<14>1 2026-11-21T02:45:09.1234567Z h a p m - x", False),
+        (b"<14>1 - %b a p m - x" % (b"h" * 256), False),
+        (b"<14>1 - h %b p m - x" % (b"a" * 49), False),
+        (b"<14>1 - h a %b m - x" % (b"p" * 129), False),
+        (b"<14>1 - h a p %b - x" % (b"m" * 33), False),
+        (b"<14>2026-11-21T02:45:09.123456789Z h app: x", True),
+        (b"2026-11-21T02:45:09+01:00 h app[7]: x", True),
+        (b"Nov 21 02:45:09 h x", True),
+        (b"Nov 21 02:45:09h x", False),
+        (b"nov 21 02:45:09 h x", False),
+    ],
+)
+def test_it_knows_the_heads_of_syslog(line: bytes, is_one: bool) -> None:
+    assert is_syslog(line) == is_one
+
+
+@pytest.mark.parametrize(("length", "kept"), [(254, 254), (255, 255), (256, 255)])
+def test_it_cuts_long_loggers(length: int, kept: int) -> None:
+    got = event(json.dumps({"message": "m", "logger": "a" * length}).encode())
+    assert got is not None
+    assert got.logger == b"a" * kept
+
+
+@pytest.mark.parametrize(
+    ("stamp", "time"),
+    [
+        (10**11, b"5138-11-16T09:46:40.000000Z"),
+        (10**11 + 1, b"1973-03-03T09:46:40.001000Z"),
+        (-1, b"1969-12-31T23:59:59.000000Z"),
+        (1e15, None),
+        ("2026-11-21T12:00:00.123456789+01:00", b"2026-11-21T12:00:00.123456789+01:00"),
+        ("2026-11-21T12:00:00 " + "x" * 64, None),
+        ("", None),
+    ],
+)
+def test_it_tells_seconds_from_milliseconds(stamp: object, time: bytes | None) -> None:
+    for name in ("@timestamp", "timestamp", "time"):
+        got = event(json.dumps({"message": "m", name: stamp}).encode())
+        assert got is not None
+        assert got.time == time
 
 
 def test_it_counts_the_starts_inside_one_event() -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from kafka_clientinfo import protocol
 from kafka_clientinfo.protocol.api_keys import ALIASES, CLASS_NAMES, ApiKey
+from kafka_clientinfo.protocol.error_codes import ErrorCode
 
 
 @pytest.mark.parametrize(
@@ -37,8 +38,25 @@ def it_knows_every_key_once() -> None:
 
 
 def it_knows_the_names_that_apis_had_before() -> None:
-    former = "UPDATE_METADATA_KEY CONTROLLED_SHUTDOWN_KEY CONSUMER_METADATA GROUP_COORDINATOR ELECT_PREFERRED_LEADERS"
-    assert [*ALIASES] == [*former.split(), "ALTER_ISR", "LIST_CLIENT_METRICS_RESOURCES"]
+    assert ALIASES == {
+        "UPDATE_METADATA_KEY": 6,
+        "CONTROLLED_SHUTDOWN_KEY": 7,
+        "CONSUMER_METADATA": 10,
+        "GROUP_COORDINATOR": 10,
+        "ELECT_PREFERRED_LEADERS": 43,
+        "ALTER_ISR": 56,
+        "LIST_CLIENT_METRICS_RESOURCES": 74,
+    }
+
+
+def it_knows_the_classes_of_0_8_and_0_9() -> None:
+    names = (
+        "Producer Fetch Offset TopicMetadata LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown OffsetCommit "
+        "OffsetFetch ConsumerMetadata JoinGroup Heartbeat LeaveGroup SyncGroup DescribeGroups ListGroups"
+    )
+    known = {f"{name}Request": key for key, name in enumerate(names.split())}
+    more = {"GroupCoordinatorRequest": 10, "JoinGroupRequestAndHeader": 11, "HeartbeatRequestAndHeader": 12}
+    assert known | more == CLASS_NAMES
 
 
 @pytest.mark.parametrize(("name", "key"), [*ALIASES.items(), *CLASS_NAMES.items()])
@@ -56,6 +74,15 @@ def it_gives_a_class_the_key_of_its_api(name: str) -> None:
     plain = name.removesuffix("AndHeader").removesuffix("Request")
     known = RENAMED.get(plain) or re.sub(r"(?<=[a-z])(?=[A-Z])", "_", plain).upper()
     assert CLASS_NAMES[name] == protocol.api_key(known)
+
+
+def it_has_kafkas_error_codes_in_its_enum() -> None:
+    assert {code.name: int(code) for code in ErrorCode} == {
+        "NONE": 0,
+        "INCONSISTENT_GROUP_PROTOCOL": 23,
+        "UNSUPPORTED_VERSION": 35,
+        "INVALID_REQUEST": 42,
+    }
 
 
 def it_has_kafkas_numbers_in_its_enum() -> None:

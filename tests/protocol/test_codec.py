@@ -1,6 +1,7 @@
 """Structs: nesting, tagged fields, nullable structs, defaults, fields of other versions, errors with their path."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -197,6 +198,39 @@ def it_refuses_bytes_behind_the_message() -> None:
 def it_reads_in_the_middle_of_a_frame() -> None:
     raw = codec(0).encode(PLAIN)
     assert codec(0).decode(b"ab" + raw + b"c", 2) == (PLAIN, 2 + len(raw))
+
+
+@pytest.mark.parametrize("at", [0, 1, 5])
+@pytest.mark.parametrize(("more", "walks"), [(-1, 0), (0, 0), (1, 1)])
+def it_walks_only_frames_above_the_limit(monkeypatch: pytest.MonkeyPatch, at: int, more: int, walks: int) -> None:
+    walked: list[int] = []
+
+    def walk(data: bytes, at: int) -> int:
+        walked.append(at)
+        return len(data)
+
+    body = {**PLAIN, "lost": "x" * 300}
+    raw = codec(0).encode(body)
+    monkeypatch.setattr("kafka_clientinfo.protocol.codec.WALK_ABOVE", len(raw) - more)
+    watched = replace(codec(0), walk=walk)
+    assert watched.decode(bytes(at) + raw, at) == (body, at + len(raw))
+    assert watched.decode_all(bytes(at) + raw, at) == body
+    assert walked == [at] * 2 * walks
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def it_sees_unknown_tagged_fields_in_any_row(count: int) -> None:
+    """Rows of numbers are read at once, unless the count of tags behind one of them is above 0."""
+    plain = {"a": 0, "b": 0}
+    for place in range(count):
+        rows = [plain] * count
+        rows[place] = plain | {UNKNOWN_TAGS: {5: b"\0"}}
+        body = {**FLEXIBLE, "rows": rows}
+        raw = codec(1).encode(body)
+        assert codec(1).decode_all(raw) == body
+        assert codec(1).walk(raw, 0) == len(raw)
+    full = {**FLEXIBLE, "rows": [{"a": -1, "b": 0xFFFFFFFF}] * count}
+    assert codec(1).decode_all(codec(1).encode(full)) == full
 
 
 def it_takes_any_mapping() -> None:

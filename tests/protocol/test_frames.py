@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo import protocol
 from kafka_clientinfo.errors import DecodeError
-from kafka_clientinfo.protocol import Conversation, FrameSplitter, Request, Response
+from kafka_clientinfo.protocol import Conversation, Exchange, FrameSplitter, Request, Response
 
 
 def framed(*frames: bytes) -> bytes:
@@ -131,6 +131,27 @@ def it_pairs_tokens_only_after_a_login_of_version_0() -> None:
     list(conversation.broker_sent(framed(answer(2, b"\0\0\0\0\0\0"))))
     conversation.client_sent(framed(b"\0user\0password"))
     assert [item.response for item in conversation.broker_sent(framed(b""))] == [b""]
+
+
+@pytest.mark.parametrize(
+    ("api_key", "api_version", "accepted", "tokens"),
+    [(17, 0, b"\0\0", True), (17, 0, b"\0\0\0", True), (17, 1, b"\0\0\0\0\0\0", False), (17, 0, b"\0", False),
+     (17, 0, b"\0\1", False), (17, 0, b"\1\0", False), (18, 0, b"\0\0", False), (16, 0, b"\0\0", False)],
+)  # fmt: skip
+def it_reads_tokens_behind_a_handshake_of_version_0(
+    api_key: int, api_version: int, accepted: bytes, tokens: bool
+) -> None:
+    conversation = Conversation()
+    conversation.client_sent(framed(request(1, api_key, api_version)))
+    (exchange,) = conversation.broker_sent(framed(answer(1, accepted)))
+    assert (exchange.api_key, exchange.api_version) == (api_key, api_version)
+    if not tokens:
+        with pytest.raises(DecodeError):
+            conversation.client_sent(framed(b"\0user\0password"))
+        return
+    conversation.client_sent(framed(b"\0user\0password"))
+    assert conversation.unanswered() == (Exchange(b"\0user\0password", None, None, None),)
+    assert list(conversation.broker_sent(framed(b"ok"))) == [Exchange(b"\0user\0password", None, None, None, b"ok")]
 
 
 @pytest.mark.kip("KIP-1313", 6)

@@ -1,7 +1,11 @@
 """The engine stands alone: importing it loads nothing outside the standard library and this package."""
 
+import importlib
+import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
 from types import ModuleType
 
@@ -33,3 +37,18 @@ def it_imports_only_the_standard_library() -> None:
 @pytest.mark.parametrize("package", [logs, protocol])
 def it_has_every_name_that_it_offers(package: ModuleType) -> None:
     assert [name for name in package.__all__ if not hasattr(package, name)] == []
+
+
+def classes() -> Iterator[type]:
+    for package in (logs, protocol):
+        for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
+            module = importlib.import_module(found.name)
+            for value in vars(module).values():
+                if isinstance(value, type) and is_dataclass(value) and value.__module__ == module.__name__:
+                    yield value
+
+
+def it_freezes_every_dataclass() -> None:
+    every = list(classes())
+    assert len(every) > 10
+    assert [value for value in every if not value.__dataclass_params__.frozen] == []  # type: ignore[attr-defined]

@@ -195,5 +195,51 @@ def it_refuses_compact_strings_that_kafka_refuses() -> None:
         codec.decode_all(b"\x81\x80\x02" + b"x" * 32768 + b"\x00")
 
 
+@pytest.mark.parametrize("flexible", [False, True])
+@pytest.mark.parametrize("nullable", [False, True])
+@pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 128, 129, 255, 256, 16_382, 16_383, 16_384, 32_766, 32_767])
+def it_reads_what_it_writes_at_every_size_of_length(flexible: bool, nullable: bool, size: int) -> None:
+    more = {"nullableVersions": "0+"} if nullable else {}
+    for kind, value in (("string", "x" * size), ("bytes", b"x" * size), ("[]int8", [1] * size),
+                        ("string", "\udcff" * size), ("[]string", ["x" * size, "y"])):  # fmt: skip
+        codec = codec_of(kind, flexible=flexible, **more)
+        raw = codec.encode({"value": value})
+        count = len(value) if kind != "[]string" else 2
+        stated = _uvarint(count + 1) if flexible else count.to_bytes(2 if kind == "string" else 4, "big")
+        assert raw.startswith(stated)
+        assert codec.decode_all(raw) == {"value": value}
+        assert codec.walk(raw, 0) == len(raw)
+
+
+def _uvarint(value: int) -> bytes:
+    out = b""
+    while value > 0x7F:
+        out += bytes((value & 0x7F | 0x80,))
+        value >>= 7
+    return out + bytes((value,))
+
+
+@pytest.mark.parametrize(("value", "raw"), [(0x7F, "7f"), (0x80, "8001"), (0x3FFF, "ff7f"), (0x4000, "808001"),
+                                            (0x1FFFFF, "ffff7f"), (0x200000, "80808001"), (0xFFFFFFF, "ffffff7f"),
+                                            (0x10000000, "8080808001"), (0xFFFFFFFF, "ffffffff0f")])  # fmt: skip
+def it_writes_varints_in_as_few_bytes_as_they_take(value: int, raw: str) -> None:
+    assert codec_of("uvarint").encode({"value": value}).hex() == raw
+    assert codec_of("uvarint").decode_all(bytes.fromhex(raw)) == {"value": value}
+
+
+@pytest.mark.parametrize(
+    ("kind", "default", "value"),
+    [("int32", None, 0), ("int32", "0x10", 16), ("int64", "-1", -1), ("float64", None, 0.0), ("float64", "0.5", 0.5),
+     ("bool", None, False), ("bool", "false", False), ("bool", "true", True), ("string", None, ""), ("string", "a", "a"),
+     ("bytes", None, b""), ("records", None, b""), ("uuid", None, "AAAAAAAAAAAAAAAAAAAAAA"), ("[]int8", None, [])],
+)  # fmt: skip
+def it_has_kafkas_defaults(kind: str, default: str | None, value: Any) -> None:
+    codec = codec_of(kind, **({} if default is None else {"default": default}))
+    (field,) = codec.spec.fields
+    assert field.default == value
+    assert type(field.default) is type(value)
+    assert codec.decode_all(codec.encode({})) == {"value": value}
+
+
 def it_writes_bytearrays_too() -> None:
     assert codec_of("bytes").encode({"value": bytearray(b"ab")}) == struct.pack(">i2s", 2, b"ab")
