@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import CorruptFile, head, range_records
-from kafka_clientinfo.logs.compression import MAX_WINDOW, Undecodable, decompressed, is_compressed
+from kafka_clientinfo.logs.compression import MAX_WINDOW, SNIFFED, Undecodable, decompressed, is_compressed
 from kafka_clientinfo.logs.reader import read_blocks, readable_bytes, resume_point
 from tests.builders import json_record
 from tests.logs.excerpts import EXCERPTS, records
@@ -169,6 +169,47 @@ def test_a_bomb_comes_in_pieces(codec: str, megabytes: int, largest: int) -> Non
 @pytest.mark.parametrize("text", [b"", b"[2026-11-21", b"BZhere", b"\x1f\x8b no", b"PKzip", b"(\xb5/", b"\x50*M"])
 def test_plain_text_is_not_taken_for_compressed(text: bytes) -> None:
     assert is_compressed(text) == (text == b"(\xb5/")  # which may be a beginning
+
+
+MAGICS = [
+    b"\x1f\x8b\x08", b"\x28\xb5\x2f\xfd", b"\x04\x22\x4d\x18", b"\xfd7zXZ\x00",
+    *(b"BZh%d1AY&SY" % level for level in range(1, 10)), *(b"BZh%d\x17rE8P\x90" % level for level in range(1, 10)),
+]  # fmt: skip
+UNREAD = [b"PK\x03\x04", b"7z\xbc\xaf\x27\x1c", b"\x1f\x9d", b"\x02\x21\x4c\x18"]
+
+
+@pytest.mark.parametrize("magic", MAGICS)
+def test_it_knows_compressed_data_by_the_first_bytes(magic: bytes) -> None:
+    assert len(magic) <= SNIFFED
+    assert is_compressed(magic + b"x")
+    assert [is_compressed(magic[:length]) for length in range(len(magic) + 1)] == [False, False] + [True] * (
+        len(magic) - 1
+    )
+    for place in range(len(magic)):
+        other = bytes((*magic[:place], magic[place] ^ 0x80, *magic[place + 1 :], 1))
+        assert not is_compressed(other), other
+
+
+@pytest.mark.parametrize("magic", UNREAD)
+def test_it_knows_compressed_data_that_it_does_not_read(magic: bytes) -> None:
+    assert is_compressed(magic + b"x")
+    assert not is_compressed(bytes((magic[0] ^ 0x80, *magic[1:])) + b"x")
+
+
+@pytest.mark.parametrize(
+    ("first", "is_frame"), [(0x4F, False), (0x50, True), (0x5F, True), (0x60, False), (0xD0, False)]
+)
+def test_it_knows_skippable_frames(first: int, is_frame: bool) -> None:
+    assert is_compressed(bytes((first,)) + b"\x2a\x4d\x18\0\0\0\0") == is_frame
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 256, 65_537])
+def test_it_skips_as_many_bytes_as_a_skippable_frame_states(size: int) -> None:
+    frame = b"\x53\x2a\x4d\x18" + size.to_bytes(4, "little") + b"\x1f" * size
+    assert unpack(frame + PACKS["zstd"](DATA)) == (DATA, None)
+    if size:
+        found, error = unpack(frame[:-1])
+        assert (found, str(error)) == (b"", "the data ends early inside a skippable frame")
 
 
 @every_codec

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import framing
-from kafka_clientinfo.logs.framing import RawRecord, is_finished, split_records, strip_logger
+from kafka_clientinfo.logs.framing import PREFIX, RawRecord, is_finished, split_records, strip_logger
 from kafka_clientinfo.logs.physical_lines import Kept, PhysicalLines
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
@@ -135,6 +135,46 @@ def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     start = f"[2026-01-01 00:00:00,000] {level}RequestHeader(apiKey=FETCH\n".encode()
     (record,) = records(start * 40_000)
     assert record.length == len(start) * 40_000
+
+
+@pytest.mark.parametrize("level", [b"TRACE", b"DEBUG", b"INFO", b"WARN", b"ERROR", b"FATAL", b"WARNING", b"info"])
+@pytest.mark.parametrize(
+    ("time", "groups"),
+    [
+        (b"2026-11-21 02:45:09", (b"2026-11-21 02:45:09", None, None)),
+        (b"2026-11-21T02:45:09.9", (b"2026-11-21T02:45:09", b"9", None)),
+        (b"2026-11-21 02:45:09,123456789Z", (b"2026-11-21 02:45:09", b"123456789", b"Z")),
+        (b"2026-11-21 02:45:09,935 +01:00", (b"2026-11-21 02:45:09", b"935", b"+01:00")),
+        (b"2026-11-21 02:45:09-0100", (b"2026-11-21 02:45:09", None, b"-0100")),
+        (b"2026-11-21 02:45:09+01", (b"2026-11-21 02:45:09", None, b"+01")),
+        (b"2026-11-21 02:45:09,1234567890", None),
+        (b"2026-11-21 02:45:09,", None),
+        (b"2026-11-21  02:45:09", None),
+        (b"26-11-21 02:45:09", None),
+        (b"2026-11-21 02:45", None),
+        (b"2026-11-21 02:45:09+1", None),
+    ],
+)
+def test_it_knows_the_start_of_a_record(level: bytes, time: bytes, groups: tuple[bytes | None, ...] | None) -> None:
+    for before, behind in ((1, 1), (4, 4), (0, 1), (5, 1), (1, 0), (1, 5)):
+        found = PREFIX.match(b"[" + time + b"]" + b" " * before + level + b" " * behind + b"x")
+        is_start = groups is not None and level not in (b"WARNING", b"info") and 1 <= before <= 4 and behind >= 1
+        assert (found is not None) == is_start
+        if found is not None:
+            assert found.groups() == (*(groups or ()), level)
+            assert found.end() == 2 + len(time) + before + len(level) + min(behind, 4)
+
+
+@pytest.mark.parametrize(("length", "is_logger"), [(1, True), (255, True), (256, True), (257, False)])
+@pytest.mark.parametrize("end", [b"", b"\n", b"\r\n"])
+def test_it_takes_loggers_of_some_length(length: int, is_logger: bool, end: bytes) -> None:
+    assert strip_logger(b"x  (" + b"a" * length + b")" + end) == (b"x" if is_logger else None)
+
+
+@pytest.mark.parametrize("logger", [b"a", b"_", b"Z.b$1", b"kafka.network.RequestChannel$"])
+def test_it_takes_names_of_classes_for_loggers(logger: bytes) -> None:
+    assert strip_logger(b"x (%b)\n" % logger) == b"x"
+    assert [strip_logger(b"x (%b)\n" % (first + logger)) for first in (b"1", b".", b"$", b"-", b" ")] == [None] * 5
 
 
 @pytest.mark.parametrize("before", [b"", b"\n", b"x\n"])

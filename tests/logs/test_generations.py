@@ -193,6 +193,25 @@ def test_it_reads_a_followers_replica_id(line: bytes, replica: int | None) -> No
     assert request(line).replica_id == replica
 
 
+FIELDS = ["RequiredAcks", "Topics", "ReplicaId", "GroupId", "Group", "BrokerId", "Leaders", "AliveBrokers", "PartitionState",
+          "DeletePartitions", "Partitions", "MemberId", "SessionTimeout", "TopicAndPartition", "RequestInfo", "AckTimeoutMs"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIELDS)
+@pytest.mark.parametrize("blank", ["", " "])
+def test_a_client_id_before_0_9_ends_where_a_field_of_a_request_begins(name: str, blank: str) -> None:
+    for client_id in ("app", "", f"a{name}:b", "a; Client: b"):
+        line = name_text_record(client_id=client_id, request=f";{blank}{name}:{blank}x")
+        assert request(line).client_id == client_id
+
+
+@pytest.mark.parametrize(
+    ("api", "client_id"), [("ControlledShutdownRequest", "app"), ("TopicMetadataRequest", "Some(app)")]
+)
+def test_only_controlled_shutdown_prints_an_option(api: str, client_id: str) -> None:
+    assert request(name_text_record(api=api, client_id="Some(app)")).client_id == client_id
+
+
 @pytest.mark.parametrize("name", ["ConsumerMetadataRequest", "GroupCoordinatorRequest"])
 def test_it_reads_the_group_whose_coordinator_is_looked_for(name: str) -> None:
     event = request(name_text_record(api=name, request="; Group: g"))

@@ -174,6 +174,32 @@ def test_it_gives_up_where_no_tail_of_many_is_whole(count: int) -> None:
     assert rejected(line).reason == "malformed_tail"
 
 
+@pytest.mark.parametrize(("count", "is_request"), [(1, True), (15, True), (16, False)])
+def test_it_looks_through_some_starts_of_tails(count: int, is_request: bool) -> None:
+    (event,) = parse(request_header_struct_record(principal="User:a" + " from connection y" * count))
+    assert isinstance(event, RequestEvent) == is_request
+
+
+@pytest.mark.parametrize(("length", "is_request"), [(1, True), (600, True), (601, False)])
+def test_it_reads_connections_of_some_length(length: int, is_request: bool) -> None:
+    (event,) = parse(request_header_struct_record(connection="c" * length))
+    assert isinstance(event, RequestEvent) == is_request
+
+
+@pytest.mark.parametrize(
+    ("time", "milliseconds"),
+    [("0", 0.0), ("-1", -1.0), ("1.5", 1.5), ("1,5", 1.5), ("1.0E-3", 0.001), ("1.0E2", 100.0), ("0." + "1" * 18, 1 / 9),
+     ("0." + "1" * 19, None), ("0" * 18, 0.0), ("0" * 19, None), ("1E-0001", None), ("999999999999999", 999999999999999.0),
+     ("1000000000000000", None), ("-1000000000000000", None), ("1e2", None), ("+1", None), ("", None)],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["queue", "local", "remote", "throttle", "response_queue", "send"])
+def test_it_reads_the_notations_of_times_in_text(name: str, time: str, milliseconds: float | None) -> None:
+    (event,) = parse(request_header_struct_record(**{name: time}))
+    names = {"queue": "request_queue"}
+    found = getattr(event, f"{names.get(name, name)}_time_ms", None)
+    assert found == (None if milliseconds is None else pytest.approx(milliseconds))
+
+
 @pytest.mark.parametrize("error", [RecursionError("deep"), KeyError("\ud800"), OverflowError("9" * 900), IndexError()])
 def test_a_record_on_which_a_parser_fails_is_rejected_with_what_was_raised(error: Exception) -> None:
     def parse(record: RawRecord) -> RequestEvent:
