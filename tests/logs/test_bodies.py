@@ -172,6 +172,11 @@ def test_it_reads_the_error_code_within_a_range(start: int, end: int) -> None:
         assert json_error_code(data, start, len(data) - end) == 7
 
 
+def test_it_replaces_what_is_no_utf_8_in_bodies() -> None:
+    assert json_body(b'{"a":"\xff"}') == '{"a":"\N{REPLACEMENT CHARACTER}"}'
+    assert json.loads(struct_body(b"{a=\xff}", 99, 0, "request") or "null") == {"a": "\N{REPLACEMENT CHARACTER}"}
+
+
 def test_it_leaves_out_overlong_and_absent_bodies() -> None:
     # SECURITY.md promises 1 MiB
     longest = b'{"metrics":"' + b"A" * ((1 << 20) - 14) + b'"}'

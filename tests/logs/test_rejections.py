@@ -247,6 +247,28 @@ def test_it_rejects_a_record_whose_middle_was_let_go(text: bytes | None) -> None
 
 
 @pytest.mark.parametrize(
+    ("data", "more", "text", "found"),
+    [
+        (b"x", 0, None, "no_record_start"),
+        (b"x", 1, None, "no_record_start"),
+        (b" ", 1, None, "no_record_start"),
+        (b"x", 0, b"x", "other_logger"),
+        (b"x", 1, b"x", "other_logger"),
+        (b"x", 0, b"Completed request:", "no_record_start"),
+        (b"x", 1, b"Completed request:", "oversized"),
+        (b"x", 0, b";totalTime:", "no_record_start"),
+        (b"x", 1, b";totalTime:", "oversized"),
+        (b"x", 0, b" ", "blank"),
+    ],
+)
+def test_it_judges_what_has_no_start(data: bytes, more: int, text: bytes | None, found: str) -> None:
+    event: Any = Parser().parse(RawRecord(0, data, len(data) + more, True, text=text))
+    assert (event.kind if isinstance(event, IgnoredRecord) else event.reason) == found
+    if found == "oversized":
+        assert event.detail == f"2 bytes in one line, at most {framing.MAX_RECORD} are read"
+
+
+@pytest.mark.parametrize(
     ("line", "kind"),
     [
         (b"Processor 10 received request : x (a.b)\n", "received_request"),

@@ -157,6 +157,14 @@ def test_it_takes_no_api_key_that_is_no_int16(number: str, key: int | None) -> N
     assert (failed.api_key, failed.api_name) == (key, None if key is None else f"UNKNOWN({key})")
 
 
+def test_it_replaces_what_is_no_utf_8() -> None:
+    data = CLOSING.encode() + b"a.OtherException: \xff\n"
+    (record,) = split_records([data], framing=SERVER_LOG)
+    failed = ServerLogParser().parse(record)
+    assert isinstance(failed, FailedRequest)
+    assert failed.detail == "a.OtherException: \N{REPLACEMENT CHARACTER}"
+
+
 def test_a_failure_at_no_time_is_not_counted_as_one() -> None:
     (found,) = parse(CLOSING.replace("2026-11-21", "2026-02-31"))
     assert found == IgnoredRecord(0, "server_log")

@@ -332,6 +332,21 @@ def test_it_tells_seconds_from_milliseconds(stamp: object, time: bytes | None) -
         assert got.time == time
 
 
+def test_it_replaces_what_is_no_utf_8_in_events() -> None:
+    assert event(b'{"message":"a\xff"}') == ("a\N{REPLACEMENT CHARACTER}".encode(), None, None, None)
+    got = docker(b'{"log":"a\xff\\n","stream":"stdout"}')
+    assert got == Line("a\N{REPLACEMENT CHARACTER}".encode(), b"stdout", True, None)
+    named = event('{"message":"m","logger":"a.ü-b","timestamp":"2026-11-21 02:45:0ü"}'.encode())
+    assert named == (b"m", None, None, b"a.__b")
+
+
+@pytest.mark.parametrize(
+    "line", [b"", b"[]", b'["message"]', b'{"message":1}', b'{"text":"a"}', b'{"message":"a"', b"{}"]
+)
+def test_it_takes_nothing_else_for_an_event(line: bytes) -> None:
+    assert event(line) is None
+
+
 def test_it_counts_the_starts_inside_one_event() -> None:
     client_id = "x\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
     (record,) = found(wrap(request_header_struct_record(client_id=client_id), "ecs", "none"))

@@ -154,6 +154,19 @@ def it_reads_tokens_behind_a_handshake_of_version_0(
     assert list(conversation.broker_sent(framed(b"ok"))) == [Exchange(b"\0user\0password", None, None, None, b"ok")]
 
 
+def it_pairs_tokens_in_front_of_requests() -> None:
+    conversation = Conversation()
+    conversation.client_sent(framed(request(1, 17, 0)))
+    list(conversation.broker_sent(framed(answer(1))))
+    conversation.client_sent(framed(b"token", request(2), request(3)))
+    exchanges = list(conversation.broker_sent(framed(b"ok", answer(2), answer(3))))
+    assert [(item.correlation_id, item.response) for item in exchanges] == [
+        (None, b"ok"),
+        (2, answer(2)),
+        (3, answer(3)),
+    ]
+
+
 @pytest.mark.kip("KIP-1313", 6)
 def it_follows_a_conversation_of_kip_1313() -> None:
     """With its drafts; without them the id of a newer version's header is taken for tags, and refused."""

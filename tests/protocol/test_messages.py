@@ -77,6 +77,55 @@ def it_does_not_invent_headers(api_key: int, api_version: int) -> None:
 
 
 @pytest.mark.parametrize(
+    ("frame", "message"),
+    [
+        ("", "RequestHeader: at byte 0 expected 4 bytes of API key and version"),
+        ("000300", "RequestHeader: at byte 3 expected 4 bytes of API key and version"),
+        ("005f0000", "RequestHeader.requestApiKey: at byte 0 expected a known API, found key 95 version 0"),
+        ("0012ffff", "RequestHeader.requestApiVersion: at byte 2 expected a known API, found key 18 version -1"),
+        ("00120000", "RequestHeader.correlationId: at byte 4 expected 4 bytes of int32"),
+        ("0012006300000001ffff00", "ApiVersionsRequest: at byte 11 expected a version of 0-5, found 99"),
+    ],
+)
+def it_says_where_a_request_cannot_be_read(frame: str, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        protocol.decode_request(bytes.fromhex(frame))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("frame", "api_key", "api_version", "message"),
+    [
+        ("00000001", 95, 0, "ResponseHeader: at byte 0 expected a known API, asked for key 95 version 0"),
+        ("000001", 3, 0, "ResponseHeader.correlationId: at byte 0 expected 4 bytes of int32"),
+        ("0000000100", 3, 99, "MetadataResponse: at byte 5 expected a version of 0-13, found 99"),
+    ],
+)
+def it_says_where_a_response_cannot_be_read(frame: str, api_key: int, api_version: int, message: str) -> None:
+    with pytest.raises(DecodeError) as caught:
+        protocol.decode_response(bytes.fromhex(frame), api_key, api_version)
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("api_key", "api_version", "header_version", "body", "message"),
+    [
+        (95, 0, None, b"", "RequestHeader: no API has key 95 and version 0; see schemas/messages"),
+        (3, 0, 4, b"", "RequestHeader: version 4 is none of 0-3"),
+        (3, 99, None, {}, "MetadataRequest: version 99 is none of 0-13"),
+        (4, 0, None, {}, "LeaderAndIsrRequest: its fields are not known; give the body as bytes"),
+        (None, 0, None, {}, "RequestHeader: requestApiKey None and requestApiVersion 0 must be numbers"),
+    ],
+)
+def it_says_why_a_request_cannot_be_written(
+    api_key: Any, api_version: int, header_version: int | None, body: Any, message: str
+) -> None:
+    with pytest.raises(EncodeError) as caught:
+        protocol.encode_request(Request(header(api_key, api_version), body, header_version))
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
     ("api_key", "api_version", "expected"),
     [(18, 5, True), (18, 6, False), (3, 13, True), (0, 3, False), (4, 0, False), (47, 1, True), (76, 0, True)],
 )
