@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs.bodies import json_body, json_error_code, struct_body, text_error_code
 from kafka_clientinfo.logs.struct_text import struct_to_json
-from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.protocol import api_key, fields
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import request
 
@@ -102,6 +102,18 @@ def test_it_reads_bodies_that_no_schema_knows(text: str, expected: dict[str, Any
 )  # fmt: skip
 def test_it_gives_nothing_for_text_that_is_no_struct(text: str) -> None:
     assert struct_to_json(text, None) is None
+
+
+@pytest.mark.parametrize(
+    ("opening", "closing", "api", "most"),
+    [("{a=", "}", None, 17), ("{a=[", "]}", None, 8), ("{a=", "}", 10, 16)],
+)
+def test_it_reads_structs_up_to_a_depth(opening: str, closing: str, api: int | None, most: int) -> None:
+    before, inner, behind = ("{error_code=15,c=", "-1,host=,port=-1", "}") if api else ("", "1", "")
+    known = None if api is None else fields(api, 0, "response")
+    for depth in (1, most, most + 1):
+        text = before + opening * depth + inner + closing * depth + behind
+        assert (struct_to_json(text, known) is not None) == (depth <= most), depth
 
 
 def test_it_falls_back_to_plain_names_where_text_and_schema_disagree() -> None:
