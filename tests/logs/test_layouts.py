@@ -13,6 +13,7 @@ from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import STARTS, Layout, detect
 from kafka_clientinfo.logs.unwrapping import layout_records
+from kafka_clientinfo.logs.wrappers import Line
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
 from tests.wrapping import KINDS, logged, wrap
@@ -266,3 +267,11 @@ def test_it_infers_the_level_where_none_is_written() -> None:
     # INFO shows requests of deprecated versions only, DEBUG every request.
     plain = json_record() + json_record(deprecated=True)
     assert [event.log_level for event in requests(events(wrap(plain, "message", "cri")))] == ["DEBUG", "INFO"]
+
+
+@pytest.mark.parametrize("end", ["", "\\n", "\\r\\n"])
+@pytest.mark.parametrize("message", ["aX", "a (b.C)", "a\\tb"])
+def test_a_line_of_the_log_inside_an_event_ends_before_its_line_end(message: str, end: str) -> None:
+    start = STARTS["json"](Line(f'{{"message":"[2026-11-21 12:00:00,000] INFO {message}{end}"}}'.encode()))
+    expected = message.replace("\\t", "\t").encode()
+    assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True)
