@@ -11,6 +11,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 from .cache import cache_folder
@@ -39,6 +40,8 @@ def with_archive(conf: dict[str, str], java: Java) -> dict[str, str]:
         return conf
     if ":" in str(path) or not path.is_file():  # a colon separates a base archive from one on top of it
         return conf
+    with suppress(OSError):  # the time of its last use, by which others are forgotten first
+        os.utime(path)
     return {**conf, _OPTIONS: f'{options} "-XX:SharedArchiveFile={path}" {_QUIET}'.strip()}
 
 
@@ -62,7 +65,7 @@ def make_archive(path: Path, train: Callable[[Path], None]) -> None:
 
 
 def _forget_oldest(folder: Path) -> None:
-    """Remove all but the newest archives: each has some 200 MB, and another Spark, Delta or Java makes another one."""
-    newest_first = sorted(folder.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
-    for path in newest_first[_KEPT:]:
+    """Remove all but those that were used last: each has some 200 MB, and another Spark, Delta or Java makes another."""
+    last_used_first = sorted(folder.glob("*.jsa"), key=lambda path: path.stat().st_mtime, reverse=True)
+    for path in last_used_first[_KEPT:]:
         path.unlink(missing_ok=True)

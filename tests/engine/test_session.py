@@ -176,6 +176,15 @@ class TestClassArchive:
             class_archive.make_archive(path, breaks)
         assert list(path.parent.iterdir()) == []
 
+    def it_keeps_those_that_were_used_last(self) -> None:
+        for number in range(4):
+            os.utime(self.archive(f"/{number}.jar"), (number, number))
+        class_archive.with_archive({OPTIONS: "", "spark.driver.extraClassPath": "/0.jar"}, JAVA_17)
+        newest = class_archive.archive_path(JAVA_17, "")
+        class_archive.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
+        kept = {class_archive.archive_path(JAVA_17, name) for name in ("", "/0.jar", "/2.jar", "/3.jar")}
+        assert set(newest.parent.iterdir()) == kept
+
     def it_keeps_the_newest(self) -> None:
         for number in range(6):
             old = self.archive(f"/{number}.jar")
