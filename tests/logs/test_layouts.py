@@ -275,3 +275,10 @@ def test_a_line_of_the_log_inside_an_event_ends_before_its_line_end(message: str
     start = STARTS["json"](Line(f'{{"message":"[2026-11-21 12:00:00,000] INFO {message}{end}"}}'.encode()))
     expected = message.replace("\\t", "\t").encode()
     assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True)
+
+
+def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:
+    foreign = b"no record\n"
+    cut_off = b'2026-11-21T02:45:09.935Z stdout F [2026-11-21 02:45:09,935] DEBUG Completed request:{"isForwarded"'
+    assert detect(foreign + cut_off) == detect(foreign)
+    assert detect(foreign + cut_off + b"\n") != detect(foreign)
