@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .. import console
+from ..tables import SEVERITY_ORDER
 from .context import Context, add_common
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ _FINDINGS = (
         ("severity", "rule", "connections", "requests"),
         "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
         "FROM {violations} GROUP BY 1, 2 "
-        "ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, 3 DESC, 2",
+        f"ORDER BY {SEVERITY_ORDER}, 3 DESC, 2",
     ),
 )
 """What the summary shows: title, header and query."""

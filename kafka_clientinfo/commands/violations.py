@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ConfigError
-from ..tables import rules
+from ..tables import SEVERITY_ORDER, rules
 from .context import Context, add_common, built_warehouse
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def violations(spark: "SparkSession", warehouse: str, chosen: Chosen | None = No
 def _rows(fitting: "DataFrame") -> list[dict[str, Any]]:
     from pyspark.sql import functions as F
 
-    order = F.expr("array_position(array('error', 'warning', 'info'), severity)")
+    order = F.expr(SEVERITY_ORDER)
     place = ("rule", "cluster", "broker", "connection_id", "opened_at", "opened_seq", "group_id")
     times = {name: _iso(name).alias(name) for name in ("opened_at", "first_at", "last_at")}
     example = F.struct(

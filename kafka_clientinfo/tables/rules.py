@@ -8,6 +8,10 @@ from .. import resources
 from ..errors import TableSpecError
 
 SEVERITIES = ("error", "warning", "info")
+"""The gravest first."""
+_PLACES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES))
+SEVERITY_ORDER = f"CASE severity {_PLACES} END"
+"""SQL that orders rows by the column `severity`, the gravest first; Spark and DuckDB read it alike."""
 
 
 @dataclass(frozen=True, slots=True)
