@@ -22,7 +22,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ..logs.layouts import KAFKA, Layout, detect
+from ..logs.layouts import KAFKA, Layout
 from ..logs.reader import FileHead, file_id, hash_bytes, head, readable_bytes, record_start, resume_point
 from ..settings import Settings
 from .discovery import framing_of, is_server_log
@@ -172,11 +172,7 @@ def make_plan(
         known: rows of ingested_files by file_id.
         settings: cluster, broker_pattern, log_layout and split_bytes are used.
         tasks: tasks that run at once.
-
-    Raises:
-        ConfigError: when log_layout is no layout's name.
     """
-    detect(b"", settings.log_layout)
     found = _Found()
     for item in files:
         found.add(*_planned(item if isinstance(item, StoredFile) else local_file(item), known, settings))
