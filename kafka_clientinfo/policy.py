@@ -176,7 +176,7 @@ def _forbidden(value: Any, source: str) -> tuple[tuple[str, int, int], ...]:
 @lru_cache(maxsize=1)
 def _api_names() -> frozenset[str]:
     files = resources.texts(resources.schemas() / "messages", "Request.json")
-    return frozenset(re.sub(r"(?<!^)(?=[A-Z])", "_", name.removesuffix("Request.json")).upper() for name, _ in files)
+    return frozenset(resources.enum_name(name.removesuffix(".json")) for name, _ in files)
 
 
 def _severity(value: Any, source: str) -> tuple[tuple[str, str], ...]:

@@ -3,6 +3,7 @@
 A wheel holds both folders inside the package; a checkout has them beside it.
 """
 
+import re
 from collections.abc import Iterator
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -24,6 +25,11 @@ def schemas() -> Traversable:
 def conf() -> Traversable:
     """The folder conf/: the defaults of every setting."""
     return _folder("conf")
+
+
+def enum_name(request: str) -> str:
+    """The name in Kafka's ApiKeys of a request's schema: `API_VERSIONS` of `ApiVersionsRequest`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", request.removesuffix("Request")).upper()
 
 
 def texts(folder: Traversable, suffix: str) -> Iterator[tuple[str, str]]:

@@ -1,12 +1,12 @@
 """Names of APIs: Kafka's ApiKeys enum of every release, and the class names that 0.8 and 0.9 logged."""
 
-import re
 from collections.abc import Mapping
 from enum import IntEnum
 from functools import cache
 from types import MappingProxyType
 
 from kafka_clientinfo.protocol.registry import released
+from kafka_clientinfo.resources import enum_name
 
 
 class ApiKey(IntEnum):
@@ -68,12 +68,7 @@ CLASS_NAMES: Mapping[str, int] = MappingProxyType(
 @cache
 def api_names() -> Mapping[int, str]:
     """API key to today's name in Kafka's ApiKeys enum, such as 18 to `API_VERSIONS`."""
-    return MappingProxyType(
-        {
-            key: re.sub(r"(?<=[a-z])(?=[A-Z])", "_", schema.name.removesuffix("Request")).upper()
-            for key, schema in sorted(released().requests.items())
-        }
-    )
+    return MappingProxyType({key: enum_name(schema.name) for key, schema in sorted(released().requests.items())})
 
 
 @cache
