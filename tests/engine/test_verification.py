@@ -7,19 +7,7 @@ import pytest
 
 from kafka_clientinfo.engine import Warehouse, sql, verify
 from kafka_clientinfo.tables import table_specs
-
-NAMES = [
-    "layout",
-    "records of files",
-    "rows of files",
-    "offsets in files",
-    "keys",
-    "constraints",
-    "requests of connections",
-    "first requests",
-    "rows of connections",
-    "build",
-]
+from tests.commands.test_verify import NAMES
 
 
 @pytest.mark.soak

@@ -1,9 +1,7 @@
 """Wrapped logs of real fleets: streams that mix, lines of other programs, forged lines, sizes without bound."""
 
-import json
 from collections import Counter
-from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given
@@ -12,10 +10,9 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.unwrapping import layout_records
-from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, is_syslog, syslog
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
-from tests.logs.test_layouts import LATEST, comparable, events, found
+from tests.logs.test_layouts import comparable, events, found
 from tests.wrapping import KINDS, wrap
 
 TAIL = (
@@ -164,187 +161,6 @@ def test_it_waits_for_a_part_of_a_docker_line() -> None:
     whole = wrap(json_record(), "kafka", "docker")
     first, last = found(whole + whole.replace(b"\\n", b"", 1))
     assert (first.finished, last.finished) == (True, False)
-
-
-@pytest.mark.parametrize(
-    ("latest", "text", "year"),
-    [
-        (datetime(2026, 11, 22, tzinfo=UTC), b"Nov 21 02:45:09", b"2026"),
-        (datetime(2027, 1, 2, tzinfo=UTC), b"Dec 31 23:59:59", b"2026"),
-        (datetime(2027, 1, 2, tzinfo=UTC), b"Jan  1 00:00:00", b"2027"),
-        (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  1 08:00:00", b"2027"),
-        (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  3 08:00:00", b"2026"),
-    ],
-)
-def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year: bytes) -> None:
-    line = syslog(latest)(b"<135>" + text + b" host app[1]: x")
-    assert line is not None
-    assert line.time is not None
-    assert line.time[:4] == year
-
-
-@pytest.mark.parametrize(
-    ("reader", "line", "expected"),
-    [
-        (cri, b"2026-11-21T02:45:09.935123456Z stdout F a b", Line(b"a b", b"stdout", True, b"2026-11-21T02:45:09.935123456Z")),
-        (cri, b"2026-11-21T02:45:09+01:00 stderr P:x ", Line(b"", b"stderr", False, b"2026-11-21T02:45:09+01:00")),
-        (cri, b"2026-11-21T02:45:09Z stdout F", Line(b"", b"stdout", True, b"2026-11-21T02:45:09Z")),
-        (cri, b"2026-11-21T02:45:09Z stdout X a", None),
-        (docker, b'{"log":"a\\n","stream":"stdout","time":"2026-11-21T02:45:09.1Z"}', Line(b"a", b"stdout", True, b"2026-11-21T02:45:09.1Z")),
-        (docker, b'{"log":"\\ud800","stream":"stdout","time":7}', Line("\N{REPLACEMENT CHARACTER}".encode(), b"stdout", False, b"1970-01-01T00:00:07.000000Z")),
-        (docker, b'{"log":"a\\n"}', None),
-        (docker, b'{"log":' + b"[" * 100_000, None),
-        (syslog(LATEST), b"<14>1 - - - - - -", Line(b"", b"", True, None, b"INFO")),
-        (syslog(LATEST), b'<135>1 2026-11-21T02:45:09Z h a 1 m [x@1 a="\\]"][y b="c"] \xef\xbb\xbftext', Line(b"text", b"", True, b"2026-11-21T02:45:09Z", b"DEBUG")),
-        (syslog(LATEST), b"Nov  1 02:45:09 h a: t (x)#012", Line(b"t (x)", b"", True, b"2026-11-01 02:45:09")),
-        (syslog(LATEST), b"rest of a message", Line(b"rest of a message")),
-    ],
-)  # fmt: skip
-def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: Line | None) -> None:
-    assert callable(reader)
-    assert reader(line) == expected
-
-
-@pytest.mark.parametrize(
-    ("fields", "time"),
-    [
-        ({"instant": {"epochSecond": 1795262400, "nanoOfSecond": 935123456}}, b"2026-11-21T12:00:00.935123Z"),
-        ({"timeMillis": 1795262400935}, b"2026-11-21T12:00:00.935000Z"),
-        ({"timestamp": 1795262400.935}, b"2026-11-21T12:00:00.935000Z"),
-        ({"timestamp": 1795262400935}, b"2026-11-21T12:00:00.935000Z"),
-        ({"@timestamp": "2026-11-21T12:00:00.935+0000"}, b"2026-11-21T12:00:00.935+0000"),
-        ({"@timestamp": "yesterday", "time": "2026-11-21 12:00:00"}, b"2026-11-21 12:00:00"),
-        ({"timestamp": 1e300}, None),
-        ({"timeMillis": 10**30}, None),
-        ({"instant": {"epochSecond": 10**30, "nanoOfSecond": 0}}, None),
-        ({"timestamp": True}, None),
-        ({}, None),
-    ],
-)
-def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | None) -> None:
-    got = event(json.dumps({"message": "m", "level": "debug", "logger": "a b"} | fields).encode())
-    assert got is not None
-    assert got == (b"m", time, b"DEBUG", b"a_b")
-
-
-@pytest.mark.parametrize("message", ["message", "short_message", "log", "msg"])
-@pytest.mark.parametrize("time", ["@timestamp", "timestamp", "time"])
-@pytest.mark.parametrize("level", ["log.level", "level", "severity"])
-@pytest.mark.parametrize("logger", ["log.logger", "logger_name", "loggerName", "logger", "_logger"])
-def test_it_reads_the_names_of_events(message: str, time: str, level: str, logger: str) -> None:
-    got = event(json.dumps({message: "m", time: "2026-11-21T12:00:00Z", level: "INFO", logger: "a.b"}).encode())
-    assert got == (b"m", b"2026-11-21T12:00:00Z", b"INFO", b"a.b")
-
-
-@pytest.mark.parametrize(("level", "expected"), [(0, b"FATAL"), (3, b"ERROR"), (7, b"DEBUG"), (8, None), (-1, None),
-                                                 ("warning", b"WARN"), (True, None), ([3], None)])  # fmt: skip
-def test_it_reads_the_levels_of_events(level: object, expected: bytes | None) -> None:
-    got = event(json.dumps({"message": "m", "level": level}).encode())
-    assert got is not None
-    assert got.level == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("trace", "TRACE"), ("DEBUG", "DEBUG"), ("Info", "INFO"), ("WARN", "WARN"), ("warning", "WARN"), ("ERROR", "ERROR"),
-     ("FATAL", "FATAL"), ("critical", "FATAL"), ("notice", None), ("", None)],
-)  # fmt: skip
-def test_it_reads_the_names_of_levels(name: str, expected: str | None) -> None:
-    for fields in ({"level": name}, {"log": {"level": name}}, {"log.level": name}, {"severity": name}):
-        got = event(json.dumps({"message": "m"} | fields).encode())
-        assert got is not None
-        assert got.level == (None if expected is None else expected.encode())
-
-
-SEVERITIES = ["FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG"]
-
-
-@pytest.mark.parametrize(("severity", "level"), [*enumerate(SEVERITIES)])
-def test_it_reads_the_severities_of_syslog(severity: int, level: str) -> None:
-    unwrap: Callable[[bytes], Line | None] = syslog(LATEST)
-    for priority in (severity, 128 + severity, 184 + severity):
-        for head in (b"1 - - - - - -", b"Nov 21 02:45:09 host app: x"):
-            line = unwrap(b"<%d>%b" % (priority, head))
-            assert line is not None
-            assert line.level == level.encode()
-    got = event(json.dumps({"message": "m", "level": severity}).encode())
-    assert got is not None
-    assert got.level == level.encode()
-
-
-MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-
-
-@pytest.mark.parametrize(("month", "name"), [*enumerate(MONTHS, 1)])
-def test_it_reads_the_months_of_syslog(month: int, name: str) -> None:
-    line = syslog(datetime(2026, 12, 31, tzinfo=UTC))(f"<14>{name}  9 02:45:09 host app: x".encode())
-    assert line == Line(b"x", b"", True, f"2026-{month:02d}-09 02:45:09".encode(), b"INFO")
-    assert syslog(LATEST)(b"<14>Nob  9 02:45:09 host app: x").time is None
-
-
-@pytest.mark.parametrize(
-    ("line", "is_one"),
-    [
-        (b"1 - - - - - -", True),
-        (b"<14>1 - - - - - - x", True),
-        (b"<1234>1 - - - - - - x", False),
-        (b"2 - - - - - -", False),
-        (b"<14>1 2026-11-21T02:45:09.123456Z %b %b %b %b - x" % (b"h" * 255, b"a" * 48, b"p" * 128, b"m" * 32), True),
-        (b"<14>1 2026-11-21T02:45:09.1234567Z h a p m - x", False),
-        (b"<14>1 - %b a p m - x" % (b"h" * 256), False),
-        (b"<14>1 - h %b p m - x" % (b"a" * 49), False),
-        (b"<14>1 - h a %b m - x" % (b"p" * 129), False),
-        (b"<14>1 - h a p %b - x" % (b"m" * 33), False),
-        (b"<14>2026-11-21T02:45:09.123456789Z h app: x", True),
-        (b"2026-11-21T02:45:09+01:00 h app[7]: x", True),
-        (b"Nov 21 02:45:09 h x", True),
-        (b"Nov 21 02:45:09h x", False),
-        (b"nov 21 02:45:09 h x", False),
-    ],
-)
-def test_it_knows_the_heads_of_syslog(line: bytes, is_one: bool) -> None:
-    assert is_syslog(line) == is_one
-
-
-@pytest.mark.parametrize(("length", "kept"), [(254, 254), (255, 255), (256, 255)])
-def test_it_cuts_long_loggers(length: int, kept: int) -> None:
-    got = event(json.dumps({"message": "m", "logger": "a" * length}).encode())
-    assert got is not None
-    assert got.logger == b"a" * kept
-
-
-@pytest.mark.parametrize(
-    ("stamp", "time"),
-    [
-        (10**11, b"5138-11-16T09:46:40.000000Z"),
-        (10**11 + 1, b"1973-03-03T09:46:40.001000Z"),
-        (-1, b"1969-12-31T23:59:59.000000Z"),
-        (1e15, None),
-        ("2026-11-21T12:00:00.123456789+01:00", b"2026-11-21T12:00:00.123456789+01:00"),
-        ("2026-11-21T12:00:00 " + "x" * 64, None),
-        ("", None),
-    ],
-)
-def test_it_tells_seconds_from_milliseconds(stamp: object, time: bytes | None) -> None:
-    for name in ("@timestamp", "timestamp", "time"):
-        got = event(json.dumps({"message": "m", name: stamp}).encode())
-        assert got is not None
-        assert got.time == time
-
-
-def test_it_replaces_what_is_no_utf_8_in_events() -> None:
-    assert event(b'{"message":"a\xff"}') == ("a\N{REPLACEMENT CHARACTER}".encode(), None, None, None)
-    got = docker(b'{"log":"a\xff\\n","stream":"stdout"}')
-    assert got == Line("a\N{REPLACEMENT CHARACTER}".encode(), b"stdout", True, None)
-    named = event('{"message":"m","logger":"a.ü-b","timestamp":"2026-11-21 02:45:0ü"}'.encode())
-    assert named == (b"m", None, None, b"a.__b")
-
-
-@pytest.mark.parametrize(
-    "line", [b"", b"[]", b'["message"]', b'{"message":1}', b'{"text":"a"}', b'{"message":"a"', b"{}"]
-)
-def test_it_takes_nothing_else_for_an_event(line: bytes) -> None:
-    assert event(line) is None
 
 
 def test_it_counts_the_starts_inside_one_event() -> None:

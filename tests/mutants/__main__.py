@@ -18,8 +18,8 @@ import signal
 import sys
 import time
 import tomllib
-from collections import Counter, defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -27,163 +27,14 @@ from typing import Any, NamedTuple
 import coverage
 import hypothesis
 import pytest
-from cosmic_ray.ast import ast_nodes, get_ast
-from cosmic_ray.mutating import mutate_code
-from cosmic_ray.operators.operator import Operator
-from cosmic_ray.plugins import get_operator, operator_names
 
-ROOT = Path(__file__).parents[2]
+from .changes import ROOT, Mutant, chosen
+
 PACKAGES = ("protocol", "logs")
 TESTS = ("tests/protocol", "tests/logs")
 EXPLAINED = Path(__file__).with_name("explained.toml")
-_LEFT_OUT = ("BinaryOperator_BitOr", "Variable")
-"""`|` stands in annotations, where any change fails at once; the others need arguments."""
 _STARTUP = 30
 """Seconds that a run may take beside its tests."""
-
-
-def _is_type(node: Any) -> bool:
-    """Whether a node of the syntax tree lies in an annotation."""
-    while (outer := node.parent) is not None:
-        if outer.type == "tfpdef" or (outer.type == "annassign" and node is outer.children[1]):
-            return True
-        if outer.type == "funcdef":
-            return node is outer.annotation
-        node = outer
-    return False
-
-
-def _outer(node: Any, kind: str) -> Any:
-    """The nearest node of a kind around a node, or None."""
-    while node is not None and node.type != kind:
-        node = node.parent
-    return node
-
-
-def _compares(node: Any, *, wanted: Callable[[Any], bool]) -> bool:
-    return node.type == "comparison" and any(wanted(side) for side in node.children[::2])
-
-
-def _is_literal(node: Any) -> bool:
-    return node.type in ("number", "string") or node.get_code().strip() in ("None", "True", "False", "()")
-
-
-def _is_type_or_none(node: Any) -> bool:
-    return node.get_code().strip() == "None" or node.get_code().strip().startswith("type(")
-
-
-def _is_argument(node: Any, names: Container[str]) -> bool:
-    return node.parent.type == "argument" and node.parent.children[0].get_code().strip() in names
-
-
-def _is_of_cache(node: Any) -> bool:
-    decorator = _outer(node, "decorator")
-    return decorator is not None and decorator.children[1].get_code().partition("(")[0] in ("cache", "lru_cache")
-
-
-def _is_of_literal_type(node: Any) -> bool:
-    """Whether a text is one of a `Literal[...]` type's."""
-    around = _outer(node, "trailer")
-    return around is not None and around.get_previous_sibling().get_code().strip() == "Literal"
-
-
-def _is_of_type_variable(node: Any) -> bool:
-    call = _outer(node, "atom_expr")
-    return call is not None and call.children[0].get_code().strip() == "TypeVar"
-
-
-_NO_MUTANTS: tuple[tuple[str, Callable[[str, Any], bool]], ...] = (
-    (
-        "`is` beside a literal, and `==` beside None or a type: lint refuses both (F632, E711, E721)",
-        lambda operator, node: (
-            (operator.endswith(("Operator_Eq_Is", "_NotEq_IsNot")) and _compares(node, wanted=_is_literal))
-            or (operator.endswith(("_Is_Eq", "_IsNot_NotEq")) and _compares(node, wanted=_is_type_or_none))
-        ),
-    ),
-    (
-        "`strict=` of zip, a guard of the program's own logic; `slots=` of a class, which only saves memory",
-        lambda operator, node: _is_argument(node, ("strict", "slots")),
-    ),
-    ("a cache's decorator and its size, which only save time", lambda operator, node: _is_of_cache(node)),
-    (
-        "the texts of a type, which mypy checks, and the name of a type variable",
-        lambda operator, node: operator == "text" and (_is_of_literal_type(node) or _is_of_type_variable(node)),
-    ),
-)
-"""Kinds of changes that are not made, as no test is to see them: why, and whether an operator's change is one."""
-
-
-class OtherText(Operator):  # type: ignore[misc]
-    """Puts a letter in front of a text that is neither a docstring nor a type."""
-
-    def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
-        if node.type == "string" and node.parent.type not in ("simple_stmt", "file_input") and not _is_type(node):
-            yield node.start_pos, node.end_pos
-
-    def mutate(self, node: Any, index: int) -> Any:
-        at = min(place for quote in "\"'" if (place := node.value.find(quote)) >= 0)
-        width = 3 if node.value[at : at + 3] in ('"""', "'''") else 1
-        node.value = node.value[: at + width] + "X" + node.value[at + width :]
-        return node
-
-    @classmethod
-    def examples(cls) -> tuple[()]:
-        return ()
-
-
-class Mutant(NamedTuple):
-    """A change: the operator's occurrence in a file, and where that is."""
-
-    file: str
-    line: int
-    column: int
-    operator: str
-    occurrence: int
-
-    @property
-    def module(self) -> str:
-        return self.file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-
-    def source(self) -> str:
-        """The file's text with the change."""
-        operator = OtherText() if self.operator == "text" else get_operator(self.operator)()
-        changed = mutate_code((ROOT / self.file).read_text("utf-8"), operator, self.occurrence)
-        assert changed is not None, self
-        return str(changed)
-
-    def difference(self) -> tuple[str, str]:
-        """The changed line before and after."""
-        before, after = (ROOT / self.file).read_text("utf-8").splitlines(), self.source().splitlines()
-        at = next((n for n, both in enumerate(zip(before, after, strict=False)) if both[0] != both[1]), self.line - 1)
-        return before[at].strip(), after[at].strip()
-
-
-def mutants_of(file: Path) -> Iterator[Mutant]:
-    """Every change of a file."""
-    tree = get_ast(file.read_text("utf-8"))
-    names = [name for name in operator_names() if not any(part in name for part in _LEFT_OUT)]
-    operators: dict[str, Operator] = {name: get_operator(name)() for name in names} | {"text": OtherText()}
-    for name, operator in operators.items():
-        found = ((node, place) for node in ast_nodes(tree) for place in operator.mutation_positions(node))
-        for occurrence, (node, ((line, column), _)) in enumerate(found):
-            if not any(is_one(name, node) for _, is_one in _NO_MUTANTS):
-                yield Mutant(str(file.relative_to(ROOT)), line, column, name, occurrence)
-
-
-def chosen(files: Iterable[str], sample: int | None, random: Random) -> list[Mutant]:
-    """One mutant for each place, in a random order; every mutant of a line that is given as FILE:LINE."""
-    places: dict[tuple[str, int, int], list[Mutant]] = defaultdict(list)
-    found: list[Mutant] = []
-    for name in files:
-        file, _, line = name.partition(":")
-        for mutant in mutants_of(Path(file).resolve()):
-            if not line:
-                places[mutant[:3]].append(mutant)
-            elif mutant.line == int(line):
-                found.append(mutant)
-    found += [random.choice(places[place]) for place in sorted(places)]
-    random.shuffle(found)
-    return found[:sample]
 
 
 class Reach(NamedTuple):
