@@ -3,12 +3,12 @@
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
     maintenance, verification > warehouse > retention, claims, writing, rewriting > state > sql
-    increments > keeping; locks, sizing
+    increments > keeping; locks, sizing; local_tables, which needs no session
 """
 
 from . import increments
 from .keeping import kept, release, stays_as_kept
-from .local_tables import LocalTables, local_tables
+from .local_tables import local_tables
 from .locks import exclusive
 from .maintenance import MaintenanceReport, existing_warehouse, maintain
 from .retention import remove_late, retain, with_kept_failures
@@ -20,7 +20,6 @@ from .warehouse import Warehouse
 __all__ = [
     "LEDGER",
     "Check",
-    "LocalTables",
     "MaintenanceReport",
     "Size",
     "State",

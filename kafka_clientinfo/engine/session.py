@@ -130,7 +130,7 @@ def session_conf(given: Mapping[str, str], java: Java | None) -> dict[str, str]:
 def _keep_lookups(spark: SparkSession) -> None:
     """Have PySpark find a Java class once: for every column it asks anew, and Java looks through all jars for the name.
 
-    A run makes some 6,000 columns; finding their functions took a tenth of its CPU time.
+    A first run asks some 6,000 times, which took a tenth of its CPU time.
     """
     jvm = spark._jvm
     with suppress(Exception):  # it works without, slower
