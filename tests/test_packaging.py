@@ -40,7 +40,7 @@ def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
         f"kafka_clientinfo/{path.relative_to(ROOT)}"
         for folder in ("schemas", "conf")
         for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".json", ".toml", ".conf", ".properties", ".yaml")
+        if path.suffix in (".json", ".toml", ".conf", ".properties", ".yaml", ".sql")
     } | {str(path.relative_to(ROOT)) for path in (ROOT / "kafka_clientinfo").rglob("*.py")}
     assert wanted - inside == set()
 

@@ -1,7 +1,8 @@
-"""Declarations of the Delta tables and of the rules; no Spark."""
+"""Declarations of the Delta tables, of the rules and of the views; no Spark."""
 
 from .rules import SEVERITY_ORDER, Rule, rules
 from .spec import CONNECTION_ID_KEY, CONNECTION_KEY, Column, TableSpec, parse_spec, table_spec, table_specs
+from .views import View, views
 
 __all__ = [
     "CONNECTION_ID_KEY",
@@ -10,8 +11,10 @@ __all__ = [
     "Column",
     "Rule",
     "TableSpec",
+    "View",
     "parse_spec",
     "rules",
     "table_spec",
     "table_specs",
+    "views",
 ]

@@ -1,0 +1,77 @@
+"""The views: declared whole, the README's queries, and one answer from Spark and from DuckDB."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from deltalake import DeltaTable
+
+from kafka_clientinfo.errors import TableSpecError
+from kafka_clientinfo.tables import SEVERITY_ORDER, table_specs, views
+from kafka_clientinfo.tables.views import View, parse_view
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+QUESTIONS = (
+    "who_connects",
+    "who_breaks",
+    "how_clients_negotiate",
+    "who_misbehaves",
+    "why_unknown",
+    "client_processes",
+    "client_id_caching",
+)
+"""In the README's order."""
+
+
+def test_there_is_a_view_for_each_question() -> None:
+    assert sorted(views()) == sorted(QUESTIONS)
+    assert not set(views()) & set(table_specs())
+
+
+def test_the_readmes_queries_are_the_views() -> None:
+    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
+    plain = {name: name for name in table_specs()}
+    assert [query.strip() for query in queries] == [views()[name].sql.format_map(plain) for name in QUESTIONS]
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_a_view_says_what_it_answers_in_one_sentence(name: str) -> None:
+    assert re.fullmatch(r"[A-Z].*[^.]\.", views()[name].comment)
+
+
+def test_violations_come_in_the_order_of_severities() -> None:
+    assert SEVERITY_ORDER in views()["who_misbehaves"].sql
+
+
+def test_it_reads_a_view() -> None:
+    assert parse_view("-- What.\nSELECT 1\n", "v") == View("v", "What.", "SELECT 1")
+
+
+def test_a_view_without_a_comment_is_named() -> None:
+    with pytest.raises(TableSpecError, match=r"schemas/views/v.sql begins with 'SELECT 1'; begin with --"):
+        parse_view("SELECT 1", "v")
+
+
+def comparable(rows: Iterable[Sequence[Any]]) -> list[str]:
+    """Rows as text in one order, and their maps too."""
+    return sorted(repr([sorted(v.items()) if isinstance(v, dict) else v for v in row]) for row in rows)
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_spark_and_duckdb_give_the_same_rows(spark: Any, sample_warehouse: Path, name: str) -> None:
+    statement = views()[name].sql
+    delta = statement.format_map({table: f"delta.`{sample_warehouse}/{table}`" for table in table_specs()})
+    spark_rows = spark.sql(delta)
+    needed = [table for table in table_specs() if f"{{{table}}}" in statement]
+    with duckdb.connect() as connection:
+        for table in needed:
+            files = DeltaTable(str(sample_warehouse / table)).file_uris()
+            connection.execute(f"CREATE VIEW {table} AS FROM read_parquet({files})")
+        duck_rows = connection.execute(statement.format_map({table: table for table in needed}))
+        assert [column[0] for column in duck_rows.description] == spark_rows.columns
+        found = comparable(duck_rows.fetchall())
+    assert found
+    assert found == comparable(spark_rows.collect())
