@@ -1,25 +1,31 @@
 """Changes the code in one place after the other, and runs the tests that reach the place until one fails.
 
 cosmic-ray makes the mutants; one of them is taken for each place, all or a sample. A first run of the tests tells which
-of them reach which line and how long each takes. For each mutant a process is forked that gives the mutant in the place
-of its module, and runs tests until one fails: those that reach the line before those that reach only the module, the
-module's own (`test_MODULE.py`) before others, fast before slow, as many as fit into --seconds. Whoever survives these
-and is not explained meets as many of the others as fit into --more seconds. What survives both is equivalent to the
-original (then `explained.toml` says why), or a test is missing.
+of them reach which line and how long each takes. For each mutant that `explained.toml` does not explain, a process is
+forked that gives the mutant in the place of its module, and runs tests until one fails: those that reach the line before
+those that reach only the module, the module's own (`test_MODULE.py`) before others, fast before slow, as many as fit
+into --seconds. A line that runs only while its module is imported, as a table's, is reached by the tests that reach a
+line with the name that it gives, or that name it themselves. What survives is equivalent to the original (then
+`explained.toml` says why), or a test is missing.
 """
 
 import argparse
+import ast
+import gc
 import importlib.abc
 import importlib.machinery
 import importlib.util
 import json
 import os
+import re
+import resource
 import signal
 import sys
 import time
 import tomllib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -33,8 +39,12 @@ from .changes import ROOT, Mutant, chosen
 PACKAGES = ("protocol", "logs")
 TESTS = ("tests/protocol", "tests/logs")
 EXPLAINED = Path(__file__).with_name("explained.toml")
-_STARTUP = 30
-"""Seconds that a run may take beside its tests."""
+_STARTUP = 20
+"""Seconds of a processor that a run may take beside its tests."""
+_MEMORY = 16 << 30
+"""Bytes of addresses: a change that never stops to append fails before the machine does."""
+_FEW = 1.5
+"""Seconds of tests that run first: most changes fail at once, before the other tests' files are collected."""
 
 
 class Reach(NamedTuple):
@@ -46,14 +56,32 @@ class Reach(NamedTuple):
     def tests(self, mutant: Mutant) -> list[str]:
         """Tests for a mutant, in the order in which they are to run."""
         lines = self.lines.get(mutant.file, {})
-        near = lines.get(mutant.line, set())
+        near = lines.get(mutant.line, set()) or self._by_name(mutant)
         own = f"/test_{Path(mutant.file).stem}.py::"
 
         def place(name: str) -> tuple[bool, bool, float]:
             return name not in near, own not in name, self._cost(name)
 
-        # What runs only while a module is imported is reached by no test, and may be seen by any.
-        return sorted(set().union(*lines.values()) or self.seconds, key=place)
+        return sorted(near.union(*lines.values()) or self.seconds, key=place)
+
+    def _by_name(self, mutant: Mutant) -> set[str]:
+        """Tests for a line that runs only while its module is imported, found by the names that it gives."""
+        found: set[str] = set()
+        names = bound_names(mutant.file, mutant.line)
+        seen: set[str] = set()
+        while new := names - seen:
+            seen |= new
+            words = re.compile(rf"\b(?:{'|'.join(map(re.escape, new))})\b")
+            for file, reached in self.lines.items():
+                for number, text in enumerate(_source(file), 1):
+                    if words.search(text) and not (tests := reached.get(number, set())):
+                        names |= bound_names(file, number) if file == mutant.file else set()
+                    elif words.search(text):
+                        found |= tests
+            files = {name.partition("::")[0] for name in self.seconds}
+            naming = {file for file in files if any(map(words.search, _source(file)))}
+            found.update(name for name in self.seconds if name.partition("::")[0] in naming)
+        return found
 
     def fitting(self, tests: Iterable[str], seconds: float) -> list[str]:
         """The first of some tests that fit into so many seconds together; one too slow is passed over."""
@@ -66,6 +94,29 @@ class Reach(NamedTuple):
 
     def _cost(self, name: str) -> float:
         return self.seconds.get(name, 0.0)
+
+
+@cache
+def _source(file: str) -> list[str]:
+    return (ROOT / file).read_text("utf-8").splitlines()
+
+
+@cache
+def _statements(file: str) -> list[ast.stmt]:
+    return [node for node in ast.walk(ast.parse("\n".join(_source(file)))) if isinstance(node, ast.stmt)]
+
+
+def bound_names(file: str, line: int) -> set[str]:
+    """The names that the innermost statement around a line gives: a function, a class, or a variable."""
+    found: set[str] = set()
+    for node in _statements(file):  # outer statements come before inner ones
+        if node.lineno <= line <= (node.end_lineno or 0):
+            if isinstance(node, ast.FunctionDef | ast.ClassDef):
+                found = {node.name}
+            elif isinstance(node, ast.Assign | ast.AnnAssign):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                found = {part.id for target in targets for part in ast.walk(target) if isinstance(part, ast.Name)}
+    return found
 
 
 class Watch:
@@ -139,8 +190,10 @@ class Finder(importlib.abc.MetaPathFinder):
 
 
 def _run(arguments: Sequence[str], plugin: object) -> int:
-    quiet = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist", "--capture=fd"]
-    return int(pytest.main([*quiet, *arguments], plugins=[plugin]))
+    os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    plugins = ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception", "no:threadexception")
+    options = ["-q", "-x", "--capture=fd", "--assert=plain", *(part for name in plugins for part in ("-p", name))]
+    return int(pytest.main([*options, *arguments], plugins=[plugin]))
 
 
 def _silenced() -> None:
@@ -179,30 +232,39 @@ def reach(kept: Path | None) -> Reach:
 
 def _reach(files: dict[str, dict[str, list[str]]], seconds: dict[str, float]) -> Reach:
     lines = {
-        file: {int(line): {name for name in names if name} for line, names in found.items()}
+        file: {int(line): {sys.intern(name) for name in names if name} for line, names in found.items()}
         for file, found in files.items()
     }
     return Reach(lines, seconds)
 
 
-def outcome(mutant: Mutant, tests: Sequence[str], known: Container[str], seconds: float) -> str:
+def outcome(mutant: Mutant, reached: Reach, seconds: float) -> str:
     """What becomes of a mutant: killed, timeout, or survived."""
-    if not tests:
-        return "survived"
+    tests = reached.tests(mutant)
+    few = reached.fitting(tests, min(_FEW, seconds))
+    rest = reached.fitting((name for name in tests if name not in set(few)), seconds - _FEW)
     process = os.fork()
     if process == 0:
         _silenced()
-        signal.alarm(int(_STARTUP + 5 * seconds))  # whoever does not come back is ended
+        resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+        signal.setitimer(signal.ITIMER_PROF, _STARTUP + 3 * _FEW)  # whoever does not come back is ended
         try:
             sys.meta_path.insert(0, Finder(mutant))
-            code = _run(sorted({name.partition("::")[0] for name in tests}), Only(tests, known))
+            passed = _passes(few, reached.seconds)
+            signal.setitimer(signal.ITIMER_PROF, _STARTUP + 3 * seconds)
+            passed = passed and _passes(rest, reached.seconds)
         except BaseException:
-            code = 1
-        os._exit(code)
+            passed = False
+        os._exit(not passed)
     _, status = os.waitpid(process, 0)
     if os.WIFSIGNALED(status):
-        return "timeout" if os.WTERMSIG(status) == signal.SIGALRM else "killed"
+        return "timeout" if os.WTERMSIG(status) == signal.SIGPROF else "killed"
     return "survived" if os.WEXITSTATUS(status) == 0 else "killed"
+
+
+def _passes(tests: Sequence[str], known: Container[str]) -> bool:
+    files = sorted({name.partition("::")[0] for name in tests})
+    return not tests or _run(files, Only(tests, known)) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
 def explanations() -> dict[tuple[str, str, str | None], str]:
@@ -225,8 +287,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", help="of the package, or FILE:LINE; all of protocol and logs by default")
     parser.add_argument("--sample", type=int, help="so many mutants, chosen at random; all by default")
     parser.add_argument("--seed", type=int, default=1313)
-    parser.add_argument("--seconds", type=float, default=6, help="of tests for a mutant, at most")
-    parser.add_argument("--more", type=float, default=20, help="seconds of other tests for a survivor")
+    parser.add_argument("--seconds", type=float, default=26, help="of tests for a mutant, at most")
     parser.add_argument("--reach", type=Path, help="file that keeps what the first run of the tests tells")
     parser.add_argument("--least", type=float, default=95, help="percent that must be killed or explained")
     chosen_by = parser.parse_args()
@@ -238,19 +299,13 @@ def main() -> int:
     print(f"{len(mutants)} mutants (seed {chosen_by.seed})", flush=True)
     reached, known = reach(chosen_by.reach), explanations()
     outcomes: Counter[str] = Counter()
+    gc.freeze()
     for mutant in mutants:
-        tests = reached.tests(mutant)
-        first = dict.fromkeys(reached.fitting(tests, chosen_by.seconds))
-        others = reached.fitting((name for name in tests if name not in first), chosen_by.more)
-        found = outcome(mutant, [*first], reached.seconds, chosen_by.seconds)
-        if found == "survived":
-            before, after = mutant.difference()
-            why = known.get((mutant.file, before, after)) or known.get((mutant.file, before, None))
-            found = "explained" if why else outcome(mutant, others, reached.seconds, chosen_by.more)
-            found = found.replace("killed", "killed later")
-            if found in ("survived", "explained"):
-                place = f"{found}: {mutant.file}:{mutant.line}"
-                print(f"{place}\n  - {before}\n  + {after}\n  {why or ''}".rstrip(), flush=True)
+        before, after = mutant.difference()
+        why = known.get((mutant.file, before, after)) or known.get((mutant.file, before, None))
+        found = "explained" if why else outcome(mutant, reached, chosen_by.seconds)
+        if found in ("survived", "explained"):
+            print(f"{found}: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}", flush=True)
         outcomes[found] += 1
     good = 100 * (len(mutants) - outcomes["survived"]) / max(1, len(mutants))
     print(f"{dict(outcomes)}: {good:.1f} % killed or explained, {chosen_by.least:.0f} % wanted")
