@@ -98,10 +98,10 @@ def _decode(messages: Mapping[str, str], protocol_type: str, payload: bytes | st
     if len(raw) < _VERSION.size:
         raise DecodeError(message, "version", 0, "2 bytes of int16")
     version = _VERSION.unpack_from(raw)[0]
-    valid = released().others[message].valid
-    if version < valid.first:
-        raise DecodeError(message, "version", 0, f"a version of {valid}, found {version}")
-    layout_version, body = _body(message, min(version, valid.last or 0), version, raw)
+    schema = released().others[message]
+    if version < schema.valid.first:
+        raise DecodeError(message, "version", 0, f"a version of {schema.valid}, found {version}")
+    layout_version, body = _body(message, min(version, schema.latest), version, raw)
     return GroupPayload(protocol_type, message, version, layout_version, body, raw)
 
 

@@ -41,7 +41,7 @@ def parse_header_versions(
     if not isinstance(value, dict) or not value:
         raise SchemaError(f'{where}: {value!r} must map version ranges to headers, like {{"0-1": "1", "2+": "2"}}')
     ranges = ((parse_versions(key, where), _header(kind, header, where)) for key, header in value.items())
-    return tuple(sorted(ranges, key=lambda item: (item[0].first, item[0].last or 0)))
+    return tuple(sorted(ranges, key=lambda item: item[0].first))
 
 
 def _by_flexible_versions(name: str, kind: str, flexible: Versions) -> tuple[HeaderRange, ...]:

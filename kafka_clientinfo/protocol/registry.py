@@ -97,10 +97,10 @@ class Registry:
 
     def supports(self, api_key: int, api_version: int) -> bool:
         """Whether the bodies of this API version are known, of request and response."""
-        request, response = self.requests.get(api_key), self.responses.get(api_key)
-        return bool(request and response) and all(
-            schema.fields is not None and api_version in schema.valid for schema in (request, response) if schema
-        )
+        if api_key not in self.requests:
+            return False
+        both = self.requests[api_key], self.responses[api_key]
+        return all(schema.fields is not None and api_version in schema.valid for schema in both)
 
     def frame_codecs(self, kind: str, api_key: int, api_version: int) -> FrameCodecs | None:
         """The codecs of a whole frame, found once for each valid version.
@@ -193,7 +193,7 @@ def _with_header_v3(schemas: Iterable[MessageSchema]) -> Iterable[MessageSchema]
     latest = Registry(schemas)
     for key, request in latest.requests.items():
         response = latest.responses[key]
-        has_one = request.header_version(request.valid.last or 0) == 3
+        has_one = request.header_version(request.latest) == 3
         if has_one or request.name == WITHOUT_HEADER_V3:
             yield from (request, response)
         else:

@@ -110,6 +110,11 @@ class MessageSchema:
     fields: tuple[Field, ...] | None
     structs: Mapping[str, tuple[Field, ...]]
 
+    @property
+    def latest(self) -> int:
+        """The newest valid version."""
+        return self.valid.last or 0  # None is refused
+
     def header_version(self, version: int) -> int | None:
         """Header version of a message version; None below the first range."""
         return next((header for versions, header in self.header_ranges if version in versions), None)
@@ -120,7 +125,7 @@ class MessageSchema:
         Args:
             header: version of the header of the new version and of all above.
         """
-        last = self.valid.last or 0
+        last = self.latest
         flexible = self.flexible if last + 1 in self.flexible else Versions(last + 1, None)
         return replace(
             self,

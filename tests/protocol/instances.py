@@ -29,7 +29,7 @@ def codecs(registry: Registry) -> Iterator[tuple[MessageSchema, int, Codec]]:
     """Every message and version whose body is known."""
     for schema in (*registry.requests.values(), *registry.responses.values(), *registry.others.values()):
         if schema.fields is not None:
-            for version in range(schema.valid.first, (schema.valid.last or 0) + 1):
+            for version in range(schema.valid.first, schema.latest + 1):
                 yield schema, version, registry.codec(schema, version)
 
 

@@ -102,6 +102,19 @@ def it_refuses_tagged_fields_that_lie(tags: str, expected: str) -> None:
     assert caught.value.expected == expected
 
 
+@pytest.mark.parametrize("tagged", [6, 7, 8])
+def it_leaves_out_the_default_alone(tagged: int) -> None:
+    raw = codec(1).encode({**FLEXIBLE, "tagged": tagged})
+    assert raw.hex().endswith("00" if tagged == 7 else f"010104{tagged:08x}")
+    assert codec(1).decode_all(raw)["tagged"] == tagged
+
+
+@pytest.mark.parametrize("tag", [0, 1, 0x7F, 0x80, 0xFFFFFFFF])
+def it_takes_every_uint32_for_a_tag(tag: int) -> None:
+    body = {**FLEXIBLE, "pairs": [{**PAIR, UNKNOWN_TAGS: {tag: b"x"}}]}
+    assert codec(1).decode_all(codec(1).encode(body)) == body
+
+
 @pytest.mark.parametrize("tags", [{-1: b""}, {"1": b""}, {9: "text"}, {2**32: b""}, 5, [1]])
 def it_refuses_unknown_tagged_fields_it_cannot_write(tags: Any) -> None:
     with pytest.raises(EncodeError, match=UNKNOWN_TAGS):
@@ -127,10 +140,12 @@ def it_drops_only_what_may_be_dropped() -> None:
     body = {key: value for key, value in FLEXIBLE.items() if key != "tagged"}
     assert codec(1).encode({**body, "lost": "x"}) == codec(1).encode(FLEXIBLE)
     assert codec(1).encode({**body, "needed": "n"}) == codec(1).encode(FLEXIBLE)
-    with pytest.raises(EncodeError, match=r"M v1\.needed: 'x' cannot be told in this version"):
-        codec(1).encode({**FLEXIBLE, "needed": "x"})
-    with pytest.raises(EncodeError, match=r"M v1\.ghost: no version has this field"):
-        codec(1).encode({**FLEXIBLE, "ghost": 1})
+    for other in ("a", "x", 7):  # below and above the default
+        with pytest.raises(EncodeError, match=rf"M v1\.needed: {other!r} cannot be told in this version; leave it out"):
+            codec(1).encode({**FLEXIBLE, "needed": other})
+    for name in ("Ghost", "ghost", "zebra"):
+        with pytest.raises(EncodeError, match=rf"M v1\.{name}: no version has this field; look at the schema's names"):
+            codec(1).encode({**FLEXIBLE, name: 1})
 
 
 @pytest.mark.parametrize(
@@ -160,6 +175,8 @@ def it_names_the_field_it_cannot_write(change: dict[str, Any], text: str) -> Non
     [
         ({"tagged": "x"}, "M v1.tagged: 'x' does not fit"),
         ({"list": [1]}, "M v1.list[0]: 1 is no string"),
+        ({"list": ["a", None]}, "M v1.list[1]: None is no string: must not be null"),
+        ({UNKNOWN_TAGS: [1]}, f"M v1.{UNKNOWN_TAGS}: must map tag numbers to bytes"),
         ({"rows": [{"a": 1, "b": -1}]}, "M v1.rows[0].b: -1 is no uint32"),
     ],
 )

@@ -125,7 +125,7 @@ def it_reads_schemas_as_the_kips_print_them() -> None:
         ({"1": "1", "2": "2", "3+": "3"}, "version 0 has no header"),
         ({"2": "2", "0": "1", "3+": "3"}, "version 1 has no header; close the gap before '2'"),
         ({"0-1": "1", "2": "2", "3": "3"}, "must be open; write '3+'"),
-        ({"0-1": "1", "2+": "2", "3+": "3"}, "'2+': the last range, and no other, must be open"),
+        ({"0-1": "1", "2+": "2", "3+": "3"}, "'2+': the last range, and no other, must be open; only the last range is open"),
         ({"0-1": "1", "2": "2", "3+": "4"}, '\'4\' is no request header; use "0" to "3"'),
         ({"0-1": "1", "2": "2", "3+": 3}, "3 is no request header"),
         ({"0-1": "1", "2": "1", "3+": "3"}, "version 2 has header 1 but flexibleVersions is '2+'"),
@@ -133,6 +133,7 @@ def it_reads_schemas_as_the_kips_print_them() -> None:
         ({"zero": "1"}, "'zero' is no version range"),
         ({"1-0": "1"}, "'1-0' ends before it starts; write '0-1'"),
         ({"none": "1", "0+": "1"}, "'none' overlaps"),
+        ({"0": "1", "0-1": "1", "2+": "2"}, "'0-1' overlaps what is before it; let it start at 1"),
         ({}, "must map version ranges to headers"),
         (None, "must map version ranges to headers"),
         (["0+"], "must map version ranges to headers"),
@@ -153,6 +154,28 @@ def it_knows_two_response_headers() -> None:
         parse({**response, "headerVersions": {"0-1": "0", "2+": "2"}})
     with pytest.raises(SchemaError, match="version 2 has header 0"):
         parse({**response, "headerVersions": {"0+": "0"}})
+    with pytest.raises(SchemaError, match="version 0 has header 1 .*; flexible versions need header 1 or higher"):
+        parse({**response, "headerVersions": {"0+": "1"}})
+
+
+@pytest.mark.parametrize(
+    ("kind", "versions", "flexible", "headers"),
+    [
+        ("request", "0-3", "2+", {"0": "0", "1": "1", "2": "2", "3+": "3"}),
+        ("response", "0-3", "2+", {"0-1": "0", "2+": "1"}),
+        ("request", "0-3", "2-3", {"0-1": "1", "2+": "2"}),
+        ("request", "0", "0", {"0+": "3"}),
+    ],
+)
+def it_demands_of_valid_versions_alone_that_header_and_body_are_flexible(
+    kind: str, versions: str, flexible: str, headers: dict[str, str]
+) -> None:
+    document = {**VALID, "type": kind, "validVersions": versions, "flexibleVersions": flexible, "fields": []}
+    ranges = parse({**document, "headerVersions": headers}).header_ranges
+    assert {str(versions): str(header) for versions, header in ranges} == headers
+    changed = {**headers, [*headers][-1]: "0"}
+    with pytest.raises(SchemaError, match=rf"version {[*headers][-1][0]} has header 0 but flexibleVersions is"):
+        parse({**document, "headerVersions": changed})
 
 
 @pytest.mark.parametrize(
@@ -264,9 +287,9 @@ def it_needs_request_and_response() -> None:
 
 
 def it_needs_a_known_name() -> None:
-    with pytest.raises(SchemaError, match="Nothing: no such message; known are ConnectWorkerAssignment"):
+    with pytest.raises(SchemaError, match="no such message; known are ConnectWorkerAssignment, ConnectWorkerMetadata, "):
         released().named("Nothing", 0)
-    with pytest.raises(SchemaError, match="no drafts 'KIP-0'; there are KIP-1313, KIP-35-option-3"):
+    with pytest.raises(SchemaError, match="no drafts 'KIP-0'; there are KIP-1313, KIP-35-option-3, "):
         drafts("KIP-0")
 
 
@@ -314,3 +337,35 @@ def it_knows_no_header_below_the_first_version() -> None:
     assert draft.request_header_version(3, 1) is None
     with pytest.raises(SchemaError, match="API key 3 version 1: not known"):
         draft.header_versions(3, 1)
+    for registry in (released(), draft):
+        for key, response in registry.responses.items():
+            assert registry.request_header_version(key, -1) is None
+            assert registry.response_header_version(key, -1) is None
+            assert response.header_version(-1) is registry.requests[key].header_version(-1) is None
+
+
+@pytest.mark.parametrize(("lacking", "other"), [("request", "response"), ("response", "request")])
+def it_needs_a_header_of_request_and_response(lacking: str, other: str) -> None:
+    document = {"apiKey": 42, "validVersions": "1-2", "flexibleVersions": "none"}
+    lowest = {"request": "1", "response": "0"}
+    registry = Registry(
+        parse({**document, "type": kind, "name": kind, "headerVersions": {versions: lowest[kind]}})
+        for kind, versions in ((lacking, "1+"), (other, "0+"))
+    )
+    assert registry.header_versions(42, 1) == (1, 0)
+    with pytest.raises(SchemaError, match="API key 42 version 0: not known; look at schemas/messages"):
+        registry.header_versions(42, 0)
+
+
+@pytest.mark.parametrize("short", ["request", "response"])
+def it_supports_what_request_and_response_have(short: str) -> None:
+    document = {"apiKey": 42, "flexibleVersions": "none", "fields": []}
+    kinds = ("request", "response")
+    schemas = [{**document, "type": kind, "name": kind, "validVersions": "0" if kind == short else "0-1"} for kind in kinds]
+    registry = Registry(map(parse, schemas))
+    assert [registry.supports(42, version) for version in (-1, 0, 1, 2)] == [False, True, False, False]
+    assert not registry.supports(43, 0)
+    for schema in schemas:
+        if schema["type"] == short:
+            del schema["fields"]
+    assert not Registry(map(parse, schemas)).supports(42, 0)
