@@ -4,6 +4,8 @@ import re
 
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _NO_JVM = "JAVA_GATEWAY_EXITED"
+_NO_SERVER = ("StatusCode.UNAVAILABLE", "[INVALID_HANDLE.SESSION_")
+"""How gRPC and Spark Connect tell of a server that is not reached, and of one that does not know the session."""
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error)): *(.*)")
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"`]+)")
 _KNOWN = (
@@ -36,22 +38,28 @@ def told(error: BaseException, warehouse: str) -> str:
             return f"{meaning}: {_place(text, sign, warehouse)}; {_AGAIN}"
     if None in texts or _NO_JVM in text or any(type(one).__name__ in _DEAD_JVM for one in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {_AGAIN}"
-    return _root_cause(error)
+    if any(sign in text for sign in _NO_SERVER):
+        return f"the Spark Connect server does not answer, or no longer knows this session; {_AGAIN}"
+    return _root_cause(error, texts[0] or "")
 
 
 def _text(error: BaseException) -> str | None:
-    """The text of an error; None where that stands in a JVM which no longer answers, as that of a Py4JJavaError does."""
+    """The text of an error; None where that stands in a JVM which no longer answers, as that of a Py4JJavaError does.
+
+    Of an error of Spark Connect also the server's stack trace, where its causes stand.
+    """
     try:
-        return str(error)
+        trace = getattr(error, "_stacktrace", None)
+        return "\n".join([str(error), *([trace] if isinstance(trace, str) else [])])
     except Exception:
         return None
 
 
-def _root_cause(error: BaseException) -> str:
-    causes = [found for line in str(error).splitlines() if (found := _CAUSE.match(line.strip()))]
+def _root_cause(error: BaseException, text: str) -> str:
+    causes = [found for line in text.splitlines() if (found := _CAUSE.match(line.strip()))]
     if causes:
         return f"{causes[-1][1]}: {causes[-1][2]}"
-    first = (str(error).strip().splitlines() or [""])[0]
+    first = (text.strip().splitlines() or [""])[0]
     return f"{type(error).__name__}: {first}"
 
 

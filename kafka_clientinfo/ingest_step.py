@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .engine import Warehouse, kept, release, sized, stays_as_kept
+from .engine import Warehouse, cores, kept, release, sized, stays_as_kept
 from .ingestion import (
     Plan,
     PlannedFile,
@@ -95,14 +95,6 @@ def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     """The rows of ingested_files by file_id."""
     return {row["file_id"]: with_instants(row) for row in lake.read("ingested_files").collect()}
-
-
-def cores(spark: SparkSession) -> int:
-    """How many tasks run at once, as far as the session tells."""
-    try:
-        return int(spark.sparkContext.defaultParallelism)
-    except Exception:  # a Spark Connect session has no context
-        return 8
 
 
 def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:

@@ -15,9 +15,9 @@ from pyspark.sql import SparkSession
 
 from . import __version__
 from .derivation import Derivation
-from .engine import LEDGER, State, Warehouse, exclusive, local_tables, remove_late, sized, state_of, utc
+from .engine import LEDGER, State, Warehouse, cores, exclusive, local_tables, remove_late, sized, state_of, utc
 from .engine.sizing import REQUEST_BYTES
-from .ingest_step import Ingested, cores, files_read, ingest_logs, log_files
+from .ingest_step import Ingested, files_read, ingest_logs, log_files
 from .ingestion import make_plan
 from .run_report import Progress, RunReport
 from .settings import Settings

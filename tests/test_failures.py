@@ -18,6 +18,13 @@ class Py4JNetworkError(Exception):
     """Named as py4j names it."""
 
 
+def of_server(message: str, trace: str | None = None) -> Exception:
+    """An error as Spark Connect raises it, with the server's stack trace beside its text."""
+    error: Any = RuntimeError(message)
+    error._stacktrace = trace
+    return error
+
+
 def caused(message: str, cause: BaseException) -> Exception:
     error = RuntimeError(message)
     error.__cause__ = cause
@@ -85,6 +92,22 @@ def caused(message: str, cause: BaseException) -> Exception:
         (
             RuntimeError(STAGE + "\tat x.Y\nCaused by: java.lang.ArithmeticException: / by zero\n\tat x.Z"),
             "ArithmeticException: / by zero",
+        ),
+        (
+            of_server("Job aborted", "x.Y\n\tat x.Y\nCaused by: java.lang.ArithmeticException: / by zero\n\tat x.Z"),
+            "ArithmeticException: / by zero",
+        ),
+        (
+            of_server("Job aborted", "x.Y\nCaused by: java.io.IOException: No space left on device\n\tat x.Z"),
+            f"no space left on device; make room: /lake; {AGAIN}",
+        ),
+        (
+            of_server("<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n>"),
+            f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}",
+        ),
+        (
+            of_server("[INVALID_HANDLE.SESSION_CLOSED] The handle 5 is invalid. Session was closed. SQLSTATE: HY000"),
+            f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}",
         ),
         (ValueError("plain\nand more"), "ValueError: plain"),
         (KeyError(), "KeyError: "),

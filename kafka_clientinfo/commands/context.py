@@ -45,7 +45,11 @@ class Context:
 
     def settings(self, **given: Any) -> Settings:
         """Load the settings; `given` come from arguments, and None is not given."""
-        conf = dict(self._spark.sparkContext.getConf().getAll()) if self._spark is not None else {}
+        conf: dict[str, str] = {}
+        if self._spark is not None:
+            from ..engine.abilities import given_conf
+
+            conf = given_conf(self._spark)
         return load_settings(self.arguments.conf, conf, **given)
 
     @property
@@ -66,7 +70,7 @@ class Context:
             if self.progress is not None:
                 self.progress("starting Spark")
             self._spark = _local_session(settings or self.settings())
-        from ..engine.session import keep_quiet
+        from ..engine.abilities import keep_quiet
 
         keep_quiet(self._spark)
         return self._spark

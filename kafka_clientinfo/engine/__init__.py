@@ -3,10 +3,11 @@
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
     maintenance, verification > warehouse > retention, claims, writing, rewriting > state > sql
-    increments > keeping; locks, sizing; local_tables, which needs no session
+    increments > keeping; locks, sizing > abilities; local_tables, which needs no session
 """
 
 from . import increments
+from .abilities import cores
 from .keeping import kept, release, stays_as_kept
 from .local_tables import local_tables
 from .locks import exclusive
@@ -24,6 +25,7 @@ __all__ = [
     "Size",
     "State",
     "Warehouse",
+    "cores",
     "exclusive",
     "existing_warehouse",
     "increments",

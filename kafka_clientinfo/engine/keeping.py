@@ -12,6 +12,8 @@ neither is allowed     | not at all                     | computed again (server
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from .abilities import conf_value
+
 
 def kept(rows: DataFrame) -> DataFrame:
     """The same rows, computed once: at once on one machine, else when they are first needed."""
@@ -27,7 +29,7 @@ def kept(rows: DataFrame) -> DataFrame:
 
 def stays_as_kept(spark: SparkSession) -> bool:
     """Whether kept rows are never computed again: on one machine."""
-    return str(spark.conf.get("spark.master", "")).startswith("local")
+    return (conf_value(spark, "spark.master") or "").startswith("local")
 
 
 def release(*relations: DataFrame) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from ..errors import WarehouseError
+from .abilities import jvm_of
 
 LOCK_NAME = ".kafka_clientinfo.lock"
 JVM_LOCK_NAME = ".kafka_clientinfo.jvm.lock"
@@ -65,7 +66,7 @@ def exclusive(
     wait = _Patience(root, wait_seconds, progress)
     with file:
         by_driver = wait.until(lambda: _lock_by_driver(file))
-        with _held_by_jvm(folder / JVM_LOCK_NAME, wait, getattr(spark, "_jvm", None)) as by_jvm:
+        with _held_by_jvm(folder / JVM_LOCK_NAME, wait, jvm_of(spark)) as by_jvm:
             yield by_driver and by_jvm
 
 

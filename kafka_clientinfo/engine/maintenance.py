@@ -17,6 +17,7 @@ from pyspark.sql import Row, SparkSession
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings
 from . import sql
+from .abilities import conf_value
 from .locks import exclusive
 from .retention import retain
 from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
@@ -115,7 +116,7 @@ def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:
-    if hours < SAFE_HOURS and str(spark.conf.get(_CHECK, "true")).lower() != "false":
+    if hours < SAFE_HOURS and (conf_value(spark, _CHECK) or "").lower() != "false":
         raise ConfigError(
             f"vacuum_hours is {hours}: a reader or a run that began earlier may still need files that were replaced "
             f"since; give {SAFE_HOURS} or more, or, if nothing else works on the warehouse, set {_CHECK} to false"

@@ -150,16 +150,6 @@ def _first_error(log_file: str | None) -> str | None:
     return next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
 
 
-def keep_quiet(session: SparkSession) -> None:
-    """Let pyspark print nothing of errors that a command tells: no JSON of each, no traceback where the JVM dies."""
-    with suppress(Exception):  # a Spark Connect session has no context, and Spark 3.5 no such loggers
-        session.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
-        from pyspark.logger import PySparkLogger
-
-        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
-            PySparkLogger.getLogger(name).disabled = True
-
-
 @contextmanager
 def _private(is_private: bool) -> Iterator[None]:
     """Let a process that is started in here make files that nobody else may read: the JVM's scratch holds rows.

@@ -13,6 +13,8 @@ from functools import lru_cache
 
 from pyspark.sql import SparkSession
 
+from .abilities import conf_value
+
 SMALL_BYTES = 32 << 20
 """Bytes up to which a run is small.
 
@@ -83,12 +85,12 @@ def set_where_allowed(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[
 
 @lru_cache(maxsize=64)
 def _may_set(spark: SparkSession, key: str) -> bool:
-    """Whether the session lets an entry be set; serverless sessions refuse most. Asked once per session."""
+    """Whether the session lets an entry be set; serverless sessions refuse most. Tried once per session.
+
+    `isModifiable` does not tell: entries that the session's Spark does not know, such as Delta's, count as not modifiable.
+    """
     try:
-        if spark.conf.isModifiable(key):
-            return True
-        # An entry that this client's Spark does not know, such as Delta's, counts as not modifiable.
-        with set_for(spark, {key: spark.conf.get(key, None) or "1"}):
+        with set_for(spark, {key: conf_value(spark, key) or "1"}):
             return True
     except Exception:
         return False
@@ -103,11 +105,13 @@ def utc(spark: SparkSession) -> Iterator[None]:
 
 @contextmanager
 def set_for(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
-    """Run with these entries set; put back what the caller had."""
-    before = {key: spark.conf.get(key, None) for key in conf}
+    """Run with these entries set; put back what the caller had. Raises what the session does where it refuses one."""
+    before: dict[str, str | None] = {}
     try:
         for key, value in conf.items():
+            earlier = conf_value(spark, key)
             spark.conf.set(key, value)
+            before[key] = earlier
         yield
     finally:
         for key, earlier in before.items():

@@ -1,0 +1,59 @@
+"""What a session can tell and do beside DataFrames and SQL: asked best effort, as only a classic session has a JVM.
+
+Spark Connect has no `sparkContext`; serverless compute refuses most entries of the conf besides, to be read as to be set.
+No other module of a run's path asks for any of this.
+"""
+
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+_MOST_CORES = 10_000
+
+
+def conf_value(spark: SparkSession, key: str, default: str | None = None) -> str | None:
+    """An entry of the session's conf; the default where there is none, or the session does not tell it."""
+    try:
+        return spark.conf.get(key, default)
+    except Exception:
+        return default
+
+
+def given_conf(spark: SparkSession) -> dict[str, str]:
+    """The conf that the session began with; of a Spark Connect session all that it tells."""
+    with suppress(Exception):
+        return dict(spark.sparkContext.getConf().getAll())
+    with suppress(Exception):
+        return dict(spark.conf.getAll)
+    return {}
+
+
+def jvm_of(spark: Any) -> Any | None:
+    """The JVM that the session's driver speaks to; None where a server has it."""
+    return getattr(spark, "_jvm", None)
+
+
+@lru_cache(maxsize=8)
+def cores(spark: SparkSession) -> int:
+    """How many tasks run at once.
+
+    A Spark Connect session tells it by the partitions of a range, which by default are as many.
+    """
+    with suppress(Exception):
+        return int(spark.sparkContext.defaultParallelism)
+    last = spark.range(_MOST_CORES).agg(F.max(F.spark_partition_id())).first()
+    return 1 if last is None or last[0] is None else int(last[0]) + 1
+
+
+def keep_quiet(spark: SparkSession) -> None:
+    """Let pyspark print nothing of errors that a command tells: no JSON of each, no traceback where the JVM dies."""
+    with suppress(Exception):
+        spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
+    with suppress(Exception):  # Spark 3.5 has no such loggers
+        from pyspark.logger import PySparkLogger
+
+        for name in ("DataFrameQueryContextLogger", "SQLQueryContextLogger"):
+            PySparkLogger.getLogger(name).disabled = True
