@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types docs bench processes oracle sparks fuzz soak mutants clean check-tools
+.PHONY: help setup run test check lint types docs bench processes oracle sparks fuzz soak mutants dist sbom clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ check-tools:
 
 $(VENV)/.installed: pyproject.toml constraints.txt | check-tools
 	@"$(PYTHON)" -m venv $(VENV) || { echo "make: $(PYTHON) cannot make a virtual environment; install its venv module (Debian: python3-venv)" >&2; exit 1; }
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev]'
 	@touch $@
 
 setup: check-tools $(VENV)/.installed ## Create .venv with everything; fetch Delta's jars, archive Java's classes (once)
@@ -60,7 +60,7 @@ docs: setup ## Write schemas/tables.md and docs/conformance.md
 	$(BIN)/python -m tests.conformance
 
 $(VENV)/.bench: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,bench]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,bench]'
 	@touch $@
 
 bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes docs/benchmarks.*
@@ -81,11 +81,26 @@ fuzz: setup ## Read a million damaged records and account for every byte
 	$(BIN)/python -m pytest -m soak tests/logs/test_fuzz.py -s
 
 $(VENV)/.mutants: $(VENV)/.installed
-	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,mutants]'
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,mutants]'
 	@touch $@
 
 mutants: setup $(VENV)/.mutants ## Change protocol and logs in 400 places (or MUTANTS=--help …) and see the tests fail
 	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 400)
+
+$(VENV)/.release: $(VENV)/.installed
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,release]'
+	@touch $@
+
+# The time of the last commit is that of every file in the archives, so that whoever builds it gets the same bytes.
+dist: $(VENV)/.release ## Build the source archive and, of it, the wheel, into ./dist
+	rm -rf dist build *.egg-info
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation
+
+sbom: dist ## List what the wheel with the extra local installs, as CycloneDX: dist/sbom.cdx.json
+	rm -rf build/sbom && "$(PYTHON)" -m venv --without-pip build/sbom
+	$(BIN)/python -m pip --python build/sbom/bin/python install -qq --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[local]"
+	sed "s/^dynamic = .*/version = \"$$(ls dist/*.whl | cut -d- -f2)\"/" pyproject.toml > build/sbom/pyproject.toml
+	$(BIN)/cyclonedx-py environment --pyproject build/sbom/pyproject.toml --output-reproducible --of JSON -o dist/sbom.cdx.json build/sbom/bin/python
 
 soak: setup ## The long tests: kills at random, deliveries in any order, failing disks
 	$(BIN)/python -m pytest -m soak --ignore=tests/logs/test_fuzz.py -s

@@ -6,5 +6,11 @@ from pyspark.sql import SparkSession
 
 from kafka_clientinfo.cli import entry
 
-if __name__ == "__main__":
+
+def main() -> None:
+    """Run the command in the session that is there or can be had; returns when it is done, else raises SystemExit."""
     entry(["maintain", *sys.argv[1:]], SparkSession.builder.appName("kafka_clientinfo maintain").getOrCreate())
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from . import __version__, console, failures
 from .commands import COMMANDS
@@ -61,6 +61,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
             raise
+        if extra := failures.missing_extra(error):
+            return _fail(extra, FAILURE)
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs())]
         return _fail(f"{failures.told(error, arguments.warehouse)} ({'; '.join(where)})", FAILURE)
 
@@ -75,15 +77,21 @@ def _check_texts(arguments: argparse.Namespace) -> None:
         raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
 
 
-def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> NoReturn:
-    """Run a command as this process's only work, and end the process with its exit code; see `main`."""
+def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> None:
+    """Run a command as this process's only work; see `main`.
+
+    Raises:
+        SystemExit: with the exit code, where that is not 0. Done is told by returning, as Databricks takes any SystemExit
+            of a task for a failure.
+    """
     _open_streams()
     code = main(argv, spark)
     try:
         console.output()
     except ClientInfoError as error:
         code = _fail(error, FAILURE)
-    sys.exit(code)
+    if code:
+        sys.exit(code)
 
 
 def _open_streams() -> None:

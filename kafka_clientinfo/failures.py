@@ -23,6 +23,24 @@ _KNOWN = (
 _AGAIN = "what was committed is whole, and the next run goes on from there"
 
 
+_EXTRAS = {
+    "pyspark": ("local", "Spark, Delta and pandas, for a machine where no platform does"),
+    "delta": ("local", "Spark, Delta and pandas, for a machine where no platform does"),
+    "duckdb": ("answers", "what reads tables without Spark"),
+    "deltalake": ("answers", "what reads tables without Spark"),
+}
+"""Modules that the package imports and does not require: the extra that brings each, and what else that brings."""
+
+
+def missing_extra(error: BaseException) -> str | None:
+    """One line that names the extra to install, where a module is missing that an extra brings; None for any other error."""
+    name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+    if name not in _EXTRAS:
+        return None
+    extra, brings = _EXTRAS[name]
+    return f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}]' brings {brings}"
+
+
 def told(error: BaseException, warehouse: str) -> str:
     """One line about a failure: of the machine or of Spark's processes where it is known for one, else its last cause.
 

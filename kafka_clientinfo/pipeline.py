@@ -10,7 +10,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
-from deltalake.exceptions import DeltaError
 from pyspark.sql import SparkSession
 
 from . import __version__
@@ -96,6 +95,8 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     tables = local_tables(warehouse)
     if tables is None or not tables.exists(LEDGER):
         return None
+    from deltalake.exceptions import DeltaError
+
     try:
         state = state_of(tables.properties(LEDGER), str(tables.folder / LEDGER))
         known = {row["file_id"]: row for row in tables.rows(LEDGER)}

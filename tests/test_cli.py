@@ -108,6 +108,14 @@ def test_a_job_is_its_command(job: str, arguments: list[str], code: int, tmp_pat
     assert {*re.findall(r"--[a-z-]+", usage)} <= {*re.findall(r"--[a-z-]+", done.stdout + done.stderr)}
 
 
+def test_a_task_that_is_done_returns_and_one_that_is_not_raises_its_code() -> None:
+    """Databricks takes any SystemExit of a task for a failure, also that of code 0."""
+    cli.entry(["--help"])
+    with pytest.raises(SystemExit) as stopped:
+        cli.entry(["run"])
+    assert stopped.value.code == 2
+
+
 def test_every_job_is_tested() -> None:
     assert {path.stem for path in (ROOT / "jobs").glob("*.py")} == {*JOBS}
 

@@ -10,15 +10,16 @@ from typing import Any
 import pytest
 
 from .equality import assert_same_tables
+from .test_packaging import PLATFORMS
 
 pytestmark = pytest.mark.oracle
 ROOT = Path(__file__).resolve().parent.parent
-OLDEST = ("pyspark==3.5.5", "delta-spark==3.3.2", "setuptools")
+OLDEST = (*PLATFORMS["Spark 3.5"], "setuptools")
 
 
 @pytest.fixture(scope="module")
 def command(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """kafka-clientinfo in an environment of its own."""
+    """kafka-clientinfo without an extra, in an environment of its own."""
     place = tmp_path_factory.mktemp("oldest")
     venv.create(place, with_pip=True)
     python = str(place / "bin" / "python")

@@ -1,37 +1,54 @@
-"""The wheel: everything the package reads travels inside it, and it works as a zip on a worker's path."""
+"""The wheel: what it holds, what it asks for, and that it stays apart from what a platform brings."""
 
+import importlib.metadata
+import json
+import os
+import re
 import shutil
 import subprocess
 import sys
+import venv
 import zipfile
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+
+import kafka_clientinfo
 
 ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("kafka_clientinfo", "schemas", "conf", "build_support")
+FILES = ("pyproject.toml", "MANIFEST.in", "README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE")
+PLATFORMS = {
+    # as Databricks 15.4, the oldest that is supported: Python 3.11
+    "Spark 3.5": ("pyspark==3.5.5", "delta-spark==3.3.2", "pyarrow==14.0.1", "numpy==1.23.5", "pandas==1.5.3"),
+    # as Databricks 17.3
+    "Spark 4": ("pyspark==4.0.1", "delta-spark==4.0.0", "pyarrow==19.0.1", "numpy==2.1.3", "pandas==2.2.3"),
+}
+"""What a platform with Spark has installed."""
+
+
+def copy_of_the_source(folder: Path) -> Path:
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copyfile(ROOT / name, folder / name)
+    return folder
+
+
+def built(kind: str, source: Path) -> Path:
+    """A distribution of the source, by the build backend that pyproject.toml names; `kind` is sdist or wheel."""
+    program = f"import build_backend; build_backend.build_{kind}('dist')"
+    environment = {**os.environ, "PYTHONPATH": str(source / "build_support"), "SOURCE_DATE_EPOCH": "1700000000"}
+    subprocess.run([sys.executable, "-c", program], check=True, cwd=source, env=environment, capture_output=True)
+    (found,) = (source / "dist").glob({"sdist": "*.tar.gz", "wheel": "*.whl"}[kind])
+    return found
 
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    source = tmp_path_factory.mktemp("source")
-    for name in ("kafka_clientinfo", "schemas", "conf"):
-        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, source / name)
-    command = [
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "-w",
-        str(source / "dist"),
-    ]
-    subprocess.run([*command, str(source)], check=True)
-    (built,) = (source / "dist").glob("*.whl")
-    return built
+    return built("wheel", copy_of_the_source(tmp_path_factory.mktemp("source") / "here"))
 
 
 def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
@@ -53,3 +70,126 @@ def test_it_works_unpacked_nowhere(wheel: Path, tmp_path: Path) -> None:
         "assert 'requests' in t.table_specs() and t.rules() and k.load_settings().cluster == 'default'\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env={"PYTHONPATH": str(wheel)})
+
+
+def metadata(wheel: Path) -> importlib.metadata.PathDistribution:
+    (name,) = (name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".dist-info/METADATA"))
+    return importlib.metadata.PathDistribution(zipfile.Path(wheel, f"{name.rpartition('/')[0]}/"))
+
+
+def test_its_version_stands_in_the_package(wheel: Path) -> None:
+    assert metadata(wheel).version == kafka_clientinfo.__version__
+
+
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_it_asks_for_nothing_that_moves_a_library_of_a_platform(wheel: Path, platform: str) -> None:
+    required = [Requirement(text) for text in metadata(wheel).requires or ()]
+    core = {one.name: one.specifier for one in required if one.marker is None}
+    assert set(core) == {"pyarrow", "numpy", "zstandard", "lz4"}
+    assert {clause.operator for specifier in core.values() for clause in specifier} == {">="}
+    present = dict(one.split("==") for one in PLATFORMS[platform])
+    assert [name for name in core if name in present and present[name] not in core[name]] == []
+
+
+WITHOUT = """
+import sys
+for name in {missing}: sys.modules[name] = None
+from kafka_clientinfo.cli import entry
+entry({arguments})
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "said"),
+    [
+        (
+            ["pyspark", "delta", "pandas"],
+            "module pyspark is not installed; pip install 'kafka-clientinfo[local]' brings",
+        ),
+        (["pyspark", "duckdb", "deltalake"], "module pyspark is not installed; pip install 'kafka-clientinfo[local]'"),
+    ],
+)
+@pytest.mark.parametrize(
+    "command", [["run", "LOGS"], ["ingest", "LOGS"], ["build"], ["upgrade", "--all-targets"], ["maintain"]]
+)
+def test_a_command_names_the_extra_that_it_lacks(
+    command: list[str], missing: list[str], said: str, tmp_path: Path
+) -> None:
+    arguments = [str(ROOT / "sample_logs") if one == "LOGS" else one for one in command]
+    program = WITHOUT.format(missing=missing, arguments=[*arguments, "--warehouse", str(tmp_path)])
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert re.fullmatch(rf"kafka-clientinfo: the Python {re.escape(said)}[^\n]*\n", done.stderr)
+
+
+@pytest.mark.process
+def test_two_builds_are_equal_byte_for_byte(tmp_path: Path) -> None:
+    """Of copies with other times and modes, in other folders."""
+    sources = [copy_of_the_source(tmp_path / name) for name in ("first", "second")]
+    for path in sources[1].rglob("*.py"):
+        os.utime(path, (1_600_000_000, 1_600_000_000))
+        path.chmod(0o600)
+    archives = [built("sdist", source) for source in sources]
+    assert archives[0].read_bytes() == archives[1].read_bytes()
+    wheels = []
+    for archive in archives:
+        shutil.unpack_archive(archive, archive.parent / "unpacked", filter="data")
+        (source,) = (archive.parent / "unpacked").iterdir()
+        wheels.append(built("wheel", source).read_bytes())
+    assert wheels[0] == wheels[1]
+
+
+@dataclass
+class Machine:
+    """An environment of Python in which a platform's libraries are installed, without any of ours."""
+
+    folder: Path
+
+    def __post_init__(self) -> None:
+        venv.create(self.folder, with_pip=True)
+
+    def python(self, *arguments: str, **options: object) -> subprocess.CompletedProcess[str]:
+        own = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME")
+        environment = {name: value for name, value in os.environ.items() if name not in own}
+        command = [str(self.folder / "bin" / "python"), *arguments]
+        return subprocess.run(
+            command, env=environment, cwd=self.folder, stdout=subprocess.PIPE, text=True, **{"check": True, **options}
+        )
+
+    def install(self, *what: object) -> None:
+        self.python("-m", "pip", "install", "--quiet", "--disable-pip-version-check", *map(str, what))
+
+    def installed(self) -> dict[str, str]:
+        listed = json.loads(self.python("-m", "pip", "list", "--format=json", "--disable-pip-version-check").stdout)
+        return {one["name"]: one["version"] for one in listed}
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_installing_it_changes_nothing_of_a_platform(wheel: Path, platform: str, tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "machine")
+    machine.install(*PLATFORMS[platform])
+    before = machine.installed()
+    machine.install(wheel)
+    after = machine.installed()
+    assert set(after) - set(before) == {"kafka-clientinfo", "zstandard", "lz4"}
+    assert {name: after[name] for name in before} == before
+
+
+@pytest.mark.oracle
+def test_it_reads_logs_on_a_machine_without_spark(wheel: Path, tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "machine")
+    machine.install(wheel)
+    assert {"pyspark", "delta-spark", "pandas", "duckdb", "deltalake"} & set(machine.installed()) == set()
+    log = next((ROOT / "sample_logs" / "kafka-2.7.2").glob("kafka-request.log*"))
+    program = (
+        "from pathlib import Path\nfrom kafka_clientinfo import logs, protocol\n"
+        f"print(protocol.header_versions(18, 3), sum(1 for _ in logs.range_records(Path({str(log)!r}), 0, None)))"
+    )
+    versions, _, number = machine.python("-c", program).stdout.rpartition(" ")
+    assert (versions, int(number) > 400) == ("(2, 0)", True)
+    entry = "from kafka_clientinfo.cli import entry; entry()"
+    done = machine.python("-c", entry, "run", str(log), "--warehouse", "w", check=False, stderr=subprocess.PIPE)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "kafka-clientinfo[local]" in done.stderr
+    assert done.stderr.count("\n") == 1

@@ -4,16 +4,21 @@ A Spark session with Delta takes seconds to start and more to read its first tab
 a second. Tables have no feature that only Delta's own reader knows, so both see the same rows.
 """
 
+from importlib.util import find_spec
 from pathlib import Path
 from string import Formatter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import pyarrow as pa
-from deltalake import DeltaTable
 
 from .locks import local_folder
 from .writing import has_log
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+_READERS = ("deltalake", "duckdb")
 
 
 class LocalTables:
@@ -43,17 +48,23 @@ class LocalTables:
 
     def query(self, statement: str) -> list[tuple[Any, ...]]:
         """Answer SQL that names tables in braces, as in `SELECT count(*) FROM {connections}`."""
+        import duckdb
+
         names = {name for _, name, _, _ in Formatter().parse(statement) if name is not None}
         with duckdb.connect() as connection:
             for name in names:
                 connection.register(name, self._table(name).to_pyarrow_dataset())
             return connection.execute(statement.format_map({name: name for name in names})).fetchall()
 
-    def _table(self, name: str) -> DeltaTable:
+    def _table(self, name: str) -> "DeltaTable":
+        from deltalake import DeltaTable
+
         return DeltaTable(str(self.folder / name))
 
 
 def local_tables(root: str) -> LocalTables | None:
-    """The tables of a warehouse; None where it lies elsewhere, or was never written to."""
+    """The tables of a warehouse; None where it lies elsewhere, was never written to, or the extra `answers` is missing."""
+    if not all(map(find_spec, _READERS)):
+        return None
     folder = local_folder(root)
     return LocalTables(folder) if folder is not None and folder.is_dir() else None
