@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
 """Exit codes of every command; a command may have others of its own."""
+_COMMITTED = "stopped; what was committed is whole, and the next run goes on from there"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -56,7 +57,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     except (Exception, KeyboardInterrupt) as error:
         if isinstance(error, KeyboardInterrupt) or was_interrupted():
             forget_spark_logs()
-            return _fail("stopped; what was committed is whole, and the next run goes on from there", STOPPED)
+            return _fail(getattr(COMMANDS[arguments.command], "STOPPED", _COMMITTED), STOPPED)
         if isinstance(error, ClientInfoError):
             return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):
@@ -64,7 +65,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         if extra := failures.missing_extra(error):
             return _fail(extra, FAILURE)
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs())]
-        return _fail(f"{failures.told(error, arguments.warehouse)} ({'; '.join(where)})", FAILURE)
+        return _fail(f"{failures.told(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE)
 
 
 def _check_texts(arguments: argparse.Namespace) -> None:
@@ -73,7 +74,7 @@ def _check_texts(arguments: argparse.Namespace) -> None:
         text = getattr(arguments, option, None)
         if text is not None:
             console.argument(f"--{option}", text)
-    if arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
+    if "warehouse" in arguments and arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
         raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
 
 

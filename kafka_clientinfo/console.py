@@ -45,10 +45,13 @@ def argument(option: str, text: str) -> str:
     return text
 
 
-def output(text: str | None = None) -> None:
+def output(text: str | None = None) -> bool:
     """Write a text to standard output, if one is given, and all that waits to be written.
 
     Who closes the other end of a pipe has read enough: that is no failure, and what follows is written nowhere.
+
+    Returns:
+        False where nobody reads it.
 
     Raises:
         ClientInfoError: when standard output cannot be written, as on a full disk.
@@ -58,8 +61,10 @@ def output(text: str | None = None) -> None:
             print(text)
         if sys.stdout is not None:
             sys.stdout.flush()
+        return True
     except BrokenPipeError:
         _discard(sys.stdout)
+        return False
     except OSError as error:
         _discard(sys.stdout)
         raise ClientInfoError(

@@ -22,15 +22,12 @@ from .ingestion import (
     file_row,
     find_logs,
     make_plan,
-    parse_logs,
-    readable_rows,
     rotated,
-    statistics_of,
     was_read,
-    with_instants,
     with_server_logs,
     wrongly_cut,
 )
+from .ingestion.by_spark import parse_logs, readable_rows, statistics_of, with_instants
 from .run_report import Progress, RunReport
 from .settings import Settings
 from .tables import table_spec, table_specs

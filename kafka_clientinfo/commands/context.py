@@ -82,12 +82,17 @@ class Context:
 
 
 def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
-    """Add what every command takes; `cluster` is what --cluster means for it, where it does."""
+    """Add what every command on a warehouse takes; `cluster` is what --cluster means for it, where it does."""
     parser.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
+    add_settings(parser, cluster)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
+    """Add where settings come from; `cluster` as in `add_common`."""
     if cluster is not None:
         parser.add_argument("--cluster", metavar="NAME", help=cluster)
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
 def built_warehouse(

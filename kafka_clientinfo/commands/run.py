@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"
-_FAILURES = frozenset({"unreadable", "rewritten"})
 _SHOWN = 12
 _FINDINGS = (
     (
@@ -47,13 +46,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, "name of the cluster that wrote the logs")
 
 
-def add_logs(parser: argparse.ArgumentParser) -> None:
-    """Declare the logs that are read."""
+def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
+    """Declare the logs that are read; `more` goes behind their description."""
     parser.add_argument(
         "logs",
         nargs="+",
         metavar="LOGS",
-        help="log files, folders (every kafka-request.log* below) or globs; also as URIs (s3://bucket/logs)",
+        help="log files, folders (every kafka-request.log* below) or globs; also as URIs (s3://bucket/logs)" + more,
     )
 
 
@@ -66,6 +65,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
     """Call a function of the pipeline and print its report; returns 1 where a file could not be read."""
     settings = context.settings(cluster=getattr(context.arguments, "cluster", None))
     from .. import pipeline
+    from ..ingestion.plan import FAILURES
 
     started = time.monotonic()
     report = None if context.has_session else pipeline.nothing_new(name, inputs, context.warehouse, settings)
@@ -80,7 +80,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
         console.output(json.dumps(asdict(report), ensure_ascii=True, default=str))
     else:
         console.output(_as_text(report, elapsed, context))
-    failed = any(problem.kind in _FAILURES for problem in report.problems) or any(f["error"] for f in report.files)
+    failed = any(problem.kind in FAILURES for problem in report.problems) or any(f["error"] for f in report.files)
     return 1 if failed else 0
 
 

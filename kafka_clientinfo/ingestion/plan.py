@@ -82,6 +82,10 @@ class PlannedFile:
         return self.file.path
 
 
+FAILURES = frozenset({"unreadable", "rewritten"})
+"""Kinds of problems with which a command does not end well."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """A file that was passed over.

@@ -6,33 +6,15 @@ before it was read is no error: the next run reads it under its new name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
-from functools import reduce
+from datetime import datetime
 from itertools import pairwise
-from operator import or_
 from typing import Any
-
-from pyspark.sql import DataFrame, Row
-from pyspark.sql import functions as F
 
 from ..tables import table_spec
 from .plan import PlannedFile, Problem
-from .worker import PLACEHOLDER, REPLACED
+from .worker import REPLACED
 
 Statistics = Mapping[str, Any]
-_STANDS_FOR = "__stands_for"
-
-
-def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
-    """The statistics of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
-    rows = parsed.where("file IS NOT NULL").select("file").collect()
-    return counted(with_instants(row["file"]) for row in rows)
-
-
-def with_instants(row: Row) -> dict[str, Any]:
-    """A collected row, its times in UTC: Spark gives them in the driver's zone, without saying so."""
-    values = row.asDict(recursive=True)
-    return {name: value.astimezone(UTC) if isinstance(value, datetime) else value for name, value in values.items()}
 
 
 def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -53,23 +35,6 @@ def wrongly_cut(statistics: Iterable[Statistics]) -> frozenset[str]:
         before["file_id"]
         for before, after in pairwise(statistics)
         if before["file_id"] == after["file_id"] and before["end_offset"] > after["start_offset"]
-    )
-
-
-def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:
-    """The parsed rows that the statistics count: of a file that could not be read on, what stands before, and one placeholder."""
-    ends = [(split["file_id"], split["end_offset"]) for split in statistics if split["error"] is not None]
-    if not ends:
-        return parsed
-    columns = ("request", "rejected", "failed")
-    file_id = F.coalesce(*(F.col(f"{name}.file_id") for name in columns))
-    offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
-    beyond = reduce(or_, ((file_id == F.lit(name)) & (offset >= F.lit(end)) for name, end in ends))
-    # A split that begins at this very place may have read well, or have failed as well.
-    at_end = reduce(or_, ((file_id == F.lit(name)) & (offset == F.lit(end)) for name, end in ends))
-    placeholders = parsed.where(at_end & (F.col("rejected.reason") == PLACEHOLDER)).withColumn(_STANDS_FOR, file_id)
-    return parsed.where(~F.coalesce(beyond, F.lit(False))).unionByName(
-        placeholders.dropDuplicates([_STANDS_FOR]).drop(_STANDS_FOR)
     )
 
 

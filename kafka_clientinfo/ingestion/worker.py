@@ -27,7 +27,7 @@ from .discovery import framing_of, is_server_log
 from .plan import Split
 from .storage import HeldFile, local_file
 
-__all__ = ["PLACEHOLDER", "REPLACED", "SCHEMA", "read_splits"]
+__all__ = ["PLACEHOLDER", "REPLACED", "SCHEMA", "SplitReader", "read_splits"]
 
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
@@ -56,10 +56,16 @@ class _Counted:
     rejected: int = 0
 
 
-class _SplitReader:
-    """Reads one split and keeps its statistics."""
+class SplitReader:
+    """Reads one split and keeps its statistics.
+
+    Args:
+        split: what to read.
+        zone: IANA name of the zone of the log's timestamps.
+    """
 
     def __init__(self, split: Split, zone: str) -> None:
+        """Open nothing yet."""
         self.split = split
         self.file = split.file or local_file(split.path)
         self.framing = framing_of(split.path)
@@ -108,7 +114,7 @@ class _SplitReader:
         except OSError as error:
             self.pending, self.waiting = 0, None
             self._stopped(f"cannot be read on: {error.strerror or error}")
-        yield from self._flush()
+        yield from self.flush()
         yield self._statistics()
 
     def _read(self, file: HeldFile) -> Iterator[pa.RecordBatch]:
@@ -121,7 +127,7 @@ class _SplitReader:
                 continue
             self._take(record)
             if len(self.requests) >= BATCH_ROWS or self.held + self.requests.held >= BATCH_BYTES:
-                yield from self._flush()
+                yield from self.flush()
 
     def _check_identity(self, file: HeldFile) -> None:
         """A log that is rotated between planning and reading leaves another file under its name."""
@@ -240,7 +246,8 @@ class _SplitReader:
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
         self.rejected.append(RejectedRecord(self.end, PLACEHOLDER, why, raw, length))
 
-    def _flush(self) -> Iterator[pa.RecordBatch]:
+    def flush(self) -> Iterator[pa.RecordBatch]:
+        """The rows that are held, which are then no longer; also while the reading waits for bytes."""
         place = (self.split.cluster, self.split.broker, self.split.file_id)
         if len(self.requests):
             arrays = self.requests.arrays()
@@ -306,4 +313,4 @@ def read_splits(splits: Iterable[Split], zone: str) -> Iterator[pa.RecordBatch]:
         InputError: where a file's rows cannot be made; names the file and the place in it.
     """
     for split in splits:
-        yield from _SplitReader(split, zone).batches()
+        yield from SplitReader(split, zone).batches()

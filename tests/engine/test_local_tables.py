@@ -8,7 +8,7 @@ import pytest
 
 from kafka_clientinfo.commands.run import _FINDINGS
 from kafka_clientinfo.engine import LEDGER, Warehouse, local_tables, state_of
-from kafka_clientinfo.ingestion import with_instants
+from kafka_clientinfo.ingestion.by_spark import with_instants
 
 
 def test_rows_are_those_that_spark_collects(spark: Any, sample_warehouse: Path) -> None:

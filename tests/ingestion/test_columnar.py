@@ -40,8 +40,8 @@ def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]
         taken += found[1]
         return found
 
-    take = worker._SplitReader._take_plain
-    with patch.object(worker._SplitReader, "_take_plain", counted):
+    take = worker.SplitReader._take_plain
+    with patch.object(worker.SplitReader, "_take_plain", counted):
         for batch in worker.read_splits(splits, zone):
             batch.validate(full=True)
             assert batch.schema == worker.SCHEMA
@@ -53,7 +53,7 @@ def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]
 
 def by_record(path: Path, splits: list[Split], zone: str = "UTC") -> Rows:
     """The rows of some splits as the record parser alone reads them."""
-    with patch.object(worker._SplitReader, "_take_plain", lambda self, buffer, start, offset: (start, 0)):
+    with patch.object(worker.SplitReader, "_take_plain", lambda self, buffer, start, offset: (start, 0)):
         return read(path, splits, zone)[0]
 
 

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import Row
 from pyspark.sql.types import TimestampType
 
-from kafka_clientinfo.ingestion import with_instants
+from kafka_clientinfo.ingestion.by_spark import with_instants
 
 AT = datetime(2026, 10, 25, tzinfo=UTC)
 

@@ -14,7 +14,8 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, parse_logs, readable_rows, rotated, was_read
+from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, rotated, was_read
+from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
 from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_state
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits

@@ -1,0 +1,70 @@
+"""Reads a plan by Spark, which hands each split to `worker` in one of its Python processes."""
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+from functools import reduce
+from operator import or_
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from .plan import Plan
+from .split_statistics import Statistics, counted
+from .worker import PLACEHOLDER, SCHEMA, read_splits
+
+_STANDS_FOR = "__stands_for"
+
+
+def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC") -> DataFrame:
+    """Read and parse the planned bytes, lazily.
+
+    Args:
+        spark: the session.
+        plan: what to read.
+        zone: IANA name of the zone of the logs' timestamps.
+
+    Returns:
+        Rows with the struct columns `request`, `rejected`, `failed` and `file`, of which one is not null.
+    """
+    bins = plan.splits
+
+    def read(batches: Iterable[pa.RecordBatch]) -> Iterable[Any]:
+        for batch in batches:
+            for number in batch.column(0).to_pylist():
+                yield from read_splits(bins[number], zone)
+
+    # One row per task and one task per row: a shuffle by hash could put two into one task.
+    numbers = spark.range(0, len(bins), 1, max(1, len(bins)))
+    return numbers.mapInArrow(read, from_arrow_schema(SCHEMA))
+
+
+def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
+    """The statistics of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
+    rows = parsed.where("file IS NOT NULL").select("file").collect()
+    return counted(with_instants(row["file"]) for row in rows)
+
+
+def with_instants(row: Row) -> dict[str, Any]:
+    """A collected row, its times in UTC: Spark gives them in the driver's zone, without saying so."""
+    values = row.asDict(recursive=True)
+    return {name: value.astimezone(UTC) if isinstance(value, datetime) else value for name, value in values.items()}
+
+
+def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:
+    """The parsed rows that the statistics count: of a file that could not be read on, what stands before, and one placeholder."""
+    ends = [(split["file_id"], split["end_offset"]) for split in statistics if split["error"] is not None]
+    if not ends:
+        return parsed
+    columns = ("request", "rejected", "failed")
+    file_id = F.coalesce(*(F.col(f"{name}.file_id") for name in columns))
+    offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
+    beyond = reduce(or_, ((file_id == F.lit(name)) & (offset >= F.lit(end)) for name, end in ends))
+    # A split that begins at this very place may have read well, or have failed as well.
+    at_end = reduce(or_, ((file_id == F.lit(name)) & (offset == F.lit(end)) for name, end in ends))
+    placeholders = parsed.where(at_end & (F.col("rejected.reason") == PLACEHOLDER)).withColumn(_STANDS_FOR, file_id)
+    return parsed.where(~F.coalesce(beyond, F.lit(False))).unionByName(
+        placeholders.dropDuplicates([_STANDS_FOR]).drop(_STANDS_FOR)
+    )

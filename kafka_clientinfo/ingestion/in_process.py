@@ -1,0 +1,127 @@
+"""Reads logs in this process, without Spark: Arrow batches of requests, rejected records and failed requests.
+
+The reading is `worker`'s, as in a run. Files are read one after the other and whole; standard input is read as it
+comes. Memory is bounded by a batch (`worker.BATCH_ROWS`, `worker.BATCH_BYTES`) and the longest record.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+import pyarrow as pa
+
+from ..errors import ConfigError, InputError
+from ..settings import Settings
+from .discovery import find_logs, with_server_logs
+from .plan import FAILURES, PlannedFile, Problem, Split, make_plan
+from .split_statistics import counted, file_report, file_row
+from .standard_input import NAME, Stream, planned_stream
+from .worker import SCHEMA, SplitReader
+
+KINDS = tuple(SCHEMA.names)
+"""What a batch may hold: `request`, `rejected`, `failed` or `file`, in the order in which a piece of log gives them."""
+
+
+class Part(NamedTuple):
+    """Rows of one kind.
+
+    Attributes:
+        kind: one of `KINDS`, but `file`.
+        rows: with the columns of `arrow_schema`.
+    """
+
+    kind: str
+    rows: pa.RecordBatch
+
+
+class Reading:
+    """One reading of logs.
+
+    Args:
+        logs: files, folders, globs or URIs; `-` alone is standard input.
+        settings: of the reading.
+        with_servers: whether the server.log files beside the logs are read too, where the settings say so.
+        waiting: called before every read of standard input, and several times a second while that is silent.
+
+    Attributes:
+        problems: files passed over, with reasons.
+        files: per file that has been read, its row of the table `ingested_files`.
+        reports: per file that has been read, what `run` reports of it.
+
+    Raises:
+        ConfigError: when the logs are standard input together with files.
+        InputError: when the logs name nothing.
+    """
+
+    def __init__(
+        self,
+        logs: Sequence[str],
+        settings: Settings,
+        with_servers: bool,
+        waiting: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Plan, reading the files' beginnings only."""
+        self._settings = settings
+        self.problems: list[Problem] = []
+        self.files: list[dict[str, Any]] = []
+        self.reports: list[dict[str, Any]] = []
+        self._reader: SplitReader | None = None
+        self._work = self._planned(logs, with_servers, waiting)
+
+    def _planned(
+        self, logs: Sequence[str], with_servers: bool, waiting: Callable[[], None]
+    ) -> list[tuple[PlannedFile, Split]]:
+        if NAME not in logs:
+            paths = find_logs(logs)
+            plan = make_plan(with_server_logs(paths) if with_servers else paths, {}, self._settings, 1)
+            self.problems += plan.problems
+            splits = {split.file_id: split for splits in plan.splits for split in splits}
+            return [(file, splits[file.file_id]) for file in plan.files]
+        if len(logs) > 1:
+            raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")
+        try:
+            return [planned_stream(Stream(sys.stdin.fileno(), waiting), self._settings)]
+        except OSError as error:
+            raise InputError(f"standard input cannot be read: {error.strerror or error}; pipe a log into it") from None
+
+    @property
+    def is_incomplete(self) -> bool:
+        """Whether something could not be read, or not to its end."""
+        return any(problem.kind in FAILURES for problem in self.problems) or any(file["error"] for file in self.reports)
+
+    def parts(self) -> Iterator[Part]:
+        """Read everything: the rows, in the order of the records of each file but for their kinds.
+
+        Raises:
+            InputError: where a file's rows cannot be made; names the file and the place in it.
+        """
+        for file, split in self._work:
+            self._reader = SplitReader(split, self._settings.log_zone)
+            for batch in self._reader.batches():
+                kind = _kind(batch)
+                if kind == "file":
+                    self._finished(file, batch.column(kind).to_pylist()[0])
+                else:
+                    yield _part(batch)
+        self._reader = None
+
+    def flush(self) -> Iterator[Part]:
+        """Take what has been read of the current file and not been given yet; for `waiting`."""
+        if self._reader is not None:
+            yield from map(_part, self._reader.flush())
+
+    def _finished(self, file: PlannedFile, statistics: dict[str, Any]) -> None:
+        of_file = counted([statistics])
+        self.files.append(file_row(file, of_file, "", datetime.now(UTC)))
+        self.reports.append(file_report(file, self.files[-1], of_file))
+
+
+def _kind(batch: pa.RecordBatch) -> str:
+    kind: str = next(name for name in KINDS if batch.column(name).null_count < len(batch))
+    return kind
+
+
+def _part(batch: pa.RecordBatch) -> Part:
+    kind = _kind(batch)
+    return Part(kind, pa.RecordBatch.from_struct_array(batch.column(kind)))

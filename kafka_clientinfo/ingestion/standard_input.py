@@ -1,0 +1,122 @@
+"""Standard input as a log file: bytes that come once, and may come slowly.
+
+A file's layout is found in its first bytes, and then it is read from the beginning. So the first bytes of a stream are
+kept until they have been read again; everything behind them is read once and kept nowhere.
+"""
+
+import os
+import select
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+
+from ..logs.compression import SNIFFED
+from ..logs.reader import FileHead, RawBytes, file_id, head
+from ..settings import Settings
+from .plan import PlannedFile, Split
+from .storage import StoredFile
+
+NAME = "-"
+"""What LOGS call standard input."""
+BROKER = "stdin"
+"""The broker of a log that has no folder."""
+_QUIET_SECONDS = 0.5
+"""A stream that is silent for so long has shown its layout, as far as it has come."""
+_TICK_SECONDS = 0.2
+
+
+class Stream:
+    """A descriptor's bytes, of which the first ones can be read again.
+
+    Args:
+        descriptor: an open pipe, terminal or file; read, never closed.
+        waiting: called before every read, and several times a second while nothing comes.
+    """
+
+    def __init__(self, descriptor: int, waiting: Callable[[], None]) -> None:
+        """Read nothing yet."""
+        self._descriptor = descriptor
+        self._waiting = waiting
+        self._kept = bytearray()
+        self._at = 0
+        self._is_looked_at = True
+        self.is_ended = False
+
+    def read(self, size: int, /) -> bytes:
+        """Take up to so many of the next bytes, none at the end."""
+        while self._at == 0 and len(self._kept) < SNIFFED and self._keep(max(SNIFFED, size)):
+            pass  # the first bytes tell the compression, and may come one by one
+        if self._at < len(self._kept):
+            piece = bytes(self._kept[self._at : self._at + size])
+        elif self._is_looked_at:
+            self._keep(size)
+            piece = bytes(self._kept[self._at :])
+        else:
+            self._kept.clear()
+            self._at = 0
+            return self._next(size)
+        self._at += len(piece)
+        return piece
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go back to a place among the first bytes; a stream's end is not known, and its size is given as 0.
+
+        Raises:
+            OSError: where these bytes are gone.
+        """
+        if whence == os.SEEK_END:
+            return 0
+        if offset > len(self._kept):
+            raise OSError(f"a stream cannot be read from byte {offset} on")
+        self._at = offset
+        return offset
+
+    def begin(self) -> None:
+        """End the look at the first bytes: what follows them is not kept."""
+        self._is_looked_at = False
+
+    def _keep(self, size: int) -> bool:
+        piece = self._next(size)
+        self._kept += piece
+        return bool(piece)
+
+    def _next(self, size: int) -> bytes:
+        quiet_from = time.monotonic()
+        self._waiting()
+        while not self.is_ended and not select.select([self._descriptor], [], [], _TICK_SECONDS)[0]:
+            is_quiet = time.monotonic() - quiet_from > _QUIET_SECONDS
+            if self._is_looked_at and is_quiet and b"\n" in self._kept:
+                return b""
+            self._waiting()
+        piece = b"" if self.is_ended else os.read(self._descriptor, size)
+        self.is_ended = not piece
+        return piece
+
+
+@dataclass(frozen=True, slots=True)
+class StandardInput(StoredFile):
+    """A stream in the place of a file: it is opened once, and its size is not known."""
+
+    stream: RawBytes | None = field(default=None, repr=False)
+
+    def open(self) -> AbstractContextManager[RawBytes]:
+        """Give the stream, which stays open."""
+        assert self.stream is not None
+        return nullcontext(self.stream)
+
+
+def planned_stream(stream: Stream, settings: Settings) -> tuple[PlannedFile, Split]:
+    """Look at a stream's first bytes, and plan to read all of it.
+
+    Raises:
+        OSError: where it cannot be read.
+    """
+    file = StandardInput(NAME, NAME, stream=stream)
+    beginning: FileHead = head(file, name=settings.log_layout, latest=datetime.now(UTC))
+    stream.begin()
+    where = (file_id(settings.cluster, BROKER, beginning.first_record or b""), file, settings.cluster, BROKER)
+    planned = PlannedFile(*where, 0, 0, beginning.compressed, None, layout=beginning.layout)
+    split = Split(NAME, where[0], settings.cluster, BROKER, 0, None, True, replace(file), layout=beginning.layout)
+    return planned, split._replace(requests_before=0)

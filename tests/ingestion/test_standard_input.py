@@ -1,0 +1,141 @@
+"""Standard input as a log: the same rows as of a file, however slowly and in whatever pieces its bytes come."""
+
+import bz2
+import gzip
+import io
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.ingestion.standard_input import Stream
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
+LOG = SAMPLES / "kafka-0.8.2.2" / "kafka-request.log"
+RECORDS = b"".join(json_record(correlation_id=number, client_id="é" * number) for number in range(30))
+_OF_THE_FILE = {"file_id", "broker", "path"}
+
+
+class Input:
+    """What stands for `sys.stdin`."""
+
+    def __init__(self, descriptor: int) -> None:
+        self.fileno = lambda: descriptor
+
+
+@contextmanager
+def piped(pieces: Iterator[bytes] | list[bytes], pause: float = 0.0) -> Iterator[int]:
+    """A pipe into which the pieces are written one after the other."""
+    reading, writing = os.pipe()
+
+    def write() -> None:
+        with os.fdopen(writing, "wb", buffering=0) as pipe:
+            for piece in pieces:
+                pipe.write(piece)
+                time.sleep(pause)
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        yield reading
+    finally:
+        os.close(reading)
+        writer.join()
+
+
+def rows_of(reading: Reading) -> dict[str, list[dict[str, Any]]]:
+    found: dict[str, list[dict[str, Any]]] = {}
+    for kind, batch in reading.parts():
+        rows = ({name: value for name, value in row.items() if name not in _OF_THE_FILE} for row in batch.to_pylist())
+        found.setdefault(kind, []).extend(rows)
+    return found
+
+
+def of_stdin(monkeypatch: pytest.MonkeyPatch, pieces: list[bytes], pause: float = 0.0) -> dict[str, list[Any]]:
+    with piped(pieces, pause) as descriptor:
+        monkeypatch.setattr("sys.stdin", Input(descriptor))
+        return rows_of(Reading(["-"], Settings(), with_servers=False))
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress], ids=["plain", "gzip", "bzip2"])
+@pytest.mark.parametrize("size", [7, 1000, 1 << 20])
+def test_the_rows_are_those_of_the_file(monkeypatch: pytest.MonkeyPatch, packed: Any, size: int) -> None:
+    content = packed(LOG.read_bytes())
+    pieces = [content[at : at + size] for at in range(0, len(content), size)]
+    assert of_stdin(monkeypatch, pieces) == rows_of(Reading([str(LOG)], Settings(), with_servers=False))
+
+
+def test_a_slow_stream_shows_its_layout_before_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    wrapped = b"".join(b"2026-11-21T12:00:00.000000000Z stdout F " + line for line in RECORDS.splitlines(keepends=True))
+    found = of_stdin(monkeypatch, [wrapped[:900], wrapped[900:4000], wrapped[4000:]], pause=0.8)
+    assert [row["correlation_id"] for row in found["request"]] == list(range(30))
+
+
+def test_what_is_read_is_given_while_the_stream_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    came: list[int] = []
+    with piped([RECORDS, b""], pause=0.7) as descriptor:
+        monkeypatch.setattr("sys.stdin", Input(descriptor))
+        reading = _following(came)
+        rest = [len(part.rows) for part in reading.parts()]
+    assert sum(came) >= 29
+    assert sum(came) + sum(rest) == 30
+
+
+def _following(came: list[int]) -> Reading:
+    known: list[Reading] = []
+
+    def waiting() -> None:
+        came.extend(len(part.rows) for one in known for part in one.flush())
+
+    known.append(Reading(["-"], Settings(), with_servers=False, waiting=waiting))
+    return known[0]
+
+
+@given(st.lists(st.integers(1, 40), min_size=1, max_size=30), st.binary(max_size=400))
+@settings(max_examples=60)
+def test_the_first_bytes_can_be_read_again(sizes: list[int], content: bytes) -> None:
+    with piped([content]) as descriptor:
+        stream = Stream(descriptor, lambda: None)
+        first = b"".join(iter(lambda: stream.read(sizes[0]), b"")) if len(content) < 200 else stream.read(100)
+        assert content.startswith(first)
+        stream.seek(0)
+        stream.begin()
+        again = io.BytesIO()
+        for size in [*sizes, *[64] * (len(content) + 1)]:
+            again.write(stream.read(size))
+        assert again.getvalue() == content
+
+
+def test_bytes_that_are_gone_cannot_be_read_again() -> None:
+    with piped([b"x" * 1000]) as descriptor:
+        stream = Stream(descriptor, lambda: None)
+        stream.read(16)
+        stream.begin()
+        while stream.read(100):
+            pass
+        with pytest.raises(OSError, match="cannot be read from byte 16"):
+            stream.seek(16)
+
+
+def test_standard_input_is_read_alone() -> None:
+    with pytest.raises(ConfigError, match="standard input alone"):
+        Reading(["-", str(LOG)], Settings(), with_servers=False)
+
+
+def test_an_unfinished_last_record_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    with piped([RECORDS[:-20]]) as descriptor:
+        monkeypatch.setattr("sys.stdin", Input(descriptor))
+        reading = Reading(["-"], Settings(), with_servers=False)
+        assert len(rows_of(reading)["request"]) == 29
+    assert reading.reports[0]["pending_bytes"] > 0
