@@ -154,7 +154,7 @@ def it_knows_two_response_headers() -> None:
         parse({**response, "headerVersions": {"0-1": "0", "2+": "2"}})
     with pytest.raises(SchemaError, match="version 2 has header 0"):
         parse({**response, "headerVersions": {"0+": "0"}})
-    with pytest.raises(SchemaError, match="version 0 has header 1 .*; flexible versions need header 1 or higher"):
+    with pytest.raises(SchemaError, match=r"version 0 has header 1 .*; flexible versions need header 1 or higher"):
         parse({**response, "headerVersions": {"0+": "1"}})
 
 
