@@ -129,7 +129,7 @@ def message_start(line: Line) -> Start | None:
     """The start of a record without time, by its own words. INFO shows deprecated versions only, DEBUG all."""
     if line.time is None or _OWN_WORDS.match(line.text) is None:
         return None
-    deprecated = line.text.find(b'"requestApiVersionDeprecated":true', 0, 1 << 16) >= 0
+    deprecated = b'"requestApiVersionDeprecated":true' in line.text
     return Start(stamp(line.time, line.level or (b"INFO" if deprecated else b"DEBUG")), line.text, None, False)
 
 
@@ -179,12 +179,12 @@ def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
     return text[: last.start()].rstrip(b" "), last[1]
 
 
-def unwrapper(layout: Layout) -> Unwrap:
-    """The reader of one physical line."""
-    if layout.wrapper == "syslog":
-        return syslog(layout.latest or datetime.now(UTC))
+def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
+    """The reader of one physical line; wrapper and latest are those of `Layout`."""
+    if wrapper == "syslog":
+        return syslog(latest or datetime.now(UTC))
     readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker}
-    return readers[layout.wrapper]
+    return readers[wrapper]
 
 
 def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) -> Layout:
@@ -200,15 +200,14 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
         ConfigError: for a name that is none.
     """
     encoding: Encoding = next((encoding for bom, encoding in _BOMS if sample.startswith(bom)), "utf-8")
-    latest = latest or datetime.now(UTC)
     lines = _lines(sample[:SAMPLE], encoding)
     if name != "auto":
         wrapper, pattern = _named(name)
-        inner = _inner(lines, unwrapper(Layout(encoding, wrapper, pattern, True, latest)))
+        inner = _inner(lines, unwrapper(wrapper, latest))
         ends = pattern == "kafka" or _logger_ends(inner)
         return Layout(encoding, wrapper, pattern, ends, latest, _requests_are_json(inner))
-    wrapper = _wrapper(lines, latest)
-    inner = _inner(lines, unwrapper(Layout(encoding, wrapper, "any", True, latest)))
+    wrapper = _wrapper(lines)
+    inner = _inner(lines, unwrapper(wrapper, latest))
     years = latest if wrapper == "syslog" else None  # the only times without a year
     return Layout(encoding, wrapper, _pattern(inner, wrapper), _logger_ends(inner), years, _requests_are_json(inner))
 
@@ -230,11 +229,10 @@ def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:
     """The sample's whole lines, or its only one as far as it goes."""
     text = sample.decode(encoding, "replace").lstrip("\ufeff\0").encode() if encoding != "utf-8" else sample
     lines = text.removeprefix(codecs.BOM_UTF8).lstrip(b"\0").split(b"\n", _SAMPLE_LINES)
-    whole = lines[:-1] if len(lines) > 1 else lines
-    return [line.removesuffix(b"\r") for line in whole if line.strip()]
+    return [line for line in lines[:-1] or lines if line.strip()]
 
 
-def _wrapper(lines: list[bytes], latest: datetime) -> Wrapper:
+def _wrapper(lines: list[bytes]) -> Wrapper:
     """The wrapper of the first line that is a record or has one; genuine lines come first, clients' texts later."""
     for line in lines:
         if _STAMP.match(line) is not None:
@@ -264,7 +262,7 @@ def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
 
 
 def _joined(parts: list[Line]) -> Line:
-    return parts[0]._replace(text=b"".join(part.text for part in parts), whole=parts[-1].whole)
+    return parts[-1]._replace(text=b"".join(part.text.removesuffix(b"\r") for part in parts))
 
 
 def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
@@ -275,7 +273,9 @@ def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
             return "message"
         if line.text.startswith(b"{") and (event(line.text) or (not line.whole and _CUT_EVENT.search(line.text))):
             return "json"
-    return "kafka" if wrapper == "none" and not _is_cut_event(lines) else "json" if wrapper == "none" else "any"
+    if wrapper != "none":
+        return "any"
+    return "json" if _is_cut_event(lines) else "kafka"
 
 
 def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern:
@@ -308,6 +308,5 @@ def _requests_are_json(lines: list[Line]) -> bool:
 
 def _logger_ends(lines: list[Line]) -> bool:
     """Whether as many lines end with a logger as requests without; a client's text is not the only line, as a rule."""
-    ends = [line.text[-_END_WINDOW:].rstrip(b"\r") for line in lines]
-    bare = sum(1 for end in ends if _BARE_END.search(end))
-    return sum(1 for end in ends if split_logger(end)[1] is not None) >= bare
+    bare = sum(1 for line in lines if _BARE_END.search(line.text[-_END_WINDOW:]))
+    return sum(1 for line in lines if split_logger(line.text)[1] is not None) >= bare

@@ -120,7 +120,7 @@ class _Assembly:
 
     def __init__(self, offset: int, layout: Layout) -> None:
         self._layout = layout
-        self._unwrap = unwrapper(layout)
+        self._unwrap = unwrapper(layout.wrapper, layout.latest)
         self._start = STARTS[layout.pattern]
         self._at = offset
         self._queue: list[_Record] = []

@@ -1,6 +1,7 @@
 """Every layout and wrapper gives the requests of the plain log, whatever cuts it, and loses no byte."""
 
 import gzip
+import json
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
-from kafka_clientinfo.logs.layouts import STARTS, Layout, detect
+from kafka_clientinfo.logs.layouts import KAFKA, REQUEST_LOGGER, STARTS, Layout, detect, split_logger
 from kafka_clientinfo.logs.unwrapping import layout_records
 from kafka_clientinfo.logs.wrappers import Line
 from tests.builders import json_record, request_header_struct_record
@@ -228,8 +229,12 @@ def test_it_takes_the_layout_that_is_named(name: str, pattern: str, wrapper: str
 
 @pytest.mark.parametrize("name", ["", "nothing", "cri", "cri+", "+json", "cri+docker+json", "kafka+cri"])
 def test_it_refuses_a_layout_that_is_none(name: str) -> None:
-    with pytest.raises(ConfigError, match=r"log_layout is .*: give auto, one of kafka, stamped"):
+    with pytest.raises(ConfigError) as caught:
         detect(b"", name)
+    assert str(caught.value) == (
+        f"log_layout is {name!r}: give auto, one of kafka, stamped, logger_first, message, json, any, "
+        "or one of them behind cri+, docker+, syslog+"
+    )
 
 
 @pytest.mark.parametrize(
@@ -241,6 +246,31 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
         (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "stamped"),
         (b"Preparing truststore\nKafka started\n2026-11-21T02:45:09.9Z stdout F x\n", "cri+any"),
         (b"2026-11-21T02:45:09.9Z stdout F Preparing truststore\n", "cri+any"),
+        (b"text\n2026-11-21T02:45:09.9Z stdout F [2026-11-21 02:45:09,900] INFO a (b.C)\n", "cri+stamped"),
+        (b'{"log":"[2026-11-21 02:45:09,900] INFO a (b.C)\\n","stream":"stdout"}\n', "docker+stamped"),
+        (b"<134>Nov 21 02:45:09 host app[1]: [2026-11-21 02:45:09,900] INFO a (b.C)\n", "syslog+stamped"),
+        (b"<134>Nov 21 02:45:09 host app[1]: x\n", "syslog+any"),
+        (b"2026-11-21T02:45:09.9Z stdout P Completed re\n2026-11-21T02:45:09.9Z stdout F quest:x\n", "cri+message"),
+        (b"<134>Nov 21 02:45:09 host app[1]: Completed request:x\n", "syslog+message"),
+        (b"Completed request:x\n", "kafka"),
+        (b"X2026-11-21T02:45:09.9Z stdout F x\n", "kafka"),
+        (2 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n", "kafka"),
+        (3 * b"[2026-11-21 02:45:09,900] INFO a (b.C)\n[2026-11-21 02:45:09,900] INFO a (b.C) [t]\n", "kafka"),
+        (b"[2026-11-21 02:45:09,900] INFO a (b.C)\n" + 2 * b"[2026-11-21 02:45:09,900] INFO a [t]\n", "kafka"),
+        (json_record() + json_record(logger=""), "kafka"),
+        (json_record() + 2 * json_record(logger=""), "stamped"),
+        (json_record(logger="") + json_record(logger=" (a.b)X"), "stamped"),
+        (b"2026-11-21T02:45:09.9 INFO a (b.C)\n", "stamped"),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - x\n", "logger_first"),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - x (b.C)\n", "stamped"),
+        (b"2026-11-21 02:45:09 INFO [t] a.b - Completed request:x (b.C)\n", "logger_first"),
+        (b'{"message":"x","timeMillis":1}\n2026-11-21T02:45:09.9Z stdout F x\n', "json"),
+        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n', "cri+json"),
+        (b'2026-11-21T02:45:09.9Z stdout P {"message":"x\n2026-11-21T02:45:09.9Z stdout F y\n', "cri+any"),
+        (b"2026-11-21T02:45:09.9Z stdout F {x\n", "cri+any"),
+        (b'{"message":"x\ny\n', "kafka"),
+        (b"{x\n", "kafka"),
+        (b'x{"message":"y\n', "kafka"),
         (b'{"message":"' + b"x" * 100_000, "json"),
         (b'{"log":"{\\"message\\":\\"' + b"x" * 100_000, "docker+any"),
         (json_record(request={"topics": ["t" * 9000]})[:5000], "kafka"),
@@ -252,8 +282,98 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
     ],
 )
 def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, name: str) -> None:
-    layout = detect(sample, latest=LATEST)
-    assert (layout.name, layout.splittable) == (name, name == "kafka")
+    for end in (b"\n", b"\r\n"):
+        layout = detect(sample.replace(b"\n", end), latest=LATEST)
+        assert (layout.name, layout.splittable) == (name, name == "kafka")
+        assert layout.latest == (LATEST if name.startswith("syslog+") else None)
+
+
+def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
+    assert detect(b"") == detect(json_record()[:40]) == KAFKA
+    assert KAFKA.splittable
+
+
+@pytest.mark.parametrize("bom", ["\ufeff", "X\ufeff", "\ufeffX"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_it_knows_the_encoding_by_the_mark_in_front(encoding: str, bom: str) -> None:
+    layout = detect(f"{bom}2026-11-21T02:45:09.9Z stdout F x\n\ud800".encode(encoding, "surrogatepass") + b"\n")
+    assert layout.encoding == (encoding if bom[0] == "\ufeff" else "utf-8")
+    assert layout.wrapper == ("cri" if bom == "\ufeff" else "none")
+
+
+@pytest.mark.parametrize(
+    ("generation", "pattern", "is_json"),
+    [("json", "kafka", True), ("json", "ecs", True), ("request_header_struct", "kafka", False), ("name_text", "ecs", False)],
+)
+def test_it_knows_whether_the_requests_are_json(generation: str, pattern: str, is_json: bool) -> None:
+    data = wrap(EXCERPTS[generation], pattern, "cri")
+    assert [detect(data, name).json_requests for name in ("auto", "cri+any")] == [is_json] * 2
+    assert not detect(b"Completed").json_requests
+
+
+@pytest.mark.parametrize("name", NAMES[1:])
+def test_kafkas_own_pattern_alone_ends_with_a_logger_whatever_the_sample_shows(name: str) -> None:
+    layout = detect(json_record(logger=""), name, LATEST)
+    # What the wrapper does not unwrap shows no end; syslog takes any line.
+    assert layout.logger_ends == (name.startswith(("cri+", "docker+")) or name.endswith("kafka"))
+    assert layout.latest == LATEST
+    assert detect(json_record(), name).logger_ends
+
+
+@pytest.mark.parametrize("year", [1998, 2020])
+@pytest.mark.parametrize("name", ["auto", "syslog+message"])
+def test_times_without_a_year_are_of_the_files(year: int, name: str) -> None:
+    data = wrap(json_record(), "message", "rfc_3164")
+    layout = detect(data, name, datetime(year, 12, 1, tzinfo=UTC))
+    (record,) = found(data, layout)
+    assert record.text is not None
+    assert record.text.startswith(b"[%d-11-21 12:00:00] " % year)
+    (undated,) = found(data, Layout(wrapper="syslog", pattern="message"))
+    assert undated.text is not None
+    assert undated.text[5:40] == record.text[5:40]
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "logger"),
+    [
+        (b"a (b.C)", b"a", b"b.C"),
+        (b"(b.C)", b"", b"b.C"),
+        (b"aX  (b.C) [t]\r\n", b"aX", b"b.C"),
+        (b"a (b.C) [t (d.E) [u] v]", b"a (b.C) [t", b"d.E"),
+        (b"a (b.C)X", b"a (b.C)X", None),
+        (b"aX\r\n", b"aX", None),
+        (b"a (1b)", b"a (1b)", None),
+        (b"", b"", None),
+    ],
+)
+def test_it_splits_the_logger_from_the_end(text: bytes, message: bytes, logger: bytes | None) -> None:
+    assert split_logger(text) == (message, logger)
+
+
+@pytest.mark.parametrize("text", [b"Completed request:x", b"Processor 0 received request: x",
+                                  b"Sending FETCH response to client x", b"Not sending FETCH response to client x"])  # fmt: skip
+@pytest.mark.parametrize(("level", "stated"), [(b"WARN", b"WARN"), (None, b"DEBUG")])
+def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: bytes | None, stated: bytes) -> None:
+    time = b"2026-11-21T12:00:00Z"
+    start = STARTS["message"](Line(text, b"", True, time, level))
+    assert start == (b"[%b] %b " % (time, stated), text, None, False)
+    assert STARTS["message"](Line(text)) is None
+    assert STARTS["message"](Line(b"x" + text, b"", True, time, level)) is None
+
+
+@pytest.mark.parametrize(
+    ("event", "stamp", "logger"),
+    [
+        ('"timeMillis":1000', b"[1970-01-01T00:00:01.000000Z] DEBUG ", REQUEST_LOGGER),
+        ('"timeMillis":1000,"level":"warn","logger":"a.B"', b"[1970-01-01T00:00:01.000000Z] WARN ", b"a.B"),
+        ('"level":"INFO"', b"[2026-11-21T12:00:00Z] INFO ", REQUEST_LOGGER),
+    ],
+)
+@pytest.mark.parametrize("message", ["m", '{"message":"[2026-11-21 12:00:00,000] INFO x"}'])
+def test_an_event_is_a_whole_record(message: str, event: str, stamp: bytes, logger: bytes) -> None:
+    text = f'{{"message":{json.dumps(message)},{event}}}'.encode()
+    assert STARTS["json"](Line(text, b"", True, b"2026-11-21T12:00:00Z")) == (stamp, message.encode(), logger, True)
+    assert (STARTS["json"](Line(text)) is None) == ("timeMillis" not in event)
 
 
 @pytest.mark.parametrize("zone", [b"+99:00", b"-1900", b"+18:01"])
