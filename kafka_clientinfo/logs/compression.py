@@ -23,6 +23,9 @@ SNIFFED = 16
 _INPUT = 256 << 10
 _OUTPUT = 4 << 20
 _MOST_AT_ONCE = 4 << 20
+_STEP = 4 << 10
+_ZSTD_STEP = 512
+_LZ4_STEP = 16 << 10
 _DECODER_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, RuntimeError, ValueError, EOFError)
 
 
@@ -82,11 +85,11 @@ def _zstd() -> _Decoder:
 _BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 """Behind `BZh` and a digit: the first block, or the end of an empty member."""
 _CODECS = (
-    Codec("gzip", b"\x1f\x8b\x08", 4 << 10, lambda: zlib.decompressobj(31)),
-    Codec("zstd", b"\x28\xb5\x2f\xfd", 512, _zstd),
-    Codec("lz4", b"\x04\x22\x4d\x18", 16 << 10, lz4.frame.LZ4FrameDecompressor),
-    *(Codec("bzip2", b"BZh%d%b" % (n, rest), 4 << 10, bz2.BZ2Decompressor) for n in range(1, 10) for rest in _BZIP2),
-    Codec("xz", b"\xfd7zXZ\x00", 4 << 10, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW)),
+    Codec("gzip", b"\x1f\x8b\x08", _STEP, lambda: zlib.decompressobj(31)),
+    Codec("zstd", b"\x28\xb5\x2f\xfd", _ZSTD_STEP, _zstd),
+    Codec("lz4", b"\x04\x22\x4d\x18", _LZ4_STEP, lz4.frame.LZ4FrameDecompressor),
+    *(Codec("bzip2", b"BZh%d%b" % (n, rest), _STEP, bz2.BZ2Decompressor) for n in range(1, 10) for rest in _BZIP2),
+    Codec("xz", b"\xfd7zXZ\x00", _STEP, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW)),
 )
 _SKIPPABLE = b"\x2a\x4d\x18"
 """Behind a byte 0x50 to 0x5f: a frame without content, in zstd and lz4 files."""
@@ -212,7 +215,7 @@ def _said(error: Exception) -> str:
 
 
 def _skip(source: _Input) -> None:
-    left = int.from_bytes(source.take(8)[4:8], "little")
+    left = int.from_bytes(source.take(8)[4:], "little")
     while left:
         taken = len(source.take(min(left, _INPUT)))
         if not taken:

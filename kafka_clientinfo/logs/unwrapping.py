@@ -79,19 +79,17 @@ class _Record:
         self.data = Kept()
         self.start: Start | None = None
         self.text = Kept()
-        self.last = b""
         self.forged = 0
         self.done = False
-        self.header_is_open = False
         self.finished = False
         self.unsettled: list[_Record] = []
 
     def open(self, start: Start | None, text: bytes) -> None:
+        message = text if start is None else start.message
         self.start = start
-        self.text.add(text if start is None else start.message)
-        self.last = b"" if start is None else start.message[-_WINDOW:]
-        if start is not None and _RECEIVED.match(start.message):
-            self.header_is_open = _HEADER_END.search(start.message) is None
+        self.text.add(message)
+        self.last = message[-_WINDOW:]
+        self.header_is_open = _RECEIVED.match(message) is not None and _HEADER_END.search(message) is None
 
     def go_on(self, text: bytes, end: int) -> None:
         self.text.add(b"\n" + text)
@@ -102,8 +100,8 @@ class _Record:
     @property
     def is_text_request(self) -> bool:
         """A completed request before 2.8, which may go on in the next line."""
-        message = b"" if self.start is None else self.start.message
-        return message.startswith(COMPLETED) and not message.startswith(b'{"', len(COMPLETED))
+        message = None if self.start is None else self.start.message
+        return message is not None and message.startswith(COMPLETED) and not message.startswith(COMPLETED + b'{"')
 
     def normal(self, logger_ends: bool) -> bytes:
         """The record in Kafka's own layout; the bare text where it has no start, no end where that is missing."""
@@ -220,7 +218,8 @@ class _Assembly:
         if owner is not None:
             self._behind(owner, record)
         elif start is None or start.whole:
-            record.forged = 0 if start is None else _starts_inside(start.message)
+            if start is not None:
+                record.forged = _starts_inside(start.message)
             record.done = True
         else:
             self._open[record.stream] = record
@@ -280,13 +279,10 @@ class _Assembly:
         if len(self._queue) > _MAX_HELD:
             self._let_all_go()
         count = self._safe()
-        ends = [record.begin for record in self._queue[1 : count + 1]]
-        if count == len(self._queue) and count:
-            ends.append(self._at)
-        for record, end in zip(self._queue[:count], ends, strict=True):
+        ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
+        for record, end in zip(self._queue[:count], ends, strict=False):
             yield self._raw(record, end, True)
-        if count:
-            del self._queue[:count]
+        del self._queue[:count]
 
     def _safe(self) -> int:
         """How many records can be given away: all closed, and no line of theirs behind the next one's start."""
@@ -330,8 +326,6 @@ class _Assembly:
 
 def _starts_inside(message: bytes) -> int:
     """Starts of records behind line ends inside one event's message."""
-    if b"\n" not in message:
-        return 0
     start = STARTS["any"]
     return sum(1 for line in message.split(b"\n")[1:] if start(Line(line)) is not None)
 

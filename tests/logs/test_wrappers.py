@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, framing
-from kafka_clientinfo.logs.layouts import detect
+from kafka_clientinfo.logs.layouts import Layout, detect
 from kafka_clientinfo.logs.unwrapping import layout_records
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, parse, requests
@@ -113,6 +113,7 @@ def test_it_ignores_the_output_of_a_pods_start_and_other_loggers() -> None:
     lines = [*output, *json_record().decode().splitlines(), "late text"]
     data = "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode()
     assert kinds(data) == {"other_logger": 7, "blank": 1, "ok": 1}
+    assert {record.forged_prefixes for record in found(data)} == {0}
 
 
 @pytest.mark.parametrize("first", ["P", "F"])
@@ -167,6 +168,83 @@ def test_it_counts_the_starts_inside_one_event() -> None:
     client_id = "x\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"
     (record,) = found(wrap(request_header_struct_record(client_id=client_id), "ecs", "none"))
     assert record.forged_prefixes == 2
+
+
+    data = b'{"message":"%b","timeMillis":1}\n' % (2 * b"[2026-01-01 00:00:00,000] DEBUG ")
+    assert [record.forged_prefixes for record in found(data)] == [0]
+
+
+STARTED = "[2026-11-21 12:00:00,000] "
+RECEIVED = "TRACE Processor 0 received request: RequestHeader(apiKey=FETCH, apiVersion=1, clientId=a"
+LOGGER = " (kafka.request.logger)"
+
+
+@pytest.mark.parametrize(
+    ("first", "goes_on", "goes_on_without_loggers"),
+    [
+        ('DEBUG Completed request:{"a":1}' + LOGGER, False, False),
+        ('DEBUG Completed request:{"a":1}', False, False),
+        (f"DEBUG Completed request:RequestHeader(x{TAIL}{LOGGER}", False, False),
+        (f"DEBUG Completed request:RequestHeader(x{TAIL}", True, False),
+        ("DEBUG Completed request:RequestHeader(x" + LOGGER, True, True),
+        ("INFO x (a.b)", False, False),
+        ("INFO x", True, False),
+        (RECEIVED, True, True),
+        (RECEIVED + LOGGER, True, True),
+        (f"{RECEIVED}, correlationId=1) -- {{x}}", True, False),
+        (f"{RECEIVED}, correlationId=1) -- {{x}}{LOGGER}", False, False),
+    ],
+)
+def test_it_knows_which_records_go_on_in_the_next_line(
+    first: str, goes_on: bool, goes_on_without_loggers: bool
+) -> None:
+    data = f"{STAMP} stdout F {STARTED}{first}\n{STAMP} stdout F text\n".encode()
+    for logger_ends, expected in ((True, goes_on), (False, goes_on_without_loggers)):
+        layout = Layout(wrapper="cri", pattern="stamped", logger_ends=logger_ends)
+        records = found(data, layout)
+        assert len(records) == (1 if expected else 2), logger_ends
+        assert records[-1].finished is not expected
+        if not expected:
+            assert records[1].text == b"text"
+
+
+def test_a_header_that_has_ended_stays_so() -> None:
+    lines = [f"{STARTED}{RECEIVED}", f"b, correlationId=1) -- {{x", "y", f"z}}{LOGGER}", "text"]
+    records = found("".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(wrapper="cri", pattern="stamped"))
+    assert [record.text for record in records] == [
+        f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{LOGGER}\n".replace(",000]", ".000]").encode(),
+        b"text",
+    ]
+
+
+@pytest.mark.parametrize("text", ["textX", "X", "X\r"])
+def test_it_keeps_what_other_programs_write(text: str) -> None:
+    for data, number in ((f"{text}\n{STAMP} stdout F x\n", 0), (f"{STAMP} stdout F {text}\n", 0), (f"{STAMP} stdout F x\n{text}\n", 1)):
+        records = found(data.encode(), Layout(wrapper="cri", pattern="any"))
+        assert (records[number].text, records[number].forged_prefixes) == (text.rstrip("\r").encode(), 0)
+
+
+def test_a_principal_may_hold_a_line_end() -> None:
+    plain = request_header_struct_record(principal="User:a\nb") + json_record(client_id="b")
+    assert client_ids(wrap(plain, "kafka", "cri")) == ["app", "b"]
+
+
+@pytest.mark.parametrize(("quiet", "other"), [("stdout", "stderr"), ("stderr", "stdout")])
+def test_a_quiet_stream_holds_nothing_back(quiet: str, other: str) -> None:
+    ended = f"{STAMP} {quiet} F {STARTED}DEBUG Completed request:RequestHeader(x{TAIL}{LOGGER}\n"
+    started = f"{STAMP} {quiet} F {STARTED}DEBUG Completed request:RequestHeader(x\n"
+    layout = Layout(wrapper="cri", pattern="stamped")
+    for first, most in ((ended, 1), (started, 1001)):
+        fed = []
+
+        def feed(first: str = first, fed: list[int] = fed) -> Iterator[bytes]:
+            yield first.encode()
+            for number in range(1, 3000):
+                fed.append(number)
+                yield f"{STAMP} {other} F x\n".encode()
+
+        next(layout_records(feed(), 0, layout))
+        assert 1 <= fed[-1] <= most
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])

@@ -75,8 +75,8 @@ _NO_MUTANTS: tuple[tuple[str, Callable[[str, Any], bool]], ...] = (
         ),
     ),
     (
-        "`strict=` of zip, a guard of the program's own logic; `slots=` of a class, which only saves memory",
-        lambda operator, node: _is_argument(node, ("strict", "slots")),
+        "`strict=` of zip, a guard of the program's own logic; `slots=` of a class, which only saves memory; `frozen=`, for mypy",
+        lambda operator, node: _is_argument(node, ("strict", "slots", "frozen")),
     ),
     ("a cache's decorator and its size, which only save time", lambda operator, node: _is_of_cache(node)),
     (
