@@ -4,7 +4,8 @@ Strategy. A record starts at a line that has the layout's prefix (`[2026-11-21 0
 it continue the record before. Before 2.8 brokers wrote client ids and topics raw, so a prefix may also be *text*
 of a record: whoever connects can send a client id that holds a newline and a whole forged line. So a prefix starts
 a record only where the record before has ended: with ` (logger)` and, for a completed request in text, with its
-connection and times in front of it. JSON (2.8+) escapes newlines: there a prefix always starts a record.
+connection and times in front of it. JSON (2.8+) escapes newlines: there a prefix always starts a record. Other loggers
+in the same file log stack traces, which end in no logger: there a prefix starts a record once the message has ended.
 
 This is Kafka's own layout in a plain file; other layouts and wrappers are read by `unwrapping`, under the same rule.
 Memory stays bounded by the block size and `MAX_RECORD`: the middle of a longer record is let go, its length kept.
@@ -33,6 +34,16 @@ _LOGGER_WINDOW = 300
 _TAIL_WINDOW = 64 << 10
 """Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
 COMPLETED = b"Completed request:"
+HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")
+"""How `KafkaApis` begins its trace of a request, which holds what the client wrote as it is, in every release."""
+CLOSING = b"Closing socket for "
+"""How the record begins below which a stack trace says why a request could not be read."""
+HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
+"""What it names behind that: the connection."""
+OWN_WORDS = re.compile(
+    rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
+)
+_MESSAGE_END = re.compile(rb"\([A-Za-z_][\w.$]{0,255}\)\r?\n")
 _USUAL_JSON = tuple(b'] %b Completed request:{"' % level for level in (b"DEBUG", b"TRACE", b"INFO"))
 """Behind the 24 bytes of `[` and a time with milliseconds; a prefix that these follow at once is that of JSON."""
 _USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
@@ -123,7 +134,26 @@ def _gives_way(data: bytes, start: int, end: int) -> bool:
     prefix = PREFIX.match(data, start, end)
     if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
         return True
-    return is_finished(data, start, end)
+    if HANDLING.match(data, prefix.end()):
+        shown = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
+        return shown is not None and is_finished(data, start, end)
+    return is_finished(data, start, end) or (
+        OWN_WORDS.match(data, prefix.end()) is None
+        and _MESSAGE_END.search(data, prefix.end(), min(end, start + _TAIL_WINDOW)) is not None
+    )
+
+
+def _ends_file(data: bytes, start: int, end: int) -> bool:
+    """Whether data[start:end] is a whole record with nothing behind it: not below an error, where its trace may follow."""
+    prefix = PREFIX.match(data, start, end)
+    may_be_traced = prefix is not None and prefix[4] in _TRACED and not OWN_WORDS.match(data, prefix.end())
+    return is_finished(data, start, end) and not may_be_traced
+
+
+def _gave_way(data: bytes, start: int, end: int) -> bool:
+    """As `_gives_way` where the record that began at `start` is no stack trace."""
+    prefix = PREFIX.match(data, start, end)
+    return prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()) or is_finished(data, start, end)
 
 
 def _is_line(data: bytes, start: int, end: int) -> bool:
@@ -133,7 +163,10 @@ def _is_line(data: bytes, start: int, end: int) -> bool:
 def _has_no_trace(data: bytes, start: int, end: int) -> bool:
     """Whether a line is a record by itself: below an error stands a stack trace, which may not be written yet."""
     prefix = PREFIX.match(data, start, end)
-    return _is_line(data, start, end) and (prefix is None or prefix[4] not in (b"WARN", b"ERROR", b"FATAL"))
+    return _is_line(data, start, end) and (prefix is None or prefix[4] not in _TRACED)
+
+
+_TRACED = (b"WARN", b"ERROR", b"FATAL")
 
 
 class Framing(NamedTuple):
@@ -148,7 +181,9 @@ class Framing(NamedTuple):
     is_finished: Callable[[bytes, int, int], bool]
 
 
-REQUEST_LOG = Framing(_gives_way, is_finished)
+REQUEST_LOG = Framing(_gives_way, _ends_file)
+IDENTITY = Framing(_gave_way, is_finished)
+"""A request log's first record, by which the file is known: it must stay what it was when the file was first read."""
 SERVER_LOG = Framing(lambda data, start, end: True, _has_no_trace)
 """server.log holds stack traces, which end in no logger, and no text that a client could shape into a line."""
 ENDED_SERVER_LOG = Framing(lambda data, start, end: True, _is_line)

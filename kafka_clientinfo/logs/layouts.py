@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from typing import Literal, NamedTuple
 
 from ..errors import ConfigError
-from .framing import LEVEL, PREFIX, TIME
+from .framing import LEVEL, OWN_WORDS, PREFIX, TIME
 from .wrappers import Line, LogEvent, Unwrap, cri, docker, event, is_syslog, syslog
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
@@ -41,10 +41,6 @@ _END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\Z")
 _END_WINDOW = 700
 _BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
 """The end of a request without its logger."""
-_OWN_WORDS = re.compile(
-    rb"Completed request:|Processor \d{1,9} received request|Sending \w{1,64} response to client"
-    rb"|Not sending \w{1,64} response to client"
-)
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 _CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
@@ -127,7 +123,7 @@ def _stamp_of(found: re.Match[bytes]) -> bytes:
 
 def message_start(line: Line) -> Start | None:
     """The start of a record without time, by its own words. INFO shows deprecated versions only, DEBUG all."""
-    if line.time is None or _OWN_WORDS.match(line.text) is None:
+    if line.time is None or OWN_WORDS.match(line.text) is None:
         return None
     deprecated = b'"requestApiVersionDeprecated":true' in line.text
     return Start(stamp(line.time, line.level or (b"INFO" if deprecated else b"DEBUG")), line.text, None, False)
@@ -154,7 +150,7 @@ def any_start(line: Line) -> Start | None:
     if line.text.startswith(b"{"):
         return json_start(line)
     first = logger_first_start(line)
-    return first if first is not None and _OWN_WORDS.match(first.message) else stamped_start(line)
+    return first if first is not None and OWN_WORDS.match(first.message) else stamped_start(line)
 
 
 STARTS: dict[Pattern, Callable[[Line], Start | None]] = {
@@ -269,7 +265,7 @@ def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
     for line in lines:
         if _STAMP.match(line.text):
             return _stamped_pattern(line, lines, wrapper)
-        if wrapper != "none" and _OWN_WORDS.match(line.text):
+        if wrapper != "none" and OWN_WORDS.match(line.text):
             return "message"
         if line.text.startswith(b"{") and (event(line.text) or (not line.whole and _CUT_EVENT.search(line.text))):
             return "json"
@@ -283,7 +279,7 @@ def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern
         return "kafka"
     first = logger_first_start(line)
     # A message may hold ` - ` too, as other loggers' do: then the logger stands at the end.
-    is_first = first is not None and (_OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
+    is_first = first is not None and (OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
     return "logger_first" if is_first else "stamped"
 
 

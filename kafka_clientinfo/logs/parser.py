@@ -1,4 +1,6 @@
-"""Records to events: one record in, one `RequestEvent`, `RejectedRecord` or `IgnoredRecord` out.
+"""Records to events: one record in, one `RequestEvent`, `RejectedRecord`, `FailedRequest` or `IgnoredRecord` out.
+
+Where all loggers share one file, what server.log would tell of failed requests stands in it too and is taken there.
 
 Both parsers, this one and that of server.log, are called through `guarded`, out of which no exception comes.
 
@@ -13,7 +15,7 @@ from typing import TypeVar
 from ..protocol import request_header_version
 from .clock import LogClock
 from .connection import remote_end
-from .framing import COMPLETED, MAX_RECORD, PREFIX, RawRecord, strip_logger
+from .framing import COMPLETED, HANDLING, MAX_RECORD, PREFIX, RawRecord, strip_logger
 from .generations import api_key_struct, json, name_text, request_header_struct
 from .generations.fields import LoggedRequest
 from .group_payloads import group_payloads
@@ -26,8 +28,10 @@ from .request_event import (
     RejectReason,
     RequestEvent,
 )
+from .server_log import FailedRequest, failed_request
 from .twins import TwinMemory
 
+Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 T = TypeVar("T")
 _GENERATIONS = tuple(
     (start, module.read)
@@ -38,8 +42,10 @@ _FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
 """What may stand before a file's first record: a byte order mark, and the zeros that a truncated file is refilled with."""
 _LOGGER = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
 _LOGGER_WINDOW = 300
-_REQUEST_LOGGER = re.compile(rb"(?:.*\.)?(?:logger|RequestChannel\$)")
-"""`kafka.request.logger` and what logs beside it, whole or shortened as `%c{1}` and `%c{1.}` do."""
+_TRACED_LOGGER = re.compile(rb"[^\n]{0,2000}?\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\r?\n")
+"""The line above a stack trace."""
+_REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|RequestChannel\$)")
+"""`kafka.request.logger` and what logs beside it, whole or shortened as `%c{1}` and `%c{1.}` do; not `state.change.logger`."""
 _TRACES = (COMPLETED, b";totalTime:")
 """What lines of other programs never hold, and pieces of requests do."""
 _ESCAPED_PREFIX = re.compile(
@@ -50,6 +56,7 @@ _OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind], ...] = (
     (re.compile(rb"Processor \d+ received request"), "received_request"),
     (re.compile(rb"Sending \w+ response to client"), "sending_response"),
     (re.compile(rb"Not sending \w+ response to client"), "not_sending_response"),
+    (HANDLING, "handling_request"),
 )
 HEADER_WITH_INSTANCE_ID = 3
 INSTANTS = range(253_370_764_800_000_000)
@@ -68,12 +75,12 @@ class Parser:
         self.clock = LogClock(zone)
         self.twins = TwinMemory()
 
-    def parse(self, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord:
+    def parse(self, record: RawRecord) -> Event:
         """The event of a record, whatever its bytes."""
         event = self.read(record)
         return self.twins.marked(event) if isinstance(event, RequestEvent) else event
 
-    def read(self, record: RawRecord) -> RequestEvent | RejectedRecord | IgnoredRecord:
+    def read(self, record: RawRecord) -> Event:
         """The event of a record without a look at the requests before it: `is_duplicate` is False."""
         data = record.data if record.text is None else record.text
         prefix = PREFIX.match(data)
@@ -82,7 +89,7 @@ class Parser:
             if prefix is None:
                 return self._without_prefix(record, data)
         if not data.startswith(COMPLETED, prefix.end()):
-            return IgnoredRecord(record.offset, self._kind(data, prefix.end()))
+            return self._of_another_kind(record.offset, data, prefix)
         if record.length > MAX_RECORD or len(record.data) < record.length or len(data) > MAX_RECORD:
             return _rejected(record, "oversized", f"{record.length} bytes, at most {MAX_RECORD} are read")
         if not record.finished:
@@ -108,13 +115,15 @@ class Parser:
             "no timestamp and level at its start: text of a record that began before",
         )
 
-    @staticmethod
-    def _kind(data: bytes, start: int) -> IgnoredKind:
+    def _of_another_kind(self, offset: int, data: bytes, prefix: re.Match[bytes]) -> FailedRequest | IgnoredRecord:
         for pattern, kind in _OTHER_KINDS:
-            if pattern.match(data, start):
-                return kind
-        logger = _LOGGER.search(data, max(start, len(data) - _LOGGER_WINDOW))
-        return "other_logger" if logger and not _REQUEST_LOGGER.fullmatch(logger[1]) else "other"
+            if pattern.match(data, prefix.end()):
+                return IgnoredRecord(offset, kind)
+        logger = _LOGGER.search(data, max(prefix.end(), len(data) - _LOGGER_WINDOW))
+        logger = logger or _TRACED_LOGGER.match(data, prefix.end())
+        if logger is None or _REQUEST_LOGGER.fullmatch(logger[1]):
+            return IgnoredRecord(offset, "other")
+        return failed_request(offset, data, prefix, self.clock) or IgnoredRecord(offset, "other_logger")
 
     def _request(self, record: RawRecord, data: bytes, prefix: re.Match[bytes]) -> RequestEvent:
         message = strip_logger(data)

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from .compression import SNIFFED, Undecodable, decompressed, is_compressed
-from .framing import PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
+from .framing import IDENTITY, PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, detect
 from .unwrapping import layout_records
 
@@ -268,7 +268,8 @@ def head(
             if layout is None and framing is REQUEST_LOG:
                 sample, blocks = _begin(blocks)
                 layout = detect(sample, name, latest)
-            for record in _records(blocks, 0, framing, layout or KAFKA):
+            kind = IDENTITY if framing is REQUEST_LOG else framing
+            for record in _records(blocks, 0, kind, layout or KAFKA):
                 empty = _BEGUN.fullmatch(record.data) is not None
                 if record.finished or record.length > IDENTITY_BYTES:
                     first = record.data[:IDENTITY_BYTES]

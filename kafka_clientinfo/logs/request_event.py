@@ -35,6 +35,7 @@ IgnoredKind = Literal[
     "received_request",
     "sending_response",
     "not_sending_response",
+    "handling_request",
     "blank",
     "failed_request",
     "server_log",

@@ -1,6 +1,7 @@
 """server.log: the requests that a broker could not read, and the logins that failed.
 
-Such requests never reach the request log: the broker closes the connection and says why in server.log, in a record
+Such requests never reach the request logger: the broker closes the connection and says why in server.log, or in the one
+file that all loggers share, in a record
 `Closing socket for CONNECTION because of error` (twice, the other one is `Exception while processing request from`)
 with the exception below it. Failed logins name the channel, from 2.x on.
 """
@@ -74,16 +75,30 @@ class ServerLogParser:
     def parse(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
         """The failure that a record tells of, whatever its bytes."""
         prefix = PREFIX.match(record.data)
-        if prefix is not None and prefix[4] in (b"ERROR", b"INFO"):
-            text = record.data[prefix.end() : prefix.end() + _READ].decode("utf-8", "replace")
-            closing, login = _CLOSING.match(text), _LOGIN.match(text)
-            if closing or login:
-                try:
-                    at = self.clock.micros(prefix[1], prefix[2], prefix[3])
-                except ValueError:
-                    return IgnoredRecord(record.offset, "server_log")
-                return _closed(record.offset, at, closing[1], text) if closing else _refused(record.offset, at, text)
-        return IgnoredRecord(record.offset, "server_log")
+        failed = failed_request(record.offset, record.data, prefix, self.clock) if prefix is not None else None
+        return failed or IgnoredRecord(record.offset, "server_log")
+
+
+def failed_request(offset: int, data: bytes, prefix: re.Match[bytes], clock: LogClock) -> FailedRequest | None:
+    """The failure that a record of a broker's log tells of; None for every other record.
+
+    Args:
+        offset: of the record.
+        data: the record in Kafka's own layout, with the stack trace below it.
+        prefix: its time and level.
+        clock: of the file.
+    """
+    if prefix[4] not in (b"ERROR", b"INFO"):
+        return None
+    text = data[prefix.end() : prefix.end() + _READ].decode("utf-8", "replace")
+    closing, login = _CLOSING.match(text), _LOGIN.match(text)
+    if not closing and not login:
+        return None
+    try:
+        at = clock.micros(prefix[1], prefix[2], prefix[3])
+    except ValueError:
+        return None
+    return _closed(offset, at, closing[1], text) if closing else _refused(offset, at, text)
 
 
 def _closed(offset: int, at: int, connection: str, text: str) -> FailedRequest:

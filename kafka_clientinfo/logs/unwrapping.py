@@ -5,9 +5,11 @@ lines and mix stdout with stderr. Per stream one record is open at most. A recor
 (JSON, an event, another logger's record that shows its end) is closed at once; a request in text, whose client id may
 hold line ends, is closed by the start of the next record. As in `framing`, a start behind a line that does not end
 the open record is text of that record, and counted. Requests in text end with their connection and times, and with
-their logger where the layout has it there; where it has not, `received request` ends behind its whole header. Lines
+their logger where the layout has it there; where it has not, `received request` ends behind its whole header, and the
+trace of `KafkaApis`, in any layout, not before it has named the connection. Lines
 behind such an end are other programs' output, unless they end as the request would: then all of it was one request.
-A line that belongs to no record is one of its own.
+A record of a request that could not be read owns the lines up to the next start: the stack trace, which says why. Any
+other line that belongs to no record is one of its own.
 
 Records leave in the order of their first bytes, once all that started before them are closed and own no byte behind
 them; so a record's bytes run up to the next one's first, and what is left at the end waits as a whole. `_MAX_HELD`
@@ -17,7 +19,18 @@ bounds what mixed streams can hold back; `MAX_RECORD` a record.
 import re
 from collections.abc import Iterable, Iterator
 
-from .framing import COMPLETED, REQUEST_LOG, Framing, RawRecord, Take, split_records
+from .framing import (
+    CLOSING,
+    COMPLETED,
+    HANDLING,
+    HANDLING_END,
+    IDENTITY,
+    REQUEST_LOG,
+    Framing,
+    RawRecord,
+    Take,
+    split_records,
+)
 from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrapper
 from .physical_lines import Kept, PhysicalLines
 from .request_event import MalformedRecord
@@ -50,7 +63,7 @@ def layout_records(
         blocks: consecutive pieces of a file, of any size.
         offset: position of the first byte in the decompressed file: 0 or the end of a record.
         layout: of the file, as `layouts.detect` found it.
-        kind: how records of Kafka's own layout end.
+        kind: how records of Kafka's own layout end; under `framing.IDENTITY` no record owns a stack trace.
         take: may take records of Kafka's own layout, see `framing.split_records`.
 
     Yields:
@@ -59,7 +72,7 @@ def layout_records(
     if layout.splittable:
         yield from split_records(blocks, offset, kind, take)
         return
-    lines, assembly = PhysicalLines(layout.encoding), _Assembly(offset, layout)
+    lines, assembly = PhysicalLines(layout.encoding), _Assembly(offset, layout, kind is not IDENTITY)
     for block in blocks:
         for line, length in lines.feed(block):
             yield from assembly.take(line, length)
@@ -69,7 +82,7 @@ def layout_records(
 class _Record:
     """A record, or a line of which only the first part is there, with the bytes of the file from its start on."""
 
-    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_is_open", "last", "start", "stream",
+    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "last", "start", "stream",
                  "text", "unsettled")  # fmt: skip
 
     def __init__(self, begin: int, stream: bytes) -> None:
@@ -81,6 +94,7 @@ class _Record:
         self.text = Kept()
         self.forged = 0
         self.done = False
+        self.header_end = _HEADER_END
         self.finished = False
         self.unsettled: list[_Record] = []
 
@@ -89,13 +103,17 @@ class _Record:
         self.start = start
         self.text.add(message)
         self.last = message[-_WINDOW:]
-        self.header_is_open = _RECEIVED.match(message) is not None and _HEADER_END.search(message) is None
+        is_handled = HANDLING.match(message) is not None
+        if is_handled:
+            self.header_end = HANDLING_END
+        has_header = is_handled or _RECEIVED.match(message) is not None
+        self.header_is_open = has_header and self.header_end.search(message) is None
 
     def go_on(self, text: bytes, end: int) -> None:
         self.text.add(b"\n" + text)
         self.last = (self.last + b"\n" + text)[-_WINDOW:]
         self.end = end
-        self.header_is_open = self.header_is_open and _HEADER_END.search(text) is None
+        self.header_is_open = self.header_is_open and self.header_end.search(text) is None
 
     @property
     def is_text_request(self) -> bool:
@@ -108,6 +126,9 @@ class _Record:
         text = self.text.join().rstrip(b"\r\n")
         if self.start is None:
             return text
+        if self.start.logger and text.startswith(CLOSING):
+            line, newline, trace = text.partition(b"\n")
+            return self.start.stamp + line + b" (" + self.start.logger + b")" + newline + trace + b"\n"
         message, logger = (text, self.start.logger) if self.start.logger else split_logger(text)
         logger = logger or (None if logger_ends else REQUEST_LOGGER)
         return self.start.stamp + message + (b"" if logger is None else b" (" + logger + b")") + b"\n"
@@ -116,8 +137,9 @@ class _Record:
 class _Assembly:
     """The records that are not yet given away, in the order of their first bytes, and the open one of each stream."""
 
-    def __init__(self, offset: int, layout: Layout) -> None:
+    def __init__(self, offset: int, layout: Layout, keeps_traces: bool) -> None:
         self._layout = layout
+        self._keeps_traces = keeps_traces
         self._unwrap = unwrapper(layout.wrapper, layout.latest)
         self._start = STARTS[layout.pattern]
         self._at = offset
@@ -200,7 +222,8 @@ class _Assembly:
         if record is None:
             return False
         start = self._start(line)
-        if start is not None and (record.finished or not self._shows_its_end(record)):
+        is_traced = self._is_traced(record)
+        if start is not None and (is_traced or record.finished or not self._shows_its_end(record)):
             self._close(record)
             return False
         if record.finished:
@@ -228,6 +251,8 @@ class _Assembly:
     def _judge(self, record: _Record) -> None:
         """Whether the record has ended with its last line, and can have no other."""
         assert record.start is not None
+        if self._is_traced(record):
+            return
         record.finished = not record.header_is_open and self._is_end(record.last, record)
         if record.is_text_request:
             return
@@ -255,8 +280,12 @@ class _Assembly:
     def _close_others(self, stream: bytes) -> None:
         """A line of another stream closes what has ended, so that a quiet stream holds nothing back."""
         for other, record in list(self._open.items()):
-            if other != stream and other not in self._parts and record.finished:
+            if other != stream and other not in self._parts and (record.finished or self._is_traced(record)):
                 self._close(record)
+
+    def _is_traced(self, record: _Record) -> bool:
+        """Whether a stack trace may stand below it that says why the record was written."""
+        return self._keeps_traces and record.start is not None and record.start.message.startswith(CLOSING)
 
     def _ends_with_logger(self, record: _Record) -> bool:
         return self._layout.logger_ends and record.start is not None and record.start.logger is None

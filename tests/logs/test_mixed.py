@@ -1,0 +1,137 @@
+"""One file of all loggers: requests, failures and other programs' lines of real brokers, apart and each counted once."""
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord, RequestEvent
+from kafka_clientinfo.logs.framing import IDENTITY, SERVER_LOG, split_records
+from kafka_clientinfo.logs.layouts import detect
+from kafka_clientinfo.logs.parser import Event, Parser
+from kafka_clientinfo.logs.reader import head
+from kafka_clientinfo.logs.server_log import FailedRequest, ServerLogParser
+from kafka_clientinfo.logs.unwrapping import layout_records
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import FOLDER, parse, requests
+from tests.wrapping import PATTERNS, WRAPPERS, Logged
+
+LOGS = {path.stem.removeprefix("kafka-"): path.read_bytes() for path in (FOLDER / "mixed").glob("*.log")}
+RECORD = re.compile(rb"(?s)\[([^\]]+)\] (\w+) (.*?) ?\(([\w.$]+)\)\n((?:(?!\[\d)[^\n]*\n)*)\Z")
+INNER = ("kafka", "thread_last", "bracketed_thread_last", "logger_first", "thread_first")
+CLOSING = (
+    b"[2026-11-21 02:47:29,215] ERROR Closing socket for 10.0.0.1:9092-10.0.0.2:45612-64 because of error "
+    b"(kafka.network.Processor)\n"
+)
+CAUSE = (
+    b"org.apache.kafka.common.errors.UnsupportedVersionException: Received request for api with key 3 (Metadata) and "
+    b"unsupported version 99\n"
+)
+CONNECTION = b" from connection 10.0.0.1:9092-10.0.0.2:40000-0;securityProtocol:PLAINTEXT,principal:User:ANONYMOUS"
+HANDLING = b"[2026-11-21 02:47:29,215] TRACE [KafkaApi-1] Handling request:RequestHeader(apiKey=METADATA, clientId="
+
+
+def failures(events: list[Event]) -> list[FailedRequest]:
+    return [replace(event, byte_offset=0) for event in events if isinstance(event, FailedRequest)]
+
+
+def wrapped(data: bytes, pattern: str, wrapper: str) -> bytes:
+    lines: list[bytes] = []
+    for record in split_records([data]):
+        found = RECORD.match(record.data)
+        assert found is not None, record.data
+        logged = Logged(found[1].decode(), found[2].decode(), found[3], found[4].decode())
+        lines += WRAPPERS[wrapper](logged, PATTERNS[pattern](logged) + (b"\n" + found[5]).rstrip(b"\n"), 16 << 10)
+    return b"".join(line + b"\n" for line in lines)
+
+
+@pytest.mark.parametrize("release", LOGS)
+def test_it_finds_every_request_and_every_failure(release: str) -> None:
+    events = parse(LOGS[release])
+    server_log = ServerLogParser()
+    beside = [server_log.parse(record) for record in split_records([LOGS[release]], framing=SERVER_LOG)]
+    assert failures(events) == [replace(e, byte_offset=0) for e in beside if isinstance(e, FailedRequest)]
+    assert len(failures(events)) == LOGS[release].count(b"ERROR Closing socket for ") > 1
+    assert len(requests(events)) == LOGS[release].count(b"DEBUG Completed request:") > 3
+    kinds = Counter(event.kind for event in events if isinstance(event, IgnoredRecord))
+    assert set(kinds) == {"handling_request", "other_logger"}
+    assert kinds["handling_request"] == LOGS[release].count(b" Handling request:")
+    assert not [event for event in events if isinstance(event, RejectedRecord)]
+
+
+@pytest.mark.parametrize("release", LOGS)
+@pytest.mark.parametrize("wrapper", WRAPPERS)
+@pytest.mark.parametrize("pattern", INNER)
+def test_layouts_and_wrappers_change_nothing(release: str, pattern: str, wrapper: str) -> None:
+    data = wrapped(LOGS[release], pattern, wrapper)
+    parser = Parser()
+    events = [parser.read(record) for record in layout_records([data], 0, detect(data))]
+    plain = parse(LOGS[release])
+    if "first" in pattern:  # times of the layout `logger_first` have no milliseconds
+        events, plain = ([e for e in some if not isinstance(e, IgnoredRecord)] for some in (events, plain))
+    wanted = [(e.connection_id, e.api_name, e.api_version, e.reason, e.detail) for e in failures(plain)]
+    assert [(e.connection_id, e.api_name, e.api_version, e.reason, e.detail) for e in failures(events)] == wanted
+    assert [(e.connection_id, e.correlation_id, e.client_id, e.forged_lines) for e in requests(events)] == [
+        (e.connection_id, e.correlation_id, e.client_id, e.forged_lines) for e in requests(plain)
+    ]
+    assert not [event for event in events if isinstance(event, RejectedRecord)]
+
+
+@pytest.mark.parametrize("trace", [b"", CAUSE, CAUSE + b"\tat x.y(Z.java:1)\n" * 9])
+@pytest.mark.parametrize("request_record", [json_record(), request_header_struct_record()], ids=["json", "text"])
+def test_a_stack_trace_swallows_no_request(trace: bytes, request_record: bytes) -> None:
+    failed, one, other, two = parse(
+        CLOSING + trace + request_record + CLOSING.replace(b"Closing", b"x") + trace + request_record
+    )
+    assert isinstance(failed, FailedRequest)
+    assert isinstance(one, RequestEvent)
+    assert isinstance(other, IgnoredRecord)
+    assert isinstance(two, RequestEvent)
+
+
+@pytest.mark.parametrize("wrapper", ["none", "cri", "docker"])
+def test_a_failure_at_the_end_waits_for_its_trace(wrapper: str) -> None:
+    data = wrapped(json_record() + CLOSING, "kafka", wrapper)
+    *_, last = layout_records([data], 0, detect(data))
+    assert (last.finished, b"Closing" in last.data) == (False, True)
+    data = wrapped(json_record() + CLOSING + CAUSE + json_record(), "kafka", wrapper)
+    _, failed, request = layout_records([data], 0, detect(data))
+    assert (failed.finished, request.finished) == (True, True)
+    assert b"version 99" in failed.data
+
+
+@pytest.mark.parametrize("wrapper", ["none", "cri", "docker", "rfc_5424"])
+@pytest.mark.parametrize("pattern", INNER)
+@pytest.mark.parametrize("end", [b"", b" (a.b)"])
+def test_a_client_id_in_the_trace_of_kafka_apis_forges_no_request(pattern: str, wrapper: str, end: bytes) -> None:
+    forged = wrapped(json_record(client_id="forged"), pattern, "none").rstrip(b"\n")
+    handled = HANDLING + b"x" + end + b"\n" + forged + b"\ny) -- {}" + CONNECTION + b" (kafka.server.KafkaApis)\n"
+    data = json_record(client_id="first") + handled + json_record(client_id="good")
+    if (pattern, wrapper) != ("kafka", "none"):
+        logged = Logged(
+            "2026-11-21 02:47:29,215",
+            "TRACE",
+            handled[len("[2026-11-21 02:47:29,215] TRACE ") : -26],
+            "kafka.server.KafkaApis",
+        )
+        text = b"\n".join(WRAPPERS[wrapper](logged, PATTERNS[pattern](logged), 16 << 10))
+        first, good = (wrapped(json_record(client_id=name), pattern, wrapper) for name in ("first", "good"))
+        data = first + text + b"\n" + good
+    parser = Parser()
+    events = [parser.read(record) for record in layout_records([data], 0, detect(data))]
+    assert [event.client_id for event in requests(events)] == ["first", "good"]
+    assert [event.kind for event in events if isinstance(event, IgnoredRecord)] == ["handling_request"]
+
+
+def test_traces_leave_the_first_record_as_it_was(tmp_path: Path) -> None:
+    data = CLOSING + CAUSE + json_record() + json_record()
+    for log in (data, wrapped(data, "kafka", "cri")):
+        path = tmp_path / "x.log"
+        path.write_bytes(log)
+        first, *_ = layout_records([log], 0, detect(log), IDENTITY)
+        assert head(path).first_record == first.data
+    assert head(path).first_record == wrapped(CLOSING, "kafka", "cri")
+    path.write_bytes(data)
+    assert head(path).first_record == CLOSING + CAUSE + json_record()
