@@ -85,7 +85,7 @@ def ingest_logs(
 
 def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
     """The files that the logs name, with the server logs beside them where these are read too."""
-    paths = find_logs(logs)
+    paths = find_logs(logs, settings.log_layout)
     return with_server_logs(paths) if settings.server_logs else paths
 
 

@@ -42,7 +42,7 @@ class Settings:
     Attributes:
         cluster: name of the cluster whose logs these are; a column of every table.
         broker_pattern: regular expression with a group `broker`, searched in a log's absolute path; where it is
-            empty or finds nothing the folder that holds the log names the broker.
+            empty or finds nothing, the path names the broker as `broker_of` says.
         log_zone: IANA name of the zone in which the brokers write timestamps.
         log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
         max_idle_ms: the brokers' connections.max.idle.ms.
@@ -118,15 +118,25 @@ class Settings:
         return hashlib.sha256(repr(derived).encode()).hexdigest()[:16]
 
     def broker_of(self, path: Path) -> str:
-        """The broker that wrote the log at `path`."""
+        """The broker that wrote the log at `path`.
+
+        `broker_pattern` finds it; else it is `Broker-N` of Amazon MSK's file names, the pod's name in the paths of
+        Kubernetes' pod logs, or the folder that holds the log.
+        """
         absolute = path.absolute()
-        if self.broker_pattern:
-            found = re.search(self.broker_pattern, str(absolute))
+        for pattern in (self.broker_pattern, *_PLATFORM_BROKERS):
+            found = re.search(pattern, str(absolute)) if pattern else None
             if found and found["broker"]:
                 return found["broker"]
         return absolute.parent.name or "unknown"
 
 
+_PLATFORM_BROKERS = (
+    r"/AWSLogs/\d{12}/KafkaBrokerLogs/[^/]+/[^/]+/\d{4}-\d\d-\d\d-\d\d/(?P<broker>Broker-\d+)_\d\d-\d\d_[^/]*\Z",
+    r"/[a-z0-9-]{1,63}_(?P<broker>[a-z0-9.-]{1,253})_(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
+    r"/[a-z0-9-]{1,63}/\d+\.log(?:\.[^/]*)?\Z",
+)
+"""Where platforms put a broker's logs: Amazon MSK in a bucket, and the kubelet, by namespace, pod, uid and container."""
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 _TYPES = {item.name: item.type for item in fields(Settings) if item.name != "policy"}
 

@@ -52,7 +52,7 @@ def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
         "logs",
         nargs="+",
         metavar="LOGS",
-        help="log files, folders (every kafka-request.log* below) or globs; also as URIs (s3://bucket/logs)" + more,
+        help="log files, folders (every request log below) or globs; also as URIs (s3://bucket/logs)" + more,
     )
 
 

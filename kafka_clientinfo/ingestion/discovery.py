@@ -1,18 +1,29 @@
 """What LOGS name: files, folders and globs, here and on remote stores, to `StoredFile`s.
 
+Files that LOGS or a glob name are read whatever they are. Of the files in a folder those are read which have a request
+log's name, and those whose content shows that they are one (`logs.recognition`): platforms name logs as they like. A
+server.log is read for what stands only there (`failed_requests`) where a request log lies beside it; by itself it is a
+request log where its content is that of one.
+
 Folders are walked without following symbolic links, so a loop of them ends; of two names of one file the one without
-links is kept. Whatever has a log's name is handed on, also where it is a pipe or cannot be listed: planning opens
-it, and reports by name what cannot be read.
+links is kept. Whatever has a log's name is handed on, also where it is a pipe or cannot be listed, and so is a regular
+file of any name that cannot be opened: planning opens it, and reports by name what cannot be read.
 """
 
+import errno
 import glob
 import os
+import stat
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
+from typing import NamedTuple
 
 from ..errors import InputError
 from ..logs.framing import ENDED_SERVER_LOG, REQUEST_LOG, SERVER_LOG, Framing
+from ..logs.recognition import Content, content_of
 from .storage import StoredFile, files_below, kind_of, local_file, local_path, locate, shown_uri
 
 LOG_NAMES = "kafka-request.log*"
@@ -20,22 +31,42 @@ SERVER_LOG_NAMES = "server.log*"
 _LIVE_SERVER_LOG = "server.log"
 _ONLY_A_SCHEME = ("file:", "file://", "dbfs:")
 _MAGIC = ("*", "?", "[")
+_AT_ONCE = 8
+"""Files that are looked into at a time: an object store takes its time for each."""
+_SHOWN = 5
+_NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 
 
-def is_server_log(path: str) -> bool:
-    """Whether a log is a broker's server.log, by its name."""
-    return fnmatchcase(path.rpartition("/")[2], SERVER_LOG_NAMES)
+class _Named(NamedTuple):
+    """What one of LOGS names.
+
+    Attributes:
+        files: to be read whatever they hold.
+        in_folders: files in folders, to be read if they are request logs.
+    """
+
+    files: list[StoredFile]
+    in_folders: list[StoredFile]
 
 
-def framing_of(path: str) -> Framing:
+def is_server_log(file: StoredFile) -> bool:
+    """Whether a log is a broker's server.log, by its name, and not a request log by its content."""
+    return fnmatchcase(file.name, SERVER_LOG_NAMES) and not file.holds_requests
+
+
+def framing_of(file: StoredFile) -> Framing:
     """How the records of a log end: a server.log is written to under this very name."""
-    if not is_server_log(path):
+    if not is_server_log(file):
         return REQUEST_LOG
-    return SERVER_LOG if path.rpartition("/")[2] == _LIVE_SERVER_LOG else ENDED_SERVER_LOG
+    return SERVER_LOG if file.name == _LIVE_SERVER_LOG else ENDED_SERVER_LOG
 
 
-def find_logs(logs: Sequence[str]) -> list[StoredFile]:
-    """Files that LOGS name: files, folders (every `kafka-request.log*` below), globs; paths or URIs.
+def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
+    """Files that LOGS name: files, folders (every request log below), globs; paths or URIs.
+
+    Args:
+        logs: what to look for.
+        layout: the setting `log_layout`, for files that are recognised by their content.
 
     Raises:
         InputError: when one of them names nothing, or its store cannot be asked.
@@ -43,30 +74,89 @@ def find_logs(logs: Sequence[str]) -> list[StoredFile]:
     found: dict[tuple[str, str], StoredFile] = {}
     for item in logs:
         try:
-            files = _named(item)
+            files = _logs_of(item, layout)
         except OSError as error:
             raise InputError(f"{shown_uri(item)}: {error.strerror or error}") from None
         for file in files:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
             if identity not in found or file.inner == identity[1]:
                 found[identity] = file
-    return list(found.values())
+    return _with_mixed(list(found.values()), layout)
 
 
-def _named(item: str) -> list[StoredFile]:
+def _with_mixed(files: list[StoredFile], layout: str) -> list[StoredFile]:
+    """The same; a server.log is a request log only where it is one by its content, and none lies beside it."""
+    beside = {file.folder for file in files if _is_log(file)}
+    alone = [file for file in files if is_server_log(file) and file.folder not in beside]
+    contents = dict(zip(alone, _contents(alone, layout), strict=True))
+    return [
+        replace(file, holds_requests=file.folder not in beside and contents.get(file, "requests") == "requests")
+        if fnmatchcase(file.name, SERVER_LOG_NAMES)
+        else file
+        for file in files
+    ]
+
+
+def _logs_of(item: str, layout: str) -> list[StoredFile]:
     if not item.strip() or item in _ONLY_A_SCHEME:
         raise InputError(
             f"LOGS are {item!r}, which names no place; give log files, folders or globs, and / for the root"
         )
     path = local_path(item)
-    files = _remote(item) if path is None else _local(path)
+    named = _remote(item) if path is None else _local(path)
+    recognised, unknown = _recognised(named.in_folders, layout)
+    files = sorted({*named.files, *recognised}, key=_place)
     if not files:
         is_folder = path is not None and os.path.isdir(path)
-        hint = f"no {LOG_NAMES} below this folder" if is_folder else "no such file, folder or match"
+        hint = _nothing(unknown) if is_folder or unknown else "no such file, folder or match"
         if item.startswith("dbfs:") and not os.path.isdir("/dbfs"):
             hint = "dbfs:/ is read as /dbfs, which this machine does not have"
-        raise InputError(f"{shown_uri(item)}: {hint}; give log files, folders that hold {LOG_NAMES}, or quoted globs")
+        raise InputError(f"{shown_uri(item)}: {hint}; give log files, folders that hold request logs, or quoted globs")
     return files
+
+
+def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFile], dict[StoredFile, Content]]:
+    """Of the files in folders those which are to be read, and what the others hold."""
+    known = [file for file in files if file.inner.endswith("/") or _is_log(file)]
+    beside = {file.folder for file in known}
+    others = [file for file in files if not (file.inner.endswith("/") or _is_log(file))]
+    others = [file for file in others if not (is_server_log(file) and file.folder in beside)]
+    contents = dict(zip(others, _contents(others, layout), strict=True))
+    known += [replace(file, holds_requests=True) for file in others if contents[file] == "requests"]
+    return known, {file: content for file, content in contents.items() if content != "requests"}
+
+
+def _contents(files: Sequence[StoredFile], layout: str) -> list[Content]:
+    if not files:
+        return []
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(lambda file: _content(file, layout), files))
+
+
+def _content(file: StoredFile, layout: str) -> Content:
+    """What a file holds; one that cannot be opened counts as a log, so that planning reports it."""
+    try:
+        if not file.root and not stat.S_ISREG(os.stat(file.inner).st_mode):
+            return "other"
+        return content_of(file, layout, file.modified)
+    except OSError as error:
+        return "other" if error.errno in _NO_FILE else "requests"
+
+
+def _nothing(unknown: dict[StoredFile, Content]) -> str:
+    """Why a folder holds no log to read."""
+    said = f"no {LOG_NAMES} below this folder"
+    if not unknown:
+        return said
+    names = [file.name for file in sorted(unknown, key=lambda file: (unknown[file] == "other", _place(file)))]
+    rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    said += f", and no completed request at the beginning of any other file there ({', '.join(names[:_SHOWN])}{rest})"
+    if "handled_requests" in unknown.values():
+        said += (
+            f"; {names[0]} holds requests only as kafka.server.KafkaApis traces them, which tells no outcome and no times: "
+            "set the logger kafka.request.logger to DEBUG"
+        )
+    return said
 
 
 def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
@@ -75,15 +165,16 @@ def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
     Raises:
         InputError: when a store cannot be asked.
     """
-    folders = dict.fromkeys((file.root, file.inner.rpartition("/")[0], file.path.rpartition("/")[0]) for file in files)
+    folders = dict.fromkeys((*file.folder, file.path.rpartition("/")[0]) for file in files)
     beside: list[StoredFile] = []
     for root, inner, shown_folder in folders:
         try:
             siblings = _siblings(root, inner, shown_folder)
         except OSError as error:
             raise InputError(f"{shown_folder}: {error.strerror or error}") from None
-        beside += sorted((file for file in siblings if is_server_log(file.path)), key=_place)
-    return list({(file.root, file.inner): file for file in [*files, *beside]}.values())
+        beside += sorted((file for file in siblings if is_server_log(file)), key=_place)
+    known = {(file.root, file.inner): file for file in files}
+    return list((known | {(file.root, file.inner): file for file in beside} | known).values())
 
 
 def _siblings(root: str, inner: str, shown_folder: str) -> Iterable[StoredFile]:
@@ -101,21 +192,29 @@ def _place(file: StoredFile) -> tuple[str, ...]:
     return PurePosixPath(file.path).parts
 
 
-def _local(path: str) -> list[StoredFile]:
+def _local(path: str) -> _Named:
     if os.path.isdir(path):
-        return _logs_below(path)
+        return _Named([], _below(path))
     if os.path.lexists(path):
-        return [local_file(path)]
+        return _Named([local_file(path)], [])
     if "**" in path:
         base, pattern = _fixed_part(os.path.abspath(path))
-        return sorted(_matching(_walk(base), base, pattern), key=_place)
-    matches = sorted(glob.glob(path))
-    return [file for name in matches for file in (_logs_below(name) if os.path.isdir(name) else [local_file(name)])]
+        return _matching(_walk(base), base, pattern)
+    matches = glob.glob(path)
+    folders = [name for name in matches if os.path.isdir(name)]
+    files = [local_file(name) for name in matches if name not in set(folders)]
+    return _Named(files, [file for folder in folders for file in _below(folder)])
 
 
-def _logs_below(folder: str) -> list[StoredFile]:
-    logs = [file for file in _walk(os.path.abspath(folder)) if file.inner.endswith("/") or _is_log(file)]
-    return sorted(logs, key=_place)
+def _below(folder: str) -> list[StoredFile]:
+    base = os.path.abspath(folder)
+    return [file for file in _walk(base) if _is_candidate(file, base)]
+
+
+def _is_candidate(file: StoredFile, base: str) -> bool:
+    """Whether a file in a folder may be a log: hidden ones are only where their name says it."""
+    parts = file.inner[len(base) :].strip("/").split("/")
+    return file.inner.endswith("/") or _is_log(file) or not any(part.startswith(".") for part in parts)
 
 
 def _is_log(file: StoredFile) -> bool:
@@ -132,17 +231,18 @@ def _walk(folder: str) -> Iterator[StoredFile]:
         yield StoredFile(listed.path + "/", listed.inner + "/")
 
 
-def _remote(item: str) -> list[StoredFile]:
+def _remote(item: str) -> _Named:
     place = locate(item)
     kind = kind_of(place)
     if kind == "file":
-        return [place.file(place.inner)]
+        return _Named([place.file(place.inner)], [])
     if kind == "folder":
-        return sorted((file for file in files_below(place, place.inner) if _is_log(file)), key=_place)
+        files = files_below(place, place.inner)
+        return _Named([], [file for file in files if _is_candidate(file, place.inner)])
     if not any(character in place.inner for character in _MAGIC):
-        return []
+        return _Named([], [])
     base, pattern = _fixed_part(place.inner)
-    return sorted(_matching(files_below(place, base), base, pattern), key=_place)
+    return _matching(files_below(place, base), base, pattern)
 
 
 def _fixed_part(path: str) -> tuple[str, tuple[str, ...]]:
@@ -152,17 +252,17 @@ def _fixed_part(path: str) -> tuple[str, tuple[str, ...]]:
     return "/".join(parts[:first]) or "/", tuple(part for part in parts[first:] if part)
 
 
-def _matching(files: Iterable[StoredFile], base: str, pattern: tuple[str, ...]) -> Iterator[StoredFile]:
-    """Files that a glob matches, and the logs below the folders that it matches."""
+def _matching(files: Iterable[StoredFile], base: str, pattern: tuple[str, ...]) -> _Named:
+    """Files that a glob matches, and those below the folders that it matches."""
+    found = _Named([], [])
     for file in files:
         parts = tuple(file.inner[len(base) :].strip("/").split("/"))
         folders = (parts[:size] for size in range(1, len(parts)))
-        if (
-            file.inner.endswith("/")
-            or _matches(parts, pattern)
-            or (_is_log(file) and any(_matches(folder, pattern) for folder in folders))
-        ):
-            yield file
+        if file.inner.endswith("/") or _matches(parts, pattern):
+            found.files.append(file)
+        elif _is_candidate(file, base) and any(_matches(folder, pattern) for folder in folders):
+            found.in_folders.append(file)
+    return found
 
 
 def _matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:

@@ -252,7 +252,7 @@ def _planned(
 def _compared(
     file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
 ) -> PlannedFile | Problem | Packed | None:
-    beginning = head(file, framing_of(file.path), name=settings.log_layout, latest=file.modified)
+    beginning = head(file, framing_of(file), name=settings.log_layout, latest=file.modified)
     first = beginning.first_record
     if first is None:
         kind = "empty" if beginning.empty else "unreadable"
@@ -300,7 +300,7 @@ def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) 
         return _still_damaged(file, row) if beginning.compressed else _HAS_MORE
     if beginning.compressed:
         return _HAS_MORE if place.has_more else Packed(row, file.path, beginning.size)
-    is_rotated = row["path"] != file.path and is_server_log(file.path)  # what waited for its stack trace is whole now
+    is_rotated = row["path"] != file.path and is_server_log(file)  # what waited for its stack trace is whole now
     pending = int(row["pending_bytes"])
     return _HAS_MORE if beginning.size != resume_at + pending or (pending and is_rotated) else None
 
@@ -326,7 +326,7 @@ def _content_size(file: PlannedFile) -> int:
 def _splits(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:
     """One split per task and file at most, and none below split_bytes: few large tasks are fast."""
     starts = [file.resume_at]
-    if file.layout.splittable and not file.compressed and not is_server_log(file.path):
+    if file.layout.splittable and not file.compressed and not is_server_log(file.file):
         new_bytes = file.size_on_disk - file.resume_at
         starts += _cuts(file, max(settings.split_bytes, -(-new_bytes // max(tasks, 1))))
     ends: list[int | None] = [*starts[1:], None]

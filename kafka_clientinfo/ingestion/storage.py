@@ -82,6 +82,7 @@ class StoredFile:
         size: bytes on disk to read at most, None as long as nobody has asked.
         modified: when it was last written, None where that is not known.
         inode: which file of this machine it was when it was measured, None for remote ones.
+        holds_requests: whether its content has shown that it is a request log, whatever its name is.
     """
 
     path: str
@@ -90,11 +91,17 @@ class StoredFile:
     size: int | None = None
     modified: datetime | None = None
     inode: int | None = None
+    holds_requests: bool = False
 
     @property
     def name(self) -> str:
         """The last part of its path."""
         return self.path.rpartition("/")[2]
+
+    @property
+    def folder(self) -> tuple[str, str]:
+        """The file system and the folder that hold it."""
+        return self.root, self.inner.rpartition("/")[0]
 
     @property
     def folders(self) -> Path:

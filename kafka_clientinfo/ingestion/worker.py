@@ -16,9 +16,9 @@ import pyarrow.compute as pc
 from ..errors import InputError
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.framing import PREFIX, RawRecord, is_sure_end
-from ..logs.parser import Parser, guarded
+from ..logs.parser import Event, Parser, guarded
 from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
-from ..logs.request_event import RAW_LIMIT, IgnoredRecord, RejectedRecord, RejectReason, RequestEvent
+from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest, ServerLogParser
 from ..logs.twins import TwinMemory
 from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, SCHEMA, arrays_of, filled
@@ -36,8 +36,6 @@ LOOKBACK = 4 << 20
 _START_WINDOW = 20
 """Requests at a file's start that may show that the broker had just started."""
 _LOGGED_AT = EVENT_FIELDS.index(next(field for field in EVENT_FIELDS if field.name == "logged_at"))
-
-Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 
 PLACEHOLDER: RejectReason = "unreadable"
 """The reason of the rejected record that stands for all of a file that could not be read."""
@@ -68,10 +66,10 @@ class SplitReader:
         """Open nothing yet."""
         self.split = split
         self.file = split.file or local_file(split.path)
-        self.framing = framing_of(split.path)
+        self.framing = framing_of(self.file)
         self.parser: Parser | ServerLogParser
         self.parse: Callable[[RawRecord], Event]
-        if is_server_log(split.path):
+        if is_server_log(self.file):
             self.parser = ServerLogParser(zone)
             self.requests, self.parse = RequestRows(self.parser.clock, TwinMemory()), self.parser.parse
         else:
@@ -120,7 +118,7 @@ class SplitReader:
     def _read(self, file: HeldFile) -> Iterator[pa.RecordBatch]:
         self._check_identity(file)
         self._look_back(file)
-        split, take = self.split, None if is_server_log(self.split.path) else self._take_plain
+        split, take = self.split, None if is_server_log(self.file) else self._take_plain
         for record in range_records(file, split.start, split.end, self.framing, split.layout, take):
             if self._waits(record):
                 self.pending, self.waiting = record.length, record
@@ -173,7 +171,7 @@ class SplitReader:
     def _is_sure_end(self, text: bytes) -> bool:
         last_line = text.rfind(b"\n", 0, -1) + 1
         json_requests = self.split.layout.json_requests
-        return is_server_log(self.split.path) or is_sure_end(text, last_line, len(text), json_requests)
+        return is_server_log(self.file) or is_sure_end(text, last_line, len(text), json_requests)
 
     def _tell_repeated_hour(self, file: HeldFile, place: int) -> None:
         """In an hour that the zone repeats, let the clock see what was logged since before it."""

@@ -80,7 +80,7 @@ def test_it_reads_dbfs_where_databricks_mounts_it() -> None:
 def test_it_finds_the_server_log_beside_a_log(logs: Path) -> None:
     found = with_server_logs(find_logs([str(logs / "b1" / "kafka-request.log")]))
     assert [file.name for file in found] == ["kafka-request.log", "server.log"]
-    assert [is_server_log(file.path) for file in found] == [False, True]
+    assert [is_server_log(file) for file in found] == [False, True]
 
 
 def test_it_follows_no_loop_of_links_and_names_each_file_once(logs: Path) -> None:

@@ -1,0 +1,80 @@
+"""Whether a file holds a broker's requests, told from its beginning and never from its name.
+
+Platforms name logs as they like: `0.log`, `<id>-json.log`, `Broker-1_17-05_5b17f696.log.gz`. A log of requests is one in
+whose first `LOOKED_AT` bytes, decompressed, a completed request can be read, whatever stands around it. Words alone do
+not make one: server.log repeats what clients wrote, forged lines too, so records are cut and parsed as they are in a run.
+What is read is bounded; a file that is plainly no text costs one small block, and one without the words no parsing.
+"""
+
+import codecs
+from contextlib import suppress
+from datetime import datetime
+from pathlib import Path
+from typing import Literal
+
+from .layouts import Encoding, detect
+from .parser import Parser, guarded
+from .reader import FIRST_BLOCK, CorruptFile, LogFile, read_blocks
+from .request_event import IgnoredRecord, RequestEvent
+from .unwrapping import layout_records
+
+LOOKED_AT = 4 << 20
+"""Bytes of content in which the first request must stand: a broker with thousands of partitions logs much at its start."""
+Content = Literal["requests", "handled_requests", "other"]
+
+_ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16-le", "utf-16-be")
+_WORDS = tuple(word.encode(code) for word in ("Completed request:", "Handling request:") for code in _ENCODINGS)
+_LONGEST = max(map(len, _WORDS))
+_FIRST_BYTES = 4096
+_MANY_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"\0")
+"""How texts with many zeros begin: those in UTF-16, and logs that were truncated while they were written."""
+
+
+def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> Content:
+    """What the beginning of a file shows.
+
+    Args:
+        file: a local path, or whatever can be opened.
+        name: a layout's name, or `auto`; see `layouts.detect`.
+        latest: when the file was last written.
+
+    Returns:
+        `requests` where a completed request can be read, `handled_requests` where only `KafkaApis` tells of requests, as
+        it does at TRACE, else `other`.
+
+    Raises:
+        OSError: where the file cannot be opened or read.
+    """
+    sample = b""
+    seen: Content | None = None
+    with suppress(CorruptFile):
+        for block in read_blocks(file, 0, LOOKED_AT, FIRST_BLOCK):
+            has_words = seen is not None or _has_words(sample[-_LONGEST:] + block)
+            if not sample and not has_words and _is_data(block[:_FIRST_BYTES]):
+                return "other"
+            sample += block
+            if has_words and seen is None:
+                seen = _content(sample, name, latest)
+                if seen == "requests":
+                    return seen
+    return "other" if seen is None else _content(sample, name, latest)
+
+
+def _has_words(text: bytes) -> bool:
+    return any(word in text for word in _WORDS)  # bytes are found at the speed of memory, patterns are not
+
+
+def _is_data(beginning: bytes) -> bool:
+    """Whether bytes are hardly a text's, in which there are zeros only where clients put them."""
+    return beginning.count(0) > len(beginning) // 64 and not beginning.startswith(_MANY_ZEROS)
+
+
+def _content(sample: bytes, name: str, latest: datetime | None) -> Content:
+    parser = Parser()
+    handled = False
+    for record in layout_records([sample], 0, detect(sample, name, latest)):
+        event = guarded(parser.read, record)
+        if isinstance(event, RequestEvent):
+            return "requests"
+        handled = handled or (isinstance(event, IgnoredRecord) and event.kind == "handling_request")
+    return "handled_requests" if handled else "other"

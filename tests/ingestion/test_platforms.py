@@ -1,0 +1,243 @@
+"""Folders as platforms fill them: request logs of any name, told by their content, and the brokers' names in their paths."""
+
+import bz2
+import gzip
+import os
+import random
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.errors import InputError
+from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, with_server_logs
+from kafka_clientinfo.ingestion.discovery import is_server_log
+from kafka_clientinfo.ingestion.worker import read_splits
+from kafka_clientinfo.logs import recognition
+from kafka_clientinfo.logs.recognition import content_of
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record, request_header_struct_record
+from tests.ingestion.test_plan import FORGED, LOG, save
+from tests.logs.excerpts import EXCERPTS, GENERATIONS
+from tests.wrapping import KINDS, wrap
+
+SERVER = (
+    b"[2026-11-21 02:45:09,935] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\n"
+    b"[2026-11-21 02:45:10,011] ERROR Closing socket for 127.0.0.1:9092-127.0.0.1:4711-0 because of error (kafka.network.Processor)\n"
+    b"java.io.EOFException\n\tat x.y(Z.java:1)\n"
+)
+GC = (
+    b"[2026-11-21T02:45:09.935+0000][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.105ms\n"
+    * 50
+)
+HANDLED = (
+    b"[2026-11-22 14:24:10,467] TRACE [KafkaApi-1] Handling request:RequestHeader(apiKey=API_VERSIONS, apiVersion=3, "
+    b"clientId=app-1, correlationId=0, headerVersion=2) -- ApiVersionsRequestData(clientSoftwareName='my-lib', "
+    b"clientSoftwareVersion='1.2.3') from connection 127.0.0.1:17092-127.0.0.1:47464-0;securityProtocol:PLAINTEXT,"
+    b"principal:User:ANONYMOUS (kafka.server.KafkaApis)\n"
+)
+POD = "var/log/pods/prod_kafka-0_0b5c4a8e-6d3f-4a8b-9a54-3f1f0f3f7c11/kafka"
+MSK = "AWSLogs/012345678910/KafkaBrokerLogs/us-east-1/orders-043b6d76-352c-494a-9eee-fbff5cc1687d-20/2023-02-20-17"
+DOCKER = "5f0c" * 16
+
+
+def names(*items: Path | str) -> list[str]:
+    return [file.name for file in find_logs([str(item) for item in items])]
+
+
+def plan_of(folder: Path) -> Plan:
+    return make_plan(find_logs([str(folder)]), {}, Settings(), 1)
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    """The requests of a folder, without the identity of their files, which their brokers' names are in."""
+    found: list[dict[str, Any]] = []
+    for task in plan_of(folder).splits:
+        for batch in read_splits(task, "UTC"):
+            found += [row for row in batch.column("request").to_pylist() if row]
+    return sorted(found, key=lambda row: (row["file_id"], row["byte_offset"]))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="+".join)
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str, kind: tuple[str, str]) -> None:
+    assert content_of(save(tmp_path / "x", wrap(EXCERPTS[generation], *kind))) == "requests"
+
+
+@pytest.mark.parametrize(
+    ("data", "content"),
+    [
+        (LOG, "requests"),
+        (gzip.compress(LOG), "requests"),
+        (bz2.compress(SERVER * 20 + LOG), "requests"),
+        (gzip.compress(LOG)[:-20], "requests"),
+        (b"\0" * 300 + LOG, "requests"),
+        (LOG.decode().encode("utf-16"), "requests"),
+        (SERVER * 2000 + LOG, "requests"),
+        (json_record(client_id="\0" * 3000) + LOG, "requests"),
+        (HANDLED * 3, "handled_requests"),
+        (HANDLED * 2000 + LOG, "requests"),
+        (SERVER, "other"),
+        (GC, "other"),
+        (b"", "other"),
+        (b"\x1f\x8b\x08", "other"),
+        (gzip.compress(SERVER * 100)[:300], "other"),
+        (b"\0" * 100_000, "other"),
+        (bytes(range(256)) * 100 + b"\0\0\0\0" * 100, "other"),
+        (b"the words Completed request:{} alone are no request\n", "other"),
+        (b"[2026-11-21 02:45:10,011] ERROR client id is x" + FORGED.encode() + b" (kafka.server.KafkaApis)\n", "other"),
+        (SERVER * 30000 + LOG, "other"),
+    ],
+)
+def test_it_tells_a_request_log_by_what_it_holds(tmp_path: Path, data: bytes, content: str) -> None:
+    assert content_of(save(tmp_path / "x", data)) == content
+
+
+def test_it_looks_no_further_than_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "LOOKED_AT", len(SERVER))
+    assert content_of(save(tmp_path / "x", SERVER + LOG)) == "other"
+
+
+def test_a_folder_gives_the_logs_of_any_name(tmp_path: Path) -> None:
+    for name, data in {
+        "a/0.log": wrap(LOG, "kafka", "cri"),
+        "a/0.log.20260101-101010.gz": gzip.compress(wrap(LOG, "kafka", "cri")),
+        f"b/{DOCKER}-json.log": wrap(LOG, "kafka", "docker"),
+        "c/Broker-1_17-05_5b17f696.log.gz": gzip.compress(LOG),
+        "c/server.log": SERVER,
+        "c/kafkaServer-gc.log": GC,
+        "c/.hidden.log": LOG,
+        ".d/0.log": LOG,
+        ".d/kafka-request.log": LOG,
+        "e/meta.properties": b"node.id=1\n",
+    }.items():
+        save(tmp_path / name, data)
+    assert names(tmp_path) == [
+        "kafka-request.log",
+        "0.log",
+        "0.log.20260101-101010.gz",
+        f"{DOCKER}-json.log",
+        "Broker-1_17-05_5b17f696.log.gz",
+    ]
+    assert names(tmp_path / "?") == names(tmp_path)[1:]
+    assert names(tmp_path / "**" / "c") == ["Broker-1_17-05_5b17f696.log.gz"]
+    assert names(tmp_path / "c" / "*") == ["Broker-1_17-05_5b17f696.log.gz", "kafkaServer-gc.log", "server.log"]
+    assert [file.name for file in with_server_logs(find_logs([str(tmp_path / "c")]))][1:] == ["server.log"]
+
+
+def test_the_error_names_what_was_looked_at(tmp_path: Path) -> None:
+    for number in range(7):
+        save(tmp_path / f"{number}.txt", b"x\n")
+    with pytest.raises(
+        InputError, match=r"no kafka-request\.log\* below .*\(0\.txt, 1\.txt, .* and 2 more\); give log files"
+    ):
+        find_logs([str(tmp_path)])
+    save(tmp_path / "trace.log", HANDLED)
+    with pytest.raises(InputError, match=r"trace\.log holds requests only as kafka\.server\.KafkaApis traces them"):
+        find_logs([str(tmp_path)])
+    assert names(tmp_path / "trace.log") == ["trace.log"]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_a_server_log_is_a_request_log_only_where_none_lies_beside_it(tmp_path: Path, beside: bool) -> None:
+    save(tmp_path / "server.log", SERVER + LOG)
+    if beside:
+        save(tmp_path / "kafka-request.log", LOG)
+    for items in ([tmp_path], [tmp_path / "*"], [tmp_path, tmp_path / "server.log"]):
+        found = {file.name: file for file in with_server_logs(find_logs([str(item) for item in items]))}
+        assert is_server_log(found["server.log"]) is beside
+    assert len(rows(tmp_path)) == 20
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket", "dangling", "loop", "device", "folder"])
+def test_what_is_no_regular_file_and_has_no_logs_name_is_passed_over(
+    tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    save(tmp_path / "0.log", LOG)
+    if kind == "pipe":
+        os.mkfifo("odd")
+    elif kind == "socket":
+        socket.socket(socket.AF_UNIX).bind("odd")
+    elif kind == "folder":
+        Path("odd").mkdir()
+    else:
+        Path("odd").symlink_to({"dangling": "nowhere", "loop": "odd", "device": "/dev/zero"}[kind])
+    plan = plan_of(tmp_path)
+    assert [Path(file.path).name for file in plan.files] == ["0.log"]
+    assert plan.problems == ()
+
+
+def test_a_file_that_cannot_be_opened_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    save(tmp_path / "0.log", LOG)
+    closed = str(save(tmp_path / "1.log", LOG))
+    opened = os.open
+
+    def refuse(path: Any, *arguments: Any, **named: Any) -> int:
+        if str(path) == closed:
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, *arguments, **named)
+
+    monkeypatch.setattr(os, "open", refuse)
+    plan = plan_of(tmp_path)
+    assert [(problem.path, problem.kind) for problem in plan.problems] == [(closed, "unreadable")]
+    assert [Path(file.path).name for file in plan.files] == ["0.log"]
+
+
+@pytest.mark.parametrize(
+    ("path", "broker"),
+    [
+        (f"/bucket/{MSK}/Broker-1_17-05_5b17f696.log.gz", "Broker-1"),
+        (f"/bucket/any/prefix/{MSK}/Broker-12_00-00_5b17f696.log.gz", "Broker-12"),
+        ("/bucket/2023-02-20-17/Broker-1_17-05_5b17f696.log.gz", "2023-02-20-17"),
+        (f"/{POD}/0.log", "kafka-0"),
+        (f"/{POD}/12.log.20260101-101010.gz", "kafka-0"),
+        (f"/{POD}/kafka-request.log", "kafka"),
+        ("/var/log/pods/prod_kafka-0_0b5c4a8e/kafka/0.log", "kafka"),
+        ("/var/log/pods/kube-system_etcd-n1_9d1c3b9a0f6e4d2b8c7a6f5e4d3c2b1a/etcd/3.log", "etcd-n1"),
+        (f"/var/lib/docker/containers/{DOCKER}/{DOCKER}-json.log", DOCKER),
+    ],
+)
+def test_the_brokers_name_is_found_in_the_paths_of_platforms(path: str, broker: str) -> None:
+    assert Settings().broker_of(Path(path)) == broker
+    assert Settings(broker_pattern="/(?P<broker>[^/]+)").broker_of(Path(path)) == path.split("/")[1]
+
+
+def test_the_pods_of_one_node_are_so_many_brokers(tmp_path: Path) -> None:
+    for number in range(2):
+        folder = POD.replace("kafka-0", f"kafka-{number}").replace("0b5c", f"0b5{number}")
+        save(tmp_path / folder / "0.log", wrap(LOG, "kafka", "cri"))
+    assert {file.broker for file in plan_of(tmp_path).files} == {"kafka-0", "kafka-1"}
+
+
+LETTERS = st.text("abcdefghijklmnopqrstuvwxyzABC0123456789-_ %#?üß", min_size=1, max_size=12)
+NAMES = st.tuples(LETTERS, st.sampled_from(["", ".log", ".log.gz", ".json", ".1", ".txt", "-json.log"])).map("".join)
+CONTENTS = [
+    LOG,
+    gzip.compress(json_record(client_id="b") + LOG),
+    wrap(json_record(client_id="c") + LOG, "kafka", "cri"),
+    wrap(
+        b"".join(request_header_struct_record(correlation_id=n, client_id="d") for n in range(5)),
+        "logger_first",
+        "docker",
+    ),
+    SERVER,
+    GC,
+]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(chosen=st.lists(NAMES, min_size=len(CONTENTS), max_size=len(CONTENTS), unique=True), seed=st.integers(0, 9999))
+def test_names_do_not_matter(tmp_path_factory: pytest.TempPathFactory, chosen: list[str], seed: int) -> None:
+    tables = []
+    for given_names in (chosen, [f"kafka-request.log.{number}" for number in range(4)] + ["server.log", "gc.log"]):
+        folder = tmp_path_factory.mktemp("any") / "b1"
+        files = list(zip(given_names, CONTENTS, strict=True))
+        random.Random(seed).shuffle(files)
+        for name, data in files:
+            save(folder / name, data)
+        tables.append(rows(folder))
+    assert tables[0] == tables[1] != []
