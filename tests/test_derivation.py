@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import derivation
+from kafka_clientinfo import steps
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern
 from kafka_clientinfo.tables import table_specs
@@ -22,21 +22,21 @@ def concern_of(transform: Callable[..., Any]) -> Concern:
 
 
 def test_every_derived_table_has_a_step() -> None:
-    assert {name for name, step in derivation.steps().items() if step.write_mode} == set(table_specs()) - EXTRACTED
+    assert {name for name, step in steps.steps().items() if step.write_mode} == set(table_specs()) - EXTRACTED
 
 
 def test_a_step_is_called_with_the_relations_that_its_parameters_name(monkeypatch: pytest.MonkeyPatch) -> None:
     def transform(judged_requests: Any, settings: Any) -> Any:
         return (judged_requests, settings)
 
-    monkeypatch.setattr(derivation, "concerns", lambda: (*concerns(), concern_of(transform)))
-    step = derivation.steps.__wrapped__()["my_table"]
+    monkeypatch.setattr(steps, "concerns", lambda: (*concerns(), concern_of(transform)))
+    step = steps.steps.__wrapped__()["my_table"]
     assert (step.needs, step.write_mode) == (("judged_requests", "settings"), None)
     assert step.make({"judged_requests": 1, "settings": 2, "connections": 3}) == (1, 2)
 
 
 def test_violations_need_what_the_findings_of_all_concerns_need() -> None:
-    needs = set(derivation.steps()["violations"].needs)
+    needs = set(steps.steps()["violations"].needs)
     assert {"judged_requests", "connections", "settings", "group_protocols", "failed_requests"} <= needs
 
 
@@ -44,6 +44,6 @@ def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: py
     def transform(conections: Any) -> Any:
         return conections
 
-    monkeypatch.setattr(derivation, "concerns", lambda: (*concerns(), concern_of(transform)))
+    monkeypatch.setattr(steps, "concerns", lambda: (*concerns(), concern_of(transform)))
     with pytest.raises(ValueError, match=r"my_table needs the relation 'conections'; known are .*connections"):
-        derivation.steps.__wrapped__()
+        steps.steps.__wrapped__()

@@ -57,7 +57,10 @@ def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     complete = F.when(F.col("covers_broker_start"), F.col("first_logged_at"))
     return (
         ingested_files.where(F.col("first_logged_at").isNotNull())
-        .withColumns({"stretch": F.sum(is_hole.cast("int")).over(order), "file_no": F.row_number().over(order)})
+        .withColumn("is_hole", is_hole)
+        .withColumns(
+            {"stretch": F.sum(F.col("is_hole").cast("int")).over(order), "file_no": F.row_number().over(order)}
+        )
         .select(
             "file_id",
             "file_no",

@@ -190,7 +190,7 @@ def _folded(carried: DataFrame) -> DataFrame:
     kind = F.col("telemetry_scenario")
     return folded.select(
         *(name for name in folded.columns if name not in ("alignment", "all_ids", "starts_seen")),
-        F.slice(F.expr("array_remove(all_ids, instance_id)"), 1, 20).alias("other_ids"),
+        F.slice(F.filter("all_ids", lambda other: other != F.col("instance_id")), 1, 20).alias("other_ids"),
         F.element_at(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).alias("member_id_alignment"),
         F.when(kind == "UUID-R", F.col("starts_seen")).when(kind.isNotNull(), F.lit(True)).alias("scenario_certain"),
         F.when(kind == "UUID-B", "old").when(kind.isNotNull(), "new").alias("client_by_kip"),

@@ -8,6 +8,8 @@ What is not told can be known from the JoinGroup before it, on the same connecti
 which type the assignments of an older SyncGroup have, and which protocol name it is about.
 """
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -34,7 +36,17 @@ _REQUEST = """groupId string, memberId string, protocolType string, protocolName
 _RESPONSE = """protocolType string, protocolName string, memberId string, generationId int,
     groups array<struct<groupId:string,protocolType:string,protocolData:string>>"""
 _PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
-_OF = "array<struct<group_id:string,type:string,name:string>>"
+_SUBSCRIPTION = {
+    "member_id": "string",
+    "protocol_name": "string",
+    "version": "int",
+    "topics": "array<string>",
+    "owned_partitions": _PARTITIONS,
+    "generation_id": "int",
+    "rack_id": "string",
+    "user_data_bytes": "bigint",
+}
+"""Names and types of a subscription's fields."""
 _PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,protocolName:string,version:int,
     topics:array<string>,ownedPartitions:array<struct<topic:string,partitions:array<int>>>,generationId:int,
     rackId:string,userDataBytes:bigint>>, undecoded map<string,bigint>,
@@ -70,9 +82,9 @@ def _messages(judged_requests: DataFrame) -> DataFrame:
         F.col("response").isNotNull().alias("answered"),
         F.from_json("group_payloads", _PAYLOADS).alias("payloads"),
     )
-    described = F.expr("transform(answer.groups, g -> struct(g.groupId, g.protocolType, g.protocolData))")
-    own = F.array(F.struct("sent.groupId", "answer.protocolType", "answer.protocolName"))
-    groups = F.when(F.col("api_key") == _DESCRIBE, described.cast(_OF)).otherwise(own.cast(_OF))
+    described = F.transform("answer.groups", lambda g: _of(g["groupId"], g["protocolType"], g["protocolData"]))
+    own = F.array(_of(F.col("sent.groupId"), F.col("answer.protocolType"), F.col("answer.protocolName")))
+    groups = F.when(F.col("api_key") == _DESCRIBE, described).otherwise(own)
     exploded = chosen.withColumn("of", F.explode(groups))
     told = exploded.where("of.group_id IS NOT NULL").select(
         "*",
@@ -82,6 +94,10 @@ def _messages(judged_requests: DataFrame) -> DataFrame:
         _text("of.name").alias("told_name"),
     )
     return told.withColumn("joined", _joined()).withColumn("name_mismatch", name_mismatch())
+
+
+def _of(group_id: Column, kind: Column, name: Column) -> Column:
+    return F.struct(group_id.alias("group_id"), kind.alias("type"), name.alias("name"))
 
 
 def _joined() -> Column:
@@ -168,7 +184,8 @@ def _member() -> Column:
 
 def _undecoded() -> Column:
     """Counts payloads that stay bytes; only DescribeGroups can name several groups, and then it is not told whose they are."""
-    counts = F.coalesce(F.expr("aggregate(map_values(payloads.undecoded), 0L, (a, n) -> a + n)"), F.lit(0))
+    undecoded = F.map_values("payloads.undecoded")
+    counts = F.coalesce(F.aggregate(undecoded, F.lit(0).cast("bigint"), lambda total, n: total + n), F.lit(0))
     known = F.when(_by_joined_type().isNotNull(), F.size(_by_joined_type())).otherwise(0)
     return F.sum(F.when(F.col("api_key") != _DESCRIBE, F.greatest(counts - known, F.lit(0))).otherwise(0))
 
@@ -266,22 +283,56 @@ def _counts() -> Column:
     return F.filter(F.array(*sides), lambda m: (m["self_describing"] + m["not_self_describing"]) > 0)
 
 
+def _subscription(fields: Mapping[str, Column]) -> Column:
+    """Makes an entry of a list of subscriptions; what is not given is null."""
+    return F.struct(
+        *(fields.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in _SUBSCRIPTION.items())
+    )  # fmt: skip
+
+
+def _of_consumers() -> Column:
+    """Takes the subscriptions that a JoinGroup of consumers holds."""
+    own = F.filter(
+        "payloads.subscriptions", lambda s: s["memberId"].isNotNull() & (s["protocolType"] == F.lit("consumer"))
+    )
+    return F.transform(
+        own,
+        lambda s: _subscription(
+            {
+                "member_id": s["memberId"],
+                "protocol_name": s["protocolName"],
+                "version": s["version"],
+                "topics": F.slice(F.array_sort(s["topics"]), 1, _TOPICS),
+                "owned_partitions": F.slice(s["ownedPartitions"], 1, _TOPICS),
+                "generation_id": s["generationId"],
+                "rack_id": s["rackId"],
+                "user_data_bytes": s["userDataBytes"],
+            }
+        ),
+    )
+
+
+def _of_heartbeat() -> Column:
+    """Takes the subscription that a heartbeat states."""
+    of_streams = F.flatten(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
+    topics = F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
+    return _subscription(
+        {
+            "member_id": F.col("sent.memberId"),
+            "topics": F.slice(F.array_sort(topics), 1, _TOPICS),
+            "rack_id": F.col("sent.rackId"),
+        }
+    )
+
+
+def _is_subscription(subscription: Column) -> Column:
+    return subscription["topics"].isNotNull() & subscription["member_id"].isNotNull()
+
+
 def _subscriptions(messages: DataFrame) -> DataFrame:
     """Takes the last subscription of every member under every protocol name."""
-    limited = f"""transform(
-        filter(coalesce(payloads.subscriptions, array()), s -> s.memberId IS NOT NULL AND s.protocolType = 'consumer'),
-        s -> named_struct('member_id', s.memberId, 'protocol_name', s.protocolName, 'version', s.version,
-            'topics', slice(array_sort(s.topics), 1, {_TOPICS}),
-            'owned_partitions', slice(s.ownedPartitions, 1, {_TOPICS}),
-            'generation_id', s.generationId, 'rack_id', s.rackId, 'user_data_bytes', s.userDataBytes))"""
-    topics = "coalesce(sent.subscribedTopicNames, flatten(transform(sent.topology.subtopologies, t -> t.sourceTopics)))"
-    heartbeat = f"""filter(array(named_struct('member_id', sent.memberId, 'protocol_name', CAST(NULL AS STRING),
-            'version', CAST(NULL AS INT), 'topics', slice(array_sort(filter({topics}, t -> t IS NOT NULL)), 1, {_TOPICS}),
-            'owned_partitions', CAST(NULL AS array<struct<topic:string,partitions:array<int>>>),
-            'generation_id', CAST(NULL AS INT), 'rack_id', sent.rackId, 'user_data_bytes', CAST(NULL AS BIGINT))),
-        s -> s.topics IS NOT NULL AND s.member_id IS NOT NULL)"""
-    told = F.when(F.col("api_key") == _JOIN, F.expr(limited)).when(
-        F.col("api_key").isin(*_HEARTBEATS), F.expr(heartbeat)
+    told = F.when(F.col("api_key") == _JOIN, _of_consumers()).when(
+        F.col("api_key").isin(*_HEARTBEATS), F.filter(F.array(_of_heartbeat()), _is_subscription)
     )
     stated = messages.select(*_KEY, "seq", "logged_at", F.explode(told).alias("s"))
     last = stated.groupBy(*_KEY, F.col("s.member_id"), F.col("s.protocol_name")).agg(

@@ -33,10 +33,12 @@ def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame
         F.when(F.size("kinds") > 1, "mixed").otherwise(F.expr("get(kinds, 0)")).alias("kind"),
         F.size("all_members").cast("bigint").alias("member_count"),
         F.slice("all_members", 1, _LISTED_MEMBERS).alias("members"),
-        F.expr(
-            "slice(array_sort(array_distinct(flatten(transform(coalesce(subscriptions, array()), s -> s.topics)))), 1, 100)"
-        ).alias("topics"),
+        F.slice(F.array_sort(F.array_distinct(F.flatten(_topics()))), 1, 100).alias("topics"),
     )
+
+
+def _topics() -> Column:
+    return F.transform("subscriptions", lambda subscription: subscription["topics"])
 
 
 def _facts(rows: DataFrame) -> DataFrame:
@@ -96,8 +98,9 @@ def _messages(rows: DataFrame) -> DataFrame:
 
 def _sync_requests(messages: str) -> Column:
     """Counts the SyncGroup requests in a list of messages: those that state type and name are verified (KIP-559)."""
-    chosen = f"filter({messages}, m -> m.api_name = 'SYNC_GROUP' AND m.message = 'request')"
-    return F.expr(f"aggregate({chosen}, 0L, (n, m) -> n + m.messages)")
+    chosen = F.filter(messages, lambda m: (m["api_name"] == "SYNC_GROUP") & (m["message"] == "request"))
+    counts = F.transform(chosen, lambda m: m["messages"])
+    return F.aggregate(counts, F.lit(0).cast("bigint"), lambda total, n: total + n)
 
 
 def _assignments(rows: DataFrame) -> DataFrame:

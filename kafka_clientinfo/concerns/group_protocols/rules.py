@@ -56,7 +56,7 @@ def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
 
 def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
     """Finds groups whose members state several protocol types; the earliest stated is taken as the group's own."""
-    others = F.expr("slice(requests_by_type, 2, size(requests_by_type))")
+    others = F.slice("requests_by_type", 2, F.size("requests_by_type"))
     mixed = group_protocols.where(F.size("requests_by_type") > 1).withColumn("others", others)
     types = F.array_join(F.transform("others", lambda other: shown(other["protocol_type"])), ", ")
     own = shown(F.expr("get(requests_by_type, 0).protocol_type"))
@@ -64,14 +64,18 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
         F.lit("mixed_protocol_types").alias("rule"),
         *_key(),
         *(
-            F.expr(f"aggregate(others, 0L, (n, other) -> n + other.{name})").alias(alias)
+            F.aggregate(_of_each(name), F.lit(0).cast("bigint"), lambda total, n: total + n).alias(alias)
             for name, alias in (("requests", "occurrences"), ("rejected", "rejected"), ("taken", "taken"))
         ),
-        F.expr("array_min(transform(others, other -> other.first_at))").alias("first_at"),
-        F.expr("array_max(transform(others, other -> other.last_at))").alias("last_at"),
+        F.array_min(_of_each("first_at")).alias("first_at"),
+        F.array_max(_of_each("last_at")).alias("last_at"),
         F.expr("get(others, 0).example").alias("example"),
         sentence(_group(), " has members of type ", types, " after ", own).alias("message"),
     )
+
+
+def _of_each(name: str) -> Column:
+    return F.transform("others", lambda other: other[name])
 
 
 def _key() -> list[Column]:

@@ -1,0 +1,293 @@
+"""Column expressions as DuckDB's SQL: what `pyspark.sql.Column` and `Window` are to the rules of this package.
+
+A column is a function from the aliases in scope to SQL text: the first part of a path such as `r.cluster` is a relation
+only where a relation has that alias, and else a column, whose parts are fields of structs.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from .types import duckdb_type
+
+Scope = frozenset[str]
+"""The aliases of relations that a path may begin with."""
+Render = Callable[[Scope], str]
+
+
+class Column:
+    """An expression.
+
+    Args:
+        render: makes its SQL.
+        name: what its column is called; the empty text where nobody has said.
+        cases: the branches of a `when` without `otherwise`, which can be added to.
+    """
+
+    def __init__(self, render: Render, name: str = "", cases: tuple["Case", ...] = ()) -> None:
+        """Keep it."""
+        self.render = render
+        self.name = name
+        self.cases = cases
+
+    def alias(self, name: str) -> "Column":
+        """Give it a name."""
+        return Column(self.render, name)
+
+    def cast(self, kind: str) -> "Column":
+        """Convert it to a type of Spark's."""
+        return call(f"CAST({{}} AS {duckdb_type(kind)})", self).alias(self.name)
+
+    def over(self, window: "WindowSpec") -> "Column":
+        """Take it over a window."""
+        return Column(lambda scope: f"{self.render(scope)} OVER ({window.render(scope)})")
+
+    def when(self, condition: "Column", value: Any) -> "Column":
+        """Add a branch to a `when`."""
+        return cased((*self.cases, (condition, literal(value))))
+
+    def otherwise(self, value: Any) -> "Column":
+        """End a `when`."""
+        return cased(self.cases, literal(value))
+
+    def isin(self, *values: Any) -> "Column":
+        """Tell whether it is one of some values."""
+        listed = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
+        if not listed:
+            return call("({} IS NULL AND NULL)", self)
+        return call(f"({{}} IN ({', '.join('{}' for _ in listed)}))", self, *map(literal, listed))
+
+    def between(self, low: Any, high: Any) -> "Column":
+        """Tell whether it lies in a range, ends included."""
+        return call("({} BETWEEN {} AND {})", self, literal(low), literal(high))
+
+    def rlike(self, pattern: str) -> "Column":
+        """Tell whether a part of it matches a regular expression of Java's."""
+        return call("regexp_matches({}, {})", self, literal(re2(pattern)))
+
+    def startswith(self, text: str) -> "Column":
+        """Tell whether it begins with a text."""
+        return call("starts_with({}, {})", self, literal(text))
+
+    def contains(self, text: str) -> "Column":
+        """Tell whether it holds a text."""
+        return call("contains({}, {})", self, literal(text))
+
+    def isNull(self) -> "Column":  # noqa: N802
+        """Tell whether it is null."""
+        return call("({} IS NULL)", self)
+
+    def isNotNull(self) -> "Column":  # noqa: N802
+        """Tell whether it is not null."""
+        return call("({} IS NOT NULL)", self)
+
+    def eqNullSafe(self, other: Any) -> "Column":  # noqa: N802
+        """Compare it so that null equals null."""
+        return call("({} IS NOT DISTINCT FROM {})", self, literal(other))
+
+    def __getitem__(self, key: Any) -> "Column":
+        """Take a field of a struct by its name, or a value of a map by a column."""
+        if isinstance(key, str):
+            return call(f"struct_extract({{}}, {quoted_text(key)})", self).alias(key)
+        return call("map_extract_value({}, {})", self, literal(key))
+
+    def __eq__(self, other: object) -> "Column":  # type: ignore[override]
+        return call("({} = {})", self, literal(other))
+
+    def __ne__(self, other: object) -> "Column":  # type: ignore[override]
+        return call("({} <> {})", self, literal(other))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __bool__(self) -> bool:
+        raise TypeError("a column has no truth value; use &, | and ~")
+
+    def __lt__(self, other: Any) -> "Column":
+        return call("({} < {})", self, literal(other))
+
+    def __le__(self, other: Any) -> "Column":
+        return call("({} <= {})", self, literal(other))
+
+    def __gt__(self, other: Any) -> "Column":
+        return call("({} > {})", self, literal(other))
+
+    def __ge__(self, other: Any) -> "Column":
+        return call("({} >= {})", self, literal(other))
+
+    def __and__(self, other: Any) -> "Column":
+        return call("({} AND {})", self, literal(other))
+
+    def __or__(self, other: Any) -> "Column":
+        return call("({} OR {})", self, literal(other))
+
+    def __invert__(self) -> "Column":
+        return call("(NOT {})", self)
+
+    def __neg__(self) -> "Column":
+        return call("(- {})", self)
+
+    def __add__(self, other: Any) -> "Column":
+        return call("({} + {})", self, literal(other))
+
+    def __sub__(self, other: Any) -> "Column":
+        return call("({} - {})", self, literal(other))
+
+    def __rsub__(self, other: Any) -> "Column":
+        return call("({} - {})", literal(other), self)
+
+    def __mul__(self, other: Any) -> "Column":
+        return call("({} * {})", self, literal(other))
+
+    def __rmul__(self, other: Any) -> "Column":
+        return call("({} * {})", literal(other), self)
+
+    def __truediv__(self, other: Any) -> "Column":
+        return call("({} / {})", self, literal(other))
+
+
+Case = tuple[Column, Column]
+
+
+def call(template: str, *arguments: Column) -> Column:
+    """Make SQL of a template with one `{}` per argument."""
+    return Column(lambda scope: template.format(*(argument.render(scope) for argument in arguments)))
+
+
+def cased(cases: tuple[Case, ...], otherwise: Column | None = None) -> Column:
+    """Make a CASE expression, which can be added to while it has no `otherwise`."""
+
+    def render(scope: Scope) -> str:
+        branches = " ".join(f"WHEN {condition.render(scope)} THEN {value.render(scope)}" for condition, value in cases)
+        end = "" if otherwise is None else f" ELSE {otherwise.render(scope)}"
+        return f"CASE {branches}{end} END"
+
+    return Column(render, cases=cases if otherwise is None else ())
+
+
+def path(name: str) -> Column:
+    """Take a column by its path, whose parts behind the first are fields of structs."""
+    first, *fields = name.split(".")
+
+    def render(scope: Scope) -> str:
+        rest = list(fields)
+        text = quoted_name(first)
+        if first in scope and rest:
+            text = f"{text}.{quoted_name(rest.pop(0))}"
+        for field in rest:
+            text = f"struct_extract({text}, {quoted_text(field)})"
+        return text
+
+    return Column(render, (fields or [first])[-1])
+
+
+def named(value: "Column | str") -> Column:
+    """Take a column, or the one of this name."""
+    return value if isinstance(value, Column) else path(value)
+
+
+def literal(value: Any) -> Column:
+    """Take a column as it is, and any other value as a constant."""
+    if isinstance(value, Column):
+        return value
+    text = _constant(value)
+    return Column(lambda scope: text)
+
+
+def _constant(value: Any) -> str:
+    if value is None:
+        return "NULL"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, str):
+        return quoted_text(value)
+    raise TypeError(f"{type(value).__name__} cannot be a constant")
+
+
+def quoted_text(text: str) -> str:
+    """Quote a text for SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """Quote the name of a column or relation."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+_LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
+_RE2 = {
+    r"[\p{Zs}&&[^ ]]": r"\x{a0}\x{1680}\x{2000}-\x{200a}\x{202f}\x{205f}\x{3000}",
+    r"\Z": rf"(?:\r\n|[{_LINE_ENDS}])?\z",
+}
+"""Pieces of Java's regular expressions that RE2 has no word for."""
+
+
+def re2(pattern: str) -> str:
+    """Write a regular expression of Java's for RE2, where `.` and `$` mean less and which names characters otherwise."""
+    found, at, depth = "", 0, 0
+    while at < len(pattern):
+        known = next((piece for piece in _RE2 if pattern.startswith(piece, at)), None)
+        if known is not None:
+            found, at = found + _RE2[known], at + len(known)
+            continue
+        piece = pattern[at : at + 2] if pattern[at] == "\\" else pattern[at]
+        at += len(piece)
+        if piece == "\\u":
+            found += rf"\x{{{pattern[at : at + 4]}}}"
+            at += 4
+            continue
+        depth += (piece == "[") - (piece == "]" and depth > 0)
+        if not depth and piece in ".$":
+            piece = f"[^{_LINE_ENDS}]" if piece == "." else _RE2[r"\Z"]
+        found += piece
+    return found
+
+
+class WindowSpec:
+    """What a window function looks at: partition, order and frame.
+
+    Args:
+        parts: columns by which rows are taken together.
+        order: columns by which they are sorted.
+        frame: SQL of the frame; the default one where it is empty.
+    """
+
+    def __init__(self, parts: Iterable["Column | str"], order: Iterable["Column | str"] = (), frame: str = "") -> None:
+        """Keep it."""
+        self._parts = [named(part) for part in parts]
+        self._order = [named(column) for column in order]
+        self._frame = frame
+
+    def orderBy(self, *order: "Column | str") -> "WindowSpec":  # noqa: N802
+        """Sort its rows, nulls first."""
+        return WindowSpec(self._parts, order, self._frame)
+
+    def rowsBetween(self, first: int, last: int) -> "WindowSpec":  # noqa: N802
+        """Look at so many rows before and behind."""
+        return WindowSpec(self._parts, self._order, f"ROWS BETWEEN {_bound(first)} AND {_bound(last)}")
+
+    def render(self, scope: Scope) -> str:
+        """Make its SQL."""
+        text = f"PARTITION BY {', '.join(part.render(scope) for part in self._parts)}"
+        if self._order:
+            text += " ORDER BY " + ", ".join(f"{column.render(scope)} ASC NULLS FIRST" for column in self._order)
+        return f"{text} {self._frame}".rstrip()
+
+
+def _bound(place: int) -> str:
+    if place in (Window.unboundedPreceding, Window.unboundedFollowing):
+        return "UNBOUNDED PRECEDING" if place < 0 else "UNBOUNDED FOLLOWING"
+    return "CURRENT ROW" if place == 0 else f"{abs(place)} {'PRECEDING' if place < 0 else 'FOLLOWING'}"
+
+
+class Window:
+    """Begins a window."""
+
+    unboundedPreceding = -(1 << 63)  # noqa: N815
+    unboundedFollowing = (1 << 63) - 1  # noqa: N815
+    currentRow = 0  # noqa: N815
+
+    @staticmethod
+    def partitionBy(*parts: Column | str) -> WindowSpec:  # noqa: N802
+        """Take rows together that are equal in these columns."""
+        return WindowSpec(parts)

@@ -1,0 +1,234 @@
+"""Relations as DuckDB's SQL: what `pyspark.sql.DataFrame` is to the rules of this package.
+
+A relation is the text behind FROM, with the names of its columns; nothing is computed before its rows are asked for.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import count as numbers
+from types import SimpleNamespace
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from .column import Column, Scope, named, quoted_name
+from .functions import expr
+from .types import fields
+
+_numbers: Iterator[int] = numbers()
+_JOINS = {
+    "inner": "JOIN",
+    "left": "LEFT JOIN",
+    "full_outer": "FULL JOIN",
+    "left_semi": "SEMI JOIN",
+    "left_anti": "ANTI JOIN",
+}
+_LEFT_ONLY = ("left_semi", "left_anti")
+
+
+class SparkSession:
+    """What a relation's `sparkSession` is asked for.
+
+    Args:
+        connection: to the database that answers.
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        """Keep it."""
+        self.connection = connection
+
+    def createDataFrame(self, rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":  # noqa: N802
+        """Make a relation of rows; dicts are maps of texts."""
+        columns = fields(ddl)
+        values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
+        arrays = [_array(column, field.kind) for column, field in zip(values, columns, strict=True)]
+        name = f"rows{next(_numbers)}"
+        self.connection.register(f"{name}_arrow", pa.Table.from_arrays(arrays, [field.name for field in columns]))
+        self.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {name}_arrow")
+        self.connection.unregister(f"{name}_arrow")
+        return self.table(name)
+
+    def table(self, name: str) -> "DataFrame":
+        """Take a table."""
+        return DataFrame(self, quoted_name(name), [found for found, _ in self.described(quoted_name(name))])
+
+    def described(self, source: str) -> list[tuple[str, str]]:
+        """Name the columns of what stands behind FROM, and their types."""
+        rows = self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
+        return [(row[0], row[1]) for row in rows]
+
+
+def _array(values: Sequence[Any], kind: str) -> pa.Array:
+    if kind.startswith("MAP("):
+        return pa.array([list(value.items()) for value in values], pa.map_(pa.string(), pa.string()))
+    return pa.array(values, {"INTEGER": pa.int32(), "BOOLEAN": pa.bool_()}.get(kind, pa.string()))
+
+
+class DataFrame:
+    """A relation.
+
+    Args:
+        session: that made it.
+        source: SQL behind FROM.
+        columns: the names of its columns.
+        scope: aliases that `source` gives to relations.
+    """
+
+    def __init__(self, session: SparkSession, source: str, columns: Iterable[str], scope: Scope = frozenset()) -> None:
+        """Compute nothing."""
+        self.sparkSession = session
+        self.columns = list(columns)
+        self._source = source
+        self._scope = scope
+
+    def sql(self) -> str:
+        """The statement that gives its rows."""
+        return f"SELECT * FROM {self._source}"
+
+    @property
+    def schema(self) -> "Schema":
+        """Names and types of its columns."""
+        return Schema(self.sparkSession.described(self._source))
+
+    def alias(self, name: str) -> "DataFrame":
+        """Give it a name that paths can begin with."""
+        return DataFrame(self.sparkSession, f"({self.sql()}) AS {quoted_name(name)}", self.columns, frozenset({name}))
+
+    def _made(self, statement: str, columns: Iterable[str]) -> "DataFrame":
+        return DataFrame(self.sparkSession, f"({statement}) AS _q{next(_numbers)}", columns)
+
+    def _item(self, column: Column, name: str) -> str:
+        return f"{column.render(self._scope)} AS {quoted_name(name)}"
+
+    def select(self, *columns: "Column | str") -> "DataFrame":
+        """Take columns: their paths, expressions, `*`, or all fields of a struct, `name.*`."""
+        items: list[str] = []
+        names: list[str] = []
+        for column in columns:
+            if column == "*" if isinstance(column, str) else False:
+                items.append("*")
+                names += self.columns
+            elif isinstance(column, str) and column.endswith(".*"):
+                fields_of = [field.name for field in fields(_inside(self.schema[column[:-2]].dataType))]
+                items += [self._item(named(f"{column[:-2]}.{field}"), field) for field in fields_of]
+                names += fields_of
+            else:
+                found = named(column)
+                names.append(found.name or f"_c{len(names)}")
+                items.append(self._item(found, names[-1]))
+        return self._made(f"SELECT {', '.join(items)} FROM {self._source}", names)
+
+    def where(self, condition: "Column | str") -> "DataFrame":
+        """Take the rows of which a condition is true."""
+        found = expr(condition) if isinstance(condition, str) else condition
+        return self._made(f"{self.sql()} WHERE {found.render(self._scope)}", self.columns)
+
+    def withColumns(self, columns: Mapping[str, Column]) -> "DataFrame":  # noqa: N802
+        """Add columns, or replace those of the same names; none sees another."""
+        kept = [columns[name].alias(name) if name in columns else named_as_is(name) for name in self.columns]
+        return self.select(*kept, *(column.alias(name) for name, column in columns.items() if name not in self.columns))
+
+    def withColumn(self, name: str, column: Column) -> "DataFrame":  # noqa: N802
+        """Add a column, or replace the one of this name."""
+        return self.withColumns({name: column})
+
+    def withColumnsRenamed(self, names: Mapping[str, str]) -> "DataFrame":  # noqa: N802
+        """Give columns other names."""
+        return self.select(*(named_as_is(name).alias(names.get(name, name)) for name in self.columns))
+
+    def withColumnRenamed(self, name: str, other: str) -> "DataFrame":  # noqa: N802
+        """Give a column another name."""
+        return self.withColumnsRenamed({name: other})
+
+    def toDF(self, *names: str) -> "DataFrame":  # noqa: N802
+        """Give all columns other names."""
+        found = ", ".join(map(quoted_name, names))
+        return DataFrame(self.sparkSession, f"({self.sql()}) AS _q{next(_numbers)}({found})", names)
+
+    def drop(self, *names: str) -> "DataFrame":
+        """Take all other columns."""
+        return self.select(*(named_as_is(name) for name in self.columns if name not in names))
+
+    def distinct(self) -> "DataFrame":
+        """Take equal rows once."""
+        return self._made(f"SELECT DISTINCT * FROM {self._source}", self.columns)
+
+    def union(self, other: "DataFrame") -> "DataFrame":
+        """Put the rows of another one behind, column by column."""
+        return self._made(f"{self.sql()} UNION ALL {other.sql()}", self.columns)
+
+    def unionByName(self, other: "DataFrame") -> "DataFrame":  # noqa: N802
+        """Put the rows of another one behind, by the names of the columns."""
+        return self._made(f"{self.sql()} UNION ALL BY NAME {other.sql()}", self.columns)
+
+    def join(self, other: "DataFrame", on: "Sequence[str | Column] | str", how: str) -> "DataFrame":
+        """Join with another relation by columns of one name, or by conditions."""
+        keys = [on] if isinstance(on, str) else list(on)
+        left, right = _as_side(self), _as_side(other)
+        text = f"{left} {_JOINS[how]} {right}"
+        rest = [] if how in _LEFT_ONLY else other.columns
+        if all(isinstance(key, str) for key in keys):
+            names = [*self.columns, *(name for name in rest if name not in keys)]
+            using = ", ".join(quoted_name(str(key)) for key in keys)
+            return self._made(f"SELECT * FROM {text} USING ({using})", names)
+        scope = self._scope | other._scope
+        condition = reduce(lambda one, two: one & two, (key for key in keys if isinstance(key, Column)))
+        names = [*self.columns, *rest]
+        return DataFrame(self.sparkSession, f"{text} ON {condition.render(scope)}", names, scope)
+
+    def groupBy(self, *keys: "Column | str") -> "Grouped":  # noqa: N802
+        """Take rows together that are equal in some columns."""
+        return Grouped(self, [named(key) for key in keys])
+
+
+def named_as_is(name: str) -> Column:
+    """Take a column whose name may hold dots."""
+    return Column(lambda scope: quoted_name(name), name)
+
+
+def _as_side(relation: DataFrame) -> str:
+    return relation._source if relation._scope else f"({relation.sql()}) AS _q{next(_numbers)}"
+
+
+class Grouped:
+    """Rows that are equal in some columns.
+
+    Args:
+        relation: that the rows are of.
+        keys: the columns.
+    """
+
+    def __init__(self, relation: DataFrame, keys: Sequence[Column]) -> None:
+        """Compute nothing."""
+        self._relation = relation
+        self._keys = keys
+
+    def agg(self, *aggregates: Column) -> DataFrame:
+        """Make one row per group."""
+        by = ", ".join(str(place) for place in range(1, len(self._keys) + 1))
+        relation, columns = self._relation, [*self._keys, *aggregates]
+        items = ", ".join(relation._item(column, column.name) for column in columns)
+        grouped = f"SELECT {items} FROM {relation._source}" + (f" GROUP BY {by}" if by else "")
+        return relation._made(grouped, [column.name for column in columns])
+
+
+class Schema:
+    """Names and types of a relation's columns.
+
+    Args:
+        columns: names, and types in DuckDB's words.
+    """
+
+    def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
+        """Keep them."""
+        self.fields = [SimpleNamespace(name=name, dataType=kind) for name, kind in columns]
+
+    def __getitem__(self, name: str) -> SimpleNamespace:
+        """Take a column by its name."""
+        return next(field for field in self.fields if field.name == name)
+
+
+def _inside(struct: str) -> str:
+    """The fields of a struct's type, `STRUCT(a INTEGER, …)`; their names are quoted where they must be."""
+    return struct.removeprefix("STRUCT(").removesuffix(")").replace('"', "")

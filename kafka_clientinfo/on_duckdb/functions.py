@@ -1,0 +1,318 @@
+"""The functions of `pyspark.sql.functions` that the rules of this package use, as DuckDB's SQL.
+
+A text stands for the column of that name, except where Spark too takes it for a value. What DuckDB means differently
+is written out: which nulls are passed over, places that are counted from 0 or 1, and Java's regular expressions.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import count as numbers
+from typing import Any
+
+from .column import Column, Scope, WindowSpec, call, cased, literal, named, path, quoted_name, quoted_text, re2
+from .sql import from_spark
+from .types import struct_type
+
+ColumnOrName = Column | str
+_lambda_numbers: Iterator[int] = numbers()
+
+
+def col(name: str) -> Column:
+    """Take a column by its path."""
+    return path(name)
+
+
+def lit(value: Any) -> Column:
+    """Make a constant."""
+    return literal(value)
+
+
+def expr(text: str) -> Column:
+    """Take an expression in Spark's SQL."""
+    translated = from_spark(text)
+    return Column(lambda scope: f"({translated})", text)
+
+
+def when(condition: Column, value: Any) -> Column:
+    """Begin a CASE expression."""
+    return cased(((condition, literal(value)),))
+
+
+def broadcast(relation: Any) -> Any:
+    """Give the relation: DuckDB chooses its joins itself."""
+    return relation
+
+
+def call_function(name: str, *arguments: ColumnOrName) -> Column:
+    """Call a function by its name; `array_position` is known, which gives 0 where nothing is found."""
+    assert name == "array_position", name
+    return call("coalesce(list_position({}, {}), 0)", *map(named, arguments))
+
+
+def reflect(*arguments: Column) -> Column:
+    """Stand for a call of Java, whose answer is not known here: null."""
+    return literal(None)
+
+
+def _simple(template: str) -> Callable[..., Column]:
+    return lambda *arguments: call(template, *map(named, arguments))
+
+
+def _listing(name: str) -> Callable[..., Column]:
+    return lambda *arguments: call(f"{name}({', '.join('{}' for _ in arguments)})", *map(named, arguments))
+
+
+coalesce, greatest, least = _listing("coalesce"), _listing("greatest"), _listing("least")
+length, lower, upper, rtrim = (_simple(f"{name}({{}})") for name in ("length", "lower", "upper", "rtrim"))
+octet_length = _simple("strlen({})")
+nullif = _simple("nullif({}, {})")
+hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
+base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")
+floor = _simple("CAST(floor({}) AS BIGINT)")
+unix_micros = _simple("epoch_us({})")
+unix_seconds = _simple("CAST(floor(epoch_us({}) / 1000000) AS BIGINT)")
+timestamp_seconds = _simple("make_timestamp(CAST({} AS BIGINT) * 1000000)")
+size = _simple("len({})")
+reverse = _simple("list_reverse({})")
+flatten = _simple("flatten({})")
+array_distinct = _simple("list_distinct({})")
+array_sort = _simple("list_sort({}, 'ASC', 'NULLS LAST')")
+sort_array = _simple("list_sort({}, 'ASC', 'NULLS FIRST')")
+array_union = _simple("list_distinct(list_concat({}, {}))")
+arrays_overlap = _simple("list_has_any({}, {})")
+sequence = _simple("generate_series({}, {})")
+explode = _simple("unnest({})")
+inline = _simple("unnest({}, max_depth := 2)")
+row_number = _simple("row_number()")
+bool_or, bool_and = _simple("bool_or({})"), _simple("bool_and({})")
+min, max = _simple("min({})"), _simple("max({})")  # noqa: A001
+min_by, max_by = (
+    _simple("arg_min_null({}, {})"),
+    _simple("arg_max_null({}, {})"),
+)
+
+
+def concat(*parts: ColumnOrName) -> Column:
+    """Join texts or lists; null where one is null."""
+    return call("(" + " || ".join("{}" for _ in parts) + ")", *map(named, parts))
+
+
+def concat_ws(separator: str, *parts: ColumnOrName) -> Column:
+    """Join texts that are not null."""
+    return call(f"concat_ws({', '.join('{}' for _ in range(len(parts) + 1))})", literal(separator), *map(named, parts))
+
+
+def substring(text: ColumnOrName, first: int, size_: int) -> Column:
+    """Take characters from the first one on, which is 1."""
+    return call("substring({}, {}, {})", named(text), literal(first), literal(size_))
+
+
+def translate(text: ColumnOrName, characters: str, others: str) -> Column:
+    """Replace characters one by one."""
+    return call("translate({}, {}, {})", named(text), literal(characters), literal(others))
+
+
+def regexp_replace(text: ColumnOrName, pattern: str, replacement: str) -> Column:
+    """Replace every match of a regular expression of Java's; `$0` is the match."""
+    written = replacement.replace("$0", "\0").replace("\\\\", "\\").replace("\\", "\\\\").replace("\0", "\\0")
+    return call("regexp_replace({}, {}, {}, 'g')", named(text), literal(re2(pattern)), literal(written))
+
+
+def regexp_extract(text: ColumnOrName, pattern: str, group: int) -> Column:
+    """Take a group of the first match, empty where nothing matches."""
+    return call("regexp_extract({}, {}, {})", named(text), literal(re2(pattern)), literal(group))
+
+
+def get_json_object(text: ColumnOrName, place: str) -> Column:
+    """Take a text out of JSON."""
+    return call("json_extract_string({}, {})", named(text), literal(place))
+
+
+def from_json(text: ColumnOrName, schema: str) -> Column:
+    """Read JSON as a struct; what does not fit is null."""
+    structure = quoted_text('"' + struct_type(schema).replace('"', '\\"') + '"')
+    return call(f"json_transform({{}}, {structure})", named(text))
+
+
+def date_format(at: ColumnOrName, pattern: str) -> Column:
+    """Write a time; only the pattern of the log's own prefix is known."""
+    assert pattern == "yyyy-MM-dd HH:mm:ss,SSS", pattern
+    return call("strftime({}, '%Y-%m-%d %H:%M:%S,%g')", named(at))
+
+
+def from_utc_timestamp(at: ColumnOrName, zone: str) -> Column:
+    """Write a time of UTC as the clocks of a zone show it."""
+    return call("timezone({}, timezone('UTC', {}))", literal(zone), named(at)) if zone != "UTC" else named(at)
+
+
+def struct(*fields: ColumnOrName) -> Column:
+    """Make a struct; a field without a name is called by its place."""
+    columns = [named(field) for field in fields]
+    names = [column.name or f"col{number}" for number, column in enumerate(columns, 1)]
+
+    def render(scope: Scope) -> str:
+        pairs = zip(names, columns, strict=True)
+        return "{" + ", ".join(f"{quoted_text(name)}: {column.render(scope)}" for name, column in pairs) + "}"
+
+    return Column(render)
+
+
+def array(*items: ColumnOrName) -> Column:
+    """Make a list."""
+    return call(f"[{', '.join('{}' for _ in items)}]", *map(named, items))
+
+
+def create_map(*pairs: ColumnOrName) -> Column:
+    """Make a map of keys and values that follow one another; of a key that comes twice DuckDB takes none."""
+    columns = [named(one) for one in pairs]
+    keys, values = columns[::2], columns[1::2]
+    return call("map({}, {})", array(*keys), array(*values))
+
+
+def element_at(values: ColumnOrName, place: Any) -> Column:
+    """Take an element of a list; the first one is 1."""
+    return call("({}[{}])", named(values), literal(place))
+
+
+def try_element_at(values: ColumnOrName, key: ColumnOrName) -> Column:
+    """Take a map's value; null where it has none."""
+    return call("map_extract_value({}, {})", named(values), named(key))
+
+
+def get(values: ColumnOrName, place: Any) -> Column:
+    """Take an element of a list; the first one is 0, and null stands behind the last."""
+    return call("({}[CAST({} AS BIGINT) + 1])", named(values), literal(place))
+
+
+def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
+    """Take so many elements of a list from the first one on, which is 1."""
+    return call("({}[{}:{}])", named(values), literal(first), literal(size_) + (first - 1))
+
+
+def array_contains(values: ColumnOrName, value: Any) -> Column:
+    """Tell whether a list holds a value."""
+    return call("list_contains({}, {})", named(values), literal(value))
+
+
+def array_remove(values: ColumnOrName, value: Any) -> Column:
+    """Take a list's elements that are not a value."""
+    return filter(named(values), lambda item: item != value)
+
+
+def array_compact(values: ColumnOrName) -> Column:
+    """Take a list's elements that are not null."""
+    return filter(named(values), lambda item: item.isNotNull())
+
+
+def array_join(values: ColumnOrName, separator: str) -> Column:
+    """Join a list's texts."""
+    return call("array_to_string({}, {})", named(values), literal(separator))
+
+
+map_values = _simple("map_values({})")
+array_min, array_max = _simple("list_min({})"), _simple("list_max({})")
+
+
+def aggregate(values: ColumnOrName, begin: Column, function: Callable[[Column, Column], Column]) -> Column:
+    """Fold a list, beginning with a value."""
+    one, other = (quoted_name(f"item{next(_lambda_numbers)}") for _ in range(2))
+    body = function(Column(lambda scope: one), Column(lambda scope: other))
+    return call(f"list_reduce({{}}, lambda {one}, {other}: {{}}, {{}})", named(values), body, begin)
+
+
+def _lambda(function: Callable[[Column], Column]) -> Column:
+    name = quoted_name(f"item{next(_lambda_numbers)}")
+    body = function(Column(lambda scope: name))
+    return call(f"lambda {name}: {{}}", body)
+
+
+def transform(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
+    """Make a list of what a function makes of each element."""
+    return call("list_transform({}, {})", named(values), _lambda(function))
+
+
+def filter(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:  # noqa: A001
+    """Take the elements of which a function is true."""
+    return call("list_filter({}, {})", named(values), _lambda(function))
+
+
+def exists(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
+    """Tell whether a function is true of an element; null where it is null of some and true of none."""
+    return call("list_bool_or(list_transform({}, {}))", named(values), _lambda(function)) | literal(False)
+
+
+def collect_list(values: ColumnOrName) -> Column:
+    """List the values that are not null."""
+    return _collected("list({})", values)
+
+
+def collect_set(values: ColumnOrName) -> Column:
+    """List the different values that are not null."""
+    return _collected("list(DISTINCT {})", values)
+
+
+def _collected(template: str, values: ColumnOrName) -> Column:
+    value = named(values)
+    return _Around("coalesce({}, [])", call(template + " FILTER (WHERE {} IS NOT NULL)", value, value))
+
+
+class _Around(Column):
+    """An aggregate with something around it, inside of which its window stands.
+
+    Args:
+        template: what is around it.
+        inner: the aggregate.
+    """
+
+    def __init__(self, template: str, inner: Column) -> None:
+        super().__init__(call(template, inner).render)
+        self._template = template
+        self._inner = inner
+
+    def over(self, window: WindowSpec) -> Column:
+        return call(self._template, self._inner.over(window))
+
+
+def sum(column: ColumnOrName) -> Column:  # noqa: A001
+    """Add up whole numbers."""
+    return _Around("CAST({} AS BIGINT)", call("sum({})", named(column)))
+
+
+def count(column: ColumnOrName) -> Column:
+    """Count rows, or those in which a column is not null."""
+    return call("count(*)") if isinstance(column, str) and column == "*" else call("count({})", named(column))
+
+
+def count_if(condition: ColumnOrName) -> Column:
+    """Count the rows of which a condition is true."""
+    return call("count(*) FILTER (WHERE {})", named(condition))
+
+
+def count_distinct(*columns: ColumnOrName) -> Column:
+    """Count different rows, of those without a null."""
+    keys = [named(column) for column in columns]
+    none_null = " AND ".join("{} IS NOT NULL" for _ in keys)
+    row = "{}" if len(keys) == 1 else f"({', '.join('{}' for _ in keys)})"
+    return call(f"count(DISTINCT {row}) FILTER (WHERE {none_null})", *keys, *keys)
+
+
+countDistinct = count_distinct  # noqa: N816
+
+
+def first(column: ColumnOrName, ignorenulls: bool = False) -> Column:
+    """Take the first value of a window or group."""
+    return call(f"first({{}}{' IGNORE NULLS' if ignorenulls else ''})", named(column))
+
+
+def last(column: ColumnOrName, ignorenulls: bool = False) -> Column:
+    """Take the last value of a window."""
+    return call(f"last_value({{}}{' IGNORE NULLS' if ignorenulls else ''})", named(column))
+
+
+def lag(column: ColumnOrName, offset: int = 1) -> Column:
+    """Take the value of so many rows before."""
+    return call("lag({}, {})", named(column), literal(offset))
+
+
+def lead(column: ColumnOrName, offset: int = 1) -> Column:
+    """Take the value of so many rows behind."""
+    return call("lead({}, {})", named(column), literal(offset))

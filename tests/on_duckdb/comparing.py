@@ -1,0 +1,55 @@
+"""The tables of two engines as rows that can be compared."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from kafka_clientinfo import steps
+from kafka_clientinfo.tables import table_spec
+
+NOT_COMPARED = frozenset({"path", "batch_id", "ingested_at"})
+"""What tells how and when logs were read, and not what they hold."""
+DERIVED = [name for name, step in steps.steps().items() if step.write_mode]
+
+
+def compared(table: pa.Table, name: str) -> list[tuple[tuple[str, Any], ...]]:
+    """Rows in the order of their key: times without a zone, maps and structs by their names."""
+    columns = [column.name for column in table_spec(name).columns if column.name not in NOT_COMPARED]
+    rows = [
+        tuple((column, plain(row[column])) for column in columns)
+        for row in table.select(columns).to_pylist(maps_as_pydicts="strict")
+    ]
+    return sorted(rows, key=repr)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None)
+    if isinstance(value, Mapping):
+        return tuple(sorted((key, plain(item)) for key, item in value.items()))
+    return tuple(map(plain, value)) if isinstance(value, list) else value
+
+
+def assert_same(found: pa.Table, expected: pa.Table, name: str) -> None:
+    """Raise where two tables differ, with the first difference."""
+    left, right = compared(found, name), compared(expected, name)
+    assert len(left) == len(right), name
+    for one, other in zip(left, right, strict=True):
+        assert one == other, name
+
+
+def by_spark(
+    spark: Any, relations: Mapping[str, Any], folder: Path, names: Iterable[str] = DERIVED
+) -> dict[str, pa.Table]:
+    """What Spark derives of these relations."""
+    import pyarrow.parquet as pq
+
+    from tests.frames import Relations
+
+    made = Relations(relations)
+    for name in names:
+        made[name].coalesce(1).write.parquet(str(folder / name))
+    return {name: pq.read_table(folder / name) for name in names}
