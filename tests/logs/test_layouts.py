@@ -303,7 +303,12 @@ def test_it_knows_the_encoding_by_the_mark_in_front(encoding: str, bom: str) -> 
 
 @pytest.mark.parametrize(
     ("generation", "pattern", "is_json"),
-    [("json", "kafka", True), ("json", "ecs", True), ("request_header_struct", "kafka", False), ("name_text", "ecs", False)],
+    [
+        ("json", "kafka", True),
+        ("json", "ecs", True),
+        ("request_header_struct", "kafka", False),
+        ("name_text", "ecs", False),
+    ],
 )
 def test_it_knows_whether_the_requests_are_json(generation: str, pattern: str, is_json: bool) -> None:
     data = wrap(EXCERPTS[generation], pattern, "cri")

@@ -169,7 +169,6 @@ def test_it_counts_the_starts_inside_one_event() -> None:
     (record,) = found(wrap(request_header_struct_record(client_id=client_id), "ecs", "none"))
     assert record.forged_prefixes == 2
 
-
     data = b'{"message":"%b","timeMillis":1}\n' % (2 * b"[2026-01-01 00:00:00,000] DEBUG ")
     assert [record.forged_prefixes for record in found(data)] == [0]
 
@@ -209,8 +208,10 @@ def test_it_knows_which_records_go_on_in_the_next_line(
 
 
 def test_a_header_that_has_ended_stays_so() -> None:
-    lines = [f"{STARTED}{RECEIVED}", f"b, correlationId=1) -- {{x", "y", f"z}}{LOGGER}", "text"]
-    records = found("".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(wrapper="cri", pattern="stamped"))
+    lines = [f"{STARTED}{RECEIVED}", "b, correlationId=1) -- {x", "y", f"z}}{LOGGER}", "text"]
+    records = found(
+        "".join(f"{STAMP} stdout F {line}\n" for line in lines).encode(), Layout(wrapper="cri", pattern="stamped")
+    )
     assert [record.text for record in records] == [
         f"{STARTED}{RECEIVED}\nb, correlationId=1) -- {{x\ny\nz}}{LOGGER}\n".replace(",000]", ".000]").encode(),
         b"text",
@@ -219,7 +220,11 @@ def test_a_header_that_has_ended_stays_so() -> None:
 
 @pytest.mark.parametrize("text", ["textX", "X", "X\r"])
 def test_it_keeps_what_other_programs_write(text: str) -> None:
-    for data, number in ((f"{text}\n{STAMP} stdout F x\n", 0), (f"{STAMP} stdout F {text}\n", 0), (f"{STAMP} stdout F x\n{text}\n", 1)):
+    for data, number in (
+        (f"{text}\n{STAMP} stdout F x\n", 0),
+        (f"{STAMP} stdout F {text}\n", 0),
+        (f"{STAMP} stdout F x\n{text}\n", 1),
+    ):
         records = found(data.encode(), Layout(wrapper="cri", pattern="any"))
         assert (records[number].text, records[number].forged_prefixes) == (text.rstrip("\r").encode(), 0)
 

@@ -192,7 +192,14 @@ class Finder(importlib.abc.MetaPathFinder):
 def _run(arguments: Sequence[str], plugin: object) -> int:
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
     plugins = ("_hypothesis_pytestplugin", "no:cacheprovider", "no:unraisableexception", "no:threadexception")
-    options = ["-q", "-x", "--capture=fd", "--assert=plain", "--tb=no", *(part for name in plugins for part in ("-p", name))]
+    options = [
+        "-q",
+        "-x",
+        "--capture=fd",
+        "--assert=plain",
+        "--tb=no",
+        *(part for name in plugins for part in ("-p", name)),
+    ]
     return int(pytest.main([*options, *arguments], plugins=[plugin]))
 
 

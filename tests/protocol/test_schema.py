@@ -125,7 +125,10 @@ def it_reads_schemas_as_the_kips_print_them() -> None:
         ({"1": "1", "2": "2", "3+": "3"}, "version 0 has no header"),
         ({"2": "2", "0": "1", "3+": "3"}, "version 1 has no header; close the gap before '2'"),
         ({"0-1": "1", "2": "2", "3": "3"}, "must be open; write '3+'"),
-        ({"0-1": "1", "2+": "2", "3+": "3"}, "'2+': the last range, and no other, must be open; only the last range is open"),
+        (
+            {"0-1": "1", "2+": "2", "3+": "3"},
+            "'2+': the last range, and no other, must be open; only the last range is open",
+        ),
         ({"0-1": "1", "2": "2", "3+": "4"}, '\'4\' is no request header; use "0" to "3"'),
         ({"0-1": "1", "2": "2", "3+": 3}, "3 is no request header"),
         ({"0-1": "1", "2": "1", "3+": "3"}, "version 2 has header 1 but flexibleVersions is '2+'"),
@@ -287,7 +290,9 @@ def it_needs_request_and_response() -> None:
 
 
 def it_needs_a_known_name() -> None:
-    with pytest.raises(SchemaError, match="no such message; known are ConnectWorkerAssignment, ConnectWorkerMetadata, "):
+    with pytest.raises(
+        SchemaError, match="no such message; known are ConnectWorkerAssignment, ConnectWorkerMetadata, "
+    ):
         released().named("Nothing", 0)
     with pytest.raises(SchemaError, match="no drafts 'KIP-0'; there are KIP-1313, KIP-35-option-3, "):
         drafts("KIP-0")
@@ -361,7 +366,9 @@ def it_needs_a_header_of_request_and_response(lacking: str, other: str) -> None:
 def it_supports_what_request_and_response_have(short: str) -> None:
     document = {"apiKey": 42, "flexibleVersions": "none", "fields": []}
     kinds = ("request", "response")
-    schemas = [{**document, "type": kind, "name": kind, "validVersions": "0" if kind == short else "0-1"} for kind in kinds]
+    schemas = [
+        {**document, "type": kind, "name": kind, "validVersions": "0" if kind == short else "0-1"} for kind in kinds
+    ]
     registry = Registry(map(parse, schemas))
     assert [registry.supports(42, version) for version in (-1, 0, 1, 2)] == [False, True, False, False]
     assert not registry.supports(43, 0)
