@@ -1,0 +1,193 @@
+"""Every layout and wrapper gives the requests of the plain log, whatever cuts it, and loses no byte."""
+
+import gzip
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord
+from kafka_clientinfo.logs.layouts import detect
+from kafka_clientinfo.logs.unwrapping import layout_records
+from tests.builders import json_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, FOLDER, GENERATIONS, parse, records, requests
+from tests.logs.test_layouts import LATEST, NAMES, Event, comparable, events, found
+from tests.wrapping import KINDS, logged, wrap
+
+SAMPLES = sorted((Path(__file__).parents[2] / "sample_logs").glob("*/kafka-request.log*"))
+SECONDS = ("logger_first", "rfc_3164", "rfc_3164_bare")
+"""What has no fraction of a second."""
+
+
+def sample(path: Path) -> bytes:
+    """Some 150 KB of whole records from the middle of a sample log."""
+    data = path.read_bytes()
+    whole = records(gzip.decompress(data) if path.suffix == ".gz" else data)
+    kept, size = [], 0
+    for record in whole[len(whole) // 3 :]:
+        kept.append(record.data)
+        size += record.length
+        if size > 150_000:
+            break
+    return b"".join(kept)
+
+
+def check_same(plain: bytes, pattern: str, wrapper: str, part: int) -> None:
+    wrapped = wrap(plain, pattern, wrapper, part)
+    expected, got = requests(parse(plain)), requests(events(wrapped))
+    assert [comparable(event) for event in got] == [comparable(event) for event in expected]
+    if wrapper not in SECONDS and pattern not in SECONDS:
+        assert [event.logged_at for event in got] == [event.logged_at for event in expected]
+    if pattern != "message":
+        assert [event.log_level for event in got] == [event.log_level for event in expected]
+
+
+@pytest.mark.parametrize(("pattern", "wrapper"), KINDS)
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_it_reads_the_same_requests_in_every_layout(generation: str, pattern: str, wrapper: str) -> None:
+    check_same(EXCERPTS[generation], pattern, wrapper, 200)
+
+
+@pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.parent.name)
+@pytest.mark.parametrize(("pattern", "wrapper"), [("thread_last", "cri"), ("logger_first", "docker"),
+                                                  ("message", "rfc_5424"), ("ecs", "docker"), ("kip_511", "none")])  # fmt: skip
+def test_it_reads_the_sample_logs_in_other_layouts(path: Path, pattern: str, wrapper: str) -> None:
+    check_same(sample(path), pattern, wrapper, 16 << 10)
+
+
+@pytest.mark.parametrize("pattern", ["kafka", "thread_last", "thread_first", "no_logger", "message", "ecs", "filebeat"])
+def test_it_hands_records_on_in_kafkas_own_pattern(pattern: str) -> None:
+    plain = json_record()
+    (record,) = found(wrap(plain, pattern, "cri"))
+    assert record.text is not None
+    assert record.text.partition(b"] ")[2] == plain.partition(b"] ")[2]
+
+
+def test_most_ends_tell_whether_a_logger_ends_records_also_in_a_wrapper() -> None:
+    lines = json_record(), json_record(), json_record(logger="")
+    assert detect(b"".join(b"2026-11-21T02:45:09.9Z stdout F " + line for line in lines), latest=LATEST).logger_ends
+
+
+GOLDEN = sorted(path for path in (FOLDER / "layouts").iterdir() if path.suffix in (".log", ".json"))
+LOSES_LEVEL = ("message", "rfc3164", "rfc5424", "template_GcpLayout", "template_GelfLayout")
+
+
+@pytest.mark.parametrize("path", GOLDEN, ids=lambda path: path.stem)
+def test_it_reads_what_log4j_itself_writes(path: Path) -> None:
+    # `message.log` has no time of its own: a container runtime adds one.
+    plain = (FOLDER / "layouts" / "default.log").read_bytes()
+    data = path.read_bytes()
+    if path.stem == "message":
+        data = b"".join(b"2026-11-21T02:45:09.5Z stdout F " + line + b"\n" for line in data.split(b"\n")[:-1])
+    got, expected = events(data), requests(parse(plain))
+    assert [comparable(event)[1:] for event in requests(got)] == [comparable(event)[1:] for event in expected]
+    if path.stem not in ("message", "rfc3164", "logger_first"):
+        assert [event.logged_at for event in requests(got)] == [event.logged_at for event in expected]
+    if path.stem not in LOSES_LEVEL:
+        assert [event.log_level for event in requests(got)] == [event.log_level for event in expected]
+    assert {event.kind for event in got if isinstance(event, IgnoredRecord)} <= {
+        "received_request",
+        "other_logger",
+        "other",
+    }
+    assert not [event for event in got if isinstance(event, RejectedRecord)]
+
+
+LAYOUT_LAWS = st.tuples(
+    st.sampled_from([*KINDS, ("kafka", "utf-16-le"), ("thread_last", "utf-16-be")]), st.sampled_from(GENERATIONS)
+)
+
+
+def laid_out(kind: tuple[str, str], generation: str, part: int) -> bytes:
+    pattern, wrapper = kind
+    if not wrapper.startswith("utf"):
+        return wrap(EXCERPTS[generation], pattern, wrapper, part)
+    text = wrap(EXCERPTS[generation], pattern, "none").decode("utf-8", "replace")
+    return ("\ufeff" + text).encode(wrapper)
+
+
+@given(LAYOUT_LAWS, st.integers(40, 4000), st.lists(st.integers(0, 1 << 20), max_size=8))
+def test_it_gives_the_same_records_however_the_blocks_are_cut(
+    kind: tuple[tuple[str, str], str], part: int, cuts: list[int]
+) -> None:
+    data = laid_out(*kind, part)
+    layout = detect(data, latest=LATEST)
+    places = [0, *sorted(cut % (len(data) + 1) for cut in cuts), len(data)]
+    blocks = [data[start:end] for start, end in pairwise(places)]
+    assert list(layout_records(blocks, 0, layout)) == found(data, layout)
+
+
+@given(LAYOUT_LAWS, st.integers(40, 4000), st.integers(0, 1 << 20))
+def test_it_resumes_where_any_part_of_the_file_ended(kind: tuple[tuple[str, str], str], part: int, cut: int) -> None:
+    data = laid_out(*kind, part)
+    layout = detect(data, latest=LATEST)
+    whole = found(data, layout)
+    before = found(data[: cut % (len(data) + 1)], layout)
+    assert b"".join(record.data for record in before) == data[: cut % (len(data) + 1)]
+    assert [record.finished for record in before[:-1]] == [True] * len(before[:-1])
+    done = [record for record in before if record.finished]
+    end = done[-1].offset + done[-1].length if done else 0
+    after = found(data, layout, end)
+    assert [(r.offset, r.length, r.text) for r in done + after] == [(r.offset, r.length, r.text) for r in whole]
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="-".join)
+def test_it_can_resume_at_every_records_end(kind: tuple[str, str]) -> None:
+    data = wrap(EXCERPTS["api_key_struct"], *kind, 300)
+    layout = detect(data, latest=LATEST)
+    whole = found(data, layout)
+    for number in range(0, len(whole), 5):
+        assert found(data, layout, whole[number].offset) == whole[number:]
+
+
+PIECES = [b"2026-11-21T02:45:09.935123456Z stdout F ", b"2026-11-21T02:45:09.935Z stderr P ", b'{"log":"', b'\\n","stream":"stdout"}',
+          b"<134>Nov 21 02:45:09 host app[1]: ", b"<134>1 2026-11-21T02:45:09Z h a p m - ", b'{"message":"', b'","timeMillis":1}', b"Completed request:",
+          b"[2026-11-21 12:00:00,000] DEBUG ", b"2026-11-21 12:00:00 DEBUG [t] logger:1 - ", b" from client /a:1;totalTime:1", b"(a.b)", b"\n", b"\r\n",
+          b"\0", b"\xff", b"Processor 0 received request: RequestHeader(apiKey=", b'{"isForwarded":false,']  # fmt: skip
+
+
+@settings(max_examples=300)
+@given(st.lists(st.one_of(st.sampled_from(PIECES), st.binary(max_size=6)), max_size=20), st.sampled_from(NAMES),
+       st.sampled_from([b"", b"\xff\xfe", b"\xfe\xff", b"\xef\xbb\xbf"]))  # fmt: skip
+def test_it_takes_any_bytes_in_any_layout(parts: list[bytes], name: str, mark: bytes) -> None:
+    data = mark + b"".join(parts)
+    layout = detect(data, name, LATEST)
+    whole = found(data, layout)
+    assert b"".join(record.data for record in whole) == data
+    assert [record.offset for record in whole] == [sum(r.length for r in whole[:i]) for i in range(len(whole))]
+    for event in events(data, layout):
+        assert isinstance(event, Event)
+
+
+@pytest.mark.parametrize(("pattern", "wrapper"), [("kafka", "none"), ("thread_last", "none"), ("no_logger", "none"),
+                                                  ("thread_last", "cri"), ("ecs", "none"), ("message", "docker")])  # fmt: skip
+@pytest.mark.parametrize("end", [b"\r\n", b"\n"])
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf", b"\0" * 512])
+def test_it_takes_line_ends_marks_and_zeros(pattern: str, wrapper: str, end: bytes, mark: bytes) -> None:
+    plain = EXCERPTS["json"]
+    data = mark + wrap(plain, pattern, wrapper).replace(b"\n", end)
+    assert [comparable(event) for event in requests(events(data))] == [comparable(e) for e in requests(parse(plain))]
+
+
+def test_it_keeps_zeros_and_replaces_what_is_no_utf_8() -> None:
+    plain = request_header_struct_record(client_id="@@@").replace(b"@@@", b"a\0\xff")
+    for pattern, wrapper in KINDS:
+        (event,) = requests(events(wrap(plain, pattern, wrapper)))
+        assert event.client_id == "a\0\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize("zone", [b"Z", b"+00:00", b"+0100", b"+01:00", b"-05:30", b"+01", b" +0100"])
+@pytest.mark.parametrize("fraction", [b"", b",5", b".500", b",500000", b".500000000"])
+@pytest.mark.parametrize("layout", [b"[%s] DEBUG %s (kafka.request.logger)\n", b"%s DEBUG [t] a.logger - %s\n"])
+def test_it_reads_every_notation_of_time(zone: bytes, fraction: bytes, layout: bytes) -> None:
+    (record,) = logged(json_record())
+    data = layout % (b"2026-11-21T12:00:00" + fraction + zone, record.message)
+    parser = Parser("Asia/Tokyo")
+    (event,) = requests([parser.parse(record) for record in found(data)])
+    sign = -1 if b"-" in zone else 1
+    minutes = {b"Z": 0, b"+00:00": 0, b"-05:30": 330}.get(zone, 60) * sign
+    at = datetime(2026, 11, 21, 12, tzinfo=UTC).timestamp() - minutes * 60 + (0.5 if fraction else 0)
+    assert event.logged_at == round(at * 1_000_000)
