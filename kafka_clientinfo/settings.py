@@ -19,7 +19,7 @@ from .policy import Policy, load_policy
 
 SPARK_PREFIX = "spark.kafka_clientinfo."
 _PATTERNS = ("kafka", "stamped", "logger_first", "message", "json", "any")
-_WRAPPERS = ("cri", "docker", "syslog")
+_WRAPPERS = ("cri", "docker", "journal", "export", "syslog")
 LOG_LAYOUTS = ("auto", *_PATTERNS, *(f"{wrapper}+{pattern}" for wrapper in _WRAPPERS for pattern in _PATTERNS))
 """Names of layouts, which `logs.layouts` knows."""
 _YEARS = 10

@@ -95,6 +95,45 @@ def _pieces_of_text(line: str, size: int) -> list[str]:
     return [line[at : at + size] for at in range(0, len(line), size)]
 
 
+def _entries(record: Logged, text: bytes, part: int) -> Iterator[dict[str, bytes]]:
+    micros = int(datetime.fromisoformat(record.second + "+00:00").timestamp()) * 10**6 + int(
+        record.instant[20:-1].ljust(6, "0")
+    )
+    for line in _lines(text):
+        *parts, last = _pieces(line, part)
+        for piece, is_last in [*((piece, False) for piece in parts), (last, True)]:
+            yield {
+                "__CURSOR": b"s=3be2ab4f85bd4b2bb71ade9ea1b66191;i=14",
+                "__REALTIME_TIMESTAMP": str(micros).encode(),
+                "PRIORITY": b"6",
+                "_TRANSPORT": b"stdout",
+                "_STREAM_ID": b"f1241ec1d3094f64b1ef9403148d7219",
+                "MESSAGE": piece,
+                **({} if is_last else {"_LINE_BREAK": b"line-max"}),
+            }
+
+
+def journal(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
+    for entry in _entries(record, text, part):
+        fields: dict[str, object] = {}
+        for name, value in entry.items():
+            try:
+                fields[name] = value.decode()
+            except UnicodeDecodeError:
+                fields[name] = list(value)
+        yield json.dumps(fields, ensure_ascii=False).encode()
+
+
+def export(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
+    for entry in _entries(record, text, part):
+        for name, value in entry.items():
+            if value.isascii() and b"\x7f" > min(value, default=32).to_bytes(1, "little") >= b" ":
+                yield name.encode() + b"=" + value
+            else:
+                yield name.encode() + b"\n" + len(value).to_bytes(8, "little") + value
+        yield b""
+
+
 def rfc_3164(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
     at = datetime.fromisoformat(record.second)
     for line in _lines(text):
@@ -124,6 +163,8 @@ WRAPPERS: dict[str, Callable[[Logged, bytes, int], Iterable[bytes]]] = {
     "none": bare,
     "cri": cri,
     "docker": docker,
+    "journal": journal,
+    "export": export,
     "rfc_3164": rfc_3164,
     "rfc_3164_bare": rfc_3164_bare,
     "rfc_5424": rfc_5424,

@@ -15,14 +15,17 @@ import codecs
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from itertools import islice
 from typing import Literal, NamedTuple
 
 from ..errors import ConfigError
 from .framing import LEVEL, OWN_WORDS, PREFIX, TIME
-from .wrappers import Line, LogEvent, Unwrap, cri, docker, event, is_syslog, syslog
+from .physical_lines import ExportEntries
+from .wrappers import Line, LogEvent, Unwrap, cri, docker, event, export, is_journal, is_syslog, journal, syslog
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
-Wrapper = Literal["none", "cri", "docker", "syslog"]
+Wrapper = Literal["none", "cri", "docker", "journal", "export", "syslog"]
+_WRAPPERS: tuple[Wrapper, ...] = ("cri", "docker", "journal", "export", "syslog")
 Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 
 SAMPLE = 1 << 20
@@ -41,6 +44,7 @@ _END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\Z")
 _END_WINDOW = 700
 _BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
 """The end of a request without its logger."""
+_EXPORT = b"__CURSOR=s="
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 _CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
@@ -179,7 +183,7 @@ def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
     """The reader of one physical line; wrapper and latest are those of `Layout`."""
     if wrapper == "syslog":
         return syslog(latest or datetime.now(UTC))
-    readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker}
+    readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker, "journal": journal, "export": export}
     return readers[wrapper]
 
 
@@ -189,7 +193,7 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
     Args:
         sample: the first bytes of its decompressed content, best 64 KiB to 1 MiB.
         name: `auto`, or a layout's name: a pattern (`kafka`, `stamped`, `logger_first`, `message`, `json`, `any`), alone
-            or behind a wrapper and a plus sign (`cri`, `docker`, `syslog`), as `cri+json`.
+            or behind a wrapper and a plus sign (`cri`, `docker`, `journal`, `export`, `syslog`), as `cri+json`.
         latest: when the file was last written; now where not known.
 
     Raises:
@@ -199,17 +203,17 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
     lines = _lines(sample[:SAMPLE], encoding)
     if name != "auto":
         wrapper, pattern = _named(name)
-        inner = _inner(lines, unwrapper(wrapper, latest))
+        inner = _inner(_entries(lines, sample, wrapper), unwrapper(wrapper, latest))
         ends = pattern == "kafka" or _logger_ends(inner)
         return Layout(encoding, wrapper, pattern, ends, latest, _requests_are_json(inner))
     wrapper = _wrapper(lines)
-    inner = _inner(lines, unwrapper(wrapper, latest))
+    inner = _inner(_entries(lines, sample, wrapper), unwrapper(wrapper, latest))
     years = latest if wrapper == "syslog" else None  # the only times without a year
     return Layout(encoding, wrapper, _pattern(inner, wrapper), _logger_ends(inner), years, _requests_are_json(inner))
 
 
 def _named(name: str) -> tuple[Wrapper, Pattern]:
-    wrappers: dict[str, Wrapper] = {"cri": "cri", "docker": "docker", "syslog": "syslog"}
+    wrappers: dict[str, Wrapper] = {name: name for name in _WRAPPERS}
     patterns: dict[str, Pattern] = {name: name for name in STARTS}
     before, plus, pattern = name.rpartition("+")
     wrapper: Wrapper | None = wrappers.get(before) if plus else "none"
@@ -228,6 +232,12 @@ def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:
     return [line for line in lines[:-1] or lines if line.strip()]
 
 
+def _entries(lines: list[bytes], sample: bytes, wrapper: Wrapper) -> list[bytes]:
+    if wrapper != "export":
+        return lines
+    return [entry for entry, _ in islice(ExportEntries().feed(sample[:SAMPLE]), _SAMPLE_LINES)]
+
+
 def _wrapper(lines: list[bytes]) -> Wrapper:
     """The wrapper of the first line that is a record or has one; genuine lines come first, clients' texts later."""
     for line in lines:
@@ -237,6 +247,10 @@ def _wrapper(lines: list[bytes]) -> Wrapper:
             return "cri"
         if docker(line) is not None or _CUT_DOCKER.match(line):
             return "docker"
+        if is_journal(line):
+            return "journal"
+        if line.startswith(_EXPORT):
+            return "export"
         if is_syslog(line):
             return "syslog"
         if event(line) is not None:

@@ -30,6 +30,7 @@ from .request_event import (
 )
 from .server_log import FailedRequest, failed_request
 from .twins import TwinMemory
+from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 T = TypeVar("T")
@@ -105,6 +106,8 @@ class Parser:
     def _without_prefix(record: RawRecord, data: bytes) -> RejectedRecord | IgnoredRecord:
         if record.length == len(record.data) and not data.strip(b" \t\r\n\v\f\0"):
             return IgnoredRecord(record.offset, "blank")
+        if record.text is not None and LEFT_OUT.match(data):
+            return _rejected(record, "oversized", "journalctl has left the message out; export it with --all")
         if record.text is not None and not any(trace in data for trace in _TRACES):
             return IgnoredRecord(record.offset, "other_logger")
         if record.text is not None and len(record.data) < record.length:

@@ -1,4 +1,4 @@
-"""Blocks of bytes to physical lines, and bytes that grow line by line, both in bounded memory.
+"""Blocks of bytes to physical lines or journald's entries, and bytes that grow line by line, all in bounded memory.
 
 Of what is longer than `framing.MAX_RECORD` only head and tail are kept, beside the true length.
 """
@@ -49,6 +49,49 @@ class PhysicalLines:
         while newline >= 0 and (newline - start) % self._width:
             newline = buffer.find(self._newline, newline + 1)
         return newline
+
+
+class ExportEntries:
+    """Blocks to the entries of `journalctl -o export`, with the empty line behind each; as `PhysicalLines` gives lines.
+
+    Attributes:
+        rest: the bytes behind the last entry.
+    """
+
+    def __init__(self) -> None:
+        """Start at an entry's first byte."""
+        self.rest = b""
+        self._field = 0
+
+    @property
+    def rest_length(self) -> int:
+        """Length of the rest."""
+        return len(self.rest)
+
+    def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
+        """The entries that end in the block, with their lengths; to be taken up to the last one."""
+        buffer = self.rest + block
+        start, at = 0, self._field
+        while (end := buffer.find(b"\n", at)) >= 0:
+            if end == at:
+                yield buffer[start : end + 1], end + 1 - start
+                start = at = end + 1
+            elif buffer.find(b"=", at, end) >= 0 or end - at > _LONGEST_NAME:
+                at = end + 1
+            else:
+                length = int.from_bytes(buffer[end + 1 : end + 9], "little")
+                behind = end + 9 + (length if length <= framing.MAX_RECORD else 0)  # else it is damaged
+                if behind >= len(buffer):
+                    break
+                at = behind + 1
+        self.rest, self._field = buffer[start:], at - start
+        if len(self.rest) > 2 * framing.MAX_RECORD:
+            yield self.rest, len(self.rest)
+            self.rest, self._field = b"", 0
+
+
+_LONGEST_NAME = 64
+"""Journald takes no field whose name is longer."""
 
 
 def shortened(data: bytes) -> bytes:

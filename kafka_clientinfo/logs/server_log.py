@@ -31,8 +31,9 @@ _REQUEST = re.compile(
 _VERSION = re.compile(
     r"Received request for api with key (-?[0-9]{1,5}) \(\w+\) and unsupported version (-?[0-9]{1,5})"
 )
+_DISABLED = re.compile(r"Received request api key (-?\w{1,64}) with version (-?[0-9]{1,5}) which is not enabled")
 _GUESS = re.compile(r"(?:Our best guess of the apiKey(?:Id)? is: |Unknown API key )(-?[0-9]{1,5})")
-_UNSUPPORTED = re.compile(r"Invalid version for API key|unsupported version|UnsupportedVersionException")
+_UNSUPPORTED = re.compile(r"Invalid version for API key|unsupported version|UnsupportedVersionException|which is not enabled")
 _UNKNOWN_API = re.compile(r"Unexpected ApiKeys id|Unexpected api key|Unknown API key")
 _EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error)\b[^\n]*", re.MULTILINE)
 _UNREADABLE = re.compile(r"Error parsing request header|Error getting request|SchemaException|BufferUnderflow")
@@ -102,7 +103,8 @@ def failed_request(offset: int, data: bytes, prefix: re.Match[bytes], clock: Log
 
 
 def _closed(offset: int, at: int, connection: str, text: str) -> FailedRequest:
-    request, version, guess = _REQUEST.search(text), _VERSION.search(text), _GUESS.search(text)
+    request, guess = _REQUEST.search(text), _GUESS.search(text)
+    version = _VERSION.search(text) or _DISABLED.search(text)
     key, number = (request[1], request[2]) if request else (version[1], version[2]) if version else (None, None)
     api = _api(key) if key is not None else _number(guess[1]) if guess else None
     exception = _EXCEPTION.search(text)

@@ -32,7 +32,7 @@ from .framing import (
     split_records,
 )
 from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrapper
-from .physical_lines import Kept, PhysicalLines
+from .physical_lines import ExportEntries, Kept, PhysicalLines
 from .request_event import MalformedRecord
 from .text_tail import read_tail
 from .wrappers import Line
@@ -72,7 +72,8 @@ def layout_records(
     if layout.splittable:
         yield from split_records(blocks, offset, kind, take)
         return
-    lines, assembly = PhysicalLines(layout.encoding), _Assembly(offset, layout, kind is not IDENTITY)
+    lines = ExportEntries() if layout.wrapper == "export" else PhysicalLines(layout.encoding)
+    assembly = _Assembly(offset, layout, kind is not IDENTITY)
     for block in blocks:
         for line, length in lines.feed(block):
             yield from assembly.take(line, length)

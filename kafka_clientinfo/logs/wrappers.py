@@ -4,13 +4,13 @@ Each reader takes one physical line without its line feed and gives the line tha
 wrapper knows of it, or None where the line has another form. Continuation lines of a record are wrapped like any
 other line, and a runtime cuts long lines into pieces: joining them is the business of `unwrapping`.
 
-Sources: Kubernetes' CRI log format, Docker's json-file driver, RFC 3164 and RFC 5424 (and the ISO time of rsyslog's
+Sources: Kubernetes' CRI log format, Docker's json-file driver, journald's JSON and export formats, RFC 3164 and RFC 5424 (and the ISO time of rsyslog's
 default file format), and the event templates of log4j's JsonTemplateLayout and JsonLayout.
 """
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -30,7 +30,7 @@ _RFC_5424 = re.compile(
 )
 _RFC_3164 = re.compile(
     _PRIORITY
-    + rb"?(?:([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:\d\d)))"
+    + rb"?(?:([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d)|(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?(?:Z|[+-]\d\d:?\d\d)))"
     rb" \S{1,255} (?:[^\s:\[\]]{1,128}(?:\[[^\s\]]{0,64}\])?:(?: |\Z))?"
 )
 _MONTHS = {name: number for number, name in enumerate(b"Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(), 1)}
@@ -41,6 +41,9 @@ _LEVELS = {
     "CRITICAL": b"FATAL",
     **{name: name.encode() for name in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")},
 }
+LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob data\]\s*\Z')
+"""What journalctl puts in the place of a message above 4,096 bytes, or of one with unprintable bytes, without `--all`."""
+_DIGITS = re.compile("[0-9]{1,17}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MESSAGES = ("message", "short_message", "log", "msg")
 _TIMES = ("@timestamp", "timestamp", "time")
@@ -98,6 +101,59 @@ def docker(line: bytes) -> Line | None:
     if text.endswith(b"\n"):
         return Line(text[:-1], stream, True, time)
     return Line(text, stream, False, time)
+
+
+def journal(line: bytes) -> Line | None:
+    """An entry of `journalctl -o json`; None where it holds no message, or journalctl has left it out (see `LEFT_OUT`)."""
+    found = _object(line)
+    if found is None or "__REALTIME_TIMESTAMP" not in found:
+        return None
+    message = found.get("MESSAGE")
+    if isinstance(message, list) and all(type(byte) is int and byte in range(256) for byte in message):
+        return _journal_line(bytes(message), found)  # what is no text stands there byte by byte
+    return _journal_line(_bytes(message), found) if isinstance(message, str) else None
+
+
+def is_journal(line: bytes) -> bool:
+    """Whether a line is an entry of `journalctl -o json`."""
+    found = _object(line)
+    return found is not None and "__CURSOR" in found and "__REALTIME_TIMESTAMP" in found
+
+
+def export(entry: bytes) -> Line | None:
+    """An entry of `journalctl -o export`: lines `FIELD=value`, or a field's name, its length in 8 bytes, and its bytes."""
+    fields = {name.decode("ascii", "replace"): value for name, value in _export_fields(entry)}
+    message = fields.pop("MESSAGE", None)
+    if message is None or "__REALTIME_TIMESTAMP" not in fields:
+        return None
+    return _journal_line(message, {name: value.decode("utf-8", "replace") for name, value in fields.items()})
+
+
+def _export_fields(entry: bytes) -> Iterator[tuple[bytes, bytes]]:
+    at = 0
+    while at < len(entry):
+        end = entry.find(b"\n", at) if b"\n" in entry[at:] else len(entry)
+        name, equals, value = entry[at:end].partition(b"=")
+        at = end + 1
+        if not equals:
+            length = int.from_bytes(entry[at : at + 8], "little")
+            value = entry[at + 8 : at + 8 + length]
+            at += 8 + length + 1
+        yield name, value
+
+
+def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:
+    """A message with what the journal knows of it. A line above the journal's LineMax is cut, and says so."""
+    stream = fields.get("_STREAM_ID") or f"{fields.get('_HOSTNAME')}/{fields.get('_PID')}"
+    time, priority = (str(fields.get(name)) for name in ("__REALTIME_TIMESTAMP", "PRIORITY"))
+    is_stated = fields.get("_TRANSPORT") != "stdout"  # there it is one for all lines
+    return Line(
+        message.removesuffix(b"\n"),
+        str(stream).encode("utf-8", "replace")[:256],
+        fields.get("_LINE_BREAK") != "line-max",
+        _of_epoch(int(time)) if _DIGITS.fullmatch(time) else None,
+        _SEVERITIES[int(priority)] if is_stated and priority in tuple("01234567") else None,
+    )
 
 
 def syslog(latest: datetime) -> Callable[[bytes], Line]:

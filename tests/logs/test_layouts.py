@@ -54,7 +54,7 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
         detect(b"", name)
     assert str(caught.value) == (
         f"log_layout is {name!r}: give auto, one of kafka, stamped, logger_first, message, json, any, "
-        "or one of them behind cri+, docker+, syslog+"
+        "or one of them behind cri+, docker+, journal+, export+, syslog+"
     )
 
 

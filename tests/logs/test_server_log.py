@@ -32,6 +32,10 @@ CASES: dict[str, tuple[str, tuple[object, ...]]] = {
         f"{ERRORS}UnsupportedVersionException: Received request for api with key 0 (Produce) and unsupported version 2\n",
         ("PRODUCE", 2, None, None, "unsupported_version"),
     ),
+    "3.9, a version that is not supported": (
+        f"{ERRORS}InvalidRequestException: Received request api key METADATA with version 99 which is not enabled\n",
+        ("METADATA", 99, None, None, "unsupported_version"),
+    ),
     "1.0, an API that does not exist": (
         f"{ERRORS}InvalidRequestException: Unknown API key 1000\n",
         ("UNKNOWN(1000)", None, None, None, "unknown_api"),
@@ -130,6 +134,7 @@ def test_a_failed_login_may_state_no_reason() -> None:
     [
         ("Invalid version for API key", "unsupported_version"),
         ("unsupported version", "unsupported_version"),
+        ("which is not enabled", "unsupported_version"),
         ("a.UnsupportedVersionException", "unsupported_version"),
         ("Unexpected ApiKeys id", "unknown_api"),
         ("Unexpected api key", "unknown_api"),
