@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types docs bench processes oracle sparks fuzz soak mutants dist sbom clean check-tools
+.PHONY: help setup run test check lint types docs bench processes connect oracle sparks fuzz soak mutants dist sbom clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,7 +53,7 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
-check: test processes oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
+check: test connect processes oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
 docs: setup ## Write schemas/tables.md and docs/conformance.md
 	$(BIN)/python -m kafka_clientinfo.tables.docs
@@ -73,6 +73,13 @@ oracle: setup ## Compare with real brokers, real clients and Kafka's own classes
 
 sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
+
+# Whole runs; the others hold relations with cache(), which serverless compute refuses.
+SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/engine tests/ingestion tests/commands
+
+connect: setup ## Run the tests of sessions on Spark Connect, and of runs under the rules of serverless compute
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=connect
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=serverless $(SERVERLESS)
 
 processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C
 	$(BIN)/python -m pytest -m process

@@ -26,6 +26,8 @@ _AGAIN = "what was committed is whole, and the next run goes on from there"
 _EXTRAS = {
     "pyspark": ("local", "Spark, Delta and pandas, for a machine where no platform does"),
     "delta": ("local", "Spark, Delta and pandas, for a machine where no platform does"),
+    "grpc": ("connect", "Spark Connect's client"),
+    "grpc_status": ("connect", "Spark Connect's client"),
     "duckdb": ("answers", "what reads tables without Spark"),
     "deltalake": ("answers", "what reads tables without Spark"),
 }

@@ -7,11 +7,15 @@ them as a whole. Modules come in this order, so that nobody waits long for the o
     2 those that ask for the session, and not for that warehouse
     3 the others that read it
     4 those without a session
+
+`--spark=connect` runs the tests that ask for a session, and no others, on a server of Spark Connect; `--spark=serverless`
+under the rules of serverless compute besides (tests/serverless.py). Tests that need a classic session are skipped then.
 """
 
 import fcntl
 import os
 from collections.abc import Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,8 +31,19 @@ hypothesis.settings.register_profile(
 hypothesis.settings.load_profile("no test asserts a time")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--spark", choices=("classic", "connect", "serverless"), default="classic", help="the session")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the modules by what they ask for; a fixture counts wherever it is asked for, also by another one."""
+    if config.getoption("--spark") != "classic":
+        others = [item for item in items if "spark" not in getattr(item, "fixturenames", ())]
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if item not in set(others)]
+        for item in items:
+            if mark := item.get_closest_marker("classic"):
+                item.add_marker(pytest.mark.skip(reason=f"needs a classic session: {mark.args[0]}"))
     asked: dict[str, set[str]] = {}
     for item in items:
         asked.setdefault(_module(item), set()).update(getattr(item, "fixturenames", ()))
@@ -53,9 +68,16 @@ def settings() -> Settings:
 
 
 @pytest.fixture(scope="session")
-def spark(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
+def spark(
+    settings: Settings, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[object]:
+    from pyspark.sql import SparkSession
+
     from kafka_clientinfo.engine.session import local_session
     from kafka_clientinfo.engine.sizing import size_of
+
+    from . import serverless
+    from .connect_server import connect_server
 
     scratch = tmp_path_factory.mktemp("spark")
     conf = {
@@ -69,20 +91,36 @@ def spark(settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Itera
         "spark.ui.retainedStages": "50",
         "spark.ui.retainedTasks": "200",
     }
+    kind = pytestconfig.getoption("--spark")
+    if kind != "classic":
+        with connect_server(conf, scratch / "spark.log") as url:
+            session = SparkSession.builder.remote(url).getOrCreate()
+            with serverless.rules() if kind == "serverless" else nullcontext():
+                yield session
+            session.stop()
+        return
     session = local_session(replace(settings, spark=conf), "kafka_clientinfo tests", str(scratch / "spark.log"))
     yield session
     session.stop()
 
 
+@pytest.fixture
+def free_conf(pytestconfig: pytest.Config) -> None:
+    """Asked for by tests that set or read entries of the conf themselves that serverless compute refuses."""
+    if pytestconfig.getoption("--spark") == "serverless":
+        pytest.skip("serverless compute refuses entries of the conf")
+
+
 @pytest.fixture(scope="module", autouse=True)
-def forget_tables_of_other_modules() -> Iterator[None]:
+def forget_tables_of_other_modules(pytestconfig: pytest.Config) -> Iterator[None]:
     """Delta keeps the plans of every table that was ever read, until an hour has passed; Spark, what was cached."""
     yield
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
-    if session is not None:
+    if session is not None and pytestconfig.getoption("--spark") != "serverless":
         session.catalog.clearCache()
+    if session is not None and pytestconfig.getoption("--spark") == "classic":
         session.sparkContext._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
 
 

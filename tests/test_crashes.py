@@ -189,6 +189,7 @@ def test_every_place_is_mended(
     assert_as_if_nothing_had_happened(spark, log, tmp_path / "lake", tmp_path / "fresh")
 
 
+@pytest.mark.classic("the driver's JVM holds a lock")
 def test_a_jvm_that_outlives_its_driver_keeps_others_out(spark: Any, tmp_path: Path) -> None:
     holder = (
         f"import fcntl, time\nfile = open({str(tmp_path / JVM_LOCK_NAME)!r}, 'w')\n"

@@ -65,11 +65,12 @@ class Context:
         return tables.query(statement)
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
-        """Take the session that was given, or start a local one."""
+        """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""
         if self._spark is None:
+            url = self.arguments.remote or os.environ.get("SPARK_REMOTE")
             if self.progress is not None:
-                self.progress("starting Spark")
-            self._spark = _local_session(settings or self.settings())
+                self.progress("starting Spark" if url is None else "connecting to Spark")
+            self._spark = _local_session(settings or self.settings()) if url is None else _remote_session(url)
         from ..engine.abilities import keep_quiet
 
         keep_quiet(self._spark)
@@ -85,6 +86,7 @@ def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> N
     """Add what every command on a warehouse takes; `cluster` is what --cluster means for it, where it does."""
     parser.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
     add_settings(parser, cluster)
+    parser.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT (SPARK_REMOTE)")
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
@@ -147,6 +149,12 @@ def forget_spark_logs() -> None:
 def was_interrupted() -> bool:
     """Whether Ctrl-C has ended the session that this process has started; what then fails does so for that reason."""
     return _interrupted.is_set()
+
+
+def _remote_session(url: str) -> "SparkSession":
+    from ..engine.remote import remote_session
+
+    return remote_session(url)
 
 
 def _local_session(settings: Settings) -> "SparkSession":

@@ -56,6 +56,7 @@ def test_only_local_warehouses_are_locked(root: str, folder: str | None) -> None
     assert local_folder(root) == (None if folder is None else Path(folder))
 
 
+@pytest.mark.classic("the driver's JVM holds a lock")
 def test_only_both_locks_together_are_a_real_one(spark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with exclusive(str(tmp_path), 1, spark=spark) as locked:
         assert locked

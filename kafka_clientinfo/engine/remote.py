@@ -1,0 +1,87 @@
+"""A session on a server of Spark Connect, for `--remote` and SPARK_REMOTE.
+
+The server's Python workers read the logs, so they need this package: it is shipped to them as a zip for the session.
+What it needs beside pyspark (pyarrow, zstandard, lz4, …) must be installed there. Driver and workers both open the logs,
+so paths must mean the same files on both machines: URIs of a store, or a mounted folder.
+"""
+
+import hashlib
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from importlib.resources.abc import Traversable
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from .. import resources
+from ..errors import WarehouseError
+
+_PACKAGE = "kafka_clientinfo"
+_ANSWERS_WITHIN_SECONDS = 30
+
+
+def remote_session(url: str) -> SparkSession:
+    """Begin a session on a server, and ship this package to its Python workers.
+
+    Args:
+        url: as Spark Connect writes it, `sc://HOST:PORT/;NAME=VALUE`.
+
+    Raises:
+        ModuleNotFoundError: Spark Connect's client lacks packages.
+        WarehouseError: the server does not answer, or refuses.
+    """
+    import grpc
+    import grpc_status  # noqa: F401
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    try:
+        # A call would be tried again for ten minutes.
+        with DefaultChannelBuilder(url).toChannel() as channel:
+            grpc.channel_ready_future(channel).result(_ANSWERS_WITHIN_SECONDS)
+        session: SparkSession = SparkSession.builder.remote(url).getOrCreate()
+        with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-") as folder:
+            session.addArtifacts(str(package_zip(Path(folder))), pyfile=True)
+    except grpc.FutureTimeoutError:
+        raise WarehouseError(f"no Spark Connect server answers at {_without_parameters(url)}") from None
+    except Exception as error:
+        first = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        raise WarehouseError(f"no session of Spark Connect at {_without_parameters(url)}: {first}") from error
+    return session
+
+
+def _without_parameters(url: str) -> str:
+    """A URL as it may be printed: its parameters may hold a token."""
+    return url.partition("/;")[0]
+
+
+def package_zip(folder: Path) -> Path:
+    """Make a zip of this package that can be imported; its name tells its content."""
+    made = folder / f"{_PACKAGE}.zip"
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in _files():
+            archive.writestr(zipfile.ZipInfo(f"{_PACKAGE}/{name}"), content, zipfile.ZIP_DEFLATED)
+    digest = hashlib.sha256(made.read_bytes()).hexdigest()[:16]
+    return made.rename(folder / f"{_PACKAGE}_{digest}.zip")
+
+
+def _files() -> Iterator[tuple[str, bytes]]:
+    """Paths below the package, and contents; schemas/ and conf/ lie inside it in a wheel, and beside it in a checkout."""
+    for root, name in (
+        (Path(__file__).parent.parent, ""),
+        (resources.schemas(), "schemas/"),
+        (resources.conf(), "conf/"),
+    ):
+        yield from ((f"{name}{path}", content) for path, content in _below(root) if name or not _is_resource(path))
+
+
+def _is_resource(path: str) -> bool:
+    return path.startswith(("schemas/", "conf/"))
+
+
+def _below(folder: Traversable) -> Iterator[tuple[str, bytes]]:
+    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
+        if entry.is_dir() and entry.name != "__pycache__":
+            yield from ((f"{entry.name}/{path}", content) for path, content in _below(entry))
+        elif entry.is_file() and not entry.name.endswith(".pyc"):
+            yield entry.name, entry.read_bytes()
