@@ -84,7 +84,11 @@ class Derivation:
             return increments.everything(self.committed)
         # As they are now: this run writes them, and what is computed again must not see that.
         stored = increments.Stored(
-            self.committed, self.lake.read_snapshot("connections"), self._source("ingested_files"), self.retained_from
+            self.committed,
+            self.lake.read_snapshot("connections"),
+            self._source("ingested_files"),
+            self.retained_from,
+            self.lake.staging,
         )
         if self.until is None:
             return increments.everything_left(stored)
@@ -111,7 +115,7 @@ class Derivation:
     def _kept(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in read_by_others():
             return rows
-        self.kept.append(kept(rows))
+        self.kept.append(kept(rows, self.lake.staging))
         return self.kept[-1]
 
     def whole(self, name: str) -> Any:

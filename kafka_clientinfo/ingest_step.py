@@ -132,11 +132,11 @@ def _read(
     # Tables that are missing are made while the workers parse.
     with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
         created = background.submit(lake.create_missing, table_specs())
-        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone))
+        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone), lake.staging)
         statistics = statistics_of(parsed)
         if wrong := wrongly_cut(statistics):
             release(parsed)
-            parsed = kept(parse_logs(lake.spark, plan.uncut(wrong), settings.log_zone))
+            parsed = kept(parse_logs(lake.spark, plan.uncut(wrong), settings.log_zone), lake.staging)
             statistics = statistics_of(parsed)
         readable = readable_rows(parsed, statistics)
         created.result()

@@ -127,9 +127,10 @@ def _opened(
     report = RunReport()
     with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark):
         lake = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)
-        with sized(spark, 0), report.stage("prepare", progress):
-            lake.open()
-        yield lake, report
+        with lake.staging.removed_after():
+            with sized(spark, 0), report.stage("prepare", progress):
+                lake.open()
+            yield lake, report
 
 
 def _build(

@@ -162,6 +162,23 @@ def test_a_first_run_that_breaks_is_mended_by_the_next(
     assert_same_tables(spark, tmp_path / "lake", at_once)
 
 
+def test_what_a_session_may_not_keep_is_staged_while_the_run_lasts(
+    spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: Any) -> None:
+        raise RuntimeError("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute")
+
+    for name in ("localCheckpoint", "persist", "unpersist"):
+        monkeypatch.setattr(type(spark.range(1)), name, refused)
+    log, lake = tmp_path / "b" / "kafka-request.log", tmp_path / "lake"
+    log.parent.mkdir()
+    log.write_bytes(b"".join(records))
+    pipeline.run(spark, [str(log)], str(lake))
+    monkeypatch.undo()
+    assert list((lake / "_staged").iterdir()) == []
+    assert_same_tables(spark, lake, at_once)
+
+
 def breaking_at(table: str) -> type[Warehouse]:
     class Broken(Warehouse):
         def _write(self, name: str, *rest: Any) -> int | None:

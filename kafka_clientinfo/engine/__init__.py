@@ -3,7 +3,7 @@
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
     maintenance, verification > warehouse > retention, claims, writing, rewriting > state > sql
-    increments > keeping; locks, sizing > abilities; local_tables, which needs no session
+    increments > keeping > locks, sizing > abilities; local_tables, which needs no session
 """
 
 from . import increments

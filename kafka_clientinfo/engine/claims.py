@@ -17,6 +17,9 @@ Who may commit when:
                |                                              |                         | other run claimed or wrote
     locked     | always, where a real lock is held            | commits without number  | commits without number
 
+SQL takes no writer's options, so the session's conf gives a MERGE or DELETE its number. Where that may not be set
+(serverless compute), the run looks at the newest claim before the command instead.
+
 A run that is overtaken may still commit to a table that the later run has not written yet. None of that counts: rows
 count once `ingested_files` holds their file, derived tables are written anew by the later run, and the state is
 written only after a look at the newest claim.

@@ -30,7 +30,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..tables import CONNECTION_ID_KEY
-from .keeping import kept
+from .keeping import Staging, kept
 
 _KEY = list(CONNECTION_ID_KEY)
 _BOUNDS = (
@@ -58,12 +58,14 @@ class Stored:
         connections: a snapshot of the table `connections`.
         files: the table `ingested_files`.
         retained_from: instant before which connections' requests may have been deleted; None where none were.
+        staging: for `kept`.
     """
 
     requests: DataFrame
     connections: DataFrame
     files: DataFrame
     retained_from: str | None
+    staging: Staging
 
 
 @dataclass(frozen=True)
@@ -128,7 +130,7 @@ def _of_brokers(brokers: list[tuple[Any, Any]], stored: Stored) -> DataFrame:
 
 
 def _increment(touched: DataFrame, stored: Stored) -> Increment:
-    touched = kept(touched)
+    touched = kept(touched, stored.staging)
     first = F.min(F.unix_micros("since"))
     row = touched.agg(first.alias("first"), F.bool_or(F.col("since").isNull()).alias("unknown")).first()
     begin = None

@@ -1,34 +1,105 @@
 """Keeps relations that a run reads more than once; the one place that knows how.
 
+The first way that the session takes:
+
 session                | kept as                        | why
 -----------------------|--------------------------------|-----------------------------------------------------
 on one machine         | local checkpoint               | rows stay as they are, and the plan ends there: what is
                        |                                | derived of it is planned without what it was derived of
 on a cluster           | persisted in memory and on     | computed again where an executor is lost, which a local
                        | disk                           | checkpoint can't be
-neither is allowed     | not at all                     | computed again (serverless)
+on serverless compute  | staged: written to a table     | neither is allowed there
+                       | beside those of the warehouse  |
+
+Staged tables lie in `_staged/RUN/NUMBER` below the warehouse. A run removes its own when it ends; those of a run that was
+killed are removed by the next one that stages, and by `maintain`.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from itertools import count
+from uuid import uuid4
+
+from pyarrow import fs
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
 from .abilities import conf_value
+from .locks import local_folder
+
+STAGED = "_staged"
+_BEGAN = "%Y%m%d%H%M%S"
+_REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
-def kept(rows: DataFrame) -> DataFrame:
-    """The same rows, computed once: at once on one machine, else when they are first needed."""
+class Staging:
+    """Keeps the relations of one run as tables.
+
+    Args:
+        spark: a session with Delta.
+        root: folder or URI of the warehouse.
+        private: whether only the owner may read the tables, where they lie on this machine: rows hold raw bytes of logs.
+    """
+
+    def __init__(self, spark: SparkSession, root: str, private: bool = True) -> None:
+        """Touch nothing yet."""
+        self.spark, self.folder, self.private = spark, f"{root}/{STAGED}", private
+        self.run = f"{datetime.now(UTC):{_BEGAN}}_{uuid4().hex[:8]}"
+        self._numbers = count()
+        self._is_used = False
+
+    def keep(self, rows: DataFrame) -> DataFrame:
+        """Write rows to a table of their own and read them from it; call it under a lock or a claim."""
+        path = f"{self.folder}/{self.run}/{next(self._numbers)}"
+        if not self._is_used:
+            self._is_used = True
+            self._protect()
+            self.remove_leftovers(datetime.now(UTC))
+        rows.write.format("delta").save(path)
+        return self.spark.read.format("delta").load(path)
+
+    def remove_leftovers(self, before: datetime) -> None:
+        """Remove what runs that began before left; best effort, as it takes room and does no other harm."""
+        for run in _names(self.folder):
+            with suppress(ValueError):  # not made here
+                began = datetime.strptime(run.partition("_")[0], _BEGAN).replace(tzinfo=UTC)
+                if run != self.run and began <= before:
+                    _remove(f"{self.folder}/{run}")
+
+    @contextmanager
+    def removed_after(self) -> Iterator[None]:
+        """Remove this run's tables when it ends, however that is."""
+        try:
+            yield
+        finally:
+            if self._is_used:
+                _remove(f"{self.folder}/{self.run}")
+
+    def _protect(self) -> None:
+        folder = local_folder(self.folder)
+        if self.private and folder is not None:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def kept(rows: DataFrame, staging: Staging) -> DataFrame:
+    """The same rows, computed once: when they are first needed where they are persisted, else at once."""
     try:
-        return (
-            rows.localCheckpoint() if stays_as_kept(rows.sparkSession) else rows.persist(StorageLevel.MEMORY_AND_DISK)
-        )
+        if stays_as_kept(rows.sparkSession):
+            return rows.localCheckpoint()
     except Exception as error:
-        if _is_refused(error):
-            return rows
-        raise
+        if not _is_refused(error):
+            raise
+    try:
+        return rows.persist(StorageLevel.MEMORY_AND_DISK)
+    except Exception as error:
+        if not _is_refused(error):
+            raise
+    return staging.keep(rows)
 
 
 def stays_as_kept(spark: SparkSession) -> bool:
-    """Whether kept rows are never computed again: on one machine."""
+    """Whether kept rows are never computed again, and in memory: on one machine."""
     return (conf_value(spark, "spark.master") or "").startswith("local")
 
 
@@ -43,4 +114,24 @@ def release(*relations: DataFrame) -> None:
 
 
 def _is_refused(error: Exception) -> bool:
-    return "NOT_SUPPORTED" in str(error) or "not supported" in str(error)
+    return any(sign in str(error) for sign in _REFUSALS)
+
+
+def _store(path: str) -> tuple[fs.FileSystem, str]:
+    folder = local_folder(path)
+    return fs.FileSystem.from_uri(path) if folder is None else (fs.LocalFileSystem(), str(folder.absolute()))
+
+
+def _names(folder: str) -> list[str]:
+    """Names of the folders in a folder, none where it is missing or cannot be reached from here."""
+    with suppress(Exception):
+        store, path = _store(folder)
+        found = store.get_file_info(fs.FileSelector(path, allow_not_found=True))
+        return [info.base_name for info in found if info.type is fs.FileType.Directory]
+    return []
+
+
+def _remove(folder: str) -> None:
+    with suppress(Exception):
+        store, path = _store(folder)
+        store.delete_dir(path)

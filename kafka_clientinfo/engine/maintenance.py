@@ -7,9 +7,9 @@ clusters) makes large ones of the small ones; vacuum deletes files that no table
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pyspark.sql import Row, SparkSession
@@ -83,8 +83,9 @@ def maintain(
     _check_hours(spark, settings.vacuum_hours)
     existing_warehouse(spark, warehouse)
     report = MaintenanceReport()
-    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark):
+    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark), ExitStack() as stack:
         tables = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)
+        stack.enter_context(tables.staging.removed_after())
         with report.stage("prepare", progress):
             size = tables.open().rows.get("requests", 0) * REQUEST_BYTES
             tables.create_missing(tables.specs)
@@ -99,6 +100,8 @@ def maintain(
                 with report.stage(name, progress):
                     done = _tidy(tables, name, settings.vacuum_hours)
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
+        # Without a lock another run may be at work, which needs what it has staged.
+        tables.staging.remove_leftovers(datetime.now(UTC) - timedelta(hours=0 if locked else settings.vacuum_hours))
         report.retained_from = tables.state.retained_from
     return report
 

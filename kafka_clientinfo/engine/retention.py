@@ -29,7 +29,7 @@ from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
 from ..tables import CONNECTION_ID_KEY, table_spec
-from .keeping import kept, release
+from .keeping import Staging, kept, release
 from .state import LEDGER, Deletion, State
 
 SOURCES = ("requests", "rejected_records", "failed_requests")
@@ -48,6 +48,10 @@ class Tables(Protocol):
     @property
     def state(self) -> State:
         """Its state."""
+
+    @property
+    def staging(self) -> Staging:
+        """For `kept`."""
 
     def read(self, name: str) -> DataFrame:
         """A table as it is now."""
@@ -112,7 +116,7 @@ def finish_deletion(tables: Tables) -> None:
     if deleting is None or instant is None:
         return
     tables.claim()
-    rest = {name: kept(keys) for name, keys in _rows_to_delete(tables, instant, deleting.rows).items()}
+    rest = {name: kept(keys, tables.staging) for name, keys in _rows_to_delete(tables, instant, deleting.rows).items()}
     try:
         _carry_out(tables, instant, rest, deleting)
     finally:
@@ -139,7 +143,7 @@ def _text(moment: datetime) -> str:
 
 def _delete(tables: Tables, instant: str, now: datetime, sources: Iterable[str]) -> dict[str, int]:
     tables.claim()
-    doomed = {name: kept(keys) for name, keys in _rows_to_delete(tables, instant, sources).items()}
+    doomed = {name: kept(keys, tables.staging) for name, keys in _rows_to_delete(tables, instant, sources).items()}
     try:
         counts = {name: keys.count() for name, keys in doomed.items()}
         if any(counts.values()):

@@ -17,6 +17,7 @@ from ..errors import WarehouseError
 from ..tables import TableSpec, table_specs
 from . import rewriting, sql
 from .claims import CLAIM, Claims, last_metadata
+from .keeping import Staging
 from .layout import columns_of, unreadable
 from .locks import local_folder
 from .retention import finish_deletion
@@ -45,6 +46,7 @@ class Warehouse:
 
     Attributes:
         one_file: whether writes make one file each; for runs of few bytes, as each task costs 50–100 ms.
+        staging: for `kept`.
     """
 
     def __init__(
@@ -66,6 +68,7 @@ class Warehouse:
         self.one_file = False
         self._small_table_bytes = small_table_bytes
         self._private = private
+        self.staging = Staging(spark, self.root, private)
         self._claims = Claims(spark, self.path, locked)
         self._claiming = Lock()
         self._state: State | None = None

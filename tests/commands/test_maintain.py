@@ -83,6 +83,7 @@ def test_it_refuses_what_is_not_safe(
     assert not (tmp_path / "w").exists()
 
 
+@pytest.mark.usefixtures("free_conf")
 def test_a_shorter_time_can_be_asked_for_with_deltas_own_switch(spark: Any, tmp_path: Path) -> None:
     key = "spark.databricks.delta.retentionDurationCheck.enabled"
     with pytest.raises(ConfigError, match=key):

@@ -7,6 +7,7 @@ import pytest
 
 from kafka_clientinfo.engine import increments, release
 from kafka_clientinfo.engine.increments import Stored
+from kafka_clientinfo.engine.keeping import Staging
 
 from .tiny import AT
 
@@ -58,6 +59,7 @@ def stored(
         spark.createDataFrame(known, CONNECTIONS),
         spark.createDataFrame(files, FILES),
         retained_from,
+        Staging(spark, "/nowhere"),
     )
 
 

@@ -1,11 +1,17 @@
 """How relations are kept for a run, by what the session allows."""
 
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.engine import kept, release
+from kafka_clientinfo.engine.keeping import Staging
+
+NO_STAGING: Any = None
 
 
 class Rows:
@@ -34,19 +40,73 @@ class Rows:
     ("master", "how"), [("local[2]", "checkpoint"), ("local", "checkpoint"), ("yarn", "persisted"), ("", "persisted")]
 )
 def test_it_keeps_rows_as_the_session_can(master: str, how: str) -> None:
-    assert kept(Rows(master)) == how  # type: ignore[arg-type, comparison-overlap]
+    assert kept(Rows(master), NO_STAGING) == how  # type: ignore[arg-type, comparison-overlap]
 
 
-@pytest.mark.parametrize("refusal", ["[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE", "persist is not supported"])
-def test_rows_that_may_not_be_kept_are_computed_again(refusal: str) -> None:
-    rows: Any = Rows("", refusal)
-    assert kept(rows) is rows
+@pytest.mark.parametrize("master", ["", "local[2]"])
+@pytest.mark.parametrize(
+    "refusal",
+    ["[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE", "persist is not supported", "[NOT_IMPLEMENTED] persist"],
+)
+def test_rows_that_the_session_may_not_keep_are_staged(master: str, refusal: str) -> None:
+    rows: Any = Rows(master, refusal)
+    staging: Any = SimpleNamespace(keep=lambda rows: ("staged", rows))
+    assert kept(rows, staging) == ("staged", rows)  # type: ignore[comparison-overlap]
     release(rows)
 
 
-def test_other_failures_are_told() -> None:
-    rows: Any = Rows("", "no space left on device")
+@pytest.mark.parametrize("master", ["", "local[2]"])
+def test_other_failures_are_told(master: str) -> None:
+    rows: Any = Rows(master, "no space left on device")
     with pytest.raises(RuntimeError, match="no space"):
-        kept(rows)
+        kept(rows, NO_STAGING)
     with pytest.raises(RuntimeError, match="no space"):
         release(rows)
+
+
+class TestStaging:
+    def it_keeps_rows_in_tables_of_the_run(self, spark: Any, tmp_path: Path) -> None:
+        staging, folder = Staging(spark, str(tmp_path)), tmp_path / "_staged"
+        with staging.removed_after():
+            staged = [staging.keep(spark.range(number)) for number in (2, 3)]
+            assert [rows.count() for rows in staged] == [2, 3]
+            assert sorted(path.name for path in (folder / staging.run).iterdir()) == ["0", "1"]
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert list(folder.iterdir()) == []
+
+    def it_removes_them_when_the_run_fails(self, spark: Any, tmp_path: Path) -> None:
+        staging = Staging(spark, str(tmp_path))
+
+        def work() -> None:
+            with staging.removed_after():
+                staging.keep(spark.range(1))
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            work()
+        assert list((tmp_path / "_staged").iterdir()) == []
+
+    def it_removes_what_killed_runs_left_before_it_stages(self, spark: Any, tmp_path: Path) -> None:
+        killed, staging = Staging(spark, str(tmp_path)), Staging(spark, str(tmp_path))
+        killed.keep(spark.range(1))
+        (tmp_path / "_staged" / "somebody's").mkdir()
+        staging.keep(spark.range(1))
+        assert {path.name for path in (tmp_path / "_staged").iterdir()} == {staging.run, "somebody's"}
+
+    def it_leaves_what_began_later(self, tmp_path: Path) -> None:
+        now, folder = datetime.now(UTC), tmp_path / "_staged"
+        (folder / f"{now:%Y%m%d%H%M%S}_x").mkdir(parents=True)
+        staging = Staging(None, str(tmp_path))  # type: ignore[arg-type]
+        staging.remove_leftovers(now - timedelta(hours=1))
+        assert len(list(folder.iterdir())) == 1
+        staging.remove_leftovers(now)
+        assert list(folder.iterdir()) == []
+
+    @pytest.mark.parametrize("root", ["unknown://bucket/w", "/no/such/folder"])
+    def it_passes_over_places_that_it_cannot_list(self, root: str) -> None:
+        Staging(None, root).remove_leftovers(datetime.now(UTC))  # type: ignore[arg-type]
+
+    def it_touches_nothing_where_nothing_is_staged(self, tmp_path: Path) -> None:
+        with Staging(None, str(tmp_path)).removed_after():  # type: ignore[arg-type]
+            pass
+        assert list(tmp_path.iterdir()) == []

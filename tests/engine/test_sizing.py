@@ -24,6 +24,7 @@ def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> No
     assert size_of(int(gibibytes * (1 << 30)), cores=8).partitions == partitions
 
 
+@pytest.mark.usefixtures("free_conf")
 def test_the_session_is_put_back(spark: Any) -> None:
     before = {key: spark.conf.get(key, None) for key in KEYS}
 
@@ -38,6 +39,7 @@ def test_the_session_is_put_back(spark: Any) -> None:
     assert {key: spark.conf.get(key, None) for key in KEYS} == before
 
 
+@pytest.mark.usefixtures("free_conf")
 def test_entries_that_may_not_be_set_are_left_alone(spark: Any) -> None:
     sizing._may_set.cache_clear()
     with set_where_allowed(spark, {"spark.sql.warehouse.dir": "/nowhere", "some.thing": "x"}):
