@@ -31,7 +31,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"kafka-clientinfo {__version__}")
     added = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for name, command in COMMANDS.items():
-        command.add_arguments(added.add_parser(name, help=command.HELP, description=command.HELP))
+        examples = [f"  kafka-clientinfo {example}" for example in getattr(command, "EXAMPLES", ())]
+        below = "\n".join(["examples:", *examples]) if examples else None
+        layout = argparse.RawDescriptionHelpFormatter
+        command.add_arguments(
+            added.add_parser(name, help=command.HELP, description=command.HELP, epilog=below, formatter_class=layout)
+        )
     return parser
 
 

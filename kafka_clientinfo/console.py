@@ -2,9 +2,11 @@
 
 import os
 import re
+import shutil
 import sys
 import time
-from collections.abc import Callable, Sequence
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
@@ -91,19 +93,66 @@ def number(value: int) -> str:
     return f"{value:,}"
 
 
-def columns(header: Sequence[str], rows: Sequence[Sequence[object]], indent: str = "  ") -> str:
-    """Rows under a header, in columns: numbers to the right, text to the left."""
+def columns(
+    header: Sequence[str],
+    rows: Sequence[Sequence[object]],
+    indent: str = "  ",
+    limits: Sequence[int] | None = None,
+    colours: Mapping[str, str] | None = None,
+) -> str:
+    """Rows under a header, in columns: numbers to the right, text to the left.
+
+    Args:
+        header: titles of the columns.
+        rows: numbers and texts.
+        indent: what each line begins with.
+        limits: characters of each column's texts at most; 60 where None.
+        colours: SGR codes by the whole text of a column; None and an empty mapping colour nothing, the header neither.
+    """
+    limits = limits or [60] * len(header)
     cells = [
-        [number(c) if isinstance(c, int) and not isinstance(c, bool) else safe(c, 60) for c in row] for row in rows
+        [
+            number(c) if isinstance(c, int) and not isinstance(c, bool) else safe(c, limit)
+            for c, limit in zip(row, limits, strict=True)
+        ]
+        for row in rows
     ]
-    widths = [max(len(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
+    widths = [max(_width(line[i]) for line in [list(header), *cells]) for i in range(len(header))]
     right = [all(isinstance(row[i], int) for row in rows) and bool(rows) for i in range(len(header))]
 
-    def line(values: Sequence[str]) -> str:
-        padded = (v.rjust(w) if r else v.ljust(w) for v, w, r in zip(values, widths, right, strict=True))
+    def line(values: Sequence[str], painted: Mapping[str, str]) -> str:
+        padded = []
+        for value, width, is_right in zip(values, widths, right, strict=True):
+            blanks = " " * (width - _width(value))
+            shown = f"\x1b[{painted[value]}m{value}\x1b[0m" if value in painted else value
+            padded.append(blanks + shown if is_right else shown + blanks)
         return (indent + "  ".join(padded)).rstrip()
 
-    return "\n".join(line(values) for values in [list(header), *cells])
+    bold = dict.fromkeys(header, "1") if colours else {}
+    return "\n".join([line(header, bold), *(line(values, colours or {}) for values in cells)])
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes on a terminal."""
+    if text.isascii():
+        return len(text)
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.category(character) in ("Mn", "Me") for character in text)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether a stream is a terminal."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def terminal_width() -> int | None:
+    """Columns of the terminal that standard output is, None where it is none."""
+    return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
+
+
+def has_colours() -> bool:
+    """Whether standard output is a terminal, and the environment allows colours (NO_COLOR, TERM)."""
+    return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def progress(stream: TextIO | None = None) -> Callable[[str], None] | None:

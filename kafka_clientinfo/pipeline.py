@@ -14,7 +14,18 @@ from pyspark.sql import SparkSession
 
 from . import __version__
 from .derivation import Derivation
-from .engine import LEDGER, State, Warehouse, cores, exclusive, local_tables, remove_late, sized, state_of, utc
+from .engine import (
+    LEDGER,
+    State,
+    UnreadableTableError,
+    Warehouse,
+    cores,
+    exclusive,
+    local_tables,
+    remove_late,
+    sized,
+    utc,
+)
 from .engine.sizing import REQUEST_BYTES
 from .ingest_step import Ingested, files_read, ingest_logs, log_files
 from .ingestion import make_plan
@@ -93,14 +104,12 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
         InputError: when the logs name nothing.
     """
     tables = local_tables(warehouse)
-    if tables is None or not tables.exists(LEDGER):
-        return None
-    from deltalake.exceptions import DeltaError
-
     try:
-        state = state_of(tables.properties(LEDGER), str(tables.folder / LEDGER))
-        known = {row["file_id"]: row for row in tables.rows(LEDGER)}
-    except (DeltaError, OSError):  # damaged, or under another run's hands
+        state = None if tables is None else tables.state()
+        if tables is None or state is None:
+            return None
+        known = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
+    except (UnreadableTableError, OSError):  # damaged, or under another run's hands
         return None
     is_broken = any(number and not tables.exists(name) for name, number in state.rows.items())
     if is_broken or state.deleting is not None:

@@ -125,7 +125,9 @@ def forget_tables_of_other_modules(pytestconfig: pytest.Config) -> Iterator[None
 
 
 @pytest.fixture(scope="session")
-def sample_warehouse(spark: object, settings: Settings, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample_warehouse(
+    request: pytest.FixtureRequest, settings: Settings, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The tables of sample_logs, built by the first process that asks; read only: copy it to change it."""
     from kafka_clientinfo import pipeline
 
@@ -136,6 +138,7 @@ def sample_warehouse(spark: object, settings: Settings, tmp_path_factory: pytest
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not root.exists():
             made = tmp_path_factory.mktemp("sample") / "warehouse"
+            spark = request.getfixturevalue("spark")
             pipeline.run(spark, [str(ROOT / "sample_logs")], str(made), settings)
             made.rename(root)  # whole or not at all
     return root

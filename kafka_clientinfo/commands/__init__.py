@@ -2,12 +2,27 @@
 
 from types import ModuleType
 
-from . import build, ingest, maintain, parse, run, upgrade, verify, violations
+from . import (
+    build,
+    clients,
+    connection,
+    ingest,
+    maintain,
+    parse,
+    run,
+    sql,
+    summary,
+    tables,
+    upgrade,
+    verify,
+    violations,
+)
 
-COMMANDS: dict[str, ModuleType] = {
-    module.__name__.rpartition(".")[2]: module
-    for module in (run, ingest, build, parse, upgrade, violations, maintain, verify)
-}
-"""By name, in the order of the help: each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code."""
+_IN_ORDER = (
+    run, ingest, build, parse, summary, clients, connection, upgrade, violations, tables, sql, maintain, verify,
+)  # fmt: skip
+COMMANDS: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in _IN_ORDER}
+"""By name, in the order of the help: each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code; some
+have `EXAMPLES`, command lines for their help."""
 
 __all__ = ["COMMANDS"]

@@ -15,13 +15,19 @@ from ..settings import Settings, load_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..engine import Warehouse
+    from ..engine import Tables
 
 _spark_logs: list[str] = []
 """Where the sessions that this process has started write; removed when a command goes well."""
 _interrupted = Event()
 _NAMED = 20
 """Clusters that a message names at most."""
+_WAITING = (
+    "SELECT cluster, max(ingested_at) > CAST({until} AS TIMESTAMP) AS waits FROM {ingested_files} "
+    "GROUP BY cluster ORDER BY cluster"
+)
+WAITS = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
+"""Note on an answer from tables that are behind."""
 
 
 class Context:
@@ -35,7 +41,7 @@ class Context:
     def __init__(self, arguments: argparse.Namespace, spark: "SparkSession | None" = None) -> None:
         """Start nothing yet."""
         self.arguments = arguments
-        self.progress = None if arguments.json else console.progress()
+        self.progress = None if getattr(arguments, "json", False) else console.progress()
         self._spark = spark
 
     @property
@@ -57,12 +63,51 @@ class Context:
         """Whether a session was given or has been started."""
         return self._spark is not None
 
-    def query(self, statement: str) -> list[tuple[Any, ...]]:
-        """Answer SQL that names the warehouse's tables in braces; without a session where they lie on this machine."""
-        from ..engine import Warehouse, local_tables
+    def tables(self) -> "Tables":
+        """The warehouse's tables as they are now, to be read; without a session where they lie on this machine."""
+        from ..engine import local_tables
 
-        tables = local_tables(self.warehouse) or Warehouse(self.session(), self.warehouse)
-        return tables.query(statement)
+        root = console.argument("the warehouse", self.warehouse)
+        if (here := local_tables(root)) is not None:
+            return here
+        from ..engine import SparkTables
+
+        return SparkTables(self.session(), root)
+
+    def built_tables(self, table: str, cluster: str | None = None) -> "tuple[Tables, bool]":
+        """Open the warehouse to read a table that was derived of its requests; see `tables`.
+
+        Args:
+            table: its name.
+            cluster: the cluster that is asked for; all of them when None.
+
+        Returns:
+            The tables, and whether there are requests of the cluster that no build has seen.
+
+        Raises:
+            ConfigError: the warehouse has no logs of that cluster.
+            WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
+        """
+        tables, root = self.tables(), self.warehouse
+        state = tables.state()
+        if state is None:
+            raise WarehouseError(f"{root} has no table ingested_files; make it with `kafka-clientinfo run`")
+        if state.built_until is None:
+            raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
+        if state.rows.get(table, 1) and not tables.exists(table):
+            raise WarehouseError(f"{tables.root}/{table} is missing; `kafka-clientinfo build` makes it anew")
+        waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": state.built_until}).rows)
+        if cluster is not None and console.argument("--cluster", cluster) not in waiting:
+            names = list(waiting)
+            known = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
+            raise ConfigError(
+                f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {known or 'none'}"
+            )
+        return tables, any(waits for name, waits in waiting.items() if cluster in (None, name))
+
+    def query(self, statement: str) -> list[tuple[Any, ...]]:
+        """Answer SQL that names the warehouse's tables in braces; see `tables`."""
+        return self.tables().query(statement).rows
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""
@@ -97,42 +142,10 @@ def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) ->
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
 
 
-def built_warehouse(
-    spark: "SparkSession", root: str, table: str, cluster: str | None = None
-) -> "tuple[Warehouse, bool]":
-    """Open a warehouse to read a table that was derived of its requests.
-
-    Args:
-        spark: a session with Delta.
-        root: folder or URI of the Delta tables.
-        table: its name.
-        cluster: the cluster that is asked for; all of them when None.
-
-    Returns:
-        The warehouse, and whether it holds requests that no build has seen.
-
-    Raises:
-        ConfigError: the warehouse has no logs of that cluster.
-        WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
-    """
-    from pyspark.sql import functions as F
-
-    from ..engine import existing_warehouse, sized, utc
-
-    lake = existing_warehouse(spark, console.argument("the warehouse", root))
-    until = lake.state.built_until
-    if until is None:
-        raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
-    if lake.state.rows.get(table, 1) and not lake.exists(table):
-        raise WarehouseError(f"{lake.path(table)} is missing; `kafka-clientinfo build` makes it anew")
-    waits = F.max("ingested_at") > F.lit(until).cast("timestamp")
-    with utc(spark), sized(spark, 0):
-        rows = lake.read("ingested_files").groupBy("cluster").agg(waits.alias("waits")).orderBy("cluster").collect()
-    names = [row["cluster"] for row in rows]
-    if cluster is not None and console.argument("--cluster", cluster) not in names:
-        known = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
-        raise ConfigError(f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {known or 'none'}")
-    return lake, any(row["waits"] for row in rows if cluster in (None, row["cluster"]))
+def add_warehouse(parser: argparse.ArgumentParser) -> None:
+    """Add what every command takes that answers from a warehouse."""
+    parser.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
+    parser.add_argument("--conf", metavar="FILE", help="settings in TOML, for a session where one is needed")
 
 
 def spark_logs() -> list[str]:

@@ -8,36 +8,15 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .. import console
-from ..tables import SEVERITY_ORDER
 from .context import Context, add_common
+from .filters import Filters
+from .output import Answer, Table, as_text
+from .summary import SHOWN, findings
 
 if TYPE_CHECKING:
     from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"
-_SHOWN = 12
-_FINDINGS = (
-    (
-        "Client connections by software",
-        ("connections", "name", "version"),
-        "SELECT count(*) AS connections, client_software_name, client_software_version FROM {connections} "
-        "WHERE role = 'client' GROUP BY 2, 3 ORDER BY 1 DESC, 2 NULLS FIRST, 3 NULLS FIRST",
-    ),
-    (
-        "Client connections by ApiVersions outcome",
-        ("connections", "outcome"),
-        "SELECT count(*) AS connections, api_versions_outcome FROM {connections} "
-        "WHERE role = 'client' GROUP BY 2 ORDER BY 1 DESC, 2 NULLS FIRST",
-    ),
-    (
-        "Violations",
-        ("severity", "rule", "connections", "requests"),
-        "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
-        "FROM {violations} GROUP BY 1, 2 "
-        f"ORDER BY {SEVERITY_ORDER}, 3 DESC, 2",
-    ),
-)
-"""What the summary shows: title, header and query."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -87,12 +66,11 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
 def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
-        tables = console.columns(("table", "rows"), list(report.tables.items()))
-        parts.append(f"Tables in {console.safe(context.warehouse)}\n{tables}")
-        for title, header, statement in _FINDINGS:
-            rows = context.query(f"{statement} LIMIT {_SHOWN + 1}")
-            more = "\n  … and more" if len(rows) > _SHOWN else ""
-            parts += [f"{title}\n{console.columns(header, rows[:_SHOWN])}{more}"] if rows else []
+        rows = list(report.tables.items())
+        title = f"Tables in {console.safe(context.warehouse)}"
+        found = findings(context.tables(), Filters(), SHOWN)
+        answer = Answer([Table("tables", title, ("table", "rows"), rows, len(rows)), *found])
+        parts.append(as_text(answer, rest="`kafka-clientinfo summary --limit 0` and --json"))
     return "\n\n".join(parts)
 
 

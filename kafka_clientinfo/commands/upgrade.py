@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 from ..console import columns, number, output, safe
 from ..errors import ConfigError
-from ..tables.broker_releases import REASONS, release
-from .context import Context, add_common
+from .context import Context, add_warehouse
+from .filters import Filters, add_filters
+from .output import Answer, Table, add_formats, limit_of, show
 
 if TYPE_CHECKING:
     from .impact import Impact
 
 HELP = "tell who would break at another release of Kafka (exit code 3 when somebody would)"
+EXAMPLES = (
+    "upgrade --target 4.0.1 --warehouse /data/clientinfo",
+    "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
+)
 _BREAKS = 3
 _SHOWN = 50
 _TITLES = {
@@ -28,7 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--target", metavar="RELEASE", help="release of Kafka, up or down, such as 4.0.1")
     parser.add_argument("--all-targets", action="store_true", help="every known release as a matrix")
-    add_common(parser, "only this cluster")
+    add_warehouse(parser)
+    add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_formats(parser, _SHOWN)
 
 
 def execute(context: Context) -> int:
@@ -36,14 +43,38 @@ def execute(context: Context) -> int:
     given = context.arguments
     if given.target is None and not given.all_targets:
         raise ConfigError("no target is given; name one with --target, or use --all-targets")
-    if given.target is not None:
-        release(given.target)  # before Spark starts
-    spark = context.session()
+    from ..tables.broker_releases import release
     from .impact import impact
 
-    found = impact(spark, context.warehouse, given.target, given.all_targets, given.cluster)
-    output(json.dumps(asdict(found), ensure_ascii=True, default=str) if given.json else as_text(found))
+    if given.target is not None:
+        release(given.target)  # before anything is opened
+    filters = Filters.of(given)
+    tables, waits = context.built_tables("upgrade_impact", filters.cluster)
+    found = impact(tables, given.target, given.all_targets, filters, waits, limit_of(given))
+    if given.csv or given.markdown:
+        show(Answer(as_tables(found)), given)
+    else:
+        output(json.dumps(asdict(found), ensure_ascii=True, default=str) if given.json else as_text(found))
     return _BREAKS if found.breaks else 0
+
+
+def as_tables(result: "Impact") -> list[Table]:
+    """What is not ok at the target, and with all targets the counts by release and the matrix."""
+    found = []
+    if result.target is not None:
+        found.append(_table("rows", f"Kafka {result.target}", result.rows, sum(result.found.values())))
+    if result.by_release:
+        counts = [{"release": name} | numbers for name, numbers in result.by_release.items()]
+        found.append(_table("by_release", "Clients by release", counts, len(counts)))
+        found.append(
+            _table("matrix", "Clients that are not fine at every release", result.matrix, result.matrix_clients)
+        )
+    return found
+
+
+def _table(name: str, title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
+    columns = tuple(rows[0]) if rows else ()
+    return Table(name, title, columns, [tuple(row.values()) for row in rows], total)
 
 
 def as_text(result: "Impact") -> str:
@@ -52,9 +83,11 @@ def as_text(result: "Impact") -> str:
     if result.target is not None:
         parts.append(_headline(result))
         parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
-        reasons = dict.fromkeys(row["reason"] for row in result.rows)
-        if reasons:
-            parts.append("Why\n" + "\n".join(f"  {reason}: {REASONS.get(reason, reason)}" for reason in reasons))
+        if result.reasons:
+            from ..tables.broker_releases import REASONS
+
+            reasons = (f"  {reason}: {REASONS.get(reason, reason)}" for reason in result.reasons)
+            parts.append("Why\n" + "\n".join(reasons))
     if result.by_release:
         parts += _matrix(result)
     parts.append("What this cannot tell\n" + "\n".join(f"  - {sentence}" for sentence in result.cannot_tell))
@@ -76,8 +109,8 @@ def _section(result: "Impact", verdict: str, title: str) -> str:
     if not rows:
         return ""
     header = ("cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why")
-    lines = [(*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows[:_SHOWN]]
-    return f"{title}\n{columns(header, lines)}" + _more(rows)
+    lines = [(*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows]
+    return f"{title}\n{columns(header, lines)}" + _more(result.found[verdict] - len(rows))
 
 
 def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
@@ -104,8 +137,8 @@ def _why(row: dict[str, Any]) -> str:
     return f"{row['reason']} (from {row['refused_from']})" if row["refused_from"] else str(row["reason"])
 
 
-def _more(rows: Sequence[object]) -> str:
-    return f"\n  … and {number(len(rows) - _SHOWN)} more; --json has all" if len(rows) > _SHOWN else ""
+def _more(number_of_rows: int) -> str:
+    return f"\n  … and {number(number_of_rows)} more; --limit 0 and --json have all" if number_of_rows else ""
 
 
 def _matrix(result: "Impact") -> list[str]:
@@ -117,9 +150,9 @@ def _matrix(result: "Impact") -> list[str]:
     if result.matrix:
         names = list(result.by_release)
         header = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
-        rows = [(*_who(row), row["marks"]) for row in result.matrix[:_SHOWN]]
+        rows = [(*_who(row), row["marks"]) for row in result.matrix]
         legend = "X breaks, ! works there but not later, ? cannot be judged, . fine; one mark per release, as above"
         parts.append(
-            f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix)}"
+            f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix_clients - len(result.matrix))}"
         )
     return parts

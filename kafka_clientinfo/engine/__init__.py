@@ -2,28 +2,41 @@
 
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
-    maintenance, verification > warehouse > retention, claims, writing, rewriting > state > sql
-    increments > keeping > locks, sizing > abilities; local_tables, which needs no session
+    maintenance, verification, spark_tables > warehouse > retention, claims, writing, rewriting > state > sql
+    increments > keeping > locks, sizing > abilities
+    reading > duckdb_tables, which needs no session, > answers > state
+
+A name is imported on first use: what reads local tables must not wait for Spark's modules.
 """
 
-from . import increments
-from .abilities import cores
-from .keeping import kept, release, stays_as_kept
-from .local_tables import local_tables
-from .locks import exclusive
-from .maintenance import MaintenanceReport, existing_warehouse, maintain
-from .retention import remove_late, retain, with_kept_failures
-from .sizing import Size, sized, utc
-from .state import LEDGER, State, state_of
-from .verification import Check, verify
-from .warehouse import Warehouse
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from . import increments
+    from .abilities import cores
+    from .answers import Rows, Tables, UnreadableTableError
+    from .keeping import kept, release, stays_as_kept
+    from .locks import exclusive
+    from .maintenance import MaintenanceReport, existing_warehouse, maintain
+    from .reading import local_tables
+    from .retention import remove_late, retain, with_kept_failures
+    from .sizing import Size, sized, utc
+    from .spark_tables import SparkTables
+    from .state import LEDGER, State, state_of
+    from .verification import Check, verify
+    from .warehouse import Warehouse
 
 __all__ = [
     "LEDGER",
     "Check",
     "MaintenanceReport",
+    "Rows",
     "Size",
+    "SparkTables",
     "State",
+    "Tables",
+    "UnreadableTableError",
     "Warehouse",
     "cores",
     "exclusive",
@@ -42,3 +55,25 @@ __all__ = [
     "verify",
     "with_kept_failures",
 ]
+
+_PLACES = {
+    "abilities": ("cores",),
+    "answers": ("Rows", "Tables", "UnreadableTableError"),
+    "keeping": ("kept", "release", "stays_as_kept"),
+    "locks": ("exclusive",),
+    "maintenance": ("MaintenanceReport", "existing_warehouse", "maintain"),
+    "reading": ("local_tables",),
+    "retention": ("remove_late", "retain", "with_kept_failures"),
+    "sizing": ("Size", "sized", "utc"),
+    "spark_tables": ("SparkTables",),
+    "state": ("LEDGER", "State", "state_of"),
+    "verification": ("Check", "verify"),
+    "warehouse": ("Warehouse",),
+}
+_MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULE_OF:
+        return getattr(import_module(f".{_MODULE_OF[name]}", __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,13 +1,19 @@
 """What a Delta table really is, beside what it is declared to be: read without touching its rows."""
 
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-from pyspark.sql import DataFrame, SparkSession
+from typing import TYPE_CHECKING, Any
 
 from ..tables import TableSpec
 from .sql import CHECK, DELETION_VECTORS, detail
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+"""Names of types in Delta's log that are others in Spark's words."""
 
 
 @dataclass(frozen=True)
@@ -27,20 +33,40 @@ class Layout:
     properties: Mapping[str, str]
 
 
-def layout_of(spark: SparkSession, path: str) -> Layout | None:
+def layout_of(spark: "SparkSession", path: str) -> Layout | None:
     """The layout of the table at a path, None where there is none."""
     found = detail(spark, path)
     if found is None:
         return None
-    properties: dict[str, str] = dict(found["properties"])
-    return Layout(
-        columns=columns_of(spark.read.format("delta").load(path)),
-        checks={key.removeprefix(CHECK): text for key, text in properties.items() if key.startswith(CHECK)},
-        properties=properties,
-    )
+    return _layout(columns_of(spark.read.format("delta").load(path)), dict(found["properties"]))
 
 
-def columns_of(rows: DataFrame) -> dict[str, StoredColumn]:
+def stored_layout(schema: str, properties: Mapping[str, str | None]) -> Layout:
+    """The layout from what a table's log has: the schema as JSON, and the properties."""
+    columns = {
+        field["name"]: StoredColumn(_plain_type(_spark_type(field["type"])), not field["nullable"])
+        for field in json.loads(schema)["fields"]
+    }
+    return _layout(columns, {key: value for key, value in properties.items() if value is not None})
+
+
+def _layout(columns: Mapping[str, StoredColumn], properties: Mapping[str, str]) -> Layout:
+    checks = {key.removeprefix(CHECK): text for key, text in properties.items() if key.startswith(CHECK)}
+    return Layout(columns, checks, properties)
+
+
+def _spark_type(stored: Any) -> str:
+    """A type in Spark's words from the JSON of Delta's log."""
+    if isinstance(stored, str):
+        return _SPARK_WORDS.get(stored, stored)
+    if stored["type"] == "array":
+        return f"array<{_spark_type(stored['elementType'])}>"
+    if stored["type"] == "map":
+        return f"map<{_spark_type(stored['keyType'])},{_spark_type(stored['valueType'])}>"
+    return "struct<{}>".format(",".join(f"{field['name']}:{_spark_type(field['type'])}" for field in stored["fields"]))
+
+
+def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
     """The columns of a relation by name."""
     return {
         field.name: StoredColumn(_plain_type(field.dataType.simpleString()), not field.nullable)

@@ -5,11 +5,13 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
-from pyspark.sql import DataFrame, Row, SparkSession
-
 from ..tables import Column, TableSpec
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 CHECK = "delta.constraints."
 """How the properties that hold CHECK constraints begin."""
@@ -56,12 +58,12 @@ def _column(column: Column) -> str:
     return f"`{column.name}` {column.type}{required} COMMENT {literal(column.comment)}"
 
 
-def set_properties(spark: SparkSession, path: str, properties: Mapping[str, str]) -> None:
+def set_properties(spark: "SparkSession", path: str, properties: Mapping[str, str]) -> None:
     """Set properties of a table in one commit."""
     spark.sql(f"ALTER TABLE {table_at(path)} SET TBLPROPERTIES {properties_list(properties)}")
 
 
-def properties(spark: SparkSession, path: str) -> dict[str, str] | None:
+def properties(spark: "SparkSession", path: str) -> dict[str, str] | None:
     """The properties of a table, without a look at its files; None where there is no table."""
     try:
         return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table_at(path)}").collect()}
@@ -71,7 +73,7 @@ def properties(spark: SparkSession, path: str) -> dict[str, str] | None:
         raise
 
 
-def detail(spark: SparkSession, path: str) -> Row | None:
+def detail(spark: "SparkSession", path: str) -> "Row | None":
     """What DESCRIBE DETAIL says of a table: properties, numFiles, sizeInBytes, …; None where there is no table."""
     try:
         return spark.sql(f"DESCRIBE DETAIL {table_at(path)}").first()
@@ -81,7 +83,7 @@ def detail(spark: SparkSession, path: str) -> Row | None:
         raise
 
 
-def history(spark: SparkSession, path: str, limit: int | None = None) -> list[Row]:
+def history(spark: "SparkSession", path: str, limit: int | None = None) -> "list[Row]":
     """Version, userMetadata, operation and operationMetrics of a table's commits, the newest first."""
     only = "" if limit is None else f" LIMIT {limit}"
     commits = spark.sql(f"DESCRIBE HISTORY {table_at(path)}{only}")
@@ -96,7 +98,7 @@ def is_missing(error: BaseException) -> bool:
 
 
 @contextmanager
-def named_view(spark: SparkSession, rows: DataFrame) -> Iterator[str]:
+def named_view(spark: "SparkSession", rows: "DataFrame") -> Iterator[str]:
     """Give rows a name that SQL can use in here."""
     name = f"kafka_clientinfo_{uuid4().hex}"
     rows.createOrReplaceTempView(name)

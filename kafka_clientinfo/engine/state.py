@@ -7,12 +7,13 @@ rows are counted as deleted) is never half changed, wherever the run is killed.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
-
-from pyspark.sql import SparkSession
+from typing import TYPE_CHECKING, Any
 
 from ..errors import WarehouseError
 from .sql import properties, set_properties
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 LEDGER = "ingested_files"
 """The table that is committed last, and carries the state."""
@@ -72,7 +73,7 @@ def parse_state(text: str) -> State:
         raise ValueError(str(error)) from None
 
 
-def read_state(spark: SparkSession, path: str) -> State | None:
+def read_state(spark: "SparkSession", path: str) -> State | None:
     """The state of a warehouse; None where there is none yet.
 
     Args:
@@ -115,6 +116,6 @@ def _format_of(text: str) -> int:
     return number if isinstance(number, int) else 0
 
 
-def write_state(spark: SparkSession, path: str, state: State) -> None:
+def write_state(spark: "SparkSession", path: str, state: State) -> None:
     """Store the state, in one commit."""
     set_properties(spark, path, {PROPERTY: state.text})

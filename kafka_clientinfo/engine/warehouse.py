@@ -187,11 +187,6 @@ class Warehouse:
         version = latest_version(self.spark, self.path(name), is_local=self._claims.locked)
         return self.spark.read.format("delta").option("versionAsOf", version).load(self.path(name))
 
-    def query(self, statement: str) -> list[tuple[Any, ...]]:
-        """Answer SQL that names tables in braces, as in `SELECT count(*) FROM {connections}`."""
-        tables = {name: sql.table_at(self.path(name)) for name in self.specs}
-        return [tuple(row) for row in self.spark.sql(statement.format_map(tables)).collect()]
-
     def count(self, name: str) -> int:
         """Rows in the table; Delta knows that without reading them."""
         return self.read(name).count()

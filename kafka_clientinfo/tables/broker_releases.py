@@ -20,6 +20,15 @@ NEEDS = ("kraft", "zookeeper", "plugin", "feature")
 """What an API, or a version of one, may depend on beside the release."""
 
 VERDICTS = ("removed", "deprecated", "ok", "unknown")
+WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
+"""The verdicts, the gravest first; a client's is the gravest of what it uses."""
+
+
+def verdict_rank(target: str) -> str:
+    """SQL for the place in `WORST_FIRST` of each row of `upgrade_impact` at a target, which is SQL too (a quoted release)."""
+    columns = ("refused_by", "deprecated_by", "undecided_by")
+    cases = " ".join(f"WHEN {name}[{target}] IS NOT NULL THEN {place}" for place, name in enumerate(columns))
+    return f"CASE {cases} ELSE {len(columns)} END"
 
 
 @dataclass(frozen=True, slots=True)

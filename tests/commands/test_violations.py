@@ -1,16 +1,13 @@
 """The command `violations`: what is chosen, in what order, and safe to print."""
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands import violations as listing
 from kafka_clientinfo.engine import Warehouse
-from kafka_clientinfo.errors import ConfigError
 from tests.frames import at, frame, ledger
 
 
@@ -65,6 +62,7 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
         (["--since", "2026-11-21T02:00:20Z"], ["instance_id_zero", "mixed_protocol_types"]),
         (["--since", "2026-11-21T03:00:30+01:00"], ["mixed_protocol_types"]),
         (["--since", "2026-11-22"], []),
+        (["--until", "2026-11-21T02:00:00"], []),
         (["--cluster", "d"], ["mixed_protocol_types"]),
     ],
 )
@@ -77,13 +75,9 @@ def test_it_lists_what_is_asked_for(
     assert found["total"] == len(rules)
 
 
-def test_times_are_utc_whatever_the_sessions_zone_is(spark: Any, warehouse: str) -> None:
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
-    try:
-        (newest, *_), _ = listing.violations(spark, warehouse)
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", zone)
+def test_times_are_utc(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, "--json"], spark) == 0
+    newest, *_ = json.loads(capsys.readouterr().out)["violations"]
     assert newest["last_at"] == "2026-11-21T02:00:20.000Z"
     assert newest["example"] == {"logged_at": "2026-11-21T02:00:00.000Z", "correlation_id": 7, "grep": "^x"}
 
@@ -102,15 +96,17 @@ def test_text_is_safe_for_a_terminal_and_says_what_to_do(
     assert "report it to the client's authors" in text
 
 
-def test_more_than_the_limit_is_said(spark: Any, warehouse: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(listing, "LIMIT", 1)
-    rows, total = listing.violations(spark, warehouse)
-    assert (len(rows), total) == (1, 4)
-    assert "3 more are not shown" in listing.as_text(rows, total)
+def test_more_than_the_limit_is_said(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, "--limit", "1", "--json"], spark) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (len(found["violations"]), found["total"]) == (1, 4)
+    assert cli.main(["violations", "--warehouse", warehouse, "--limit", "1"], spark) == 0
+    assert "3 more are not shown" in capsys.readouterr().out
 
 
-def test_nothing_found_is_said() -> None:
-    assert listing.as_text([], 0) == "No violations."
+def test_nothing_found_is_said(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, "--since", "2030-01-01"], spark) == 0
+    assert capsys.readouterr().out == "No violations.\n"
 
 
 def test_a_warehouse_without_the_table_is_named(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -124,15 +120,3 @@ def test_wrong_arguments_are_named_before_spark_starts(
 ) -> None:
     assert cli.main(["violations", "--warehouse", "/nowhere", *arguments]) == 2
     assert arguments[1] in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("text", "hour"), [("2026-11-21", 0), ("2026-11-21T02:00", 2), ("2026-11-21T02:00:00-05:00", 7)]
-)
-def test_times_without_a_zone_are_utc(text: str, hour: int) -> None:
-    assert listing.since_time(text) == datetime(2026, 11, 21, hour, tzinfo=UTC)
-
-
-def test_a_time_that_is_none_is_named() -> None:
-    with pytest.raises(ConfigError, match="--since is 'soon'"):
-        listing.since_time("soon")

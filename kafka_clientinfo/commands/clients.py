@@ -1,0 +1,37 @@
+"""The command `clients`: who connects, from the table `client_inventory`."""
+
+import argparse
+
+from .context import WAITS, Context, add_warehouse
+from .filters import Filters, add_filters
+from .output import Answer, add_formats, ask, limit_of, show
+
+HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
+EXAMPLES = (
+    "clients --warehouse /data/clientinfo --principal 'User:payments*'",
+    "clients --warehouse /data/clientinfo --since 2026-11-01 --csv > clients.csv",
+)
+_LIMIT = 50
+_SHOWN = (
+    "cluster", "client_software_name", "client_software_version", "principal", "client_id", "connections", "requests",
+    "hosts", "last_seen",
+)  # fmt: skip
+_ORDER = "connections DESC, cluster, principal, client_id, client_software_name, client_software_version"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_warehouse(parser)
+    add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_formats(parser, _LIMIT)
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    filters = Filters.of(context.arguments)
+    tables, waits = context.built_tables("client_inventory", filters.cluster)
+    statement = f"SELECT * FROM {{client_inventory}} WHERE {filters.where()} ORDER BY {_ORDER}"
+    limit = limit_of(context.arguments)
+    found = ask(tables, "clients", "", statement, filters.parameters, limit, _SHOWN)
+    show(Answer([found], [WAITS] if waits else []), context.arguments)
+    return 0

@@ -1,0 +1,305 @@
+"""Answers as text for a terminal, JSON, CSV or Markdown: one module for every command that answers questions.
+
+A command makes an `Answer` of tables and hands it to `show`. Whatever a log holds is data here: text has no control
+characters, CSV no formulas, Markdown no markup. Text is shortened for the terminal, and says so; the others never are.
+"""
+
+import argparse
+import base64
+import json
+import math
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from .. import console
+
+if TYPE_CHECKING:
+    from ..engine import Tables
+
+FORMATS = ("json", "csv", "markdown")
+_LONGEST = 100
+"""Characters of a text in a column at most, where the terminal's width does not ask for fewer."""
+_NARROWEST = 12
+_REST = "--limit 0, --json and --csv"
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_MARKUP = re.compile(r"[\\`*_\[\]|~]")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_COLOURS = {"error": "31", "FAILED": "31", "removed": "31", "warning": "33", "deprecated": "33"}
+"""Texts that get a colour on a terminal, wherever they are a whole column."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """A part of an answer.
+
+    Attributes:
+        name: its key in JSON.
+        title: the line above it in text, and its heading in Markdown; none where it is empty.
+        columns: names, which are keys in JSON and the header of CSV.
+        rows: values as `engine.Rows` has them.
+        total: rows that there are, more than `rows` where a limit applied.
+        shown: columns that text shows; all where it is empty.
+    """
+
+    name: str
+    title: str
+    columns: tuple[str, ...]
+    rows: Sequence[Sequence[Any]]
+    total: int
+    shown: tuple[str, ...] = ()
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Each row by the names of its columns."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Tables, and sentences for who reads the text.
+
+    Attributes:
+        tables: at least one.
+        notes: what to know besides; JSON, CSV and Markdown leave them out.
+        document: what JSON prints; an array of rows where this is None and there is one table, else an object with an
+            array for each table.
+    """
+
+    tables: Sequence[Table]
+    notes: Sequence[str] = ()
+    document: Any = None
+
+
+def add_formats(parser: argparse.ArgumentParser, limit: int | None = None) -> None:
+    """Declare the forms of output, and --limit where text shows only so many rows if nobody says otherwise."""
+    kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--json", action="store_true", help="print JSON instead of text")
+    kinds.add_argument(
+        "--csv", action="store_true", help="print CSV; a text that begins like a formula gets a quote (')"
+    )
+    kinds.add_argument("--markdown", action="store_true", help="print Markdown tables")
+    if limit is not None:
+        shown = f"show so many rows of a table, 0 for all (text: {limit}; others: all)"
+        parser.add_argument("--limit", type=_rows, metavar="N", help=shown)
+        parser.set_defaults(text_limit=limit)
+
+
+def _rows(text: str) -> int:
+    number = int(text)
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def limit_of(arguments: argparse.Namespace) -> int:
+    """Rows of a table at most; 0 for all."""
+    if arguments.limit is not None:
+        return int(arguments.limit)
+    return 0 if any(getattr(arguments, name) for name in FORMATS) else int(arguments.text_limit)
+
+
+def ask(
+    tables: "Tables",
+    name: str,
+    title: str,
+    statement: str,
+    parameters: Mapping[str, str | int] | None = None,
+    limit: int = 0,
+    shown: tuple[str, ...] = (),
+) -> Table:
+    """A table from SQL, whose columns have the names of the table's.
+
+    Args:
+        tables: the warehouse's.
+        name: as of `Table`.
+        title: as of `Table`.
+        statement: SQL that names tables and parameters in braces.
+        parameters: their values.
+        limit: rows at most; 0 for all. The rest is counted.
+        shown: as of `Table`.
+    """
+    found = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
+    total, rows = len(found), found.rows
+    if limit and total > limit:
+        rows = rows[:limit]
+        total = tables.query(f"SELECT count(*) AS total FROM ({statement}) AS answer", parameters).rows[0][0]
+    return Table(name, title, found.names, rows, total, shown)
+
+
+def show(answer: Answer, arguments: argparse.Namespace) -> None:
+    """Print an answer in the form that the arguments ask for.
+
+    Raises:
+        ClientInfoError: when standard output cannot be written.
+    """
+    if arguments.json:
+        console.output(as_json(answer))
+    elif arguments.csv:
+        console.output(as_csv(answer, for_terminal=console.is_terminal(sys.stdout)).rstrip("\n"))
+    elif arguments.markdown:
+        console.output(as_markdown(answer))
+    else:
+        console.output(as_text(answer))
+
+
+def as_json(answer: Answer) -> str:
+    """JSON of ASCII characters; times are ISO 8601 in UTC, bytes are base64."""
+    document = answer.document
+    if document is None:
+        document = {table.name: table.dicts() for table in answer.tables}
+        document = document[answer.tables[0].name] if len(answer.tables) == 1 else document
+    return json.dumps(plain(document), ensure_ascii=True)
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON has it."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode("ascii")
+    if isinstance(value, datetime):
+        return instant(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, bool | int | str) else str(value)
+
+
+def instant(value: datetime) -> str:
+    """A time as ISO 8601 text in UTC, such as 2026-11-21T02:00:00.000Z."""
+    timespec = "microseconds" if value.microsecond % 1000 else "milliseconds"
+    return value.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
+
+
+def as_csv(answer: Answer, for_terminal: bool = False) -> str:
+    """CSV, an empty line between tables; lists and structs are JSON.
+
+    A text that begins with = + - @ tab or carriage return, which spreadsheets take for a formula, gets a quote (')
+    in front. On a terminal, control characters become U+FFFD.
+    """
+    parts = []
+    for table in answer.tables:
+        lines = []
+        for row in [table.columns, *table.rows]:
+            cells = [_csv_cell(value) for value in row]
+            cells = [console.safe(cell, sys.maxsize) for cell in cells] if for_terminal else cells
+            lines.append(",".join(map(_csv_quoted, cells)) + "\n")
+        parts.append("".join(lines))
+    return "\n".join(parts)
+
+
+def _csv_quoted(cell: str) -> str:
+    """Not left to Python's writer, which does not quote a carriage return where lines end with newlines."""
+    return '"{}"'.format(cell.replace('"', '""')) if re.search('[",\r\n]', cell) else cell
+
+
+def _csv_cell(value: Any) -> str:
+    if isinstance(value, str):
+        return f"'{value}" if _FORMULA.match(value) else value
+    return _one_text(value)
+
+
+def _one_text(value: Any) -> str:
+    """A value as CSV and Markdown have it: the text that JSON has, without quotes."""
+    found = plain(value)
+    if found is None:
+        return ""
+    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+
+def as_markdown(answer: Answer) -> str:
+    """Tables in Markdown, in which texts are texts: markup and HTML are escaped."""
+    parts = []
+    for table in answer.tables:
+        lines = [f"## {_markdown_cell(table.title)}\n"] if table.title else []
+        lines += [_markdown_line(table.columns), _markdown_line(["---"] * len(table.columns), escape=False)]
+        lines += [_markdown_line(row) for row in table.rows]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
+
+
+def _markdown_line(row: Sequence[Any], escape: bool = True) -> str:
+    return "| {} |".format(" | ".join(map(_markdown_cell, row) if escape else row))
+
+
+def _markdown_cell(value: Any) -> str:
+    text = console.safe(_one_text(value), sys.maxsize)
+    return _MARKUP.sub(r"\\\g<0>", "".join(_ENTITIES.get(character, character) for character in text))
+
+
+def as_text(answer: Answer, width: int | None = None, colours: bool | None = None, rest: str = _REST) -> str:
+    """Tables for a terminal.
+
+    Args:
+        answer: what to show.
+        width: columns of the terminal; that of standard output where None and it is one.
+        colours: whether to use them; where None, as standard output and the environment allow.
+        rest: what has the rows that a limit left out.
+    """
+    width = console.terminal_width() if width is None else width
+    colours = console.has_colours() if colours is None else colours
+    parts, is_cut = [], False
+    for table in answer.tables:
+        if table.rows or not table.title:
+            text, shortened = _text_of(table, width, colours, rest)
+            parts.append(text)
+            is_cut = is_cut or shortened
+    notes = list(answer.notes)
+    if is_cut:
+        notes.append("Texts that end with … are shortened; --json and --csv have them whole.")
+    return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
+
+
+def _text_of(table: Table, width: int | None, colours: bool, rest: str) -> tuple[str, bool]:
+    """The text of a table, and whether a value in it is shortened."""
+    places = [place for place, name in enumerate(table.columns) if not table.shown or name in table.shown]
+    header = [table.columns[place].replace("_", " ") for place in places]
+    rows = [[_shown(row[place], table.columns[place]) for place in places] for row in table.rows]
+    limits = _limits(header, rows, width)
+    is_cut = any(len(str(cell)) > limit for row in rows for cell, limit in zip(row, limits, strict=True))
+    lines = [table.title] if table.title else []
+    indent = "  " if table.title else ""
+    lines.append(console.columns(header, rows, indent, limits, _COLOURS if colours else {}))
+    if not table.rows:
+        lines.append("(no rows)")
+    if table.total > len(table.rows):
+        more = console.number(table.total - len(table.rows))
+        lines.append(f"{indent}… and {more} more; {rest} have all")
+    return "\n".join(lines), is_cut
+
+
+def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[int]:
+    """Characters of each column at most, so that a line fits on a terminal, as far as columns can be narrower."""
+    longest = [max((len(str(row[place])) for row in rows), default=0) for place in range(len(header))]
+    limits = [max(min(length, _LONGEST), len(title)) for length, title in zip(longest, header, strict=True)]
+    is_text = [any(isinstance(row[place], str) for row in rows) for place in range(len(header))]
+    excess = 0 if width is None else sum(limits) + 2 * len(limits) - width
+    while excess > 0:
+        widest = max((p for p in range(len(limits)) if is_text[p]), key=limits.__getitem__, default=None)
+        if widest is None or limits[widest] <= max(_NARROWEST, len(header[widest])):
+            break
+        limits[widest] -= 1
+        excess -= 1
+    return limits
+
+
+def _shown(value: Any, column: str) -> object:
+    """A value for a terminal: numbers stay numbers; times of single events (`…_at`) have milliseconds."""
+    if value is None:
+        return "-"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return value
+    if isinstance(value, datetime):
+        timespec = "milliseconds" if column.endswith("_at") else "seconds"
+        return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", timespec)
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):
+        return ", ".join(value) or "-"
+    return _one_text(value)

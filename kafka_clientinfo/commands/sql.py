@@ -1,0 +1,59 @@
+"""The command `sql`: answers a query that names tables and views plainly; nothing can be written."""
+
+import argparse
+import re
+from itertools import takewhile
+
+from .. import console
+from ..errors import ConfigError, WarehouseError
+from ..tables import table_specs, views
+from .context import Context, add_warehouse
+from .output import Answer, add_formats, ask, limit_of, show
+
+HELP = "answer a query on the tables, and on the views that `tables` lists"
+EXAMPLES = (
+    "sql --warehouse /data/clientinfo 'SELECT * FROM who_connects'",
+    "sql --warehouse /data/clientinfo \"SELECT * FROM who_breaks WHERE refused_by['4.0.1'] IS NOT NULL\" --csv",
+)
+_LIMIT = 1000
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("statement", metavar="QUERY", help="one query in SQL that DuckDB (here) or Spark reads")
+    add_warehouse(parser)
+    add_formats(parser, _LIMIT)
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    query = console.argument("the query", context.arguments.statement)
+    if not query.strip(" ;\n"):
+        raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
+    tables = context.tables()
+    if tables.state() is None:
+        raise WarehouseError(f"{context.warehouse} has no table ingested_files; make it with `kafka-clientinfo run`")
+    try:
+        found = ask(tables, "rows", "", read_only(query), None, limit_of(context.arguments))
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyspark"):
+            raise ConfigError(f"the query cannot be answered: {_reason(error)}") from None
+        raise
+    show(Answer([found]), context.arguments)
+    return 0
+
+
+def read_only(query: str) -> str:
+    """A query as a part of one that gives names to the tables and views in it; what writes cannot be such a part."""
+    named = {name: f"SELECT * FROM {{{name}}}" for name in table_specs()}
+    named |= {name: view.sql for name, view in views().items()}
+    words = set(re.findall(r"\w+", query.lower()))
+    parts = ", ".join(f"{name} AS ({sql})" for name, sql in named.items() if name in words)
+    text = query.strip().rstrip(";").replace("{", "{{").replace("}", "}}")
+    return f"{f'WITH {parts} ' if parts else ''}SELECT * FROM (\n{text}\n) AS answer"
+
+
+def _reason(error: Exception) -> str:
+    """What an engine says of a query, without the query."""
+    lines = takewhile(lambda line: not line.startswith(("LINE ", "==", ";", "\tat ")), str(error).splitlines())
+    return " ".join(line.strip() for line in lines if line.strip())

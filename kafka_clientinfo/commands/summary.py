@@ -1,0 +1,86 @@
+"""The command `summary`: what `run` prints at its end, at any time, and for a cluster or a span of time."""
+
+import argparse
+from typing import TYPE_CHECKING
+
+from .. import console
+from ..tables import SEVERITY_ORDER, table_specs
+from .context import WAITS, Context, add_warehouse
+from .filters import Filters, add_filters
+from .output import Answer, Table, add_formats, ask, limit_of, show
+
+if TYPE_CHECKING:
+    from ..engine import Tables
+
+HELP = "show what the tables hold: clusters, software, how clients negotiated, violations"
+EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")
+SHOWN = 12
+"""Rows of each table that text shows, if nobody says otherwise."""
+_CLUSTERS = (
+    "SELECT cluster, count(DISTINCT broker) AS brokers, count(*) AS connections, "
+    "CAST(sum(requests) AS BIGINT) AS requests, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
+    "FROM {connections} WHERE "
+)
+_CLIENTS = "FROM {connections} WHERE role = 'client' AND "
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_warehouse(parser)
+    add_filters(parser, "since", "until", "cluster")
+    add_formats(parser, SHOWN)
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    filters = Filters.of(context.arguments)
+    tables, waits = context.built_tables("connections", filters.cluster)
+    limit = limit_of(context.arguments)
+    clusters = ask(
+        tables,
+        "clusters",
+        "Connections by cluster",
+        _CLUSTERS + filters.where("opened_at", "last_request_at") + " GROUP BY cluster ORDER BY cluster",
+        filters.parameters,
+        limit,
+    )
+    parts = [clusters, rows_of_tables(tables, context.warehouse), *findings(tables, filters, limit)]
+    if not clusters.rows:
+        parts = [part for part in parts if part.name == "tables"]
+    notes = [] if clusters.rows else ["No connection fits."]
+    show(Answer(parts, [*notes, *([WAITS] if waits else [])]), context.arguments)
+    return 0
+
+
+def rows_of_tables(tables: "Tables", root: str) -> Table:
+    """The number of rows of each table, after the last build."""
+    state = tables.state()
+    rows = [] if state is None else [(name, state.rows[name]) for name in table_specs() if name in state.rows]
+    return Table("tables", f"Tables in {console.safe(root)}", ("table", "rows"), rows, len(rows))
+
+
+def findings(tables: "Tables", filters: Filters, limit: int) -> list[Table]:
+    """Client connections by software and by outcome, and violations by rule; those without rows are left out."""
+    lasting = filters.where("opened_at", "last_request_at")
+    questions = (
+        (
+            "software",
+            "Client connections by software",
+            f"SELECT count(*) AS connections, client_software_name AS name, client_software_version AS version {_CLIENTS}"
+            f"{lasting} GROUP BY client_software_name, client_software_version ORDER BY connections DESC, name, version",
+        ),
+        (
+            "outcomes",
+            "Client connections by ApiVersions outcome",
+            f"SELECT count(*) AS connections, api_versions_outcome AS outcome {_CLIENTS}{lasting} "
+            "GROUP BY api_versions_outcome ORDER BY connections DESC, outcome",
+        ),
+        (
+            "violations",
+            "Violations",
+            "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
+            f"FROM {{violations}} WHERE {filters.where('first_at', 'last_at')} GROUP BY severity, rule "
+            f"ORDER BY {SEVERITY_ORDER}, connections DESC, rule",
+        ),
+    )
+    return [ask(tables, name, title, sql, filters.parameters, limit) for name, title, sql in questions]

@@ -1,0 +1,84 @@
+"""What answers questions about a warehouse: one SQL, which Spark or DuckDB executes, and rows that look alike.
+
+SQL names tables and parameters in braces, as in `SELECT count(*) FROM {connections} WHERE client_id = {client}`. What
+users give comes in as parameters only. Both engines order nulls first, or last where the order descends, and take times
+without a zone for UTC.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from string import Formatter
+from typing import Any, Protocol
+
+from ..errors import WarehouseError
+from .state import State
+
+
+class UnreadableTableError(WarehouseError):
+    """A table that is damaged, or was changed by others in a way that only Spark can follow."""
+
+
+Parameters = Mapping[str, str | int]
+"""Values by the name that SQL has in braces; a time is text such as `2026-11-21 02:00:00.000000`, which SQL casts."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """An answer.
+
+    Attributes:
+        names: of the columns.
+        rows: their values: times in UTC with their zone, structs and maps as dicts, arrays as lists.
+    """
+
+    names: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Each row by the names of its columns."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """The rows."""
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """Rows of a table, its files and their bytes."""
+
+    rows: int
+    files: int
+    bytes: int
+
+
+class Tables(Protocol):
+    """The tables of a warehouse, to be read."""
+
+    root: str
+
+    def exists(self, name: str) -> bool:
+        """Whether the table has been made."""
+
+    def state(self) -> State | None:
+        """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
+
+    def size(self, name: str) -> TableSize:
+        """How large a table is that exists."""
+
+    def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
+        """Answer SQL; a table that does not exist has no rows.
+
+        Raises:
+            WarehouseError: when a table is not one of this release, or cannot be read.
+        """
+
+
+def names_in(statement: str, names: Iterable[str]) -> list[str]:
+    """Those of these names that a statement has in braces."""
+    found = {name for _, name, _, _ in Formatter().parse(statement) if name is not None}
+    return [name for name in names if name in found]

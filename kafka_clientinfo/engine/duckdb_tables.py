@@ -1,0 +1,222 @@
+"""Reads the tables of a warehouse on this machine without Spark: delta-rs finds their files, DuckDB answers SQL.
+
+A Spark session with Delta takes seconds to start and more to read its first table; these libraries take a fraction of
+a second. Tables have no feature that only Delta's own reader knows, so both see the same rows. DuckDB reads the columns
+and row groups that a query needs; it is given no file outside the warehouse, and loads no extension.
+"""
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from ..errors import ConfigError, WarehouseError
+from ..tables import TableSpec, table_specs
+from .answers import Parameters, Rows, TableSize, UnreadableTableError, names_in
+from .layout import Layout, stored_layout, unreadable
+from .state import LEDGER, State, state_of
+
+_HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+_NAMED = 3
+_SCHEMA = "warehouse"
+"""Where the tables are; not in the schema that names are looked for in, as queries give them names of their own."""
+_DUCKDB_TYPES = {
+    "string": "VARCHAR",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "double": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "timestamp": "TIMESTAMP",
+    "binary": "BLOB",
+}
+
+
+class LocalTables:
+    """The tables below a folder of this machine, each as it was when it was first asked for.
+
+    Args:
+        folder: the warehouse's.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Read nothing yet."""
+        self.folder = folder.absolute()
+        self.root = str(self.folder)
+        self._connection: duckdb.DuckDBPyConnection | None = None
+        self._opened: dict[str, DeltaTable] = {}
+        self._named: set[str] = set()
+
+    def exists(self, name: str) -> bool:
+        """Whether the table has been made."""
+        return (self.folder / name / "_delta_log").is_dir()
+
+    def state(self) -> State | None:
+        """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
+        if not self.exists(LEDGER):
+            return None
+        return state_of(self.layout(LEDGER).properties, str(self.folder / LEDGER))
+
+    def layout(self, name: str) -> Layout:
+        """The columns, constraints and properties of a table."""
+        table = self._table(name)
+        return stored_layout(table.schema().to_json(), table.metadata().configuration)
+
+    def size(self, name: str) -> TableSize:
+        """How large a table is that exists, by the log of its commits."""
+        files: Any = self._table(name).get_add_actions(flatten=True)
+        sizes: list[int] = files.column("size_bytes").to_pylist()
+        counts: list[int | None] = files.column("num_records").to_pylist()
+        known = [number for number in counts if number is not None]
+        if len(known) < len(sizes):
+            known = [self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0]]
+        return TableSize(sum(known), len(sizes), sum(sizes))
+
+    def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
+        """Answer SQL that names tables and parameters in braces, as in `SELECT count(*) FROM {connections}`.
+
+        Raises:
+            WarehouseError: when a table is not one of this release, or cannot be read.
+            ConfigError: when it is not one query.
+            duckdb.Error: when the statement is wrong.
+        """
+        tables = names_in(statement, table_specs())
+        given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
+        for name in tables:
+            self._name(name)
+        text = statement.format_map({n: f"{_SCHEMA}.{n}" for n in tables} | {n: f"${n}" for n in given})
+        parsed = self._duckdb().extract_statements(text)
+        if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
+            raise ConfigError("only one query can be answered, and nothing written; begin it with SELECT, WITH or FROM")
+        try:
+            answer = self._duckdb().execute(text, given or None)
+            described = answer.description or []
+            rows: list[tuple[Any, ...]] = answer.fetchall()
+        except duckdb.InterruptException:
+            raise KeyboardInterrupt from None
+        except duckdb.IOException as error:
+            raise _unreadable(self.folder, error) from None
+        has_times = any("TIMESTAMP" in str(column[1]) for column in described)
+        return Rows(
+            tuple(column[0] for column in described),
+            [tuple(map(_in_utc, row)) for row in rows] if has_times else rows,
+        )
+
+    def _duckdb(self) -> duckdb.DuckDBPyConnection:
+        if self._connection is None:
+            self._connection = duckdb.connect()
+            for setting in (
+                "TimeZone = 'UTC'",
+                "default_null_order = 'nulls_first_on_asc_last_on_desc'",
+                "python_enable_replacements = false",
+                "autoinstall_known_extensions = false",
+                "autoload_known_extensions = false",
+                "temp_directory = ''",
+                f"allowed_directories = [{_literal(self.root)}]",
+                "enable_external_access = false",
+                "lock_configuration = true",
+            ):
+                self._connection.execute(f"SET {setting}")
+            self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
+            self._connection.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
+        return self._connection
+
+    def _name(self, name: str) -> None:
+        """Give a table a name in SQL."""
+        if name not in self._named:
+            spec = table_specs()[name]
+            rows = self._rows_of(spec)
+            try:
+                self._duckdb().execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
+            except duckdb.Error as error:
+                raise _unreadable(self.folder / name, error) from None
+            self._named.add(name)
+
+    def _rows_of(self, spec: TableSpec) -> str:
+        """A query of the rows that a table has."""
+        nothing = ", ".join(f'CAST(NULL AS {_duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
+        if not self.exists(spec.name):
+            return f"SELECT {nothing} WHERE false"
+        table, folder = self._table(spec.name), self.folder / spec.name
+        if unlike := unreadable(spec, self.layout(spec.name).columns):
+            raise WarehouseError(
+                f"{folder} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
+                f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew into another folder"
+            )
+        _refuse_features(table, folder)
+        paths = table.get_add_actions(flatten=True).column("path").to_pylist()
+        if not paths:
+            return f"SELECT {nothing} WHERE false"
+        columns = ", ".join(
+            f'CAST("{c.name}" AS {_duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
+            for c in spec.columns
+        )  # a time has a zone or none, as its file's writer chose
+        files = ", ".join(_literal(str(folder / path)) for path in paths)
+        return f"SELECT {columns} FROM read_parquet([{files}])"
+
+    def _table(self, name: str) -> DeltaTable:
+        if name not in self._opened:
+            try:
+                self._opened[name] = DeltaTable(str(self.folder / name))
+            except DeltaError as error:
+                raise _unreadable(self.folder / name, error) from None
+        return self._opened[name]
+
+
+def _unreadable(folder: Path, error: Exception) -> UnreadableTableError:
+    return UnreadableTableError(f"{folder} cannot be read: {str(error).splitlines()[0]}; restore it")
+
+
+def _refuse_features(table: DeltaTable, folder: Path) -> None:
+    protocol, metadata = table.protocol(), table.metadata()
+    features = sorted(set(protocol.reader_features or ()) - _HARMLESS_FEATURES)
+    if protocol.min_reader_version == 2 or metadata.partition_columns:
+        features.append("columnMapping" if protocol.min_reader_version == 2 else "partitions")
+    if features:
+        raise UnreadableTableError(
+            f"{folder} has {', '.join(features)}, which only Spark reads: somebody altered the table; restore it "
+            "(RESTORE TABLE), or build a new warehouse from the logs"
+        )
+
+
+def _in_utc(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, list):
+        return [_in_utc(item) for item in value]
+    return {key: _in_utc(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def _literal(text: str) -> str:
+    return "'{}'".format(text.replace("'", "''"))
+
+
+@lru_cache(maxsize=256)
+def _duckdb_type(text: str) -> str:
+    """A type in DuckDB's words from Spark's, such as INTEGER[] of array<int>."""
+    base, _, inside = text.replace(" ", "").partition("<")
+    if not inside:
+        return _DUCKDB_TYPES[base]
+    parts = _parts(inside[:-1])
+    if base == "array":
+        return f"{_duckdb_type(parts[0])}[]"
+    if base == "map":
+        return f"MAP({_duckdb_type(parts[0])}, {_duckdb_type(parts[1])})"
+    fields = (part.split(":", 1) for part in parts)
+    return "STRUCT({})".format(", ".join(f'"{name}" {_duckdb_type(kind)}' for name, kind in fields))
+
+
+def _parts(text: str) -> Sequence[str]:
+    """What commas part, those inside of angle brackets aside."""
+    parts, depth = [""], 0
+    for character in text:
+        depth += (character == "<") - (character == ">")
+        if character == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += character
+    return parts

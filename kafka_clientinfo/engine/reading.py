@@ -1,0 +1,27 @@
+"""Opens a warehouse on this machine to be read without a session."""
+
+import re
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from .locks import local_folder
+
+if TYPE_CHECKING:
+    from .duckdb_tables import LocalTables
+
+_READERS = ("deltalake", "duckdb")
+_MISREAD_IN_PATHS = re.compile(r"[%\\*?\[\]{}\x00-\x1f]")
+"""Characters of a path that delta-rs or DuckDB would take for something else."""
+
+
+def local_tables(root: str) -> "LocalTables | None":
+    """The tables of a warehouse on this machine.
+
+    None where it lies elsewhere, has a path that only Spark reads, or the extra `answers` is missing.
+    """
+    folder = local_folder(root)
+    if folder is None or _MISREAD_IN_PATHS.search(str(folder.absolute())) or not all(map(find_spec, _READERS)):
+        return None
+    from .duckdb_tables import LocalTables
+
+    return LocalTables(folder)

@@ -1,0 +1,191 @@
+"""Commands that answer from the tables: the same from DuckDB as from Spark, and no text in a question is SQL."""
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.engine import reading
+from kafka_clientinfo.tables import table_specs, views
+
+HOSTILE = "'; DROP TABLE connections; --"
+TWICE = "SELECT connection_id FROM connections GROUP BY connection_id ORDER BY count(*) DESC, connection_id LIMIT 1"
+BROKEN = "SELECT connection_id FROM violations WHERE rule = 'client_id_lost' ORDER BY connection_id LIMIT 1"
+QUESTIONS: tuple[list[str], ...] = (
+    ["summary"],
+    ["summary", "--since", "2026-11-21T02:50", "--until", "2026-11-21T02:56", "--cluster", "default"],
+    ["summary", "--since", "2030-01-01"],
+    ["clients"],
+    ["clients", "--client", "java-*", "--principal", "User:*"],
+    ["clients", "--client", HOSTILE],
+    ["clients", "--principal", ""],
+    ["clients", "--limit", "3"],
+    ["tables"],
+    ["violations", "--limit", "0"],
+    ["violations", "--rule", "log_forging", "--rule", "client_id_lost", "--since", "2026-11-21T02:57:48.3"],
+    ["upgrade", "--target", "4.0.1"],
+    ["upgrade", "--target", "3.8.1", "--all-targets", "--limit", "4", "--client", "*-adm*"],
+    ["upgrade", "--all-targets"],
+    ["sql", "SELECT * FROM client_instances ORDER BY instance_id"],
+    ["sql", "SELECT rule, '{x}' AS braces FROM who_misbehaves ORDER BY rule; ", "--limit", "7"],
+)
+
+
+def answer(capsys: pytest.CaptureFixture[str], root: Path, spark: Any, *arguments: str) -> tuple[int, str]:
+    capsys.readouterr()
+    code = cli.main([*arguments, "--warehouse", str(root)], spark)
+    return code, capsys.readouterr().out
+
+
+def asked(capsys: pytest.CaptureFixture[str], root: Path, query: str) -> list[dict[str, Any]]:
+    code, text = answer(capsys, root, None, "sql", query, "--json")
+    assert code == 0
+    found: list[dict[str, Any]] = json.loads(text)
+    return found
+
+
+def test_spark_and_duckdb_answer_alike(
+    spark: Any, sample_warehouse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ids = [asked(capsys, sample_warehouse, query)[0]["connection_id"] for query in (TWICE, BROKEN)]
+    commands = [*QUESTIONS, *(["connection", name] for name in ids)]
+    here = [answer(capsys, sample_warehouse, None, *command, "--json") for command in commands]
+    monkeypatch.setattr(reading, "local_tables", lambda root: None)
+    for command, found in zip(commands, here, strict=True):
+        assert answer(capsys, sample_warehouse, spark, *command, "--json") == found, command
+
+
+@pytest.mark.parametrize("command", QUESTIONS, ids=" ".join)
+@pytest.mark.parametrize("form", ["--json", "--csv", "--markdown", None])
+def test_every_form_is_printed_without_spark(
+    sample_warehouse: Path, capsys: pytest.CaptureFixture[str], command: list[str], form: str | None
+) -> None:
+    code, text = answer(capsys, sample_warehouse, None, *command, *([form] if form else []))
+    assert code in ((0, 3) if command[0] == "upgrade" else (0,))
+    assert text
+    if form != "--csv":  # which has the bytes where it does not go to a terminal
+        assert not set(text) & {"\x1b", "\r", "\u202e"}
+
+
+def test_an_answer_imports_no_spark(sample_warehouse: Path) -> None:
+    program = (
+        "import sys\n"
+        "for name in ('pyspark', 'delta', 'pandas'): sys.modules[name] = None\n"
+        "from kafka_clientinfo import cli\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    for command in (["summary"], ["clients"], ["tables"], ["sql", TWICE], ["violations"], ["upgrade", "--all-targets"]):
+        line = [sys.executable, "-c", program, *command, "--warehouse", str(sample_warehouse)]
+        done = subprocess.run(line, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (3 if command[0] == "upgrade" else 0, "")
+
+
+def test_a_connection_tells_its_life(sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (found,) = asked(capsys, sample_warehouse, BROKEN)
+    code, text = answer(capsys, sample_warehouse, None, "connection", found["connection_id"])
+    assert code == 0
+    for part in ("Connection 1 of 1: ", "Requests by API", "Violations", "client_id_lost"):
+        assert part in text
+    _, text = answer(capsys, sample_warehouse, None, "connection", found["connection_id"], "--json")
+    document = json.loads(text)
+    (life,) = document["connections"]
+    assert sum(row["requests"] for row in life["requests_by_api"]) == life["requests"]
+    assert [row["first_at"] for row in life["requests_by_api"]] == sorted(
+        r["first_at"] for r in life["requests_by_api"]
+    )
+
+
+def test_connections_of_one_id_are_told_apart(sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    query = "SELECT connection_id, count(*) AS n FROM connections GROUP BY ALL HAVING n > 1 ORDER BY n DESC, ALL"
+    name, number = asked(capsys, sample_warehouse, query.replace(", ALL", ", connection_id"))[0].values()
+    _, text = answer(capsys, sample_warehouse, None, "connection", name, "--json")
+    opened = [(life["opened_at"], life["opened_seq"]) for life in json.loads(text)["connections"]]
+    assert len(opened) == number
+    assert opened == sorted(opened)
+    _, text = answer(capsys, sample_warehouse, None, "connection", name, "--limit", "1")
+    assert f"Connection 1 of {number}: " in text
+    assert f"{number - 1} more connections have this id" in text
+
+
+def test_an_id_that_is_not_there_names_some_that_are_alike(
+    sample_warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (found,) = asked(capsys, sample_warehouse, BROKEN)
+    part = found["connection_id"][:-1]
+    assert cli.main(["connection", part, "--warehouse", str(sample_warehouse)]) == 2
+    assert found["connection_id"] in capsys.readouterr().err
+    assert cli.main(["connection", HOSTILE, "--warehouse", str(sample_warehouse)]) == 2
+    assert "has no connection of" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [*views(), *table_specs()])
+def test_sql_knows_every_view_and_table(sample_warehouse: Path, capsys: pytest.CaptureFixture[str], name: str) -> None:
+    code, text = answer(capsys, sample_warehouse, None, "sql", f"SELECT * FROM {name.upper()} -- all", "--csv")
+    assert code == 0
+    if name in table_specs():
+        assert next(csv.reader(io.StringIO(text))) == list(table_specs()[name].column_names)
+
+
+@pytest.mark.parametrize(
+    ("query", "says"),
+    [
+        ("DROP TABLE connections", "cannot be answered"),
+        ("INSERT INTO connections VALUES (1)", "cannot be answered"),
+        ("SELECT 1; SELECT 2", "cannot be answered"),
+        ("SELECT 1) AS a; COPY (SELECT 1) TO '{root}/x'; SELECT * FROM (SELECT 1", "only one query"),
+        ("SELECT * FROM nonesuch", "nonesuch does not exist"),
+        ("SELECT * FROM read_text('/etc/hostname')", "disabled by configuration"),
+        (" ; ", "give one such as SELECT"),
+        ("SELECT '\x1b[2J' FROM nonesuch", "nonesuch"),
+        ("SELECT '\udcff'", "not UTF-8"),
+    ],
+)
+def test_sql_only_reads(sample_warehouse: Path, capsys: pytest.CaptureFixture[str], query: str, says: str) -> None:
+    before = sorted(sample_warehouse.rglob("*"))
+    assert cli.main(["sql", query.replace("{root}", str(sample_warehouse)), "--warehouse", str(sample_warehouse)]) == 2
+    told = capsys.readouterr().err
+    assert says in told
+    assert "\x1b" not in told
+    assert sorted(sample_warehouse.rglob("*")) == before
+
+
+@pytest.mark.parametrize("command", [["summary"], ["clients"], ["tables"], ["sql", "SELECT 1"], ["connection", "x"]])
+def test_where_there_is_no_warehouse_it_says_how_to_make_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert cli.main([*command, "--warehouse", str(tmp_path / "w")]) == 1
+    assert "has no table ingested_files; make it with `kafka-clientinfo run`" in capsys.readouterr().err
+    assert not (tmp_path / "w").exists()
+
+
+@pytest.mark.parametrize("command", [["summary"], ["clients"], ["connection", "x"], ["violations"]])
+def test_an_unknown_cluster_names_the_known_ones(
+    sample_warehouse: Path, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert cli.main([*command, "--cluster", HOSTILE, "--warehouse", str(sample_warehouse)]) == 2
+    assert "it has those of 'default'" in capsys.readouterr().err
+
+
+def test_tables_that_are_behind_are_told(
+    sample_warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = shutil.copytree(sample_warehouse, tmp_path / "w")
+    for commit in (root / "ingested_files" / "_delta_log").glob("*.json"):
+        text = commit.read_text()
+        commit.write_text(text.replace('\\"built_until\\": \\"20', '\\"built_until\\": \\"19'))
+    for commit in (root / "ingested_files" / "_delta_log").glob("*.crc"):
+        commit.unlink()
+    assert "There are newer requests that no build has seen" in answer(capsys, root, None, "summary")[1]
+
+
+def test_the_help_of_every_answer_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("summary", "clients", "connection", "tables", "sql", "upgrade", "violations"):
+        assert cli.main([name, "--help"]) == 0
+        assert f"examples:\n  kafka-clientinfo {name} " in capsys.readouterr().out

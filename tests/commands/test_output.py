@@ -1,0 +1,174 @@
+"""Output: whatever a log holds is data in text, JSON, CSV and Markdown, and nothing is cut without a word."""
+
+import csv
+import io
+import json
+import sys
+from argparse import ArgumentParser
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo import console
+from kafka_clientinfo.commands.output import (
+    Answer,
+    Table,
+    add_formats,
+    as_csv,
+    as_json,
+    as_markdown,
+    as_text,
+    limit_of,
+    show,
+)
+
+TIME = datetime(2026, 11, 21, 2, 0, 0, 125_000, UTC)
+FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
+
+
+def table(
+    *rows: tuple[Any, ...], columns: tuple[str, ...] = ("a", "b"), total: int | None = None, title: str = ""
+) -> Table:
+    return Table("rows", title, columns, rows, len(rows) if total is None else total)
+
+
+def test_json_of_one_table_is_an_array_and_of_several_an_object() -> None:
+    one = table((1, TIME), (None, [b"\xff", {1: Decimal("1.5")}]))
+    assert json.loads(as_json(Answer([one]))) == [
+        {"a": 1, "b": "2026-11-21T02:00:00.125Z"},
+        {"a": None, "b": ["/w==", {"1": "1.5"}]},
+    ]
+    assert json.loads(as_json(Answer([one, Table("x", "", ("c",), [], 0)])))["x"] == []
+    assert json.loads(as_json(Answer([one], document={"a": TIME}))) == {"a": "2026-11-21T02:00:00.125Z"}
+    assert as_json(Answer([table((float("nan"), "\x1b\u202e"))])) == '[{"a": null, "b": "\\u001b\\u202e"}]'
+
+
+@pytest.mark.parametrize("text", FORMULAS)
+def test_csv_has_no_formula(text: str) -> None:
+    (_, (cell, other)) = csv.reader(io.StringIO(as_csv(Answer([table((text, f"a{text}"))])), newline=""))
+    assert cell == f"'{text}"
+    assert other == f"a{text}"
+
+
+def test_csv_leaves_numbers_and_writes_an_empty_line_between_tables() -> None:
+    text = as_csv(Answer([table((-1, True), (None, [1, "ü"])), table(('"', "a,\nb"))]))
+    assert text == 'a,b\n-1,true\n,"[1, ""ü""]"\n\na,b\n"""","a,\nb"\n'
+
+
+def test_csv_on_a_terminal_has_no_control_character() -> None:
+    assert "\x1b" in as_csv(Answer([table(("\x1b[2J", ""))]))
+    assert "\x1b" not in as_csv(Answer([table(("\x1b[2J", ""))]), for_terminal=True)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a|b", r"a\|b"),
+        ("`x`", r"\`x\`"),
+        ("<script>&", "&lt;script&gt;&amp;"),
+        ("[l](u)", r"\[l\](u)"),
+        ("*_~", r"\*\_\~"),
+        ("\\", r"\\"),
+        ("a\nb\x1b", "a\ufffdb\ufffd"),
+    ],
+)
+def test_markdown_has_no_markup(text: str, shown: str) -> None:
+    assert as_markdown(Answer([table((text, 1), title="T")])) == f"## T\n\n| a | b |\n| --- | --- |\n| {shown} | 1 |"
+
+
+@given(st.lists(st.tuples(st.text(), st.text()), max_size=3), st.integers(1, 200))
+def test_a_row_is_a_line_whatever_it_holds(rows: list[tuple[str, str]], width: int) -> None:
+    answer = Answer([table(*rows)])
+    assert len(as_markdown(answer).splitlines()) == 2 + len(rows)
+    text = as_text(answer, width, False)
+    assert all(console.safe(line) == line[:4000] for line in text.split("\n"))
+    assert list(csv.reader(io.StringIO(as_csv(answer), newline="")))[1:] == [
+        [f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and cell else cell for cell in row] for row in rows
+    ]
+
+
+def test_text_fits_the_terminal_and_says_what_is_shortened() -> None:
+    answer = Answer([table(("x" * 80, 1234567))])
+    text = as_text(answer, 60, False)
+    assert max(map(len, text.splitlines()[:2])) <= 60
+    assert "…" in text
+    assert "Texts that end with … are shortened; --json and --csv have them whole." in text
+    assert "shortened" not in as_text(answer, 120, False)
+    assert "x" * 80 in as_text(answer, 120, False)
+
+
+def test_columns_have_a_least_width_on_the_narrowest_terminal() -> None:
+    assert "x" * 11 + "…" in as_text(Answer([table(("x" * 80, "y" * 80))]), 5, False)
+
+
+def test_rows_that_a_limit_left_out_are_counted() -> None:
+    assert "… and 1,234 more; --limit 0, --json and --csv have all" in as_text(Answer([table((1, 2), total=1235)]))
+
+
+def test_an_answer_without_rows_says_so_and_empty_parts_are_left_out() -> None:
+    assert as_text(Answer([table()]), 80, False) == "a  b\n(no rows)"
+    assert as_text(Answer([table(title="T"), table((1, 2), title="U")], ["A note."]), 80, False) == (
+        "U\n  a  b\n  1  2\n\nA note."
+    )
+
+
+def test_values_are_shown_as_people_read_them() -> None:
+    found = table((TIME, TIME, None, True, ["x", "y"], {"k": 1}), columns=("seen", "opened_at", "n", "b", "l", "m"))
+    assert as_text(Answer([found]), 200, False).splitlines()[1].split("  ") == [
+        "2026-11-21 02:00:00", "2026-11-21 02:00:00.125", "-", "yes", "x, y", '{"k": 1}',
+    ]  # fmt: skip
+
+
+def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    answer = Answer([table(("error", "an error"))])
+    assert "\x1b[31merror\x1b[0m" in as_text(answer, 80, True)
+    assert "\x1b[1ma\x1b[0m" in as_text(answer, 80, True)
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    assert "\x1b[31merror\x1b[0m" in as_text(answer)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in as_text(answer)
+    monkeypatch.setattr(sys, "stdout", io.StringIO())
+    monkeypatch.delenv("NO_COLOR")
+    assert "\x1b" not in as_text(answer)
+
+
+def test_wide_characters_keep_columns_straight() -> None:
+    lines = as_text(Answer([table(("日本", "x"), ("abcd", "y"), ("e\u0301abc", "z"))]), 80, False).splitlines()
+    assert lines == ["a     b", "日本  x", "abcd  y", "e\u0301abc  z"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "limit"), [([], 50), (["--json"], 0), (["--csv", "--limit", "3"], 3), (["--limit", "0"], 0)]
+)
+def test_only_text_has_a_limit_of_its_own(arguments: list[str], limit: int) -> None:
+    parser = ArgumentParser()
+    add_formats(parser, 50)
+    assert limit_of(parser.parse_args(arguments)) == limit
+
+
+@pytest.mark.parametrize("arguments", [["--limit", "-1"], ["--limit", "x"], ["--json", "--csv"]])
+def test_wrong_arguments_are_usage(arguments: list[str]) -> None:
+    parser = ArgumentParser()
+    add_formats(parser, 50)
+    with pytest.raises(SystemExit):
+        parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize(
+    ("argument", "begins"), [("--json", "[{"), ("--csv", "a,b"), ("--markdown", "| a"), (None, "a  b")]
+)
+def test_the_form_is_what_was_asked_for(argument: str | None, begins: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = ArgumentParser()
+    add_formats(parser)
+    show(Answer([table((1, 2))]), parser.parse_args([argument] if argument else []))
+    assert capsys.readouterr().out.startswith(begins)
