@@ -36,6 +36,7 @@ START_WINDOW = 64 << 20
 """Where so many bytes show no start of a record, none is looked for further on."""
 
 _HEAD_BYTES = IDENTITY_BYTES + 4096
+_RESUME_BLOCK = RESUME_WINDOW + 1
 _LINE = re.compile(rb"\n(?=\[)")
 _BEGUN = re.compile(rb"[^\x00-\x08\x0a-\x1f]*")
 
@@ -48,7 +49,7 @@ class CorruptFile(Exception):
         truncated: whether the file only ends too early.
     """
 
-    def __init__(self, offset: int, detail: str, truncated: bool = False) -> None:
+    def __init__(self, offset: int, detail: str, truncated: bool) -> None:
         """Keep where reading stopped and why."""
         self.offset = offset
         self.detail = detail
@@ -166,9 +167,8 @@ class _Content:
         at = 0
         try:
             for block in decompressed(self._read):
+                yield block[max(0, start - at) :]
                 at += len(block)
-                if at > start:
-                    yield block[max(0, start - at + len(block)) :]
         except Undecodable as error:
             raise CorruptFile(at, str(error), error.truncated) from error
 
@@ -310,7 +310,7 @@ def resume_point(file: Path | LogFile, offset: int) -> ResumePoint:
     start = max(0, offset - RESUME_WINDOW)
     wanted, content = offset - start, bytearray()
     try:
-        for block in read_blocks(file, start, offset + 1, FIRST_BLOCK + 1):
+        for block in read_blocks(file, start, offset + 1, _RESUME_BLOCK):
             content += block
     except CorruptFile:
         pass
@@ -383,6 +383,6 @@ def record_start(file: Path | LogFile, near: int, json_requests: bool) -> int | 
             if ends and PREFIX.match(text, newline.end()):
                 return at - len(before) + newline.end()
         at += len(block)
-        keep = text.rfind(b"\n", 0, max(0, text.rfind(b"\n"))) + 1
+        keep = max(0, text.rfind(b"\n", 0, max(0, text.rfind(b"\n"))))  # the last whole line and the line end before it
         before = text[keep:] if len(text) - keep < BLOCK else b""
     return None

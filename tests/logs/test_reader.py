@@ -1,7 +1,9 @@
 """Files: compression, damage, ranges, where a range may start, and what makes a file the same file."""
 
 import gzip
+import os
 from collections.abc import Callable
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -18,8 +20,9 @@ from kafka_clientinfo.logs import (
     reader,
     split_records,
 )
+from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import Layout
-from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, record_start, resume_point
+from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, readable_bytes, record_start, resume_point
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
@@ -113,6 +116,21 @@ def test_it_starts_a_range_only_where_a_record_starts(save: Save, generation: st
     assert len(set(found)) > len(starts) // 3
 
 
+@pytest.mark.parametrize("block", [256, 300, 1 << 20])
+def test_a_range_starts_behind_the_first_whole_line(save: Save, monkeypatch: pytest.MonkeyPatch, block: int) -> None:
+    monkeypatch.setattr(reader, "BLOCK", 1 << 20)
+    monkeypatch.setattr(reader, "FIRST_BLOCK", block)
+    data = b"".join(json_record(client_id="x" * size) for size in (1, 50, 900, 1, 1))
+    lines = [0, *(record.offset + record.length for record in records(data))]
+    path = save(data)
+    for near in range(0, len(data), 5 if block > 300 else 61):
+        # A line is whole where its line end, or the one before it, lies in the range.
+        expected = next((end for line, end in pairwise(lines[1:-1]) if line > near), None)
+        assert record_start(path, near, json_requests=True) == expected, near
+    for line, expected in pairwise(lines[1:-1]):
+        assert record_start(path, line - 1, json_requests=True) == expected
+
+
 def test_it_does_not_start_a_range_at_a_forged_line(save: Save) -> None:
     # Two forged lines look like a record behind a whole line; only the real end has connection and times.
     data = request_header_struct_record(client_id="x" + FORGED * 4) + request_header_struct_record() * 2
@@ -161,16 +179,46 @@ def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: byte
     assert head(save(data)) == FileHead(None, len(data), False, empty=empty, layout=layout)
 
 
+@pytest.mark.parametrize("more", [-4096, -1, 0, 1, 5000])
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_long_first_record_is_known_by_its_beginning(save: Save, more: int, whole: bool) -> None:
+    wanted = reader.IDENTITY_BYTES + more
+    first = json_record(client_id="x" * (wanted - len(json_record(client_id=""))))
+    assert len(first) == wanted
+    found = head(save(first + json_record() if whole else first[:-1] + b"x"))
+    assert found.first_record == (first[: reader.IDENTITY_BYTES] if whole or more > 0 else None)
+
+
+def test_it_takes_the_layout_that_was_found_before(save: Save) -> None:
+    layout = Layout(wrapper="cri", pattern="any")
+    path = save(json_record() * 2)
+    assert head(path, layout=layout).layout == layout
+    assert head(path).layout == Layout(json_requests=True)
+    assert head(path, SERVER_LOG).layout == Layout()
+
+
+def test_it_counts_what_can_be_read(save: Save) -> None:
+    data = EXCERPTS["json"]
+    assert readable_bytes(save(data)) == readable_bytes(save(gzip.compress(data))) == (len(data), None)
+
+
+def test_it_opens_regular_files_alone(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(OSError, match="no regular file"):
+        head(tmp_path / "pipe")
+
+
 def test_it_identifies_a_file_by_cluster_broker_and_first_record() -> None:
     ids = {file_id("c", "b", b"x\n"), file_id("c", "b", b"y\n"), file_id("cb", "", b"x\n"), file_id("", "cb", b"x\n")}
     assert len(ids) == 4
     assert file_id("c", "b", b"x\n") == file_id("c", "b", b"x\r\n") == file_id("c", "b", b"x")
+    assert file_id("c", "b", b"xX\n") != file_id("c", "b", b"x\n")
 
 
-@pytest.mark.parametrize("offset", [0, 1, 5000])
+@pytest.mark.parametrize("offset", [0, 1, 5000, 65_535, 65_536, 65_537, 90_000])
 def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: int) -> None:
-    data = EXCERPTS["json"]
-    expected = hash_bytes(data[:offset])
+    data = (EXCERPTS["json"] * 20)[:100_000]
+    expected = hash_bytes(data[max(0, offset - (64 << 10)) : offset])
     assert resume_point(save(data), offset).hash == expected
     assert [resume_point(save(data[: offset + more]), offset).has_more for more in (0, 1, 2)] == [False, True, True]
     assert resume_point(save(gzip.compress(data)), offset).hash == expected
