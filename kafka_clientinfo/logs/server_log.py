@@ -33,7 +33,9 @@ _VERSION = re.compile(
 )
 _DISABLED = re.compile(r"Received request api key (-?\w{1,64}) with version (-?[0-9]{1,5}) which is not enabled")
 _GUESS = re.compile(r"(?:Our best guess of the apiKey(?:Id)? is: |Unknown API key )(-?[0-9]{1,5})")
-_UNSUPPORTED = re.compile(r"Invalid version for API key|unsupported version|UnsupportedVersionException|which is not enabled")
+_UNSUPPORTED = re.compile(
+    r"Invalid version for API key|unsupported version|UnsupportedVersionException|which is not enabled"
+)
 _UNKNOWN_API = re.compile(r"Unexpected ApiKeys id|Unexpected api key|Unknown API key")
 _EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error)\b[^\n]*", re.MULTILINE)
 _UNREADABLE = re.compile(r"Error parsing request header|Error getting request|SchemaException|BufferUnderflow")
