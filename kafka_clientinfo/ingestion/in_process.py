@@ -73,7 +73,7 @@ class Reading:
         self, logs: Sequence[str], with_servers: bool, waiting: Callable[[], None]
     ) -> list[tuple[PlannedFile, Split]]:
         if NAME not in logs:
-            paths = find_logs(logs)
+            paths = find_logs(logs, self._settings.log_layout)
             plan = make_plan(with_server_logs(paths) if with_servers else paths, {}, self._settings, 1)
             self.problems += plan.problems
             splits = {split.file_id: split for splits in plan.splits for split in splits}
