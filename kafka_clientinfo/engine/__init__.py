@@ -4,6 +4,7 @@ It knows requests and connections, which everything is derived of, and no concer
 
     maintenance, verification, spark_tables > warehouse > retention, claims, writing, rewriting > state > sql
     increments > keeping > locks, sizing > abilities
+    quick_verification > checks, answers
     reading > duckdb_tables, which needs no session, > answers > state
 
 A name is imported on first use: what reads local tables must not wait for Spark's modules.
@@ -16,15 +17,17 @@ if TYPE_CHECKING:
     from . import increments
     from .abilities import cores
     from .answers import Rows, Tables, UnreadableTableError
+    from .checks import Check
     from .keeping import kept, release, stays_as_kept
     from .locks import exclusive
     from .maintenance import MaintenanceReport, existing_warehouse, maintain
+    from .quick_verification import quick_checks
     from .reading import local_tables
     from .retention import remove_late, retain, with_kept_failures
     from .sizing import Size, sized, utc
     from .spark_tables import SparkTables
     from .state import LEDGER, State, state_of
-    from .verification import Check, verify
+    from .verification import verify
     from .warehouse import Warehouse
 
 __all__ = [
@@ -45,6 +48,7 @@ __all__ = [
     "kept",
     "local_tables",
     "maintain",
+    "quick_checks",
     "release",
     "remove_late",
     "retain",
@@ -59,15 +63,17 @@ __all__ = [
 _PLACES = {
     "abilities": ("cores",),
     "answers": ("Rows", "Tables", "UnreadableTableError"),
+    "checks": ("Check",),
     "keeping": ("kept", "release", "stays_as_kept"),
     "locks": ("exclusive",),
     "maintenance": ("MaintenanceReport", "existing_warehouse", "maintain"),
+    "quick_verification": ("quick_checks",),
     "reading": ("local_tables",),
     "retention": ("remove_late", "retain", "with_kept_failures"),
     "sizing": ("Size", "sized", "utc"),
     "spark_tables": ("SparkTables",),
     "state": ("LEDGER", "State", "state_of"),
-    "verification": ("Check", "verify"),
+    "verification": ("verify",),
     "warehouse": ("Warehouse",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}

@@ -11,6 +11,7 @@ from string import Formatter
 from typing import Any, Protocol
 
 from ..errors import WarehouseError
+from .layout import Layout
 from .state import State
 
 
@@ -66,6 +67,9 @@ class Tables(Protocol):
 
     def state(self) -> State | None:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
+
+    def layout(self, name: str) -> Layout:
+        """The columns, constraints and properties of a table that exists."""
 
     def size(self, name: str) -> TableSize:
         """How large a table is that exists."""

@@ -6,8 +6,10 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from ..errors import WarehouseError
 from . import sql
 from .answers import Parameters, Rows, TableSize, names_in
+from .layout import Layout, layout_of
 from .sizing import REQUEST_BYTES, sized, utc
 from .state import LEDGER, State, read_state
 from .warehouse import Warehouse
@@ -36,6 +38,13 @@ class SparkTables:
     def state(self) -> State | None:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         return read_state(self._spark, self._lake.path(LEDGER))
+
+    def layout(self, name: str) -> Layout:
+        """The columns, constraints and properties of a table that exists."""
+        found = layout_of(self._spark, self._lake.path(name))
+        if found is None:
+            raise WarehouseError(f"{self._lake.path(name)} is missing; `kafka-clientinfo build` makes it anew")
+        return found
 
     def size(self, name: str) -> TableSize:
         """How large a table is that exists."""

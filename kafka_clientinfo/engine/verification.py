@@ -3,12 +3,11 @@
 Every check is a relation of the rows that disagree; a sound warehouse makes all of them empty. The layout is read
 without touching rows. Each table is read once for its key and constraints, which one aggregate counts; only where
 it counts something are the rows looked for. Counts of files and of connection ids compare small aggregates.
-Nothing is changed, and nothing is derived again: what verify finds does not rest on the code that made the tables.
+Nothing is changed, and nothing is derived again (`checks` has the words): what verify finds does not rest on the code that made the tables.
 """
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import reduce
 from typing import Any
 
@@ -16,6 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
+from .checks import LISTED, Check, check
 from .layout import differences, layout_of, unreadable
 from .maintenance import existing_warehouse
 from .retention import SOURCES
@@ -23,25 +23,7 @@ from .sizing import REQUEST_BYTES, sized, utc
 from .state import LEDGER
 from .warehouse import Warehouse
 
-LISTED = 20
-"""Rows that a check lists at most; it counts them all."""
 _AT_ONCE = 3
-
-
-@dataclass(frozen=True)
-class Check:
-    """One check: how many rows disagree with its requirement, the first `LISTED` of them, and what to do."""
-
-    name: str
-    requirement: str
-    failed: int = 0
-    findings: list[dict[str, Any]] = field(default_factory=list)
-    advice: str = ""
-
-    @property
-    def ok(self) -> bool:
-        """Whether nothing disagrees."""
-        return self.failed == 0
 
 
 def verify(spark: SparkSession, warehouse: str) -> list[Check]:
@@ -69,11 +51,10 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
         return [layout, *(check for checks in results for check in checks)]
 
 
-def _check(name: str, requirement: str, rows: DataFrame, advice: str) -> Check:
+def _check(name: str, rows: DataFrame) -> Check:
     """A check from the relation of what disagrees."""
     findings = [row.asDict(recursive=True) for row in rows.limit(LISTED).collect()]
-    number = len(findings) if len(findings) < LISTED else rows.count()
-    return Check(name, requirement, number, findings, advice if findings else "")
+    return check(name, findings, len(findings) if len(findings) < LISTED else rows.count())
 
 
 def _layout(tables: Warehouse) -> tuple[Check, bool]:
@@ -84,9 +65,7 @@ def _layout(tables: Warehouse) -> tuple[Check, bool]:
     pairs = list(zip(specs, layouts, strict=True))
     findings = [{"table": spec.name, "finding": text} for spec, layout in pairs for text in differences(spec, layout)]
     is_whole = all(layout is not None and not unreadable(spec, layout.columns) for spec, layout in pairs)
-    requirement = "tables, columns and constraints are as declared; no deletion vectors"
-    advice = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
-    return Check("layout", requirement, len(findings), findings[:LISTED], advice if findings else ""), is_whole
+    return check("layout", findings), is_whole
 
 
 def _counts_of_files(tables: Warehouse) -> Iterator[Check]:
@@ -96,9 +75,7 @@ def _counts_of_files(tables: Warehouse) -> Iterator[Check]:
     parts = F.col("requests") + F.col("rejected") + ignored
     yield _check(
         "records of files",
-        "records = requests + rejected + all of ignored",
         files.where(F.col("records") != parts).select("file_id", "path", "records", parts.alias("sum")),
-        f"{LEDGER} was altered: restore it, or build a new warehouse from the logs",
     )
     compared = _declared_and_stored(tables)
     wrong = compared.where((F.col("rows") != F.col("declared")) & ~F.col("may_lack"))
@@ -106,9 +83,7 @@ def _counts_of_files(tables: Warehouse) -> Iterator[Check]:
     listed = wrong.select("source", "file_id", "path", "declared", "rows")
     yield _check(
         "rows of files",
-        f"requests, rejected_records and failed_requests hold what {LEDGER} counts, less what retention deleted",
         listed.unionByName(_wrong_totals(tables, compared)).orderBy("source", "file_id"),
-        "rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse",
     )
 
 
@@ -170,12 +145,7 @@ def _placed(tables: Warehouse, name: str) -> DataFrame:
 
 def _offsets(tables: Warehouse) -> Iterator[Check]:
     beyond = [_placed(tables, name).where("is_beyond").drop("is_beyond") for name in SOURCES]
-    yield _check(
-        "offsets in files",
-        "no row lies beyond the bytes that were read of its file",
-        reduce(DataFrame.unionAll, beyond),
-        "a run broke off: the next `kafka-clientinfo run` on the same logs mends it",
-    )
+    yield _check("offsets in files", reduce(DataFrame.unionAll, beyond))
 
 
 def _keys_and_constraints(tables: Warehouse) -> Iterator[Check]:
@@ -189,12 +159,8 @@ def _keys_and_constraints(tables: Warehouse) -> Iterator[Check]:
             doubled += _doubled(tables, spec, LISTED - len(doubled))
         names = [name for name, _ in _constraints(spec) if row[name]]
         broken += [{"table": spec.name, "constraint": name, "rows": row[name]} for name in names]
-    number = sum(row["rows"] - row["keys"] for row in counts)
-    advice = "somebody wrote into the table: restore it (RESTORE TABLE)"
-    yield Check("keys", "no two rows of a table have the same key", number, doubled, advice if number else "")
-    number = sum(finding["rows"] for finding in broken)
-    requirement = "NOT NULL and CHECK hold for every row"
-    yield Check("constraints", requirement, number, broken[:LISTED], advice if number else "")
+    yield check("keys", doubled, sum(row["rows"] - row["keys"] for row in counts))
+    yield check("constraints", broken, sum(finding["rows"] for finding in broken))
 
 
 def _constraints(spec: TableSpec) -> list[tuple[str, Column]]:
@@ -229,19 +195,8 @@ def _connections(tables: Warehouse) -> Iterator[Check]:
     else:
         connections = connections.limit(0)
     requests = requests.where(is_built & ~F.col("is_duplicate"))
-    advice = "the build is not of these requests: delete the folder connections and run `kafka-clientinfo build`"
-    yield _check(
-        "requests of connections",
-        "the connections of each connection id count its requests, those logged twice once, up to the last one",
-        _unlike_counts(requests, connections),
-        advice,
-    )
-    yield _check(
-        "first requests",
-        "every connection begins with a request that was logged when it opened",
-        _unlike_first(requests, connections),
-        advice,
-    )
+    yield _check("requests of connections", _unlike_counts(requests, connections))
+    yield _check("first requests", _unlike_first(requests, connections))
 
 
 def _unlike_counts(requests: DataFrame, connections: DataFrame) -> DataFrame:
@@ -271,12 +226,8 @@ def _orphans(tables: Warehouse) -> Iterator[Check]:
         tables.read(spec.name).where("opened_at IS NOT NULL").select(F.lit(spec.name).alias("source"), *key)
         for spec in specs
     )
-    yield _check(
-        "rows of connections",
-        "every row that names a connection has that connection in connections",
-        reduce(DataFrame.unionAll, named).join(tables.read("connections").select(*key), on=key, how="left_anti"),
-        "a build broke off, or tables were altered: run `kafka-clientinfo build`",
-    )
+    orphans = reduce(DataFrame.unionAll, named).join(tables.read("connections").select(*key), on=key, how="left_anti")
+    yield _check("rows of connections", orphans)
 
 
 def _build(tables: Warehouse) -> Iterator[Check]:
@@ -284,5 +235,4 @@ def _build(tables: Warehouse) -> Iterator[Check]:
     row = tables.read(LEDGER).agg(F.max("ingested_at").cast("string")).first()
     newest = None if row is None else row[0]
     behind = [] if newest is None or newest == until else [{"built_until": until, "ingested_until": newest}]
-    advice = "the build is behind: run `kafka-clientinfo build`" if behind else ""
-    yield Check("build", "all tables are derived of all requests", len(behind), behind, advice)
+    yield check("build", behind)

@@ -11,22 +11,12 @@ from pyspark.sql import functions as F
 import kafka_clientinfo
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.verify import as_json, as_text
-from kafka_clientinfo.engine import Check, Warehouse, verify
-from kafka_clientinfo.engine.verification import LISTED
+from kafka_clientinfo.engine import Check, SparkTables, Warehouse, local_tables, quick_checks, verify
+from kafka_clientinfo.engine.checks import CHECKS, LISTED
 from kafka_clientinfo.errors import WarehouseError
 
-NAMES = [
-    "layout",
-    "records of files",
-    "rows of files",
-    "offsets in files",
-    "keys",
-    "constraints",
-    "requests of connections",
-    "first requests",
-    "rows of connections",
-    "build",
-]
+NAMES = list(CHECKS)
+QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
 
 
 def test_a_sound_warehouse_passes(spark: Any, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -36,9 +26,19 @@ def test_a_sound_warehouse_passes(spark: Any, sample_warehouse: Path, capsys: py
     assert all(f"  {name}  " in line for name, line in zip(NAMES, lines, strict=True))
 
 
+def test_a_sound_warehouse_passes_quickly_without_spark(
+    sample_warehouse: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["verify", "--quick", "--warehouse", str(sample_warehouse)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split("  ")[0] for line in lines[:-2]] == ["ok"] * len(QUICK)
+    assert all(f"  {name}  " in line for name, line in zip(QUICK, lines[:-2], strict=True))
+    assert lines[-1] == "Keys, constraints, and connections against requests are checked without --quick."
+
+
 @pytest.fixture(scope="module")
-def found(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Check]:
-    """What verification finds in a copy with every kind of damage."""
+def damaged(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A copy with every kind of damage."""
     root = tmp_path_factory.mktemp("damaged") / "lake"
     shutil.copytree(sample_warehouse, root)
     lake = Warehouse(spark, str(root))
@@ -66,7 +66,29 @@ def found(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPathF
     alter("client_inventory", "ADD COLUMNS (mine INT)")
     lake.append("requests", lake.read("requests").limit(1).withColumn("file_id", F.lit("of no file")), "x")
     lake.update_state(built_until="2100-01-01")  # of something else than what is there
-    return {check.name: check for check in verify(spark, str(root))}
+    return str(root)
+
+
+@pytest.fixture(scope="module")
+def found(spark: Any, damaged: str) -> dict[str, Check]:
+    """What verification finds there."""
+    return {check.name: check for check in verify(spark, damaged)}
+
+
+def test_quick_checks_find_what_the_others_find(spark: Any, damaged: str, found: dict[str, Check]) -> None:
+    here = local_tables(damaged)
+    assert here is not None
+    for tables in (here, SparkTables(spark, damaged)):
+        quick = {check.name: check for check in quick_checks(tables, damaged)}
+        assert list(quick) == QUICK
+        for name, check in quick.items():
+            assert (check.failed, check.requirement, check.advice) == (
+                found[name].failed,
+                found[name].requirement,
+                found[name].advice,
+            )
+            if name != "build":  # a time there, a text here
+                assert sorted(map(str, check.findings)) == sorted(map(str, found[name].findings))
 
 
 @pytest.mark.parametrize(
@@ -112,6 +134,15 @@ def test_a_missing_table_ends_verification(spark: Any, sample_warehouse: Path, t
     for name in ("ingested_files", "requests"):
         shutil.copytree(sample_warehouse / name, tmp_path / name)
     (check,) = kafka_clientinfo.verify(spark, str(tmp_path))
+    assert {"table": "violations", "finding": "is missing"} in check.findings
+
+
+def test_a_missing_table_ends_quick_checks(sample_warehouse: Path, tmp_path: Path) -> None:
+    for name in ("ingested_files", "requests"):
+        shutil.copytree(sample_warehouse / name, tmp_path / name)
+    tables = local_tables(str(tmp_path))
+    assert tables is not None
+    (check,) = quick_checks(tables, str(tmp_path))
     assert {"table": "violations", "finding": "is missing"} in check.findings
 
 

@@ -1,0 +1,135 @@
+"""The quick part of `verify`: layout, accounting of files, and whether the build is up to date, by SQL on any tables.
+
+Keys, constraints, and connections against requests are left to `verification`, which reads every row of every table.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from ..errors import WarehouseError
+from ..tables import table_specs
+from .answers import Tables
+from .checks import LISTED, Check, check
+from .layout import differences, unreadable
+from .state import LEDGER, State
+
+_SOURCES = ("requests", "rejected_records", "failed_requests")
+MADE = ("layout", "records of files", "rows of files", "offsets in files", "build")
+"""Names of the checks that are made here."""
+
+
+def quick_checks(tables: Tables, root: str) -> list[Check]:
+    """Make the quick checks; only that of the layout where tables or columns are missing or of other types.
+
+    Raises:
+        WarehouseError: when there is no warehouse, or it does not fit this release.
+    """
+    state = tables.state()
+    if state is None:
+        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
+    layouts = {spec: tables.layout(spec.name) if tables.exists(spec.name) else None for spec in table_specs().values()}
+    unlike = [
+        {"table": spec.name, "finding": text} for spec, found in layouts.items() for text in differences(spec, found)
+    ]
+    layout = check("layout", unlike)
+    if any(found is None or unreadable(spec, found.columns) for spec, found in layouts.items()):
+        return [layout]
+    files = tables.query(f"SELECT * FROM {{{LEDGER}}} ORDER BY file_id").dicts()
+    stored = {(source, row["file_id"]): row for source in _SOURCES for row in _stored(tables, source)}
+    return [layout, _records(files), _rows(files, stored, state), _offsets(tables, stored), _build(files, state)]
+
+
+def _records(files: list[dict[str, Any]]) -> Check:
+    findings = []
+    for file in files:
+        parts = file["requests"] + file["rejected"] + sum(file["ignored"].values())
+        if file["records"] != parts:
+            findings.append({name: file[name] for name in ("file_id", "path", "records")} | {"sum": parts})
+    return check("records of files", findings)
+
+
+def _stored(tables: Tables, source: str) -> list[dict[str, Any]]:
+    """Per file, known or not: rows of a table within the bytes that were read of it, and beyond.
+
+    The placeholder of a damaged file's rest lies where reading ended.
+    """
+    return tables.query(
+        "SELECT file_id, count(CASE WHEN is_within THEN 1 END) AS within, "
+        f"count(CASE WHEN NOT is_within THEN 1 END) AS beyond FROM ({_placed(source)}) AS placed GROUP BY file_id"
+    ).dicts()
+
+
+def _placed(source: str) -> str:
+    """SQL for file_id, byte_offset and bytes_ingested of a table's rows, and whether they lie within that."""
+    placeholder = (
+        "f.damage IS NOT NULL AND r.byte_offset = f.bytes_ingested" if source == "rejected_records" else "false"
+    )
+    within = f"r.byte_offset < coalesce(f.bytes_ingested, 0) OR coalesce({placeholder}, false)"
+    return (
+        f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, {within} AS is_within FROM {{{source}}} r "
+        f"LEFT JOIN {{{LEDGER}}} f ON r.file_id = f.file_id"
+    )
+
+
+def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, Any]], state: State) -> Check:
+    """Rows of each file against what the ledger declares; retention has deleted some of files that begin early."""
+    findings, lacking = [], {source: [0, 0] for source in _SOURCES}
+    for source in _SOURCES:
+        for file in files:
+            declared = {
+                "requests": file["requests"],
+                "rejected_records": file["rejected"],
+                "failed_requests": file["ignored"].get("failed_request", 0),
+            }[source]
+            rows = stored.get((source, file["file_id"]), {"within": 0})["within"]
+            may_lack = _may_lack(file, source, state)
+            if rows > declared or (rows < declared and not may_lack):
+                findings.append(
+                    {
+                        "source": source,
+                        "file_id": file["file_id"],
+                        "path": file["path"],
+                        "declared": declared,
+                        "rows": rows,
+                    }
+                )
+            if may_lack:
+                lacking[source] = [lacking[source][0] + declared, lacking[source][1] + rows]
+    for source, (declared, rows) in lacking.items():
+        left = declared - state.deleted.get(source, 0)
+        if (declared or rows) and left != rows:
+            findings.append({"source": source, "file_id": None, "path": None, "declared": left, "rows": rows})
+    return check("rows of files", findings)
+
+
+def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
+    """Whether retention may have deleted rows of a file; of failed requests no file's times tell when they were."""
+    if state.retained_from is None or not state.deleted.get(source, 0):
+        return False
+    begin: datetime = file["first_logged_at"] or file["ingested_at"]
+    return source == "failed_requests" or begin < _instant(state.retained_from)
+
+
+def _instant(text: str) -> datetime:
+    """A time of the state; no zone means UTC."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _offsets(tables: Tables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:
+    beyond = {place: row["beyond"] for place, row in stored.items() if row["beyond"]}
+    findings: list[dict[str, Any]] = []
+    for source, file_id in beyond:
+        wanted = (
+            f"SELECT {{source}} AS source, file_id, byte_offset, bytes_ingested FROM ({_placed(source)}) AS placed "
+            f"WHERE file_id = {{file}} AND NOT is_within ORDER BY byte_offset LIMIT {LISTED}"
+        )
+        findings += tables.query(wanted, {"source": source, "file": file_id}).dicts()
+    return check("offsets in files", findings, sum(beyond.values()))
+
+
+def _build(files: list[dict[str, Any]], state: State) -> Check:
+    newest = max((file["ingested_at"] for file in files), default=None)
+    until = state.built_until
+    is_behind = newest is not None and (until is None or _instant(until) != newest)
+    return check("build", [{"built_until": until, "ingested_until": newest}] if is_behind else [])
