@@ -37,6 +37,7 @@ def _parser() -> argparse.ArgumentParser:
         command.add_arguments(
             added.add_parser(name, help=command.HELP, description=command.HELP, epilog=below, formatter_class=layout)
         )
+    parser.set_defaults(parser=parser)  # for the command `completion`
     return parser
 
 

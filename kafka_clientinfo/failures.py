@@ -30,6 +30,7 @@ _EXTRAS = {
     "grpc_status": ("connect", "Spark Connect's client"),
     "duckdb": ("answers", "what reads tables without Spark"),
     "deltalake": ("answers", "what reads tables without Spark"),
+    "shtab": ("answers", "what completes commands in a shell"),
 }
 """Modules that the package imports and does not require: the extra that brings each, and what else that brings."""
 

@@ -110,7 +110,7 @@ entry({arguments})
     ],
 )
 @pytest.mark.parametrize(
-    "command", [["run", "LOGS"], ["ingest", "LOGS"], ["build"], ["upgrade", "--all-targets"], ["maintain"]]
+    "command", [["run", "LOGS"], ["ingest", "LOGS"], ["build"], ["verify"], ["maintain"]]
 )
 def test_a_command_names_the_extra_that_it_lacks(
     command: list[str], missing: list[str], said: str, tmp_path: Path

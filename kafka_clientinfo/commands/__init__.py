@@ -5,6 +5,7 @@ from types import ModuleType
 from . import (
     build,
     clients,
+    completion,
     connection,
     ingest,
     maintain,
@@ -20,6 +21,7 @@ from . import (
 
 _IN_ORDER = (
     run, ingest, build, parse, summary, clients, connection, upgrade, violations, tables, sql, maintain, verify,
+    completion,
 )  # fmt: skip
 COMMANDS: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in _IN_ORDER}
 """By name, in the order of the help: each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code; some

@@ -1,0 +1,47 @@
+"""The command `completion`: prints what lets a shell complete commands, options, releases and rules."""
+
+import argparse
+
+from .. import console
+from .context import Context
+
+HELP = "print the completion of a shell"
+EXAMPLES = (
+    "completion bash > ~/.local/share/bash-completion/completions/kafka-clientinfo",
+    'completion zsh > "${fpath[1]}/_kafka-clientinfo"',
+    "completion fish > ~/.config/fish/completions/kafka-clientinfo.fish",
+)
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    import shtab
+
+    from ..tables import rules
+    from ..tables.broker_releases import releases
+
+    parser: argparse.ArgumentParser = context.arguments.parser
+    known = {"target": tuple(releases()), "rule": tuple(rules())}
+    places = {"warehouse": shtab.DIRECTORY, "conf": shtab.FILE, "logs": shtab.FILE}
+    for action in _actions(parser):
+        if action.dest in known:
+            action.choices = known[action.dest]
+        elif action.dest in places:
+            action.complete = places[action.dest]  # type: ignore[attr-defined]
+    console.output(shtab.complete(parser, context.arguments.shell))
+    return 0
+
+
+def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
+    """All actions of a parser and of its commands."""
+    found = []
+    for action in parser._actions:
+        found.append(action)
+        if isinstance(action, argparse._SubParsersAction):
+            found += [inner for command in action.choices.values() for inner in _actions(command)]
+    return found
