@@ -6,6 +6,7 @@ from .context import Context, add_common
 from .run import execute_step
 
 HELP = "only build the other tables, from requests"
+EXAMPLES = ("build --warehouse /data/clientinfo",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

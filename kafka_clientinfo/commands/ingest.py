@@ -6,6 +6,7 @@ from .context import Context, add_common
 from .run import add_logs, execute_step
 
 HELP = "only read: requests, rejected_records, failed_requests, ingested_files"
+EXAMPLES = ("ingest /var/log/kafka --warehouse /data/clientinfo --cluster orders",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

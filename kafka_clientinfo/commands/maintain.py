@@ -12,6 +12,10 @@ if TYPE_CHECKING:
     from ..engine import MaintenanceReport
 
 HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
+EXAMPLES = (
+    "maintain --warehouse /data/clientinfo",
+    "maintain --warehouse /data/clientinfo --retention-days 90",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from .context import Context, add_settings
 from .run import add_logs
 
 HELP = "print the requests of logs as JSON lines, and what could not be read as a request"
+EXAMPLES = ("parse /var/log/kafka/kafka-request.log | jq .",)
 STOPPED = "stopped; every line that was printed is whole"
 _MARKS = {"request": "request", "rejected": "rejected_record", "failed": "failed_request"}
 """What a line's `kind` says of each kind of row."""

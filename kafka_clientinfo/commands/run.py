@@ -17,6 +17,10 @@ if TYPE_CHECKING:
     from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"
+EXAMPLES = (
+    "run /var/log/kafka --warehouse /data/clientinfo --cluster orders",
+    "run '/logs/*/kafka-request.log*' s3://archive/kafka --warehouse /data/clientinfo --conf local.toml",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands import COMMANDS
 from kafka_clientinfo.engine import reading
 from kafka_clientinfo.tables import table_specs, views
 
@@ -185,7 +186,7 @@ def test_tables_that_are_behind_are_told(
     assert "There are newer requests that no build has seen" in answer(capsys, root, None, "summary")[1]
 
 
-def test_the_help_of_every_answer_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
-    for name in ("summary", "clients", "connection", "tables", "sql", "upgrade", "violations"):
+def test_the_help_of_every_command_has_examples(capsys: pytest.CaptureFixture[str]) -> None:
+    for name in COMMANDS:
         assert cli.main([name, "--help"]) == 0
         assert f"examples:\n  kafka-clientinfo {name} " in capsys.readouterr().out
