@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types docs bench processes connect oracle sparks fuzz soak mutants dist sbom clean check-tools
+.PHONY: help setup run test check lint types docs bench processes browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,7 +53,7 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
-check: test connect processes oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
+check: test connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
 docs: setup ## Write schemas/tables.md and docs/conformance.md
 	$(BIN)/python -m kafka_clientinfo.tables.docs
@@ -65,6 +65,16 @@ $(VENV)/.bench: $(VENV)/.installed
 
 bench: setup $(VENV)/.bench ## Compare with other ways, half an hour (or BENCH=--all, BENCH=--help …); writes docs/benchmarks.*
 	$(BIN)/python -m tests.benchmarks $(BENCH)
+
+$(VENV)/.browser: $(VENV)/.installed
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[dev,browser]'
+	@touch $@
+
+browser: setup $(VENV)/.browser ## Read the report's page in a headless Chromium (CHROMIUM=… names it; needs npm for axe-core)
+	$(BIN)/python -m pytest -m browser
+
+picture: run $(VENV)/.browser ## Take docs/report.png anew, of the report of sample_logs
+	$(BIN)/python -m tests.report.picture $(WAREHOUSE) docs/report.png
 
 OTHER_SPARKS := tests/test_oldest_spark.py
 

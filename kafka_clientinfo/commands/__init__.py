@@ -10,6 +10,7 @@ from . import (
     ingest,
     maintain,
     parse,
+    report,
     run,
     sql,
     summary,
@@ -20,7 +21,7 @@ from . import (
 )
 
 _IN_ORDER = (
-    run, ingest, build, parse, summary, clients, connection, upgrade, violations, tables, sql, maintain, verify,
+    run, ingest, build, parse, summary, clients, connection, upgrade, violations, report, tables, sql, maintain, verify,
     completion,
 )  # fmt: skip
 COMMANDS: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in _IN_ORDER}

@@ -1,0 +1,63 @@
+"""The command `report`: one HTML page about a warehouse, for a browser without network."""
+
+import argparse
+import os
+from pathlib import Path
+
+from ..console import number, output, safe
+from ..errors import ClientInfoError, ConfigError
+from .context import Context, add_warehouse
+from .filters import Filters, add_filters
+
+HELP = "write one HTML page: who breaks at another release, who connects, how, and who misbehaves"
+EXAMPLES = (
+    "report --warehouse /data/clientinfo --output report.html",
+    "report --warehouse /data/clientinfo --output week.html --target 4.0.1 --since 7d",
+)
+_USES = 2_000
+"""Uses of a version that the page names, per verdict."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    parser.add_argument("--output", required=True, metavar="FILE", help="the page; a file that is there is replaced")
+    parser.add_argument(
+        "--target", metavar="RELEASE", help="release of Kafka to judge by, such as 4.0.1; the newest known one by default"
+    )
+    add_warehouse(parser)
+    add_filters(parser, "since", "until", "cluster")
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    from ..tables.broker_releases import release, releases
+
+    given = context.arguments
+    target = given.target or list(releases())[-1]
+    release(target)  # before anything is opened
+    filters = Filters.of(given)
+    if filters.since and filters.until and filters.since >= filters.until:
+        raise ConfigError(f"--since {given.since} is not before --until {given.until}; give an earlier one")
+    tables, waits = context.built_tables("connections", filters.cluster)
+    from ..report import Scope, report
+    from .impact import impact
+
+    verdict = impact(tables, target, True, filters, waits, _USES)
+    page = report(Scope(tables, filters), verdict).encode()
+    _write(Path(given.output), page)
+    context.end_progress()
+    output(f"Wrote {safe(given.output)}, {number(len(page))} bytes.")
+    return 0
+
+
+def _write(path: Path, page: bytes) -> None:
+    """Write the page whole or not at all, for its owner alone: it names principals and addresses."""
+    part = path.with_name(f"{path.name}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(page)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ClientInfoError(f"--output {path} cannot be written: {error.strerror or error}; name another file") from None

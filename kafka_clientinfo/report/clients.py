@@ -1,0 +1,233 @@
+"""The inventory of clients: who connects, and of the first of them what they used, broke and when they were connected."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..tables import CONNECTION_KEY, SEVERITY_ORDER
+from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank
+from ..tables.views import views
+from .buckets import Buckets
+from .scope import Scope
+from .table import TEXT, TIMES, Column, Table, cell
+
+CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+"""Columns that name a client; null is a value of its own."""
+VERDICTS: Mapping[str, str] = {
+    "removed": "would break",
+    "deprecated": "works, but not later",
+    "unknown": "cannot be judged",
+    "ok": "fine",
+}
+_COLUMNS = (
+    Column("client", "Client id", "client"),
+    Column("principal", "Principal"),
+    Column("software", "Software"),
+    Column("verdict", "Upgrade", "badge", filtered=True),
+    Column("broken_rules", "Violations", "count"),
+    Column("connections", "Connections", "count"),
+    Column("requests", "Requests", "count"),
+    Column("hosts", "Hosts", "count"),
+    Column("host_list", "First hosts", "texts"),
+    Column("last_seen", "Last seen", "time"),
+    Column("cluster", "Cluster", filtered=True),
+)
+_DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
+_CONNECTION = (
+    Column("broker", "Broker"),
+    Column("connection_id", "Connection id", "code"),
+    Column("opened_at", "Opened", "moment"),
+    Column("last_request_at", "Last request", "moment"),
+    Column("requests", "Requests", "count"),
+    Column("remote_host", "Host"),
+    Column("listener", "Listener"),
+    Column("start", "Start"),
+    Column("api_versions_outcome", "ApiVersions"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How many clients the inventory has, how many of them with details, and connections in each of these."""
+
+    clients: int = 5_000
+    detailed: int = 2_000
+    connections: int = 10
+
+    def halved(self) -> "Limits":
+        """Limits under which the page takes about half the bytes."""
+        return Limits(max(self.clients // 2, 1), self.detailed // 2, self.connections)
+
+
+def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
+    """A condition that two rows have one key; null is a value."""
+    return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
+
+
+def software(name: str | None, version: str | None) -> str:
+    """Name and version as one text."""
+    return str(name) if version in (None, "unknown") else f"{name} {version}"
+
+
+def client_id(value: str | None) -> str:
+    """A client id as a text that is not empty."""
+    return value or "(none)"
+
+
+class Inventory:
+    """The clients in scope, those first who would break, then who breaks rules, then by connections.
+
+    Args:
+        scope: which part of the warehouse.
+        target: the release of the verdict.
+        limits: how many.
+        buckets: those of the timelines.
+    """
+
+    def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets) -> None:
+        """Read nothing yet."""
+        self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
+        self.places: dict[tuple[Any, ...], int] = {}
+        self.table = Table(
+            "clients", "Every client: principal, client id and software together", _COLUMNS, of="clients"
+        )
+        self.details: list[dict[str, Any]] = []
+        self._detailed: dict[str, dict[str, Any]] = {}
+
+    def read(self) -> "Inventory":
+        """Read the inventory and the details."""
+        self._read_table()
+        if self._detailed:
+            self._add_connections()
+            self._add_violations()
+            self._add_uses()
+            self._add_timelines()
+        return self
+
+    def cut(self, limits: Limits) -> None:
+        """Leave out clients and details beyond other limits."""
+        del self.table.rows[limits.clients :], self.details[limits.detailed :]
+
+    def _read_table(self) -> None:
+        for (
+            hashed,
+            worst,
+            broken,
+            connections,
+            hosts,
+            last,
+            total,
+            *who,
+            requests,
+            first,
+            listed,
+            apis,
+        ) in self._ranked():
+            self.places[tuple(who)] = len(self.table.rows)
+            self.table.total = total
+            cluster, principal, own_id, name, version = who
+            values = (
+                client_id(own_id), principal, software(name, version), VERDICTS[WORST_FIRST[worst]], broken, connections,
+                requests, hosts, list(listed[0] or ())[:3], last, cluster,
+            )  # fmt: skip
+            self.table.rows.append([cell(v, c.kind) for v, c in zip(values, _COLUMNS, strict=True)])
+            if len(self.details) < self._limits.detailed:
+                self._detailed[hashed] = _facts(listed, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
+                self.details.append(self._detailed[hashed])
+
+    def _ranked(self) -> Iterator[tuple[Any, ...]]:
+        names, broken = ", ".join(CLIENT), ", ".join(f"c.{name}" for name in CLIENT)
+        ours = ", ".join(f"w.{name}" for name in CLIENT)
+        lists = ", ".join(f"i.{name} AS {name}_list" for name in _DETAIL)
+        found = self._scope.ask(f"""
+            SELECT {_hash("w")} AS hashed, coalesce(u.worst, {len(WORST_FIRST) - 1}) AS worst, coalesce(b.broken, 0) AS broken,
+                   w.connections, w.hosts, unix_micros(w.last_seen) AS last, w.total, {ours}, i.requests,
+                   unix_micros(i.first_seen) AS first, {lists}, i.apis
+            FROM (SELECT *, count(*) OVER () AS total FROM ({views()["who_connects"].sql}) AS a) AS w
+            LEFT JOIN (SELECT {names}, min({verdict_rank(self._target)}) AS worst FROM {{upgrade_impact}}
+                       GROUP BY {names}) AS u ON {same("w", "u")}
+            LEFT JOIN (SELECT {broken}, count(*) AS broken, min({SEVERITY_ORDER}) AS gravest
+                       FROM {{violations}} AS v JOIN {{connections}} AS c ON {same("c", "v", CONNECTION_KEY)}
+                       WHERE c.role = 'client' GROUP BY {broken}) AS b ON {same("w", "b")}
+            LEFT JOIN {{client_inventory}} AS i ON {same("w", "i")}
+            ORDER BY CASE WHEN u.worst = 0 THEN 0 ELSE 1 END, coalesce(b.gravest, 9), w.connections DESC, {ours}
+            LIMIT {self._limits.clients}""")
+        for row in found:
+            yield (*row[:14], row[14 : 14 + len(_DETAIL)], row[-1])
+
+    def _of_detailed(self, columns: str, rows: str, more: str) -> str:
+        """SQL for columns of rows `t` that are a detailed client's, behind `hashed`."""
+        hashed = _hash("t")
+        wanted = ", ".join(f"'{name}'" for name in self._detailed)
+        return f"SELECT {hashed} AS hashed, {columns} FROM {rows} AS t WHERE {hashed} IN ({wanted}) {more}"
+
+    def _with_details(self, statement: str) -> Iterator[tuple[Any, ...]]:
+        """The details of each row's client, and the row's columns."""
+        return ((self._detailed[row[0]], *row[1:]) for row in self._scope.ask(statement))
+
+    def _add_connections(self) -> None:
+        columns = ", ".join(f"unix_micros({c.name}) AS {c.name}" if c.kind in TIMES else c.name for c in _CONNECTION)
+        newest = f"row_number() OVER (PARTITION BY {_hash('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"
+        found = self._of_detailed(f"{columns}, {newest} AS newest", "{connections}", "AND role = 'client'")
+        statement = f"SELECT * FROM ({found}) AS n WHERE newest <= {self._limits.connections} ORDER BY hashed, newest"
+        for details, *row in self._with_details(statement):
+            values = [cell(value, column.kind) for value, column in zip(row[:-1], _CONNECTION, strict=True)]
+            details.setdefault("connections", []).append(values)
+
+    def _add_violations(self) -> None:
+        joined = (
+            f"(SELECT c.*, v.severity, v.rule, v.occurrences, v.message FROM {{violations}} AS v "
+            f"JOIN {{connections}} AS c ON {same('c', 'v', CONNECTION_KEY)} WHERE c.role = 'client')"
+        )
+        columns = "severity, rule, count(*), CAST(sum(occurrences) AS BIGINT), min(message)"
+        more = f"GROUP BY hashed, severity, rule ORDER BY hashed, {SEVERITY_ORDER}, rule"
+        for details, severity, rule, connections, occurrences, message in self._with_details(
+            self._of_detailed(columns, joined, more)
+        ):
+            row = [severity, rule, connections, occurrences, cell(message, "text")]
+            details.setdefault("violations", []).append(row)
+
+    def _add_uses(self) -> None:
+        rank, target = verdict_rank(self._target), self._target
+        later = f"CASE WHEN deprecated_by[{target}] IS NOT NULL THEN 'refused_later' END"
+        reason = f"coalesce(refused_by[{target}], {later}, undecided_by[{target}])"
+        columns = f"{rank} AS place, api_name, api_version, requests, {reason}"
+        more = f"AND {rank} < {len(WORST_FIRST) - 1} ORDER BY hashed, place, requests DESC, api_name, api_version"
+        for details, place, api, version, requests, why in self._with_details(
+            self._of_detailed(columns, "{upgrade_impact}", more)
+        ):
+            row = [VERDICTS[WORST_FIRST[place]], f"{api} v{version}", requests, REASONS.get(why, why)]
+            details.setdefault("uses", []).append(row)
+
+    def _add_timelines(self) -> None:
+        opened, last = self._buckets.of("opened_at"), self._buckets.of("last_request_at")
+        columns = f"{opened} AS opened, {last} AS last, count(*)"
+        more = "AND role = 'client' GROUP BY hashed, opened, last"
+        for details, first, end, number in self._with_details(self._of_detailed(columns, "{connections}", more)):
+            self._buckets.add(details.setdefault("open", self._buckets.none()), first, end, number)
+        for details in self.details:
+            details["open"] = self._buckets.sums(details["open"])
+
+
+def _hash(alias: str) -> str:
+    """SQL for a client's key as one short text; lengths keep apart what would be one text, and null is a value."""
+    parts = (f"coalesce(concat(length({alias}.{name}), ':', {alias}.{name}), '-')" for name in CLIENT)
+    return f"md5(concat({', '.join(parts)}))"
+
+
+def connection_columns() -> list[dict[str, str]]:
+    """The columns of a client's connections, for the page's script."""
+    return [{"label": column.label, "kind": column.kind} for column in _CONNECTION]
+
+
+def _facts(lists: list[Any], apis: Any) -> dict[str, Any]:
+    facts = {name: cell(list(values or ()), "texts") for name, values in zip(_DETAIL, lists, strict=True)}
+    ranges = [dict(api) if isinstance(api, Mapping) else api.asDict() for api in apis or ()]
+    named = [f"{a['api_name']} v{a['min_version']}" + _to(a["min_version"], a["max_version"]) for a in ranges]
+    return {
+        "facts": {name: values for name, values in facts.items() if values} | ({"apis": named[:TEXT]} if named else {})
+    }
+
+
+def _to(low: int, high: int) -> str:
+    return f"–v{high}" if high != low else ""

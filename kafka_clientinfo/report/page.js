@@ -1,0 +1,297 @@
+// The page's script: shows the tables of the element #data. Whatever comes from it goes on the page as text nodes only.
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const ROWS = { clients: 25 };
+const ROWS_ELSEWHERE = 10;
+const PRINTED_ROWS = 100;
+const SHOWN = 3;
+const COLOURS = {
+  "would break": "bad", "works, but not later": "warn", "cannot be judged": "unsure", "fine": "good",
+  "error": "bad", "warning": "warn", "info": "unsure",
+};
+const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" });
+const numbers = new Intl.NumberFormat("en");
+const tables = {};
+
+// An element with attributes and children; a child that is no node becomes text.
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === "on") for (const [event, action] of Object.entries(value)) made.addEventListener(event, action);
+    else if (value === true) made.setAttribute(key, "");
+    else if (value !== null && value !== false) made.setAttribute(key, value);
+  }
+  made.append(...children.map((child) => (child instanceof Node ? child : String(child))));
+  return made;
+}
+
+function time(seconds) {
+  return new Date(seconds * 1000).toISOString().slice(0, 19).replace("T", " ");
+}
+
+function bytes(number) {
+  const units = ["B", "KB", "MB", "GB", "TB"];
+  let size = number;
+  let unit = 0;
+  while (Math.abs(size) >= 1000 && unit < units.length - 1) { size /= 1000; unit += 1; }
+  return `${unit ? size.toFixed(1) : numbers.format(size)} ${units[unit]}`;
+}
+
+function list(values) {
+  const more = values.length - SHOWN;
+  return more > 0 ? `${values.slice(0, SHOWN).join(", ")} and ${more} more` : values.join(", ");
+}
+
+// A value as text, for a cell and for the search.
+function text(value, kind) {
+  if (value === null || value === undefined) return "";
+  if (kind === "moment") return time(value);
+  if (kind === "time") return time(value).slice(0, 16);
+  if (kind === "count") return numbers.format(value);
+  if (kind === "bytes") return bytes(value);
+  if (kind === "flag") return value ? "yes" : "no";
+  if (kind === "texts") return list(value);
+  return String(value);
+}
+
+function cell(value, kind, client) {
+  const name = kind === "client" ? "th" : "td";
+  const made = element(name, { class: kind, scope: name === "th" ? "row" : null });
+  if (kind === "client" && client !== undefined && client !== null && client < data.tables.clients.rows.length) {
+    made.append(element("a", { href: `#client-${client}` }, text(value, kind)));
+  } else if (kind === "badge") {
+    made.append(element("span", { class: COLOURS[value] || "" }, value));
+  } else if (kind === "lines") {
+    made.append(element("ul", {}, ...value.map((line) => element("li", {}, line))));
+  } else if (value === null || value === undefined || value === "" || (Array.isArray(value) && !value.length)) {
+    made.append(element("span", { class: "none" }, "–"));
+  } else {
+    made.append(text(value, kind));
+  }
+  return made;
+}
+
+function compare(one, other, kind) {
+  if (kind === "texts" || kind === "lines") return collator.compare(one.join(), other.join());
+  return typeof one === "string" ? collator.compare(one, other) : one - other;
+}
+
+// A table that can be searched, filtered, sorted and turned page by page; `shown` is called with the rows on the page.
+class DataTable {
+  constructor(name, spec, slot, shown) {
+    Object.assign(this, { name, slot, shown, columns: spec.columns, caption: spec.caption, cut: spec.cut });
+    this.rows = spec.rows.map((values, place) => ({ values, place }));
+    this.first = 0;
+    this.size = ROWS[name] || ROWS_ELSEWHERE;
+    this.sorted = { column: -1, down: false };
+    this.filters = new Map(Object.entries(spec.chosen).map(([column, value]) => [Number(column), value]));
+    this.search = "";
+    this.build();
+    this.update();
+  }
+
+  client(row) {
+    return this.name === "clients" ? row.place : row.values[this.columns.length];
+  }
+
+  build() {
+    const controls = element("div", { class: "controls", role: "search", "aria-label": this.caption });
+    this.status = element("p", { class: "status", role: "status" });
+    if (this.rows.length > this.size) {
+      this.input = element("input", { type: "search", on: { input: () => this.choose(() => { this.search = this.input.value.toLowerCase(); }) } });
+      controls.append(element("label", {}, "Search", this.input));
+    }
+    this.selects = new Map();
+    this.columns.forEach((column, place) => {
+      const values = column.filtered ? [...new Set(this.rows.map((row) => row.values[place]))].filter((value) => value !== null) : [];
+      if (values.length < 2) return;
+      const select = element("select", { on: { change: () => this.choose(() => this.filters.set(place, select.value)) } }, element("option", { value: "" }, "all"));
+      for (const value of values.sort(collator.compare)) select.append(element("option", { value }, value));
+      select.value = this.filters.get(place) || "";
+      this.selects.set(place, select);
+      controls.append(element("label", {}, column.label, select));
+    });
+    controls.append(this.status);
+    controls.hidden = !this.input && !this.selects.size;
+    this.heads = this.columns.map((column, place) => {
+      const button = element("button", { type: "button", on: { click: () => this.sort(place) } }, column.label);
+      return element("th", { scope: "col", class: column.kind, "aria-sort": "none" }, button);
+    });
+    this.body = element("tbody");
+    const table = element("table", { id: `${this.name}-table` }, element("caption", {}, this.caption), element("thead", {}, element("tr", {}, ...this.heads)), this.body);
+    this.previous = element("button", { type: "button", on: { click: () => this.turn(-1) } }, "Previous");
+    this.next = element("button", { type: "button", on: { click: () => this.turn(1) } }, "Next");
+    this.pages = element("div", { class: "pages" }, this.previous, this.next);
+    this.slot.append(controls, element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": this.caption }, table), this.pages);
+    if (this.cut) this.slot.append(element("p", { class: "cut" }, this.cut));
+  }
+
+  choose(change) {
+    change();
+    this.first = 0;
+    this.update();
+  }
+
+  turn(pages) {
+    this.first += pages * this.size;
+    this.update();
+  }
+
+  sort(column) {
+    const isNumber = ["count", "bytes", "time", "moment", "flag"].includes(this.columns[column].kind);
+    const down = this.sorted.column === column ? !this.sorted.down : isNumber;
+    this.choose(() => { this.sorted = { column, down }; });
+  }
+
+  reset() {
+    this.filters.clear();
+    this.search = "";
+    if (this.input) this.input.value = "";
+    for (const select of this.selects.values()) select.value = "";
+  }
+
+  words(row) {
+    row.words ??= this.columns.map((c, place) => {
+      const value = row.values[place];
+      return Array.isArray(value) ? value.join(" ") : text(value, c.kind);
+    }).join("\n").toLowerCase();
+    return row.words;
+  }
+
+  found() {
+    const filters = [...this.filters].filter(([, value]) => value !== "");
+    const rows = this.rows.filter((row) => filters.every(([place, value]) => row.values[place] === value) && (!this.search || this.words(row).includes(this.search)));
+    const { column, down } = this.sorted;
+    if (column < 0) return rows;
+    const isEmpty = (row) => row.values[column] === null || row.values[column] === "";
+    return rows.sort((one, other) => isEmpty(one) - isEmpty(other) || (isEmpty(one) ? 0 : (down ? -1 : 1) * compare(one.values[column], other.values[column], this.columns[column].kind)) || one.place - other.place);
+  }
+
+  update() {
+    const found = this.found();
+    const rows = found.slice(this.first, this.first + this.size);
+    this.body.replaceChildren(...rows.map((row) => element("tr", {}, ...this.columns.map((c, place) => cell(row.values[place], c.kind, this.client(row))))));
+    if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, this.rows.length ? "No row fits." : "None.")));
+    this.heads.forEach((head, place) => head.setAttribute("aria-sort", place !== this.sorted.column ? "none" : this.sorted.down ? "descending" : "ascending"));
+    const part = found.length > rows.length ? `${numbers.format(this.first + 1)} to ${numbers.format(this.first + rows.length)} of ` : "";
+    const all = found.length === this.rows.length ? "" : `, ${numbers.format(this.rows.length)} in all`;
+    this.status.textContent = `${part}${numbers.format(found.length)} ${found.length === 1 ? "row" : "rows"}${all}`;
+    this.previous.disabled = this.first === 0;
+    this.next.disabled = this.first + this.size >= found.length;
+    this.pages.hidden = found.length <= this.size;
+    if (this.shown) this.shown(rows);
+  }
+
+  // Turn to the page with a row; all rows are shown again where it does not fit.
+  reveal(place) {
+    if (!this.found().some((row) => row.place === place)) this.reset();
+    this.first = Math.floor(this.found().findIndex((row) => row.place === place) / this.size) * this.size;
+    this.update();
+  }
+}
+
+function simpleTable(caption, columns, rows) {
+  const heads = columns.map((column) => element("th", { scope: "col", class: column.kind }, column.label));
+  const body = rows.map((row) => element("tr", {}, ...columns.map((column, place) => cell(row[place], column.kind))));
+  const table = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body));
+  return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table);
+}
+
+function columns(...pairs) {
+  return pairs.map(([label, kind]) => ({ label, kind }));
+}
+
+// When a client was connected: one cell per bucket, the darker the more connections are open in it.
+function timeline(open) {
+  const { start, seconds, words } = data.buckets;
+  const most = Math.max(...open);
+  const peak = open.indexOf(most);
+  const label = `Open connections for each ${words}: at most ${numbers.format(most)}, from ${time(start + peak * seconds)}; in ${open.filter((n) => n > 0).length} of ${open.length} parts of the time any.`;
+  const cells = open.map((n, place) => element("span", { class: `l${Math.ceil((4 * n) / most)}`, title: `${time(start + place * seconds)}: ${numbers.format(n)}` }));
+  return [
+    element("h4", {}, "When connected"),
+    element("div", { class: "strip", role: "img", "aria-label": label }, ...cells),
+    element("p", { class: "span", "aria-hidden": "true" }, element("span", {}, time(start)), element("span", {}, time(start + open.length * seconds))),
+    element("p", { class: "cut" }, label),
+  ];
+}
+
+const FACTS = { hosts: "Hosts", brokers: "Brokers", listeners: "Listeners", security_protocols: "Security", groups: "Groups", apis: "APIs" };
+
+function fill(details, row) {
+  const found = data.details[row.place];
+  if (!found) {
+    details.append(element("p", { class: "cut" }, "The details of this client are left out of this page; the warehouse has them."));
+    return;
+  }
+  const facts = element("dl", { class: "facts" }, element("dt", {}, "Seen"), element("dd", {}, found.seen.map(time).join(" to ")));
+  for (const [name, label] of Object.entries(FACTS)) {
+    if (found.facts[name]) facts.append(element("dt", {}, label), element("dd", {}, found.facts[name].join(", ")));
+  }
+  details.append(facts);
+  if (found.open) details.append(...timeline(found.open));
+  if (found.uses) details.append(simpleTable(`Requests that are not fine with Kafka ${data.target}`, columns(["Verdict", "badge"], ["Request", "text"], ["Requests", "count"], ["Why", "text"]), found.uses));
+  if (found.violations) details.append(simpleTable("Violations", columns(["Severity", "badge"], ["Rule", "text"], ["Connections", "count"], ["Requests", "count"], ["Example", "text"]), found.violations));
+  if (found.connections) {
+    const all = row.values[tables.clients.columns.findIndex((c) => c.label === "Connections")];
+    const number = found.connections.length;
+    const caption = all > number ? `The newest ${number} of ${numbers.format(all)} connections` : "Connections";
+    details.append(simpleTable(caption, data.connectionColumns, found.connections));
+  }
+}
+
+function showClients(slot, rows) {
+  const title = element("h3", { class: "details-title" }, "Details of the clients above");
+  const sections = rows.map((row) => {
+    const [id, principal, software] = row.values;
+    const summary = element("summary", {}, [id, principal, software].filter((value) => value).join(" · "));
+    const details = element("details", { class: "client", id: `client-${row.place}` }, summary);
+    details.addEventListener("toggle", () => { if (details.open && details.children.length === 1) fill(details, row); });
+    return details;
+  });
+  slot.replaceChildren(title, ...sections);
+}
+
+// Follow #client-N: turn the inventory to that client, open its details.
+function follow() {
+  const place = /^#client-(\d+)$/.exec(location.hash);
+  if (!place || Number(place[1]) >= tables.clients.rows.length) return;
+  tables.clients.reveal(Number(place[1]));
+  const details = document.getElementById(`client-${place[1]}`);
+  details.open = true;
+  details.scrollIntoView();
+  details.firstChild.focus();
+}
+
+function prepareTheme() {
+  const button = document.getElementById("theme");
+  const root = document.documentElement;
+  const prefersDark = matchMedia("(prefers-color-scheme: dark)");
+  const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : prefersDark.matches);
+  const show = () => button.setAttribute("aria-pressed", String(isDark()));
+  button.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; show(); });
+  prefersDark.addEventListener("change", show);
+  button.hidden = false;
+  show();
+}
+
+// Paper has no next page: more rows of each table are shown on it.
+function preparePrint() {
+  const resize = (size) => { for (const [name, table] of Object.entries(tables)) { table.size = size(name); table.first = 0; table.update(); } };
+  addEventListener("beforeprint", () => resize(() => PRINTED_ROWS));
+  addEventListener("afterprint", () => resize((name) => ROWS[name] || ROWS_ELSEWHERE));
+}
+
+const details = element("div");
+tables.clients = new DataTable("clients", data.tables.clients, document.querySelector('[data-table="clients"]'), (rows) => showClients(details, rows));
+document.querySelector('[data-table="clients"]').append(details);
+for (const slot of document.querySelectorAll('.slot:not([data-table="clients"])')) {
+  tables[slot.dataset.table] = new DataTable(slot.dataset.table, data.tables[slot.dataset.table], slot);
+}
+prepareTheme();
+preparePrint();
+addEventListener("hashchange", follow);
+// A link to the section that is shown already changes nothing in the address, and asks for the client all the same.
+document.addEventListener("click", (event) => { if (event.target instanceof HTMLAnchorElement && event.target.hash === location.hash) follow(); });
+follow();

@@ -1,0 +1,114 @@
+"""The page as one text: sections around tables and plots, the data as JSON, and a policy that lets nothing leave the page."""
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+_ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """A plot: its caption, and the element `svg`."""
+
+    caption: str
+    svg: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the page.
+
+    Attributes:
+        name: its element's id.
+        title: its heading.
+        question: what it answers, in a sentence.
+        notes: sentences below.
+        figures: large numbers, each with its words.
+        link: its link at the page's top; the title where empty.
+        plots: in order, above the tables.
+        tables: names of the tables in the data; the first stands open, `folded` ones are closed at first.
+        folded: names of tables that stand in a closed part.
+    """
+
+    name: str
+    title: str
+    question: str
+    notes: Sequence[str] = ()
+    figures: Sequence[tuple[str, str]] = ()
+    link: str = ""
+    plots: Sequence[Plot] = ()
+    tables: Sequence[str] = ()
+    folded: Mapping[str, str] = field(default_factory=dict)
+
+
+def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str, Any]) -> str:
+    """The whole page.
+
+    Args:
+        title: for the browser's tab.
+        sections: in order.
+        footer: a sentence at the end.
+        data: what the script reads; it comes on the page as text only.
+    """
+    style, script = _file("page.css"), _file("page.js")
+    policy = (
+        f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
+    )
+    links = "".join(f'<li><a href="#{escape(s.name)}">{escape(s.link or s.title)}</a></li>' for s in sections)
+    parts = {
+        "policy": policy,
+        "title": escape(title),
+        "style": style,
+        "links": links,
+        "sections": "\n".join(_section(s, "h1" if s is sections[0] else "h2") for s in sections),
+        "footer": escape(footer),
+        "data": embedded(data),
+        "script": script,
+    }
+    return Template(_file("page.html")).substitute(parts)
+
+
+def embedded(data: Any) -> str:
+    """JSON that no parser of HTML can take for anything but the text of its element."""
+    return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
+
+
+def _section(section: Section, level: str) -> str:
+    name = escape(section.name)
+    parts = [f'<section id="{name}" aria-labelledby="{name}-title">']
+    parts.append(f'<{level} id="{name}-title">{escape(section.title)}</{level}>')
+    parts.append(f'<p class="question">{escape(section.question)}</p>')
+    if section.figures:
+        items = "".join(f"<div><dd>{escape(n)}</dd><dt>{escape(words)}</dt></div>" for n, words in section.figures)
+        parts.append(f'<dl class="figures">{items}</dl>')
+    parts += [_plot(plot) for plot in section.plots]
+    parts += [f'<div class="slot" data-table="{escape(table)}"></div>' for table in section.tables]
+    for table, summary in section.folded.items():
+        slot = f'<div class="slot" data-table="{escape(table)}"></div>'
+        parts.append(f'<details class="more"><summary>{escape(summary)}</summary>{slot}</details>')
+    if section.notes:
+        parts.append(f'<ul class="notes">{"".join(f"<li>{escape(note)}</li>" for note in section.notes)}</ul>')
+    return "".join([*parts, "</section>"])
+
+
+def _plot(plot: Plot) -> str:
+    caption = escape(plot.caption)
+    return (
+        f'<figure><figcaption>{caption}</figcaption><div class="plot" tabindex="0" role="group" aria-label="{caption}">'
+        f"{plot.svg}</div></figure>"
+    )
+
+
+def _file(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

@@ -1,0 +1,220 @@
+"""Plots as SVG that takes its colours from the page's style sheet: specifications of Vega-Lite, rendered by vl-convert."""
+
+import xml.etree.ElementTree as ET
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..console import safe
+from ..errors import ConfigError
+
+_SVG = "http://www.w3.org/2000/svg"
+_ELEMENTS = frozenset({"svg", "g", "path", "rect", "line", "text", "tspan", "circle"})
+_ATTRIBUTES = frozenset(
+    {
+        "cx", "cy", "d", "dx", "dy", "fill", "fill-opacity", "font-size", "font-weight", "height",
+        "opacity", "r", "stroke", "stroke-dasharray", "stroke-miterlimit", "stroke-width", "text-anchor", "transform",
+        "viewBox", "width", "x", "x1", "x2", "y", "y1", "y2",
+    }
+)  # fmt: skip
+_TIMES = {
+    "seconds": "%H:%M:%S",
+    "minutes": "%H:%M",
+    "hours": "%H:%M",
+    "date": "%d %b",
+    "day": "%d %b",
+    "week": "%d %b",
+    "month": "%b %Y",
+}
+_LABEL = 34
+"""Characters of a label."""
+SERIES = 6
+"""Names that a plot tells apart; the others are one."""
+OTHERS = "all others"
+
+# The page shows texts a little smaller than the plot is laid out for, as a browser's font may be wider.
+_CONFIG: Mapping[str, Any] = {
+    "background": None,
+    "view": {"stroke": None},
+    "axis": {
+        "labelColor": "var(--muted)", "titleColor": "var(--muted)", "gridColor": "var(--line)", "domainColor": "var(--line)",
+        "tickColor": "var(--line)", "labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelLimit": 300,
+    },
+    "legend": {
+        "labelColor": "var(--ink)", "labelFontSize": 13, "columnPadding": 22, "title": None, "orient": "top", "labelLimit": 260, "symbolType": "square",
+    },
+    "bar": {"cornerRadiusEnd": 2},
+}  # fmt: skip
+
+
+def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label: str, axis: str) -> str:
+    """Horizontal bars, one per row of name, number and kind.
+
+    Args:
+        rows: in order.
+        colours: custom property of the style sheet by kind.
+        label: what the plot shows, for who cannot see it.
+        axis: what the numbers count.
+
+    Returns:
+        An element `svg`.
+    """
+    values = [
+        {"name": f"{place} {_label(name)}", "number": number, "kind": kind}
+        for place, (name, number, kind) in enumerate(rows)
+    ]
+    place_off = "slice(datum.label, indexof(datum.label, ' ') + 1)"
+    y = {
+        "field": "name",
+        "type": "nominal",
+        "sort": None,
+        "title": None,
+        "axis": {"labelExpr": place_off, "ticks": False, "domain": False},
+    }
+    x = {
+        "field": "number",
+        "type": "quantitative",
+        "title": axis,
+        "axis": {"format": ",d", "tickMinStep": 1, "tickCount": 5},
+    }
+    base = {"y": y, "x": x}
+    text = {
+        "mark": {"type": "text", "align": "left", "dx": 4, "color": "var(--ink)", "fontSize": 13},
+        "encoding": base | {"text": {"field": "number", "format": ",d"}},
+    }
+    drawn = {
+        "mark": {"type": "bar", "height": {"band": 0.7}},
+        "encoding": base | {"color": _colour("kind", colours, legend=False)},
+    }
+    return _svg({"data": {"values": values}, "width": 620, "height": {"step": 22}, "layer": [drawn, text]}, label)
+
+
+def stacked_by_release(
+    counts: Mapping[str, Mapping[str, int]],
+    words: Mapping[str, str],
+    colours: Mapping[str, str],
+    target: str,
+    label: str,
+) -> str:
+    """One column per release, its clients stacked by verdict; the target is marked."""
+    values = [
+        {"release": name, "clients": number, "verdict": words[verdict], "order": place}
+        for name, by in counts.items()
+        for place, (verdict, number) in enumerate(by.items())
+    ]
+    x = {
+        "field": "release",
+        "type": "ordinal",
+        "sort": list(counts),
+        "title": None,
+        "axis": {
+            "labelAngle": -60,
+            "labelFontWeight": {
+                "condition": {"test": f"datum.value === '{target}'", "value": "bold"},
+                "value": "normal",
+            },
+            "labelColor": {
+                "condition": {"test": f"datum.value === '{target}'", "value": "var(--ink)"},
+                "value": "var(--muted)",
+            },
+        },
+    }
+    encoding = {
+        "x": x,
+        "y": {
+            "field": "clients",
+            "type": "quantitative",
+            "title": "clients",
+            "axis": {"format": ",d", "tickMinStep": 1, "tickCount": 5},
+        },
+        "color": _colour("verdict", {words[verdict]: colour for verdict, colour in colours.items()}, legend=True),
+        "order": {"field": "order"},
+        "opacity": {"condition": {"test": f"datum.release === '{target}'", "value": 1}, "value": 0.62},
+    }
+    return _svg(
+        {
+            "data": {"values": values},
+            "width": 900,
+            "height": 190,
+            "mark": {"type": "bar", "cornerRadiusEnd": 0},
+            "encoding": encoding,
+        },
+        label,
+    )
+
+
+def over_time(series: Mapping[str, Sequence[int]], start: int, width: int, label: str) -> str:
+    """Numbers per bucket of time, stacked by name; start and width of the buckets are in microseconds."""
+    names = list(series)
+    values = [
+        {"time": (start + place * width) // 1000, "open": number, "name": _label(name), "order": order}
+        for order, (name, line) in enumerate(series.items())
+        for place, number in enumerate([*line, line[-1]])
+    ]
+    colours = {_label(name): ("var(--rest)" if name == OTHERS else f"var(--s{n})") for n, name in enumerate(names)}
+    encoding = {
+        "x": {
+            "field": "time",
+            "type": "temporal",
+            "scale": {"type": "utc"},
+            "title": "time, UTC",
+            "axis": {"grid": False, "labelOverlap": True, "format": _TIMES},
+        },
+        "y": {
+            "field": "open",
+            "type": "quantitative",
+            "stack": True,
+            "title": "open connections",
+            "axis": {"format": ",d", "tickMinStep": 1, "tickCount": 5},
+        },
+        "color": _colour("name", colours, legend=True),
+        "order": {"field": "order"},
+    }
+    return _svg(
+        {
+            "data": {"values": values},
+            "width": 900,
+            "height": 220,
+            "mark": {"type": "area", "interpolate": "step-after"},
+            "encoding": encoding,
+        },
+        label,
+    )
+
+
+def _label(text: str) -> str:
+    return safe(text, _LABEL)
+
+
+def _colour(field: str, colours: Mapping[str, str], legend: bool) -> dict[str, Any]:
+    colour: dict[str, Any] = {
+        "field": field,
+        "type": "nominal",
+        "scale": {"domain": list(colours), "range": list(colours.values())},
+    }
+    return colour if legend else colour | {"legend": None}
+
+
+def _svg(spec: Mapping[str, Any], label: str) -> str:
+    try:
+        import vl_convert
+    except ImportError:
+        raise ConfigError(
+            "the plots need vl-convert-python; install it with pip install 'kafka-clientinfo[report]'"
+        ) from None
+    drawn = ET.fromstring(vl_convert.vegalite_to_svg({**spec, "config": _CONFIG}))
+    _keep_known(drawn)
+    drawn.set("role", "img")
+    drawn.set("aria-label", label)
+    ET.register_namespace("", _SVG)
+    return ET.tostring(drawn, encoding="unicode")
+
+
+def _keep_known(element: ET.Element) -> None:
+    """Take away all but shapes and text, as labels hold what clients wrote."""
+    for name in [name for name in element.attrib if name not in _ATTRIBUTES]:
+        del element.attrib[name]
+    for child in list(element):
+        if str(child.tag).removeprefix(f"{{{_SVG}}}") in _ELEMENTS:
+            _keep_known(child)
+        else:
+            element.remove(child)

@@ -1,0 +1,59 @@
+"""Scope: which part of a warehouse a report is about."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from ..tables import table_specs
+
+if TYPE_CHECKING:
+    from ..engine import Tables
+
+_SPANS: Mapping[str, tuple[str, str]] = {
+    "connections": ("opened_at", "last_request_at"),
+    "violations": ("first_at", "last_at"),
+    "client_instances": ("first_seen", "last_seen"),
+    "client_inventory": ("first_seen", "last_seen"),
+    "upgrade_impact": ("first_seen", "last_seen"),
+}
+"""The first and the last time of each table's rows."""
+
+
+class Filters(Protocol):
+    """What is asked for: a cluster or all, and a span of time, in which a row is whose own span overlaps it."""
+
+    @property
+    def since(self) -> datetime | None:
+        """The span's start, in it."""
+
+    @property
+    def until(self) -> datetime | None:
+        """The span's end, not in it."""
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """Values of the parameters in `where`."""
+
+    def where(self, begin: str, end: str) -> str:
+        """A condition in SQL on rows that last from one column's time to the other's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tables of a warehouse, and which of their rows are asked for."""
+
+    tables: "Tables"
+    filters: Filters
+
+    @property
+    def is_part(self) -> bool:
+        """Whether rows outside a span of time are left out."""
+        return self.filters.since is not None or self.filters.until is not None
+
+    def ask(self, statement: str) -> list[tuple[Any, ...]]:
+        """Answer SQL of the rows in scope; it names tables in braces."""
+        chosen = {name: "{" + name + "}" for name in table_specs()}
+        for name, (begin, end) in _SPANS.items():
+            chosen[name] = f"(SELECT * FROM {{{name}}} WHERE {self.filters.where(begin, end)})"
+        return self.tables.query(statement.format_map(chosen), self.filters.parameters).rows

@@ -1,0 +1,108 @@
+"""A table of the page: columns with kinds, and rows read by one query, cut to a number that the page can carry."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..console import safe
+from .scope import Scope
+
+TIMES = ("time", "moment")
+"""Kinds of columns with microseconds since the epoch in the query, and seconds on the page."""
+LIMIT = 500
+"""Rows of one table at most, where nothing else is said."""
+TEXT = 240
+"""Characters of one text at most."""
+_MAY_GO = ("cluster", "group_id")
+_TEXTS = 20
+"""Texts of one list at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column.
+
+    Attributes:
+        name: of the query's column.
+        label: its header.
+        kind: `text`, `texts` (a list), `count`, `bytes`, `time` and `moment` (seconds since the epoch, UTC, shown to the
+            minute and to the second), `flag`, `word` (of a fixed vocabulary), `prose`, `lines` (a list, one below the other), `code` (text to copy), `badge`
+            (one of few words, with a colour), or `client` (a text that leads to the client whose place follows the row).
+        filtered: whether the page offers to choose by its values.
+    """
+
+    name: str
+    label: str
+    kind: str = "text"
+    filtered: bool = False
+
+
+@dataclass(slots=True)
+class Table:
+    """A table with its rows.
+
+    Attributes:
+        name: its element's id.
+        caption: one sentence.
+        columns: in order.
+        rows: as values of JSON, by `cell`.
+        total: rows that there are; more than there are here where they were cut.
+        of: what the rows are, in the plural.
+        choose: column by name and the value that the page chooses first.
+    """
+
+    name: str
+    caption: str
+    columns: Sequence[Column]
+    rows: list[list[Any]] = field(default_factory=list)
+    total: int = 0
+    of: str = "rows"
+    choose: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def cut(self) -> str:
+        """A sentence about rows that are left out; empty where none are."""
+        left = self.total - len(self.rows)
+        return f"{left:,} of {self.total:,} {self.of} are left out here; the warehouse has all." if left > 0 else ""
+
+    def as_json(self) -> dict[str, Any]:
+        """What the page's script reads."""
+        kept = [place for place, column in enumerate(self.columns) if not self._is_idle(place, column)]
+        columns = [self.columns[place] for place in kept]
+        width = len(self.columns)
+        rows = [[*(row[place] for place in kept), *row[width:]] for row in self.rows]
+        chosen = {place: self.choose[column.name] for place, column in enumerate(columns) if column.name in self.choose}
+        described = [{"label": c.label, "kind": c.kind, "filtered": c.filtered} for c in columns]
+        return {"caption": self.caption, "columns": described, "rows": rows, "cut": self.cut, "chosen": chosen}
+
+    def _is_idle(self, place: int, column: Column) -> bool:
+        """Whether all rows are of one cluster, or no row has a group: such a column tells nothing."""
+        values = {row[place] for row in self.rows} if column.name in _MAY_GO else set()
+        return column.name in _MAY_GO and (len(values) == 1 if column.name == "cluster" else values == {None})
+
+
+def cell(value: Any, kind: str) -> Any:
+    """A value as the page gets it: harmless text of bounded length, numbers as they are."""
+    if value is None or kind in ("count", "bytes", "flag"):
+        return value
+    if kind in TIMES:
+        return value // 1_000_000
+    if kind in ("texts", "lines"):
+        return [safe(item, TEXT) for item in list(value)[:_TEXTS]]
+    return safe(value, TEXT)
+
+
+def select(columns: Sequence[Column]) -> str:
+    """The columns as SQL: times as microseconds since the epoch, whatever the zone of who answers."""
+    return ", ".join(f"unix_micros({c.name}) AS {c.name}" if c.kind in TIMES else c.name for c in columns)
+
+
+def read(scope: Scope, table: Table, sql: str, order: str, limit: int = LIMIT) -> Table:
+    """Fill a table from a query whose columns have the names of the table's."""
+    statement = (
+        f"SELECT {select(table.columns)}, count(*) OVER () AS total FROM ({sql}) AS v ORDER BY {order} LIMIT {limit}"
+    )
+    found = scope.ask(statement)
+    table.rows = [[cell(v, c.kind) for v, c in zip(row, table.columns, strict=False)] for row in found]
+    table.total = found[0][-1] if found else 0
+    return table

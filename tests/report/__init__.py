@@ -1,0 +1,1 @@
+"""Tests of the report: what it reads, what it writes, and what a browser makes of it."""

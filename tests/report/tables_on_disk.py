@@ -1,0 +1,110 @@
+"""Warehouses written without Spark, from the declarations of the tables: delta-rs writes what a case is about."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+from deltalake import DeltaTable, write_deltalake
+
+from kafka_clientinfo.engine.state import LEDGER, PROPERTY, State
+from kafka_clientinfo.tables import table_spec, table_specs
+
+_SCALARS = {
+    "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(), "boolean": pa.bool_(),
+    "timestamp": pa.timestamp("us", tz="UTC"), "binary": pa.binary(),
+}  # fmt: skip
+
+
+def arrow_type(text: str) -> pa.DataType:
+    """The Arrow type of a type in Spark's words."""
+    kind, _, inner = text.strip().partition("<")
+    parts = _parts(inner[:-1])
+    if kind == "array":
+        return pa.list_(arrow_type(parts[0]))
+    if kind == "map":
+        return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
+    if kind == "struct":
+        named = (part.partition(":") for part in parts)
+        return pa.struct([pa.field(name.strip(), arrow_type(of)) for name, _, of in named])
+    return _SCALARS[kind]
+
+
+def _parts(text: str) -> list[str]:
+    """What commas part, at the top level."""
+    found, depth = [""], 0
+    for character in text:
+        depth += (character == "<") - (character == ">")
+        if character == "," and not depth:
+            found.append("")
+        else:
+            found[-1] += character
+    return found
+
+
+def schema(name: str) -> pa.Schema:
+    """The table's columns."""
+    return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table_spec(name).columns])
+
+
+def write_warehouse(root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table]) -> Path:
+    """Write every declared table; those that are not given are empty, columns that are not given null."""
+    for name in table_specs():
+        given = rows.get(name, [])
+        wanted = schema(name)
+        if isinstance(given, pa.Table):
+            columns = [
+                given[f.name].cast(f.type) if f.name in given.column_names else pa.nulls(given.num_rows, f.type)
+                for f in wanted
+            ]
+            table = pa.Table.from_arrays(columns, schema=wanted)
+        else:
+            table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
+        write_deltalake(str(root / name), table)
+    state = State(built_until="2026-11-21 12:00:00", rows=dict.fromkeys(rows, 1))
+    properties = {PROPERTY: state.text}
+    DeltaTable(str(root / LEDGER)).alter.set_table_properties(properties, raise_if_not_exists=False)
+    return root
+
+
+def of_many(root: Path, connections: int, clients: int) -> Path:
+    """A warehouse of many connections: thirty days, twelve brokers, two clusters, a tenth of it with violations."""
+    with duckdb.connect() as made:
+        made.execute(f"""
+            SET TimeZone = 'UTC';
+            CREATE TABLE c AS SELECT i, (hash(i * 31) % {clients})::BIGINT AS client, CASE WHEN client % 5 = 0 THEN 'payments' ELSE 'orders' END AS cluster,
+                'broker-' || (hash(i) % 12)::BIGINT AS broker, '10.0.0.1:9092-10.' || (client % 200) || '.' || (hash(i) % 9) || '.7:' || (20000 + i % 40000) || '-' || i AS connection_id,
+                TIMESTAMPTZ '2026-10-20 00:00:00+00' + to_microseconds(i::BIGINT * {30 * 86_400_000_000 // connections}) AS opened_at, 0 AS opened_seq,
+                opened_at + to_seconds((10 + (hash(i) % 7200)::BIGINT)::BIGINT) AS last_request_at, 1 + (hash(i) % 500)::BIGINT AS requests, 'observed' AS start,
+                'client' AS role, '10.' || (client % 200) || '.' || (hash(i) % 9) || '.7' AS remote_host, 'SASL_SSL' AS listener, 'SASL_SSL' AS security_protocol,
+                'User:team-' || (client % 97) AS principal, ['negotiated', 'fell_back', 'not_sent', 'negotiated'][1 + client % 4] AS api_versions_outcome,
+                CASE WHEN client % 4 = 1 THEN 'to_highest_offered' END AS fallback_kind, 'service-' || client || '-consumer-' || client % 7 AS client_id,
+                requests * 20 AS client_id_redundant_bytes, requests * 16 AS instance_id_bytes,
+                CASE WHEN client % 4 = 2 THEN 'unknown' ELSE ['apache-kafka-java', 'librdkafka', 'sarama', 'kgo'][1 + client % 4] END AS client_software_name,
+                CASE WHEN client % 4 = 2 THEN 'unknown' ELSE '3.' || (client % 10) || '.1' END AS client_software_version,
+                CASE WHEN client % 4 = 2 THEN 'not_sent' END AS reason_unknown, []::VARCHAR[] AS invalid_software_texts
+            FROM range({connections}) AS r(i)""")
+        key = "cluster, principal, client_id, client_software_name, client_software_version"
+        inventory = made.sql(f"""
+            SELECT {key}, count(*) AS connections, sum(requests)::BIGINT AS requests, min(opened_at) AS first_seen, max(last_request_at) AS last_seen,
+                   count(DISTINCT remote_host) AS host_count, list_sort(list(DISTINCT remote_host))[1:20] AS hosts, list_sort(list(DISTINCT broker))[1:20] AS brokers,
+                   ['SASL_SSL'] AS listeners, ['SASL_SSL'] AS security_protocols, 0 AS instance_count,
+                   [{{'api_key': 1, 'api_name': 'FETCH', 'min_version': 3, 'max_version': 13, 'requests': sum(requests)::BIGINT}}] AS apis, 0 AS group_count, []::VARCHAR[] AS groups
+            FROM c GROUP BY {key}""").to_arrow_table()  # fmt: skip
+        impact = made.sql(f"""
+            SELECT {key}, api_key, api_name, api_version, sum(requests)::BIGINT AS requests, count(*) AS connections, 1 AS hosts,
+                   list_sort(list(DISTINCT remote_host))[1:20] AS host_list, min(opened_at) AS first_seen, max(last_request_at) AS last_seen,
+                   CASE WHEN client % 11 = 0 AND api_version = 3 THEN MAP {{'4.0.1': 'below_range', '4.4.0': 'below_range'}} ELSE MAP {{}} END AS refused_by,
+                   MAP {{}}::MAP(VARCHAR, VARCHAR) AS deprecated_by, MAP {{}}::MAP(VARCHAR, VARCHAR) AS undecided_by, 'client' AS limited_by, false AS info_only
+            FROM c, (VALUES (1, 'FETCH', 3), (3, 'METADATA', 9)) AS a(api_key, api_name, api_version)
+            GROUP BY {key}, client, api_key, api_name, api_version""").to_arrow_table()
+        broken = made.sql("""
+            SELECT ['client_id_changed', 'client_id_lost', 'invalid_software_name'][1 + i % 3] AS rule, cluster, broker, connection_id, opened_at, opened_seq,
+                   'KIP-1313' AS kip, ['warning', 'warning', 'error'][1 + i % 3] AS severity, 2 AS occurrences, opened_at AS first_at, opened_at AS last_at,
+                   {'logged_at': opened_at, 'correlation_id': 7, 'grep': '^x'} AS example, 'client id ''two'' after ''one''; asked' AS message
+            FROM c WHERE i % 10 = 0""").to_arrow_table()  # fmt: skip
+        tables = {"connections": made.sql("SELECT * FROM c").to_arrow_table(), "client_inventory": inventory}
+        tables |= {"upgrade_impact": impact, "violations": broken}
+        ledger = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in ("orders", "payments")]
+        return write_warehouse(root, {**tables, LEDGER: ledger})

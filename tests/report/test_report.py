@@ -1,0 +1,300 @@
+"""The report's page without a browser: its figures are those of the tables, and its data is no markup."""
+
+import base64
+import hashlib
+import json
+import re
+import xml.etree.ElementTree as ET
+from datetime import UTC, datetime
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.engine import local_tables
+from kafka_clientinfo.report import Scope, answers, contents, plots, report
+from kafka_clientinfo.report.buckets import MOST, buckets
+from kafka_clientinfo.report.clients import Limits
+from kafka_clientinfo.report.page import embedded
+from kafka_clientinfo.report.scope import text_literal
+from kafka_clientinfo.report.table import TEXT
+from kafka_clientinfo.tables import table_spec
+from kafka_clientinfo.tables.broker_releases import VERDICTS, WORST_FIRST
+from kafka_clientinfo.tables.views import views
+from tests.report.conftest import HOSTILE, TARGET, at, tables
+
+ROWS = tables()
+CLIENTS = [row for row in ROWS["connections"] if row["role"] == "client"]
+
+
+def data_of(page: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+def ask(warehouse: Path, **given: Any) -> Scope:
+    found = local_tables(str(warehouse))
+    assert found is not None
+    return Scope(found.query, **given)
+
+
+def column(data: dict[str, Any], table: str, label: str) -> list[Any]:
+    labels = [item["label"] for item in data["tables"][table]["columns"]]
+    return [row[labels.index(label)] for row in data["tables"][table]["rows"]]
+
+
+class Attributes(HTMLParser):
+    """Name and value of every attribute of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found += [(name, value or "") for name, value in attrs]
+
+    @classmethod
+    def of(cls, page: str) -> list[tuple[str, str]]:
+        parser = cls()
+        parser.feed(page)
+        return parser.found
+
+
+@pytest.fixture(scope="module")
+def page(hostile_page: Path) -> str:
+    return hostile_page.read_text("utf-8")
+
+
+@pytest.fixture(scope="module")
+def data(page: str) -> dict[str, Any]:
+    return data_of(page)
+
+
+def test_the_verdict_counts_each_client_once(page: str, data: dict[str, Any]) -> None:
+    breaking = [row for row in ROWS["upgrade_impact"] if TARGET in row["refused_by"]]
+    undecided = [row for row in ROWS["upgrade_impact"] if TARGET in row["undecided_by"]]
+    assert f"Kafka {TARGET}: {len(breaking)} of {len(CLIENTS)} clients would break" in page
+    verdicts = column(data, "who_breaks", "Verdict")
+    assert verdicts.count("would break") == len(breaking)
+    assert verdicts.count("cannot be judged") == len(undecided)
+    at_target = next(row for row in data["tables"]["releases"]["rows"] if row[0] == TARGET)
+    assert at_target[1:] == [len(breaking), 0, len(undecided), len(CLIENTS) - len(breaking) - len(undecided)]
+
+
+def test_the_verdict_names_whom_the_view_names(hostile_warehouse: Path, data: dict[str, Any]) -> None:
+    named = ask(hostile_warehouse).ask(
+        f"SELECT client_id, requests FROM ({views()['who_breaks'].sql}) AS v WHERE refused_by['{TARGET}'] IS NOT NULL"
+    )
+    shown = [row for row in data["tables"]["who_breaks"]["rows"] if row[0] == "would break"]
+    assert sorted(row[5] for row in shown) == sorted(requests for _, requests in named)
+
+
+def test_a_row_of_the_verdict_leads_to_its_client(data: dict[str, Any]) -> None:
+    for row in data["tables"]["who_breaks"]["rows"]:
+        client = data["tables"]["clients"]["rows"][row[-1]]
+        assert client[:3] == row[1:4]
+        assert client[3] == row[0]
+
+
+@pytest.mark.parametrize(
+    ("table", "view"),
+    [
+        ("clients", "who_connects"),
+        ("negotiation", "how_clients_negotiate"),
+        ("unknown", "why_unknown"),
+        ("processes", "client_processes"),
+        ("violations", "who_misbehaves"),
+        ("savings", "client_id_caching"),
+    ],
+)
+def test_a_table_has_the_rows_of_its_view(hostile_warehouse: Path, data: dict[str, Any], table: str, view: str) -> None:
+    ((rows,),) = ask(hostile_warehouse).ask(f"SELECT count(*) FROM ({views()[view].sql}) AS v")
+    assert len(data["tables"][table]["rows"]) == rows
+    assert data["tables"][table]["cut"] == ""
+
+
+def test_connections_are_those_of_clients(data: dict[str, Any]) -> None:
+    for table in ("clients", "software", "negotiation", "outcomes"):
+        assert sum(column(data, table, "Connections")) == len(CLIENTS)
+    assert sum(column(data, "savings", "Client ids sent again")) == sum(
+        row["client_id_redundant_bytes"] for row in CLIENTS
+    )
+
+
+def test_a_client_has_its_connections_and_violations(data: dict[str, Any]) -> None:
+    for client, details in zip(data["tables"]["clients"]["rows"], data["details"], strict=True):
+        assert len(details["connections"]) == 1
+        assert details["connections"][0][5] == client[8][0]
+        assert len(details.get("violations", ())) == client[4]
+        assert sum(details["open"]) > 0
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({"cluster": "payments"}, {row["client_id"] for row in CLIENTS if row["cluster"] == "payments"}),
+        ({"since": at(50)}, {row["client_id"] for row in CLIENTS if row["last_request_at"] >= at(50)}),
+        ({"until": at(3)}, {row["client_id"] for row in CLIENTS if row["opened_at"] < at(3)}),
+        ({"since": at(20), "until": at(22)}, {"app-3", "app-4", "app-5"}),
+    ],
+)
+def test_a_scope_chooses_clients(hostile_warehouse: Path, given: dict[str, Any], expected: set[str]) -> None:
+    shown = data_of(report(ask(hostile_warehouse, **given), TARGET))
+    assert len(shown["tables"]["clients"]["rows"]) == len(expected)
+    assert sum(sum(row[1:]) for row in shown["tables"]["releases"]["rows"] if row[0] == TARGET) == len(expected)
+
+
+def test_what_is_left_out_is_said(hostile_warehouse: Path) -> None:
+    shown = data_of(report(ask(hostile_warehouse), TARGET, limits=Limits(clients=10, detailed=4, connections=1)))
+    assert len(shown["tables"]["clients"]["rows"]) == 10
+    assert len(shown["details"]) == 4
+    assert (
+        shown["tables"]["clients"]["cut"]
+        == f"{len(CLIENTS) - 10} of {len(CLIENTS)} clients are left out here; the warehouse has all."
+    )
+    assert {row[3] for row in shown["tables"]["clients"]["rows"]} == {"would break"}
+
+
+def test_a_page_that_would_be_too_long_has_fewer_clients(
+    hostile_warehouse: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(contents, "MOST_BYTES", 45_000)
+    page = report(ask(hostile_warehouse), TARGET, limits=Limits(clients=64, detailed=64))
+    shown = data_of(page)
+    assert len(embedded(shown).encode()) <= 45_000
+    assert len(shown["details"]) < 61
+    assert len(shown["tables"]["clients"]["rows"]) >= 8
+
+
+def test_texts_of_clients_stand_in_the_data_alone(page: str) -> None:
+    around = re.sub(r'<script type="application/json" id="data">.*?</script>', "", page, flags=re.DOTALL)
+    outside = re.sub(r"<svg.*?</svg>", "", around, flags=re.DOTALL)
+    for text in ("owned", "img src", "DROP TABLE", "7*7", "calc"):
+        assert text not in outside
+    assert "<script>document" not in around
+    assert "<img" not in around
+
+
+def test_long_texts_are_cut(data: dict[str, Any]) -> None:
+    assert max(len(text) for text in column(data, "clients", "Client id")) == TEXT
+    assert "\u202e" not in json.dumps(data, ensure_ascii=False)
+    assert "\x00" not in json.dumps(data, ensure_ascii=False)
+
+
+def test_nothing_is_loaded_and_the_policy_names_what_runs(page: str) -> None:
+    attributes = Attributes.of(page)
+    assert {
+        value for name, value in attributes if name in ("href", "src", "action") and not value.startswith("#")
+    } == set()
+    assert {name for name, _ in attributes if name == "style" or name.startswith("on")} == set()
+    (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+    for element in ("style", "script"):
+        (text,) = re.findall(rf"<{element}>(.*?)</{element}>", page, re.DOTALL)
+        digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+        assert f"{element}-src 'sha256-{digest}'" in policy
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_embedded_data_is_no_markup_and_the_same_data(value: Any) -> None:
+    text = embedded(value)
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == value
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00")))
+def test_a_text_in_sql_is_that_text(text: str) -> None:
+    import duckdb
+
+    assert re.fullmatch(r"url_decode\('[\w.~%-]*'\)", text_literal(text))
+    assert duckdb.execute(f"SELECT {text_literal(text)}").fetchone() == (text,)
+
+
+@given(st.integers(0, 4 * 10**15), st.integers(0, 10**15))
+def test_buckets_hold_their_span(first: int, length: int) -> None:
+    cut = buckets(first, first + length)
+    assert cut.start <= first < cut.start + cut.width
+    assert cut.start + (cut.count - 1) * cut.width <= first + length < cut.start + cut.count * cut.width
+    assert cut.count <= MOST
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_a_label_of_a_plot_is_text(text: str) -> None:
+    drawn = plots.bars([(text, 3, "a"), ("b", 2, "a")], {"a": "var(--s0)"}, text.replace("\x00", ""), "n")
+    names = {element.tag.rpartition("}")[2] for element in ET.fromstring(drawn).iter()}
+    assert names <= {"svg", "g", "path", "line", "text", "rect"}
+    assert {name for name, _ in Attributes.of(drawn) if name.startswith(("on", "style", "href", "xlink"))} == set()
+
+
+def test_every_word_of_a_vocabulary_is_explained() -> None:
+    checks = dict(table_spec("connections").checks)
+    assert set(re.findall(r"'(\w+)'", checks["outcome_known"])) == set(answers.OUTCOMES)
+    assert set(re.findall(r"'(\w+)'", checks["reason_known"])) == set(answers.UNKNOWN)
+    assert set(WORST_FIRST) == set(VERDICTS)
+
+
+def test_each_question_has_its_place(page: str) -> None:
+    assert {name for name in views() if f'<section id="{name}"' not in page} == set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (["--target", "9.9.9"], 2, "no release '9.9.9'"),
+        (["--since", "soon"], 2, "--since is 'soon'"),
+        (["--until", "soon"], 2, "--until is 'soon'"),
+        (["--since", "2026-11-21", "--until", "2026-11-20"], 2, "--since 2026-11-21 is not before --until 2026-11-20"),
+        (["--cluster", "other"], 2, "it has those of 'orders', 'payments'"),
+        (["--since", "2027-01-01"], 1, "no client's connection is in this part of the warehouse"),
+        (["--output", "/nonesuch/report.html"], 1, "--output /nonesuch/report.html cannot be written: No such file"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    hostile_warehouse: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    says: str,
+) -> None:
+    given = ["report", "--warehouse", str(hostile_warehouse), "--output", str(tmp_path / "r.html"), *arguments]
+    assert cli.main(given) == code
+    assert says in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_page_is_its_owners_alone(hostile_page: Path) -> None:
+    assert hostile_page.stat().st_mode & 0o077 == 0
+
+
+def test_json_tells_what_was_written(
+    hostile_warehouse: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    output = tmp_path / "r.html"
+    assert cli.main(["report", "--warehouse", str(hostile_warehouse), "--output", str(output), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "output": str(output),
+        "bytes": output.stat().st_size,
+        "target": "4.4.0",
+    }
+    assert "Kafka 4.4.0" in output.read_text("utf-8")
+
+
+def test_the_plot_over_time_counts_like_client_connections(hostile_warehouse: Path) -> None:
+    shown = data_of(report(ask(hostile_warehouse, until=datetime(2026, 11, 21, 2, 50, tzinfo=UTC)), TARGET))
+    rows = shown["tables"]["open_connections"]["rows"]
+    for time, *numbers in rows:
+        start, end = time, time + shown["buckets"]["seconds"]
+        within = [
+            r
+            for r in CLIENTS
+            if r["opened_at"].timestamp() < end
+            and r["last_request_at"].timestamp() >= start
+            and r["opened_at"] < at(50)
+        ]
+        assert sum(numbers) == len(within)
