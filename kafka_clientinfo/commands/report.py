@@ -22,7 +22,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     parser.add_argument("--output", required=True, metavar="FILE", help="the page; a file that is there is replaced")
     parser.add_argument(
-        "--target", metavar="RELEASE", help="release of Kafka to judge by, such as 4.0.1; the newest known one by default"
+        "--target",
+        metavar="RELEASE",
+        help="release of Kafka to judge by, such as 4.0.1; the newest known one by default",
     )
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
@@ -60,4 +62,6 @@ def _write(path: Path, page: bytes) -> None:
         part.replace(path)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise ClientInfoError(f"--output {path} cannot be written: {error.strerror or error}; name another file") from None
+        raise ClientInfoError(
+            f"--output {path} cannot be written: {error.strerror or error}; name another file"
+        ) from None

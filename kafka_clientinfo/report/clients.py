@@ -222,8 +222,7 @@ def connection_columns() -> list[dict[str, str]]:
 
 def _facts(lists: list[Any], apis: Any) -> dict[str, Any]:
     facts = {name: cell(list(values or ()), "texts") for name, values in zip(_DETAIL, lists, strict=True)}
-    ranges = [dict(api) if isinstance(api, Mapping) else api.asDict() for api in apis or ()]
-    named = [f"{a['api_name']} v{a['min_version']}" + _to(a["min_version"], a["max_version"]) for a in ranges]
+    named = [f"{a['api_name']} v{a['min_version']}" + _to(a["min_version"], a["max_version"]) for a in apis or ()]
     return {
         "facts": {name: values for name, values in facts.items() if values} | ({"apis": named[:TEXT]} if named else {})
     }

@@ -104,7 +104,9 @@ class _Contents:
         total, breaking = sum(by.values()), by["removed"]
         clients = "client" if total == 1 else "clients"
         verdict = (
-            f"{breaking:,} of {total:,} {clients} would break" if breaking else f"None of {total:,} {clients} would break"
+            f"{breaking:,} of {total:,} {clients} would break"
+            if breaking
+            else f"None of {total:,} {clients} would break"
         )
         scope = f"{self.connections:,} connections to {self.brokers:,} brokers, {self.span}"
         notes = list(self.verdict.cannot_tell)

@@ -51,6 +51,16 @@ def tables() -> dict[str, list[dict[str, Any]]]:
     clients = [row for row in connections if row["role"] == "client"]
     found: dict[str, list[dict[str, Any]]] = {"connections": connections, "client_inventory": [], "upgrade_impact": []}
     found |= {"violations": [], "client_instances": []}
+    key = {name: clients[0][name] for name in _KEY}
+    usage = {
+        "api_key": 1,
+        "api_name": "FETCH",
+        "api_version": 3,
+        "first_at": START,
+        "last_at": at(60),
+        "info_only": False,
+    }
+    found |= {"api_usage": [key | usage, key | usage | {"cluster": "payments"}]}
     for n, row in enumerate(clients):
         who = {name: row[name] for name in _CLIENT}
         seen = {"first_seen": row["opened_at"], "last_seen": row["last_request_at"]}

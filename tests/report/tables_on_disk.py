@@ -104,7 +104,10 @@ def of_many(root: Path, connections: int, clients: int) -> Path:
                    'KIP-1313' AS kip, ['warning', 'warning', 'error'][1 + i % 3] AS severity, 2 AS occurrences, opened_at AS first_at, opened_at AS last_at,
                    {'logged_at': opened_at, 'correlation_id': 7, 'grep': '^x'} AS example, 'client id ''two'' after ''one''; asked' AS message
             FROM c WHERE i % 10 = 0""").to_arrow_table()  # fmt: skip
+        usage = made.sql("""
+            SELECT cluster, broker, min(opened_at) AS first_at, max(last_request_at) AS last_at, false AS info_only
+            FROM c GROUP BY cluster, broker""").to_arrow_table()
         tables = {"connections": made.sql("SELECT * FROM c").to_arrow_table(), "client_inventory": inventory}
-        tables |= {"upgrade_impact": impact, "violations": broken}
+        tables |= {"upgrade_impact": impact, "violations": broken, "api_usage": usage}
         ledger = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in ("orders", "payments")]
         return write_warehouse(root, {**tables, LEDGER: ledger})
