@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types docs bench processes browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
+.PHONY: help setup run test check lint types docs bench pythons processes browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -53,7 +53,7 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
-check: test connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
+check: test pythons connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
 docs: setup ## Write schemas/tables.md and docs/conformance.md
 	$(BIN)/python -m kafka_clientinfo.tables.docs
@@ -90,6 +90,21 @@ SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/engine tests/in
 connect: setup ## Run the tests of sessions on Spark Connect, and of runs under the rules of serverless compute
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=connect
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=serverless $(SERVERLESS)
+
+# Releases of Python on which the tests run besides that of .venv, each where it is found.
+PYTHONS ?= 3.11 3.13
+
+pythons: setup ## Run the tests on Python 3.11 and 3.13, as far as they are installed (or PYTHONS=…)
+	@for version in $(PYTHONS); do \
+		matches="import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')"; \
+		if $(BIN)/python -c "$$matches"; then echo "make: .venv has Python $$version; make test runs on it"; continue; fi; \
+		found=; for python in python$$version "$$HOME"/.pyenv/versions/$$version.*/bin/python; do \
+			if "$$python" -c "$$matches" 2>/dev/null; then found=$$python; fi; done; \
+		if test -z "$$found"; then echo "make: SKIPPED: no Python $$version is found here" >&2; continue; fi; \
+		"$$found" -m venv --clear build/python$$version \
+		&& build/python$$version/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev]' \
+		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) || exit 1; \
+	done
 
 processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C
 	$(BIN)/python -m pytest -m process

@@ -1,0 +1,59 @@
+"""Airflow (3.x): reads new request logs every hour, and every night checks and compacts the tables.
+
+The worker needs `kafka-clientinfo[local]` on its PATH, Java, the logs and the tables. A task fails where the command does:
+exit code 1 is worth another try, as the next run goes on where one ended; 2 is a wrong argument and is not.
+"""
+
+from datetime import datetime, timedelta
+
+from airflow.exceptions import AirflowFailException
+from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG, task
+
+LOGS = "/var/log/kafka"
+WAREHOUSE = "/data/clientinfo"
+CLUSTER = "orders"
+TARGET = "4.0.1"
+
+DEFAULTS = {"retries": 2, "retry_delay": timedelta(minutes=5)}
+BREAKS = 3
+
+with DAG(
+    "kafka_clientinfo",
+    schedule="10 * * * *",
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    default_args=DEFAULTS,
+):
+    BashOperator(
+        task_id="run",
+        bash_command=f"kafka-clientinfo run {LOGS} --warehouse {WAREHOUSE} --cluster {CLUSTER}",
+    )
+
+with DAG(
+    "kafka_clientinfo_nightly",
+    schedule="40 2 * * *",
+    start_date=datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    default_args=DEFAULTS,
+):
+    verify = BashOperator(task_id="verify", bash_command=f"kafka-clientinfo verify --warehouse {WAREHOUSE}")
+    maintain = BashOperator(
+        task_id="maintain",
+        bash_command=f"kafka-clientinfo maintain --warehouse {WAREHOUSE} --retention-days 90",
+    )
+
+    @task
+    def upgrade() -> str:
+        """Tell who would break; that somebody would is an answer, not a failure."""
+        import subprocess
+
+        command = ["kafka-clientinfo", "upgrade", "--target", TARGET, "--warehouse", WAREHOUSE]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        if done.returncode not in (0, BREAKS):
+            raise AirflowFailException(done.stderr)
+        return done.stdout
+
+    verify >> maintain >> upgrade()
