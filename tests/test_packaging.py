@@ -109,9 +109,7 @@ entry({arguments})
         (["pyspark", "duckdb", "deltalake"], "module pyspark is not installed; pip install 'kafka-clientinfo[local]'"),
     ],
 )
-@pytest.mark.parametrize(
-    "command", [["run", "LOGS"], ["ingest", "LOGS"], ["build"], ["verify"], ["maintain"]]
-)
+@pytest.mark.parametrize("command", [["run", "LOGS"], ["ingest", "LOGS"], ["build"], ["verify"], ["maintain"]])
 def test_a_command_names_the_extra_that_it_lacks(
     command: list[str], missing: list[str], said: str, tmp_path: Path
 ) -> None:

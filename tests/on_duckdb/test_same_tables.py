@@ -86,7 +86,9 @@ def test_the_tables_of_altered_requests_are_the_same(
     for name in ("requests", "failed_requests", "ingested_files"):
         made.save(name, tmp_path / f"{name}.parquet")
         relations[name] = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
-    relations["ingested_files"] = relations["ingested_files"].selectExpr("*", "CAST(map() AS map<string,bigint>) AS ignored")
+    relations["ingested_files"] = relations["ingested_files"].selectExpr(
+        "*", "CAST(map() AS map<string,bigint>) AS ignored"
+    )
     relations["new_requests"] = relations["requests"]
     for name, expected in by_spark(spark, relations, tmp_path / "spark").items():
         assert_same(made.arrow(name), expected, name)
