@@ -156,14 +156,10 @@ def _gave_way(data: bytes, start: int, end: int) -> bool:
     return prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()) or is_finished(data, start, end)
 
 
-def _is_line(data: bytes, start: int, end: int) -> bool:
-    return end > start and data.startswith(b"\n", end - 1)
-
-
 def _has_no_trace(data: bytes, start: int, end: int) -> bool:
     """Whether a line is a record by itself: below an error stands a stack trace, which may not be written yet."""
     prefix = PREFIX.match(data, start, end)
-    return _is_line(data, start, end) and (prefix is None or prefix[4] not in _TRACED)
+    return prefix is None or prefix[4] not in _TRACED
 
 
 _TRACED = (b"WARN", b"ERROR", b"FATAL")
@@ -174,7 +170,7 @@ class Framing(NamedTuple):
 
     Attributes:
         gives_way: whether a prefix at `end` starts a record, seen from the record that began at `start`.
-        is_finished: whether data[start:end], with nothing behind it, is a whole record.
+        is_finished: whether data[start:end], whole lines with nothing behind them, is a whole record.
     """
 
     gives_way: Callable[[bytes, int, int], bool]
@@ -186,7 +182,7 @@ IDENTITY = Framing(_gave_way, is_finished)
 """A request log's first record, by which the file is known: it must stay what it was when the file was first read."""
 SERVER_LOG = Framing(lambda data, start, end: True, _has_no_trace)
 """server.log holds stack traces, which end in no logger, and no text that a client could shape into a line."""
-ENDED_SERVER_LOG = Framing(lambda data, start, end: True, _is_line)
+ENDED_SERVER_LOG = Framing(lambda data, start, end: True, lambda data, start, end: True)
 """One that is not written to any more: its last record is whole, stack trace and all."""
 
 
@@ -217,7 +213,7 @@ class _Splitter:
             yield self._record(start, end)
             start = end
         self.buffer = self.buffer[start:]
-        self.search_from = max(0, self.search_from - start)
+        self.search_from -= start
         if len(self.buffer) > MAX_RECORD + _PREFIX_LENGTH:  # so much may belong to the next record already
             self._let_go_of_middle()
 
@@ -293,6 +289,5 @@ def split_records(
     """
     splitter = _Splitter(offset, framing, take)
     for block in blocks:
-        if block:
-            yield from splitter.feed(block)
+        yield from splitter.feed(block)
     yield from splitter.finish()

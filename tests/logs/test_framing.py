@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import framing
-from kafka_clientinfo.logs.framing import PREFIX, RawRecord, is_finished, split_records, strip_logger
+from kafka_clientinfo.logs.framing import (
+    ENDED_SERVER_LOG,
+    PREFIX,
+    SERVER_LOG,
+    RawRecord,
+    is_finished,
+    split_records,
+    strip_logger,
+)
 from kafka_clientinfo.logs.physical_lines import Kept, PhysicalLines
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
@@ -74,6 +82,33 @@ def test_it_makes_the_bytes_before_the_first_prefix_a_record_of_their_own(leadin
     assert found[-1].data == json_record()
 
 
+def test_a_line_end_in_front_holds_nothing_back() -> None:
+    short = b"[2026-11-21 12:00:00,000] INFO x\n"
+    data = b"\n" + json_record() * 3
+    whole = [record.data for record in records(data)]
+    assert whole == [b"\n", *[json_record()] * 3]
+    assert [r.data for r in split_records(data[at : at + 1] for at in range(len(data)))] == whole
+    assert [record.data for record in records(b"\n" + short)] == [b"\n", short]
+    fed: list[bytes] = []
+
+    def feed() -> Iterator[bytes]:
+        for block in (data, b"", json_record()):
+            fed.append(block)
+            yield block
+
+    assert next(split_records(feed())).data == b"\n"
+    assert fed == [data]
+
+
+@pytest.mark.parametrize(("level", "is_whole"), [("INFO", True), ("WARN", False), ("ERROR", False), ("FATAL", False)])
+def test_a_stack_trace_may_follow_while_a_server_log_grows(level: str, is_whole: bool) -> None:
+    line = f"[2026-11-21 12:00:00,000] {level} x (kafka.Foo)\n".encode()
+    for data, finished in ((b"\tat x\n", is_whole), (line, is_whole), (line[:-1], False)):
+        assert [r.finished for r in split_records([line, data], framing=SERVER_LOG)][-1] == finished
+        (*_, last) = split_records([data], framing=ENDED_SERVER_LOG)
+        assert last.finished == data.endswith(b"\n")
+
+
 @pytest.mark.parametrize("cut", [1, 2, 10, 200])
 def test_it_tells_an_unfinished_last_record(cut: int) -> None:
     # Even the newline counts: the rest of the record would be a record of its own when the file has grown.
@@ -91,6 +126,8 @@ def test_it_knows_the_ends_of_lines(end: bytes) -> None:
 
 @pytest.mark.parametrize("text", [b"", b"x", b"(1)\n", b"(a", b"(a b)", b"(" + b"a" * 400 + b")"])
 def test_it_finds_no_logger_where_none_ends_the_text(text: bytes) -> None:
+    assert strip_logger(b"(a)\n") == b""
+    assert strip_logger(b"xX  (a)\n") == b"xX"
     assert strip_logger(text) is None
     assert not is_finished(text, 0, len(text))
 

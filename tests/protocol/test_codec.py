@@ -9,6 +9,7 @@ import pytest
 from kafka_clientinfo.errors import DecodeError, EncodeError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
 from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS
+from kafka_clientinfo.protocol.primitives import FieldError
 from kafka_clientinfo.protocol.schema import parse_schema
 
 SCHEMA = parse_schema(
@@ -205,6 +206,23 @@ def it_names_the_field_that_is_cut(version: int, cut: int, path: str, offset: in
     with pytest.raises(DecodeError) as caught:
         codec(version).decode_all(raw)
     assert (caught.value.path, caught.value.offset) == (path, offset)
+    with pytest.raises(FieldError) as walked:
+        codec(version).walk(raw, 0)
+    assert (walked.value.where(), walked.value.offset) == (path, offset)
+
+
+@pytest.mark.parametrize("number", [0, 1, 2])
+def it_names_the_element_that_is_wrong(number: int) -> None:
+    pairs = [{"left": 1, "right": "r" * length} for length in range(3)]
+    raw = codec(0).encode({**PLAIN, "pairs": pairs})
+    at = raw.index(b"\x00\x01\x00" + bytes((number,)) + b"r" * number) + 2
+    wrong = raw[:at] + b"\xff\xff" + raw[at + 2 :]
+    with pytest.raises(DecodeError) as caught:
+        codec(0).decode_all(wrong)
+    assert (caught.value.path, caught.value.offset) == (f"pairs[{number}].right", at)
+    with pytest.raises(FieldError) as walked:
+        codec(0).walk(wrong, 0)
+    assert (walked.value.where(), walked.value.offset) == (f"pairs[{number}].right", at)
 
 
 def it_refuses_bytes_behind_the_message() -> None:
