@@ -1,4 +1,4 @@
-"""Airflow (3.x): reads new request logs every hour, and every night checks and compacts the tables.
+"""Airflow 3.3: reads new request logs every hour, and every night checks and compacts the tables.
 
 The worker needs `kafka-clientinfo[local]` on its PATH, Java, the logs and the tables. A task fails where the command does:
 exit code 1 is worth another try, as the next run goes on where one ended; 2 is a wrong argument and is not.
@@ -6,9 +6,9 @@ exit code 1 is worth another try, as the next run goes on where one ended; 2 is 
 
 from datetime import datetime, timedelta
 
-from airflow.exceptions import AirflowFailException
 from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG, task
+from airflow.sdk.exceptions import AirflowFailException
 
 LOGS = "/var/log/kafka"
 WAREHOUSE = "/data/clientinfo"

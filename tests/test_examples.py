@@ -59,12 +59,12 @@ def airflow(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The few names of Airflow that the example uses."""
     names = {
         "airflow": {},
-        "airflow.exceptions": {"AirflowFailException": RuntimeError},
         "airflow.providers": {},
         "airflow.providers.standard": {},
         "airflow.providers.standard.operators": {},
         "airflow.providers.standard.operators.bash": {"BashOperator": _Task},
         "airflow.sdk": {"DAG": _Dag, "task": lambda function: function},
+        "airflow.sdk.exceptions": {"AirflowFailException": RuntimeError},
     }
     for name, members in names.items():
         module = ModuleType(name)
