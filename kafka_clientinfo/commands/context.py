@@ -129,10 +129,15 @@ class Context:
 
 def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
     """Add what every command on a warehouse takes; `cluster` is what --cluster means for it, where it does."""
+    add_warehouse(parser, cluster)
+    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
+
+
+def add_warehouse(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
+    """Add what `add_common` does, without --json: for commands that call `output.add_formats`."""
     parser.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
     add_settings(parser, cluster)
     parser.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT (SPARK_REMOTE)")
-    parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
 def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
@@ -140,12 +145,6 @@ def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) ->
     if cluster is not None:
         parser.add_argument("--cluster", metavar="NAME", help=cluster)
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-
-
-def add_warehouse(parser: argparse.ArgumentParser) -> None:
-    """Add what every command takes that answers from a warehouse."""
-    parser.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
-    parser.add_argument("--conf", metavar="FILE", help="settings in TOML, for a session where one is needed")
 
 
 def spark_logs() -> list[str]:

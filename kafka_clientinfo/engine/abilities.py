@@ -6,17 +6,17 @@ No other module of a run's path asks for any of this.
 
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 _MOST_CORES = 10_000
 _FEW_CORES = 8
 """Taken for the number where nothing tells it."""
 
 
-def conf_value(spark: SparkSession, key: str, default: str | None = None) -> str | None:
+def conf_value(spark: "SparkSession", key: str, default: str | None = None) -> str | None:
     """An entry of the session's conf; the default where there is none, or the session does not tell it."""
     try:
         return spark.conf.get(key, default)
@@ -24,7 +24,7 @@ def conf_value(spark: SparkSession, key: str, default: str | None = None) -> str
         return default
 
 
-def given_conf(spark: SparkSession) -> dict[str, str]:
+def given_conf(spark: "SparkSession") -> dict[str, str]:
     """The conf that the session began with; of a Spark Connect session all that it tells."""
     with suppress(Exception):
         return dict(spark.sparkContext.getConf().getAll())
@@ -39,7 +39,7 @@ def jvm_of(spark: Any) -> Any | None:
 
 
 @lru_cache(maxsize=8)
-def cores(spark: SparkSession) -> int:
+def cores(spark: "SparkSession") -> int:
     """How many tasks run at once.
 
     A Spark Connect session tells it by the partitions of a range, which by default are as many.
@@ -47,12 +47,14 @@ def cores(spark: SparkSession) -> int:
     with suppress(Exception):
         return int(spark.sparkContext.defaultParallelism)
     with suppress(Exception):
+        from pyspark.sql import functions as F
+
         places = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("place"))
         return int(places.agg(F.max("place")).collect()[0][0]) + 1
     return _FEW_CORES
 
 
-def keep_quiet(spark: SparkSession) -> None:
+def keep_quiet(spark: "SparkSession") -> None:
     """Let pyspark print nothing of errors that a command tells: no JSON of each, no traceback where the JVM dies."""
     with suppress(Exception):
         spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
