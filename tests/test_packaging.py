@@ -58,7 +58,11 @@ def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
         for folder in ("schemas", "conf")
         for path in (ROOT / folder).rglob("*")
         if path.suffix in (".json", ".toml", ".conf", ".properties", ".yaml", ".sql")
-    } | {str(path.relative_to(ROOT)) for path in (ROOT / "kafka_clientinfo").rglob("*.py")}
+    } | {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "kafka_clientinfo").rglob("*")
+        if path.suffix in (".py", ".html", ".css", ".js")
+    }
     assert wanted - inside == set()
 
 

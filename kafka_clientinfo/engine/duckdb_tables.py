@@ -118,6 +118,7 @@ class LocalTables:
                 "temp_directory = ''",
                 f"allowed_directories = [{_literal(self.root)}]",
                 "enable_external_access = false",
+                "enable_progress_bar = false",
                 "lock_configuration = true",
             ):
                 self._connection.execute(f"SET {setting}")

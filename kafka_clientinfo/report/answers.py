@@ -11,8 +11,12 @@ from .clients import CLIENT, VERDICTS, client_id, software
 from .scope import Scope
 from .table import LIMIT, TEXT, Column, Table, cell, read
 
-_PER_RULE = 25
-"""Violations of one rule that are shown."""
+_OF_RULE = 25
+"""Violations of one rule that are shown at most."""
+_OF_WORD = 100
+"""Rows of one outcome or reason that are shown at most."""
+_NOT_BREAKING = 200
+"""Clients that are shown of a verdict at most, but for those who would break."""
 OUTCOMES: Mapping[str, str] = {
     "negotiated": "The broker accepted the first ApiVersions request.",
     "fell_back": "The broker refused the version, and accepted a lower one that the client sent next.",
@@ -90,9 +94,12 @@ def who_breaks(verdict: Verdict, places: Mapping[tuple[Any, ...], int]) -> Table
         cells = [cell(v, c.kind) for v, c in zip(values, columns, strict=True)]
         table.rows.append([*cells, places.get(who)])
     table.total = sum(number for name, number in verdict.clients.items() if name != "ok")
-    table.rows = table.rows[:LIMIT]
     breaking = VERDICTS["removed"]
-    table.choose = {"verdict": breaking} if any(row[0] == breaking for row in table.rows) else {}
+    others = [row for row in table.rows if row[0] != breaking]
+    table.rows = [row for row in table.rows if row[0] == breaking][:LIMIT]
+    table.choose = {"verdict": breaking} if table.rows else {}
+    for word in VERDICTS.values():
+        table.rows += [row for row in others if row[0] == word][:_NOT_BREAKING]
     return table
 
 
@@ -145,9 +152,14 @@ def negotiation(scope: Scope) -> Table:
         Column("fallback_kind", "Kind of fallback", "word", filtered=True),
         Column("cluster", "Cluster", filtered=True),
     )
-    table = Table("negotiation", "Outcomes of ApiVersions by client", columns, of="combinations of client and outcome")
+    table = Table(
+        "negotiation",
+        f"Outcomes of ApiVersions by client, at most {_OF_WORD} rows of each",
+        columns,
+        of="combinations of client and outcome",
+    )
     order = "CASE api_versions_outcome WHEN 'negotiated' THEN 1 ELSE 0 END, connections DESC, client_id, api_versions_outcome"
-    return read(scope, table, views()["how_clients_negotiate"].sql, order)
+    return read(scope, table, views()["how_clients_negotiate"].sql, order, ("api_versions_outcome", _OF_WORD))
 
 
 def outcomes(scope: Scope) -> Table:
@@ -196,9 +208,14 @@ def unknown(scope: Scope) -> Table:
         Column("invalid_software_texts", "Names and versions that a broker refuses", "texts"),
         Column("cluster", "Cluster", filtered=True),
     )
-    table = Table("unknown", "Clients of unknown software", columns, of="combinations of client, host and reason")
+    table = Table(
+        "unknown",
+        f"Clients of unknown software, at most {_OF_WORD} rows of each reason",
+        columns,
+        of="combinations of client, host and reason",
+    )
     order = "connections DESC, reason_unknown, client_id, principal, remote_host"
-    return read(scope, table, views()["why_unknown"].sql, order)
+    return read(scope, table, views()["why_unknown"].sql, order, ("reason_unknown", _OF_WORD))
 
 
 def broken_rules(scope: Scope) -> Table:
@@ -240,14 +257,9 @@ def violations(scope: Scope) -> Table:
         Column("group_id", "Group"),
         Column("cluster", "Cluster", filtered=True),
     )
-    order = f"{SEVERITY_ORDER}, occurrences DESC, rule, broker, connection_id"
-    sql = f"""
-        SELECT * FROM (SELECT v.*, row_number() OVER (PARTITION BY rule ORDER BY occurrences DESC, broker, connection_id, last_at) AS n
-                       FROM ({views()["who_misbehaves"].sql}) AS v) AS numbered WHERE n <= {_PER_RULE}"""
-    table = Table("violations", f"Violations, at most {_PER_RULE} of each rule", columns, of="violations")
-    read(scope, table, sql, order)
-    ((table.total,),) = scope.ask("SELECT count(*) FROM {violations}")
-    return table
+    order = f"{SEVERITY_ORDER}, occurrences DESC, rule, broker, connection_id, last_at"
+    table = Table("violations", f"Violations, at most {_OF_RULE} of each rule", columns, of="violations")
+    return read(scope, table, views()["who_misbehaves"].sql, order, ("rule", _OF_RULE))
 
 
 def processes(scope: Scope) -> Table:

@@ -4,7 +4,8 @@
 const data = JSON.parse(document.getElementById("data").textContent);
 const ROWS = { clients: 25 };
 const ROWS_ELSEWHERE = 10;
-const PRINTED_ROWS = 100;
+const PRINTED_ROWS = { who_breaks: 200, clients: 100 };
+const PRINTED_ROWS_ELSEWHERE = 20;
 const SHOWN = 3;
 const COLOURS = {
   "would break": "bad", "works, but not later": "warn", "cannot be judged": "unsure", "fine": "good",
@@ -207,7 +208,8 @@ function timeline(open) {
   const { start, seconds, words } = data.buckets;
   const most = Math.max(...open);
   const peak = open.indexOf(most);
-  const label = `Open connections for each ${words}: at most ${numbers.format(most)}, from ${time(start + peak * seconds)}; in ${open.filter((n) => n > 0).length} of ${open.length} parts of the time any.`;
+  const idle = open.filter((n) => n === 0).length;
+  const label = `Open connections for each ${words}: at most ${numbers.format(most)}, from ${time(start + peak * seconds)}; none in ${idle} of ${open.length}.`;
   const cells = open.map((n, place) => element("span", { class: `l${Math.ceil((4 * n) / most)}`, title: `${time(start + place * seconds)}: ${numbers.format(n)}` }));
   return [
     element("h4", {}, "When connected"),
@@ -276,10 +278,10 @@ function prepareTheme() {
   show();
 }
 
-// Paper has no next page: more rows of each table are shown on it.
+// Paper has no next page: more rows of the verdict and of the clients are shown on it.
 function preparePrint() {
   const resize = (size) => { for (const [name, table] of Object.entries(tables)) { table.size = size(name); table.first = 0; table.update(); } };
-  addEventListener("beforeprint", () => resize(() => PRINTED_ROWS));
+  addEventListener("beforeprint", () => resize((name) => PRINTED_ROWS[name] || PRINTED_ROWS_ELSEWHERE));
   addEventListener("afterprint", () => resize((name) => ROWS[name] || ROWS_ELSEWHERE));
 }
 

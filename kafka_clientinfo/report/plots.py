@@ -23,7 +23,8 @@ _TIMES = {
     "date": "%d %b",
     "day": "%d %b",
     "week": "%d %b",
-    "month": "%b %Y",
+    "month": "%d %b",
+    "year": "%Y",
 }
 _LABEL = 34
 """Characters of a label."""
@@ -85,7 +86,7 @@ def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label
         "mark": {"type": "bar", "height": {"band": 0.7}},
         "encoding": base | {"color": _colour("kind", colours, legend=False)},
     }
-    return _svg({"data": {"values": values}, "width": 620, "height": {"step": 22}, "layer": [drawn, text]}, label)
+    return _svg({"data": {"values": values}, "width": 860, "height": {"step": 22}, "layer": [drawn, text]}, label)
 
 
 def stacked_by_release(
@@ -133,7 +134,7 @@ def stacked_by_release(
     return _svg(
         {
             "data": {"values": values},
-            "width": 900,
+            "width": 1120,
             "height": 190,
             "mark": {"type": "bar", "cornerRadiusEnd": 0},
             "encoding": encoding,
@@ -172,7 +173,7 @@ def over_time(series: Mapping[str, Sequence[int]], start: int, width: int, label
     return _svg(
         {
             "data": {"values": values},
-            "width": 900,
+            "width": 1120,
             "height": 220,
             "mark": {"type": "area", "interpolate": "step-after"},
             "encoding": encoding,

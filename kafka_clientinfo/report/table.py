@@ -97,12 +97,21 @@ def select(columns: Sequence[Column]) -> str:
     return ", ".join(f"unix_micros({c.name}) AS {c.name}" if c.kind in TIMES else c.name for c in columns)
 
 
-def read(scope: Scope, table: Table, sql: str, order: str, limit: int = LIMIT) -> Table:
-    """Fill a table from a query whose columns have the names of the table's."""
-    statement = (
-        f"SELECT {select(table.columns)}, count(*) OVER () AS total FROM ({sql}) AS v ORDER BY {order} LIMIT {limit}"
+def read(scope: Scope, table: Table, sql: str, order: str, each: tuple[str, int] | None = None) -> Table:
+    """Fill a table from a query whose columns have the names of the table's.
+
+    Args:
+        scope: which part of the warehouse.
+        table: without rows.
+        sql: the query.
+        order: of the rows; the first `LIMIT` are taken.
+        each: a column, and how many rows of each of its values are taken at most, so that no value hides another.
+    """
+    place = f"row_number() OVER (PARTITION BY {each[0]} ORDER BY {order})" if each else "0"
+    found = scope.ask(
+        f"SELECT {select(table.columns)}, total FROM (SELECT v.*, count(*) OVER () AS total, {place} AS place "
+        f"FROM ({sql}) AS v) AS counted {f'WHERE place <= {each[1]} ' if each else ''}ORDER BY {order} LIMIT {LIMIT}"
     )
-    found = scope.ask(statement)
     table.rows = [[cell(v, c.kind) for v, c in zip(row, table.columns, strict=False)] for row in found]
     table.total = found[0][-1] if found else 0
     return table
