@@ -8,7 +8,15 @@ _NO_SERVER = ("StatusCode.UNAVAILABLE", "[INVALID_HANDLE.SESSION_")
 """How gRPC and Spark Connect tell of a server that is not reached, and of one that does not know the session."""
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error)): *(.*)")
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"`]+)")
+REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
+"""How catalogs call it that the user lacks a right."""
+RIGHTS = "USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY"
+"""What a run needs on a schema, as Unity Catalog calls it."""
 _KNOWN = (
+    (
+        "Another instance of Derby",
+        "another process has the metastore's Derby database open, which is for one at a time; run one after the other",
+    ),
     ("No space left on device", "no space left on device; make room"),
     ("Disk quota exceeded", "the disk quota is exceeded; make room"),
     ("Read-only file system", "the file system is read-only"),
@@ -61,7 +69,10 @@ def told(error: BaseException, warehouse: str) -> str:
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {_AGAIN}"
     if any(sign in text for sign in _NO_SERVER):
         return f"the Spark Connect server does not answer, or no longer knows this session; {_AGAIN}"
-    return _root_cause(error, texts[0] or "")
+    reason = _root_cause(error, texts[0] or "")
+    if any(sign in text for sign in REFUSED):
+        return f"the catalog refuses it: {reason}; have {RIGHTS} on {warehouse} granted, and run again"
+    return reason
 
 
 def _text(error: BaseException) -> str | None:

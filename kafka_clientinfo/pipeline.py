@@ -22,15 +22,17 @@ from .engine import (
     cores,
     exclusive,
     local_tables,
+    make_views,
     remove_late,
     sized,
     utc,
 )
 from .engine.sizing import REQUEST_BYTES
 from .ingest_step import Ingested, files_read, ingest_logs, log_files
-from .ingestion import make_plan
+from .ingestion import Problem, make_plan
 from .run_report import Progress, RunReport
 from .settings import Settings
+from .tables.views import views
 
 
 def run(
@@ -45,7 +47,7 @@ def run(
     Args:
         spark: a session with Delta.
         logs: files, folders or globs.
-        warehouse: folder or URI of the Delta tables.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: defaults when None.
         progress: called with the name of each stage as it begins.
 
@@ -94,7 +96,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     Args:
         step: run, ingest or build.
         inputs: the logs; nothing for `build`.
-        warehouse: folder or URI of the Delta tables.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: of the step.
 
     Returns:
@@ -159,6 +161,10 @@ def _build(
         derivation.run(lambda name: report.stage(name, progress))
         report.tables = lake.rows()
         lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)
+        if lake.address.is_schema:
+            with report.stage("views", progress):
+                failed = make_views(lake.spark, lake.address, views().values())
+            report.problems += [Problem(lake.address.place(name), "view", why) for name, why in failed.items()]
     return report
 
 

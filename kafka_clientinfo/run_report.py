@@ -19,7 +19,7 @@ class RunReport:
     Attributes:
         files: per file read: path, broker, what it held and what waits.
         unchanged: files without new bytes.
-        problems: files passed over, with reasons.
+        problems: files passed over, and views that could not be made, with reasons.
         too_late: requests that were not kept, as retention had deleted the connections that they belong to.
         tables: rows per table after the run.
         seconds: time per stage.

@@ -35,6 +35,22 @@ def caused(message: str, cause: BaseException) -> Exception:
     ("error", "said"),
     [
         (
+            RuntimeError(
+                "[INSUFFICIENT_PERMISSIONS] User does not have MODIFY on Table 'main.kafka.requests'. SQLSTATE: 42501"
+            ),
+            "the catalog refuses it: RuntimeError: [INSUFFICIENT_PERMISSIONS] User does not have MODIFY on Table "
+            "'main.kafka.requests'. SQLSTATE: 42501; have USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY on "
+            "/lake granted, and run again",
+        ),
+        (
+            RuntimeError(
+                "An error occurred while calling o52.sql.\n: java.lang.RuntimeException: Unable to instantiate\n"
+                "Caused by: ERROR XSDB6: Another instance of Derby may have already booted the database /data/metastore."
+            ),
+            "another process has the metastore's Derby database open, which is for one at a time; run one after the other: "
+            f"/data/metastore.; {AGAIN}",
+        ),
+        (
             RuntimeError(STAGE + "Caused by: java.io.IOException: Broken pipe\n\tat java.base/java.io.X"),
             f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
         ),

@@ -101,7 +101,7 @@ def grown(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFac
         return said.getvalue()
 
     def commits() -> dict[str, int]:
-        return {name: len(list(Path(lake.path(name), "_delta_log").glob("*.json"))) for name in table_specs()}
+        return {name: len(list(Path(lake.address.place(name), "_delta_log").glob("*.json"))) for name in table_specs()}
 
     half = len(records) // 2
     content = b"".join(records[half:])

@@ -229,3 +229,39 @@ def test_a_job_that_fails_ends_with_its_commands_code(submitted: Place) -> None:
     )
     assert done.returncode == 1
     assert "LOGS are 'file:', which names no place" in done.stdout  # where spark-submit sends all that a job says
+
+
+CATALOG = """
+[spark]
+"spark.sql.catalogImplementation" = "hive"
+"spark.sql.warehouse.dir" = "{root}/tables"
+"spark.hadoop.javax.jdo.option.ConnectionURL" = "jdbc:derby:;databaseName={root}/metastore;create=true"
+"""
+
+
+def test_a_catalog_keeps_a_warehouse_for_the_next_process(place: Place) -> None:
+    conf = place.root / "catalog.toml"
+    conf.write_text(CATALOG.format(root=place.root))
+    logs = ROOT / "sample_logs" / "kafka-3.9.1-node3"
+
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        called = [*ENTRY, *arguments, "--warehouse", "spark_catalog.kafka", "--conf", str(conf)]
+        return place.call(called)
+
+    first = run("run", str(LOGS), "--json")
+    assert (first.returncode, first.stderr) == (0, "")
+    assert json.loads(first.stdout)["problems"] == []
+    second = run("run", str(LOGS), str(logs))
+    assert (second.returncode, second.stderr) == (0, "")
+    assert "Read 1 files" in second.stdout
+    assert "1 files have nothing new" in second.stdout
+    assert "Tables in spark_catalog.kafka" in second.stdout
+    checked = run("verify", "--json")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert json.loads(checked.stdout)["ok"]
+    mode = stat.S_IMODE((place.root / "tables" / "kafka.db" / "rejected_records").stat().st_mode)
+    assert mode == 0o700
+    assert list(place.work.iterdir()) == []
+    forgotten = place.call([*ENTRY, "verify", "--warehouse", "spark_catalog.kafka"])
+    assert forgotten.returncode == 2
+    assert "forgets its tables when the session ends" in one_line(forgotten)

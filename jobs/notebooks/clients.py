@@ -2,9 +2,11 @@
 # MAGIC %md
 # MAGIC # Kafka clients from the request log
 # MAGIC Install the wheel on the cluster (or `%pip install` it), put broker logs on a volume, one folder per broker.
+# MAGIC The tables go into a folder, or into a schema as `main.kafka`, where a build makes views of the common questions too.
 
 # COMMAND ----------
 import kafka_clientinfo
+from kafka_clientinfo.engine import Warehouse
 
 dbutils.widgets.text("logs", "/Volumes/main/kafka/logs")  # noqa: F821
 dbutils.widgets.text("warehouse", "/Volumes/main/kafka/clientinfo")  # noqa: F821
@@ -16,8 +18,9 @@ report = kafka_clientinfo.run(spark, [logs], warehouse, settings)  # noqa: F821
 print(report.tables)
 
 # COMMAND ----------
+lake = Warehouse(spark, warehouse)  # noqa: F821
 for name in report.tables:
-    spark.read.format("delta").load(f"{warehouse}/{name}").createOrReplaceTempView(name)  # noqa: F821
+    lake.read(name).createOrReplaceTempView(name)
 
 # COMMAND ----------
 # MAGIC %sql

@@ -9,6 +9,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from .. import console
+from ..address import address_before, address_in
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings, load_settings
 
@@ -20,6 +21,10 @@ if TYPE_CHECKING:
 _spark_logs: list[str] = []
 """Where the sessions that this process has started write; removed when a command goes well."""
 _interrupted = Event()
+_WHERE = (
+    "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that "
+    "they are in: CATALOG.SCHEMA, or schema:SCHEMA of the session's catalog"
+)
 _NAMED = 20
 """Clusters that a message names at most."""
 _WAITING = (
@@ -46,17 +51,29 @@ class Context:
 
     @property
     def warehouse(self) -> str:
-        """The warehouse's folder or URI."""
+        """The warehouse's folder or URI, or catalog.schema."""
         return str(self.arguments.warehouse)
 
     def settings(self, **given: Any) -> Settings:
-        """Load the settings; `given` come from arguments, and None is not given."""
+        """Load the settings; `given` come from arguments, and None is not given.
+
+        Raises:
+            ConfigError: a setting is wrong, or --warehouse names nothing that the session to be started can have.
+        """
         conf: dict[str, str] = {}
         if self._spark is not None:
             from ..engine.abilities import given_conf
 
             conf = given_conf(self._spark)
-        return load_settings(self.arguments.conf, conf, **given)
+        settings = load_settings(self.arguments.conf, conf, **given)
+        if self._spark is None and self._server is None and "warehouse" in self.arguments:
+            address_before(self.warehouse, settings.spark)
+        return settings
+
+    @property
+    def _server(self) -> str | None:
+        """The Spark Connect server that is named, None where there is none."""
+        return getattr(self.arguments, "remote", None) or os.environ.get("SPARK_REMOTE")
 
     @property
     def has_session(self) -> bool:
@@ -68,6 +85,10 @@ class Context:
         from ..engine import local_tables
 
         root = console.argument("the warehouse", self.warehouse)
+        if self._spark is None:
+            self.settings()
+        else:
+            address_in(self._spark, root)  # before a folder is read that may be meant as a schema
         if (here := local_tables(root)) is not None:
             return here
         from ..engine import SparkTables
@@ -95,7 +116,9 @@ class Context:
         if state.built_until is None:
             raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
         if state.rows.get(table, 1) and not tables.exists(table):
-            raise WarehouseError(f"{tables.root}/{table} is missing; `kafka-clientinfo build` makes it anew")
+            raise WarehouseError(
+                f"in {tables.root} the table {table} is missing; `kafka-clientinfo build` makes it anew"
+            )
         waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": state.built_until}).rows)
         if cluster is not None and console.argument("--cluster", cluster) not in waiting:
             names = list(waiting)
@@ -112,7 +135,7 @@ class Context:
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""
         if self._spark is None:
-            url = self.arguments.remote or os.environ.get("SPARK_REMOTE")
+            url = self._server
             if self.progress is not None:
                 self.progress("starting Spark" if url is None else "connecting to Spark")
             self._spark = _local_session(settings or self.settings()) if url is None else _remote_session(url)
@@ -135,7 +158,7 @@ def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> N
 
 def add_warehouse(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
     """Add what `add_common` does, without --json: for commands that call `output.add_formats`."""
-    parser.add_argument("--warehouse", required=True, metavar="DIR", help="folder or URI of the Delta tables")
+    parser.add_argument("--warehouse", required=True, metavar="WHERE", help=_WHERE)
     add_settings(parser, cluster)
     parser.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT (SPARK_REMOTE)")
 

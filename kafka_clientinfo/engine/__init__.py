@@ -2,7 +2,7 @@
 
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
-    maintenance, verification, spark_tables > warehouse > retention, claims, writing, rewriting > state > sql
+    maintenance, verification, spark_tables > warehouse > retention, claims, writing, rewriting, creation > state > sql
     increments > keeping > locks, sizing > abilities
     quick_verification > checks, answers
     reading > duckdb_tables, which needs no session, > answers > state
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .abilities import cores
     from .answers import Rows, Tables, UnreadableTableError
     from .checks import Check
+    from .creation import make_views
     from .keeping import kept, release, stays_as_kept
     from .locks import exclusive
     from .maintenance import MaintenanceReport, existing_warehouse, maintain
@@ -48,6 +49,7 @@ __all__ = [
     "kept",
     "local_tables",
     "maintain",
+    "make_views",
     "quick_checks",
     "release",
     "remove_late",
@@ -64,6 +66,7 @@ _PLACES = {
     "abilities": ("cores",),
     "answers": ("Rows", "Tables", "UnreadableTableError"),
     "checks": ("Check",),
+    "creation": ("make_views",),
     "keeping": ("kept", "release", "stays_as_kept"),
     "locks": ("exclusive",),
     "maintenance": ("MaintenanceReport", "existing_warehouse", "maintain"),

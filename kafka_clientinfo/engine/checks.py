@@ -9,7 +9,7 @@ from .state import LEDGER
 LISTED = 20
 """Rows that a check lists at most; it counts them all."""
 _RESTORE = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
-_BUILD_ANEW = "the build is not of these requests: delete the folder connections and run `kafka-clientinfo build`"
+_BUILD_ANEW = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
 CHECKS = {
     "layout": ("tables, columns and constraints are as declared; no deletion vectors", _RESTORE),
     "records of files": (

@@ -34,6 +34,7 @@ from uuid import uuid4
 
 from pyspark.sql import SparkSession
 
+from ..address import Address
 from ..errors import WarehouseError
 from .sizing import set_for
 from .sql import history
@@ -56,13 +57,13 @@ class Claims:
 
     Args:
         spark: a session with Delta.
-        path: where a table lies, by name.
+        address: where the tables are.
         locked: whether a real lock is held, so that no claim is needed and every method does nothing.
     """
 
-    def __init__(self, spark: SparkSession, path: Callable[[str], str], locked: bool) -> None:
+    def __init__(self, spark: SparkSession, address: Address, locked: bool) -> None:
         """Claim nothing yet."""
-        self.spark, self.path, self.locked = spark, path, locked
+        self.spark, self.address, self.locked = spark, address, locked
         self.number: int | None = None
         self._seen: int | None = None
         self._token = CLAIM + uuid4().hex
@@ -77,7 +78,7 @@ class Claims:
     def note_version(self) -> None:
         """Take this before reading: the claim fails if another run has committed since."""
         if not self.locked:
-            self._seen = int(history(self.spark, self.path(LEDGER), 1)[0]["version"])
+            self._seen = int(history(self.spark, self.address.table(LEDGER), 1)[0]["version"])
 
     def claim(self, names: Iterable[str]) -> None:
         """Refuse what other runs still have under way, from here on.
@@ -95,7 +96,7 @@ class Claims:
         assert self._seen is not None
         number = (self._seen + 1) * _STEP
         self._commit_nothing(LEDGER, number)
-        commits = history(self.spark, self.path(LEDGER), _RECENT)
+        commits = history(self.spark, self.address.table(LEDGER), _RECENT)
         if (self._seen + 1, self._token) not in [(row["version"], row["userMetadata"]) for row in commits]:
             raise self._overtaken()
         with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -110,7 +111,7 @@ class Claims:
         """
         if self.number is None:
             return
-        if last_metadata(self.spark, self.path(LEDGER), lambda text: text.startswith(CLAIM)) != self._token:
+        if last_metadata(self.spark, self.address.table(LEDGER), lambda text: text.startswith(CLAIM)) != self._token:
             raise self._overtaken()
 
     def options(self, name: str) -> Mapping[str, str]:
@@ -135,25 +136,26 @@ class Claims:
             yield
 
     def _commit_nothing(self, name: str, number: int) -> None:
-        rows = self.spark.read.format("delta").load(self.path(name))
-        nothing = rows.where("false").write.format("delta").mode("append")
-        numbered = nothing.option("txnAppId", APPLICATION).option("txnVersion", number)
+        table = self.address.table(name)
+        nothing = self.spark.read.table(table).where("false").writeTo(table)
+        numbered = nothing.options(txnAppId=APPLICATION, txnVersion=str(number), userMetadata=self._token)
         try:
-            numbered.option("userMetadata", self._token).save(self.path(name))
+            numbered.append()
         except Exception as error:
             if any(sign in f"{type(error).__name__} {error}" for sign in _CONFLICTS):
                 raise self._overtaken() from error
             raise
 
     def _overtaken(self) -> WarehouseError:
-        root = self.path(LEDGER).rpartition("/")[0]
-        return WarehouseError(f"another run has written to {root} meanwhile; run again, one after the other")
+        return WarehouseError(
+            f"another run has written to {self.address.root} meanwhile; run again, one after the other"
+        )
 
 
-def last_metadata(spark: SparkSession, path: str, wanted: Callable[[str], bool]) -> str | None:
+def last_metadata(spark: SparkSession, table: str, wanted: Callable[[str], bool]) -> str | None:
     """The newest `userMetadata` of a table's commits that is wanted; None where its history has none."""
     for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
-        texts = [row["userMetadata"] for row in history(spark, path, limit)]
+        texts = [row["userMetadata"] for row in history(spark, table, limit)]
         found = [text for text in texts if text is not None and wanted(text)]
         if found:
             return str(found[0])

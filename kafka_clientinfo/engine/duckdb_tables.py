@@ -15,14 +15,14 @@ import duckdb
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
-from ..errors import ConfigError, WarehouseError
+from ..address import Address
+from ..errors import ConfigError
 from ..tables import TableSpec, table_specs
 from .answers import Parameters, Rows, TableSize, UnreadableTableError, names_in
-from .layout import Layout, stored_layout, unreadable
+from .layout import Layout, check_readable, stored_layout
 from .state import LEDGER, State, state_of
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
-_NAMED = 3
 _SCHEMA = "warehouse"
 """Where the tables are; not in the schema that names are looked for in, as queries give them names of their own."""
 _DUCKDB_TYPES = {
@@ -59,7 +59,7 @@ class LocalTables:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         if not self.exists(LEDGER):
             return None
-        return state_of(self.layout(LEDGER).properties, str(self.folder / LEDGER))
+        return state_of(self.layout(LEDGER).properties, Address(self.root))
 
     def layout(self, name: str) -> Layout:
         """The columns, constraints and properties of a table."""
@@ -143,11 +143,7 @@ class LocalTables:
         if not self.exists(spec.name):
             return f"SELECT {nothing} WHERE false"
         table, folder = self._table(spec.name), self.folder / spec.name
-        if unlike := unreadable(spec, self.layout(spec.name).columns):
-            raise WarehouseError(
-                f"{folder} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
-                f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew into another folder"
-            )
+        check_readable(spec, self.layout(spec.name).columns, str(folder))
         _refuse_features(table, folder)
         paths = table.get_add_actions(flatten=True).column("path").to_pylist()
         if not paths:

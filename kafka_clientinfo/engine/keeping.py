@@ -11,8 +11,8 @@ on a cluster           | persisted in memory and on     | computed again where a
 on serverless compute  | staged: written to a table     | neither is allowed there
                        | beside those of the warehouse  |
 
-Staged tables lie in `_staged/RUN/NUMBER` below the warehouse. A run removes its own when it ends; those of a run that was
-killed are removed by the next one that stages, and by `maintain`.
+Staged tables lie in `_staged/RUN/NUMBER` below the warehouse; in a schema they are called `_staged_RUN_NUMBER`. A run removes
+its own when it ends; those of a run that was killed are removed by the next one that stages, and by `maintain`.
 """
 
 from collections.abc import Iterator
@@ -25,8 +25,8 @@ from pyarrow import fs
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
+from ..address import Address, local_folder
 from .abilities import conf_value
-from .locks import local_folder
 
 STAGED = "_staged"
 _BEGAN = "%Y%m%d%H%M%S"
@@ -38,34 +38,42 @@ class Staging:
 
     Args:
         spark: a session with Delta.
-        root: folder or URI of the warehouse.
+        address: of the warehouse.
         private: whether only the owner may read the tables, where they lie on this machine: rows hold raw bytes of logs.
     """
 
-    def __init__(self, spark: SparkSession, root: str, private: bool = True) -> None:
+    def __init__(self, spark: SparkSession, address: Address, private: bool = True) -> None:
         """Touch nothing yet."""
-        self.spark, self.folder, self.private = spark, f"{root}/{STAGED}", private
+        self.spark, self.address, self.private = spark, address, private
+        self.folder = f"{address.root}/{STAGED}"
         self.run = f"{datetime.now(UTC):{_BEGAN}}_{uuid4().hex[:8]}"
         self._numbers = count()
         self._is_used = False
 
     def keep(self, rows: DataFrame) -> DataFrame:
         """Write rows to a table of their own and read them from it; call it under a lock or a claim."""
-        path = f"{self.folder}/{self.run}/{next(self._numbers)}"
+        number = next(self._numbers)
         if not self._is_used:
             self._is_used = True
             self._protect()
             self.remove_leftovers(datetime.now(UTC))
+        if self.address.is_schema:
+            table = self.address.table(f"{STAGED}_{self.run}_{number}")
+            rows.write.format("delta").saveAsTable(table)
+            return self.spark.read.table(table)
+        path = f"{self.folder}/{self.run}/{number}"
         rows.write.format("delta").save(path)
         return self.spark.read.format("delta").load(path)
 
     def remove_leftovers(self, before: datetime) -> None:
         """Remove what runs that began before left; best effort, as it takes room and does no other harm."""
-        for run in _names(self.folder):
+        for run in (
+            {name.rpartition("_")[0] for name in self._tables()} if self.address.is_schema else _names(self.folder)
+        ):
             with suppress(ValueError):  # not made here
                 began = datetime.strptime(run.partition("_")[0], _BEGAN).replace(tzinfo=UTC)
                 if run != self.run and began <= before:
-                    _remove(f"{self.folder}/{run}")
+                    self._remove(run)
 
     @contextmanager
     def removed_after(self) -> Iterator[None]:
@@ -74,12 +82,29 @@ class Staging:
             yield
         finally:
             if self._is_used:
-                _remove(f"{self.folder}/{self.run}")
+                self._remove(self.run)
+
+    def _tables(self) -> list[str]:
+        """RUN_NUMBER of the tables that are staged in the schema."""
+        with suppress(Exception):
+            found = self.spark.sql(f"SHOW TABLES IN {self.address.schema} LIKE '{STAGED}*'").collect()
+            return [row["tableName"].removeprefix(f"{STAGED}_") for row in found]
+        return []
+
+    def _remove(self, run: str) -> None:
+        """Remove the tables of a run."""
+        if not self.address.is_schema:
+            _remove(f"{self.folder}/{run}")
+            return
+        for name in self._tables():
+            with suppress(Exception):
+                if name.startswith(f"{run}_"):
+                    self.spark.sql(f"DROP TABLE IF EXISTS {self.address.table(f'{STAGED}_{name}')}")
 
     def _protect(self) -> None:
-        folder = local_folder(self.folder)
+        folder = self.address.folder
         if self.private and folder is not None:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (folder / STAGED).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def kept(rows: DataFrame, staging: Staging) -> DataFrame:

@@ -6,12 +6,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..errors import WarehouseError
 from ..tables import TableSpec
 from .sql import CHECK, DELETION_VECTORS, detail
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+_NAMED = 3
+"""Differences that a message names at most."""
 _SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
 """Names of types in Delta's log that are others in Spark's words."""
 
@@ -33,12 +36,12 @@ class Layout:
     properties: Mapping[str, str]
 
 
-def layout_of(spark: "SparkSession", path: str) -> Layout | None:
-    """The layout of the table at a path, None where there is none."""
-    found = detail(spark, path)
+def layout_of(spark: "SparkSession", table: str) -> Layout | None:
+    """The layout of a table that SQL calls so, None where there is none."""
+    found = detail(spark, table)
     if found is None:
         return None
-    return _layout(columns_of(spark.read.format("delta").load(path)), dict(found["properties"]))
+    return _layout(columns_of(spark.read.table(table)), dict(found["properties"]))
 
 
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> Layout:
@@ -84,6 +87,24 @@ def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str
         elif stored.type != declared:
             sentences.append(f"column {column.name} has type {stored.type}, not {declared}")
     return sentences
+
+
+def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: str) -> None:
+    """Refuse a table whose rows cannot be read as those of the declared one.
+
+    Args:
+        spec: the declaration.
+        columns: what the table has.
+        place: where it is, for the message.
+
+    Raises:
+        WarehouseError: naming the first differences.
+    """
+    if unlike := unreadable(spec, columns):
+        raise WarehouseError(
+            f"{place} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
+            f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew in another place"
+        )
 
 
 def differences(spec: TableSpec, layout: Layout | None) -> list[str]:

@@ -3,7 +3,7 @@
 The lock is the operating system's, on a file in the warehouse's folder, so a run that is killed leaves none behind.
 Spark's JVM holds a second one: it is the process that writes, and it can outlive a killed driver for a while, with a
 commit under way. Only both together are a real lock. Where one of them can't be had (object stores, file systems
-without locks, Spark Connect, whose server is another process) `claims` keeps the runs apart.
+without locks, schemas of catalogs, Spark Connect, whose server is another process) `claims` keeps the runs apart.
 """
 
 import fcntl
@@ -14,6 +14,7 @@ from enum import Enum
 from pathlib import Path
 from typing import IO, Any
 
+from ..address import address_in, address_of
 from ..errors import WarehouseError
 from .abilities import jvm_of
 
@@ -31,13 +32,6 @@ class _Attempt(Enum):
     UNSUPPORTED = "unsupported"
 
 
-def local_folder(root: str) -> Path | None:
-    """The folder of a warehouse on this machine, None for any other."""
-    if root.startswith("file:"):
-        return Path("/" + root.removeprefix("file:").lstrip("/"))
-    return None if "://" in root or root.startswith("dbfs:") else Path(root)
-
-
 @contextmanager
 def exclusive(
     root: str, wait_seconds: float, progress: Callable[[str], None] | None = None, spark: Any = None
@@ -51,9 +45,10 @@ def exclusive(
         spark: the session whose JVM holds the lock too.
 
     Raises:
+        ConfigError: the text may mean a folder as well as a schema.
         WarehouseError: another run holds the lock for longer, or the folder cannot be written.
     """
-    folder = local_folder(root)
+    folder = (address_of(root) if spark is None else address_in(spark, root)).folder
     if folder is None:
         yield False
         return

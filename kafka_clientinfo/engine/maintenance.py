@@ -70,7 +70,7 @@ def maintain(
 
     Args:
         spark: a session with Delta.
-        warehouse: folder or URI of the Delta tables.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: `retention_days` (0 keeps everything), `vacuum_hours` and `lock_wait_seconds` are used.
         progress: called with the name of each stage as it begins.
         now: the present; the clock's when None.
@@ -107,13 +107,13 @@ def maintain(
 
 
 def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
-    """The warehouse at a path, to be read.
+    """The warehouse at an address, to be read.
 
     Raises:
         WarehouseError: when there is none, or it does not fit this release.
     """
     lake = Warehouse(spark, root)
-    if read_state(spark, lake.path(LEDGER)) is None:
+    if read_state(spark, lake.address) is None:
         raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
     return lake
 
@@ -127,28 +127,28 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
 
 
 def _detail(tables: Warehouse, name: str) -> Row:
-    found = sql.detail(tables.spark, tables.path(name))
+    found = sql.detail(tables.spark, tables.table(name))
     if found is None:
-        raise WarehouseError(f"{tables.path(name)} is gone: somebody deletes the warehouse")
+        raise WarehouseError(f"{tables.address.place(name)} is gone: somebody deletes the warehouse")
     return found
 
 
 def _tidy(tables: Warehouse, name: str, hours: int) -> dict[str, int]:
-    path, detail = tables.path(name), _detail(tables, name)
+    table, detail = tables.table(name), _detail(tables, name)
     if int(detail["numFiles"]) > 1:
-        tables.spark.sql(f"OPTIMIZE {sql.table_at(path)}")
+        tables.spark.sql(f"OPTIMIZE {table}")
     kept_for, wanted = dict(detail["properties"]).get(_KEPT_FOR), f"interval {hours} hours"
     if kept_for != wanted and not (kept_for is None and hours == SAFE_HOURS):
-        sql.set_properties(tables.spark, path, {_KEPT_FOR: wanted})
+        sql.set_properties(tables.spark, table, {_KEPT_FOR: wanted})
     with set_where_allowed(tables.spark, _FEW_TASKS):
-        tables.spark.sql(f"VACUUM {sql.table_at(path)}")
+        tables.spark.sql(f"VACUUM {table}")
     return _vacuumed(tables, name)
 
 
 def _vacuumed(tables: Warehouse, name: str) -> dict[str, int]:
     """What the vacuum just now wrote of itself into the table's history."""
     numbers = {"vacuumed_files": 0, "vacuumed_bytes": 0}
-    for row in sql.history(tables.spark, tables.path(name), 2):
+    for row in sql.history(tables.spark, tables.table(name), 2):
         metrics = dict(row["operationMetrics"] or {})
         if row["operation"] == "VACUUM END":
             numbers["vacuumed_files"] = int(metrics.get("numDeletedFiles", 0))

@@ -4,7 +4,7 @@ import re
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
-from .locks import local_folder
+from ..address import local_folder
 
 if TYPE_CHECKING:
     from .duckdb_tables import LocalTables

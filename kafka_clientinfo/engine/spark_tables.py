@@ -11,7 +11,7 @@ from . import sql
 from .answers import Parameters, Rows, TableSize, names_in
 from .layout import Layout, layout_of
 from .sizing import REQUEST_BYTES, sized, utc
-from .state import LEDGER, State, read_state
+from .state import State, read_state
 from .warehouse import Warehouse
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -22,7 +22,7 @@ class SparkTables:
 
     Args:
         spark: a session with Delta.
-        root: folder or URI of the Delta tables.
+        root: folder or URI of the Delta tables, or catalog.schema.
     """
 
     def __init__(self, spark: SparkSession, root: str) -> None:
@@ -37,18 +37,18 @@ class SparkTables:
 
     def state(self) -> State | None:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
-        return read_state(self._spark, self._lake.path(LEDGER))
+        return read_state(self._spark, self._lake.address)
 
     def layout(self, name: str) -> Layout:
         """The columns, constraints and properties of a table that exists."""
-        found = layout_of(self._spark, self._lake.path(name))
+        found = layout_of(self._spark, self._lake.table(name))
         if found is None:
-            raise WarehouseError(f"{self._lake.path(name)} is missing; `kafka-clientinfo build` makes it anew")
+            raise WarehouseError(f"{self._lake.address.place(name)} is missing; `kafka-clientinfo build` makes it anew")
         return found
 
     def size(self, name: str) -> TableSize:
         """How large a table is that exists."""
-        found = sql.detail(self._spark, self._lake.path(name))
+        found = sql.detail(self._spark, self._lake.table(name))
         files, size = (0, 0) if found is None else (int(found["numFiles"]), int(found["sizeInBytes"]))
         return TableSize(self._lake.count(name), files, size)
 
@@ -75,7 +75,7 @@ class SparkTables:
     def _relation(self, name: str) -> str:
         self._lake.read(name)  # refuses one that is not of this release
         if self._lake.exists(name):
-            return sql.table_at(self._lake.path(name))
+            return self._lake.table(name)
         return f"({sql.no_rows(self._lake.spec(name))})"
 
 

@@ -1,6 +1,7 @@
 """Delta's SQL: the only language, beside DataFrame readers and writers, that every Spark session understands.
 
-`DeltaTable` needs a plugin on the server of a Spark Connect session; SQL on delta.`path` does not.
+`DeltaTable` needs a plugin on the server of a Spark Connect session; SQL does not. Every `table` is its name in SQL, as
+`Address.table` makes it: delta.`path`, or `catalog`.`schema`.`table`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,11 +19,14 @@ CHECK = "delta.constraints."
 DELETION_VECTORS = "delta.enableDeletionVectors"
 """Property that is false for every table, as other readers can't read deletion vectors."""
 _STATISTICS = "delta.dataSkippingStatsColumns"
-
-
-def table_at(path: str) -> str:
-    """How SQL names the table at a path."""
-    return "delta.`{}`".format(path.replace("`", "``"))
+_MISSING = (
+    "PATH_NOT_FOUND",
+    "DELTA_MISSING_DELTA_TABLE",
+    "DELTA_TABLE_NOT_FOUND",
+    "TABLE_OR_VIEW_NOT_FOUND",
+    "SCHEMA_NOT_FOUND",
+)
+"""What Spark and Delta call a table that is not there, at a path or by name."""
 
 
 def literal(text: str) -> str:
@@ -36,18 +40,18 @@ def properties_list(properties: Mapping[str, str]) -> str:
     return "({})".format(", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items()))
 
 
-def create_table(spec: TableSpec, path: str, properties: Mapping[str, str]) -> str:
+def create_table(spec: TableSpec, table: str, properties: Mapping[str, str]) -> str:
     """The statement that makes a table as declared, in one commit; it does nothing where the table exists.
 
     Args:
         spec: the declaration.
-        path: where the table shall lie.
+        table: its name.
         properties: further table properties.
     """
     own = {f"{CHECK}{name}": expression for name, expression in spec.checks}
     own |= {DELETION_VECTORS: "false", _STATISTICS: ",".join(spec.statistics)}
     return (
-        f"CREATE TABLE IF NOT EXISTS {table_at(path)} ({', '.join(map(_column, spec.columns))}) USING delta "
+        f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(map(_column, spec.columns))}) USING delta "
         f"CLUSTER BY ({', '.join(spec.cluster_by)}) COMMENT {literal(spec.comment)} "
         f"TBLPROPERTIES {properties_list({**own, **properties})}"
     )
@@ -58,43 +62,43 @@ def _column(column: Column) -> str:
     return f"`{column.name}` {column.type}{required} COMMENT {literal(column.comment)}"
 
 
-def set_properties(spark: "SparkSession", path: str, properties: Mapping[str, str]) -> None:
+def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, str]) -> None:
     """Set properties of a table in one commit."""
-    spark.sql(f"ALTER TABLE {table_at(path)} SET TBLPROPERTIES {properties_list(properties)}")
+    spark.sql(f"ALTER TABLE {table} SET TBLPROPERTIES {properties_list(properties)}")
 
 
-def properties(spark: "SparkSession", path: str) -> dict[str, str] | None:
+def properties(spark: "SparkSession", table: str) -> dict[str, str] | None:
     """The properties of a table, without a look at its files; None where there is no table."""
     try:
-        return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table_at(path)}").collect()}
+        return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
     except Exception as error:
         if is_missing(error):
             return None
         raise
 
 
-def detail(spark: "SparkSession", path: str) -> "Row | None":
+def detail(spark: "SparkSession", table: str) -> "Row | None":
     """What DESCRIBE DETAIL says of a table: properties, numFiles, sizeInBytes, …; None where there is no table."""
     try:
-        return spark.sql(f"DESCRIBE DETAIL {table_at(path)}").first()
+        return spark.sql(f"DESCRIBE DETAIL {table}").first()
     except Exception as error:
         if is_missing(error):
             return None
         raise
 
 
-def history(spark: "SparkSession", path: str, limit: int | None = None) -> "list[Row]":
+def history(spark: "SparkSession", table: str, limit: int | None = None) -> "list[Row]":
     """Version, userMetadata, operation and operationMetrics of a table's commits, the newest first."""
     only = "" if limit is None else f" LIMIT {limit}"
-    commits = spark.sql(f"DESCRIBE HISTORY {table_at(path)}{only}")
+    commits = spark.sql(f"DESCRIBE HISTORY {table}{only}")
     rows = commits.select("version", "userMetadata", "operation", "operationMetrics").collect()
     return sorted(rows, key=lambda row: int(row["version"]), reverse=True)
 
 
 def is_missing(error: BaseException) -> bool:
-    """Whether an error says that there is no Delta table at a path."""
+    """Whether an error says that there is no such table."""
     text = str(error)
-    return any(sign in text for sign in ("PATH_NOT_FOUND", "DELTA_MISSING_DELTA_TABLE", "DELTA_TABLE_NOT_FOUND"))
+    return any(sign in text for sign in _MISSING)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..address import Address
 from ..errors import WarehouseError
 from .sql import properties, set_properties
 
@@ -73,37 +74,39 @@ def parse_state(text: str) -> State:
         raise ValueError(str(error)) from None
 
 
-def read_state(spark: "SparkSession", path: str) -> State | None:
+def read_state(spark: "SparkSession", address: Address) -> State | None:
     """The state of a warehouse; None where there is none yet.
 
     Args:
         spark: a session with Delta.
-        path: where the table `ingested_files` lies.
+        address: where its tables are.
 
     Raises:
         WarehouseError: when the warehouse is of another format.
     """
-    found = properties(spark, path)
-    return None if found is None else state_of(found, path)
+    found = properties(spark, address.table(LEDGER))
+    return None if found is None else state_of(found, address)
 
 
-def state_of(found: Mapping[str, str], path: str) -> State:
+def state_of(found: Mapping[str, str], address: Address) -> State:
     """The state among the properties of the table `ingested_files`; raises as `read_state` does."""
     text = found.get(PROPERTY)
-    root = path.rpartition("/")[0]
+    another = "another schema" if address.is_schema else "another folder"
     if text is None:
         raise WarehouseError(
-            f"{path} has no property {PROPERTY}, so that this package, or this release of it, did not make it; "
-            "name another folder, and build the warehouse there"
+            f"{address.place(LEDGER)} has no property {PROPERTY}, so that this package, or this release of it, did not "
+            f"make it; name {another}, and build the warehouse there"
         )
     if _format_of(text) > FORMAT:
-        raise WarehouseError(f"{root} was made by a newer release; use that one, or build it anew into another folder")
+        raise WarehouseError(
+            f"{address.root} was made by a newer release; use that one, or build it anew into {another}"
+        )
     try:
         return parse_state(text)
     except ValueError as error:
         raise WarehouseError(
-            f"{path}: the table property {PROPERTY} is unreadable ({error}); restore the table, or build it anew into "
-            "another folder"
+            f"{address.place(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
+            f"build it anew into {another}"
         ) from None
 
 
@@ -116,6 +119,6 @@ def _format_of(text: str) -> int:
     return number if isinstance(number, int) else 0
 
 
-def write_state(spark: "SparkSession", path: str, state: State) -> None:
+def write_state(spark: "SparkSession", address: Address, state: State) -> None:
     """Store the state, in one commit."""
-    set_properties(spark, path, {PROPERTY: state.text})
+    set_properties(spark, address.table(LEDGER), {PROPERTY: state.text})

@@ -31,7 +31,7 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
 
     Args:
         spark: a session with Delta.
-        warehouse: folder or URI of the Delta tables.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
 
     Returns:
         All checks; only that of the layout where tables or columns are missing or of other types, as no other can be
@@ -61,7 +61,7 @@ def _layout(tables: Warehouse) -> tuple[Check, bool]:
     """The check, and whether all declared tables and columns are there and of their types."""
     specs = list(tables.specs.values())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        layouts = list(pool.map(lambda spec: layout_of(tables.spark, tables.path(spec.name)), specs))
+        layouts = list(pool.map(lambda spec: layout_of(tables.spark, tables.table(spec.name)), specs))
     pairs = list(zip(specs, layouts, strict=True))
     findings = [{"table": spec.name, "finding": text} for spec, layout in pairs for text in differences(spec, layout)]
     is_whole = all(layout is not None and not unreadable(spec, layout.columns) for spec, layout in pairs)

@@ -8,18 +8,20 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from ..address import address_in
 from ..errors import WarehouseError
 from ..tables import TableSpec, table_specs
 from . import rewriting, sql
 from .claims import CLAIM, Claims, last_metadata
+from .creation import make_schema, make_table
 from .keeping import Staging
-from .layout import columns_of, unreadable
-from .locks import local_folder
+from .layout import check_readable, columns_of
 from .retention import finish_deletion
 from .state import LEDGER, PROPERTY, State, read_state, write_state
 from .writing import has_log, latest_version, write
@@ -29,22 +31,21 @@ SMALL_TABLE_BYTES = 16 << 20
 _BYTES_PER_VALUE = 4
 """What a value takes in a file, roughly; a table's rows are known, its bytes would have to be asked for."""
 _AT_ONCE = 3
-_NAMED = 3
-"""Differences that a message names at most."""
 
 
 class Warehouse:
-    """A folder of Delta tables, one per declared table.
+    """Delta tables, one per declared table, in a folder or in a schema of a catalog.
 
     Args:
         spark: a session with Delta.
-        root: folder or URI; tables are its subfolders.
+        root: folder or URI, tables are its subfolders; or catalog.schema.
         locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
         specs: the tables by name; all declared ones where None.
         small_table_bytes: below, tables are written anew where rows are replaced.
         private: whether only the owner may read tables with raw bytes of logs; where they lie on this machine.
 
     Attributes:
+        address: where the tables are.
         one_file: whether writes make one file each; for runs of few bytes, as each task costs 50–100 ms.
         staging: for `kept`.
     """
@@ -60,25 +61,27 @@ class Warehouse:
     ) -> None:
         """Touch nothing yet."""
         self.spark = spark
-        folder = local_folder(str(root))
-        self.root = str(root).rstrip("/") if folder is None else str(folder.absolute())
-        if "`" in self.root or "${" in self.root:  # Delta parses a path as SQL, where Spark replaces variables
-            raise WarehouseError(f"the warehouse {self.root} has a backquote or ${{ in its path; choose another folder")
+        self.address = address_in(spark, str(root))
         self.specs = table_specs() if specs is None else specs
         self.one_file = False
         self._small_table_bytes = small_table_bytes
         self._private = private
-        self.staging = Staging(spark, self.root, private)
-        self._claims = Claims(spark, self.path, locked)
+        self.staging = Staging(spark, self.address, private)
+        self._claims = Claims(spark, self.address, locked)
         self._claiming = Lock()
         self._state: State | None = None
         self._rows: dict[str, int] = {}
         self._existing: set[str] = set()
         self._creating = {name: Lock() for name in self.specs}
 
-    def path(self, name: str) -> str:
-        """Where a table lies."""
-        return f"{self.root}/{name}"
+    @property
+    def root(self) -> str:
+        """Where the tables are, for messages."""
+        return self.address.root
+
+    def table(self, name: str) -> str:
+        """How SQL names a table."""
+        return self.address.table(name)
 
     def spec(self, name: str) -> TableSpec:
         """The declaration of a table.
@@ -98,10 +101,12 @@ class Warehouse:
         Raises:
             WarehouseError: the warehouse is of another format, or lacks a table that can't be derived again.
         """
+        if self.address.is_schema:
+            make_schema(self.spark, self.address)
         if not self._claims.locked:
             self._create(LEDGER)
         self._claims.note_version()
-        self._state = read_state(self.spark, self.path(LEDGER))
+        self._state = read_state(self.spark, self.address)
         if self._state is not None:
             self._existing.add(LEDGER)
             self._look_for_missing()
@@ -112,7 +117,7 @@ class Warehouse:
     def state(self) -> State:
         """The state, as this run read it and changed it."""
         if self._state is None:
-            self._state = read_state(self.spark, self.path(LEDGER)) or State()
+            self._state = read_state(self.spark, self.address) or State()
         return self._state
 
     def update_state(self, **changes: Any) -> None:
@@ -129,7 +134,7 @@ class Warehouse:
         if not self.exists(LEDGER):
             self._create(LEDGER)  # with the state
         elif not is_stored:
-            write_state(self.spark, self.path(LEDGER), changed)
+            write_state(self.spark, self.address, changed)
 
     def _look_for_missing(self) -> None:
         """Refuse to go on without rows that nothing can bring back; have the build make other tables anew."""
@@ -142,9 +147,9 @@ class Warehouse:
         for name in missing:
             if self.spec(name).write_mode in lost:
                 raise WarehouseError(
-                    f"{self.path(name)} is missing, and held {self.state.rows[name]:,} rows"
-                    f"{', some of requests that retention has deleted' if self.spec(name).derived else ''}; restore the "
-                    "folder, or build a new warehouse from the logs"
+                    f"{self.address.place(name)} is missing, and held {self.state.rows[name]:,} rows"
+                    f"{', some of requests that retention has deleted' if self.spec(name).derived else ''}; restore it, "
+                    "or build a new warehouse from the logs"
                 )
         if missing:
             self.update_state(built_until=None)
@@ -169,7 +174,8 @@ class Warehouse:
         """Whether the table has been made."""
         spec = self.spec(name)
         if name not in self._existing:
-            is_there = has_log(self.path(name)) if self._claims.locked else self._load(spec) is not None
+            folder = self._folder(name)
+            is_there = has_log(folder) if folder is not None else self._load(spec) is not None
             if not is_there:
                 return False
             self._existing.add(name)
@@ -184,8 +190,8 @@ class Warehouse:
         """The table as it is now, whatever is written to it later."""
         if not self.exists(name):
             return self.read(name)
-        version = latest_version(self.spark, self.path(name), is_local=self._claims.locked)
-        return self.spark.read.format("delta").option("versionAsOf", version).load(self.path(name))
+        version = latest_version(self.spark, self.table(name), self._folder(name))
+        return self.spark.sql(f"SELECT * FROM {self.table(name)} VERSION AS OF {version}")
 
     def count(self, name: str) -> int:
         """Rows in the table; Delta knows that without reading them."""
@@ -208,21 +214,17 @@ class Warehouse:
         """The batch id of the table's last write; None where its history has none."""
         if not self.exists(name):
             return None
-        return last_metadata(self.spark, self.path(name), lambda text: not text.startswith(CLAIM))
+        return last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM))
 
     def _load(self, spec: TableSpec) -> DataFrame | None:
         try:
-            rows = self.spark.read.format("delta").load(self.path(spec.name))
+            rows = self.spark.read.table(self.table(spec.name))
             columns = columns_of(rows)  # Spark Connect looks for the table only now
         except Exception as error:
             if sql.is_missing(error):
                 return None
             raise
-        if unlike := unreadable(spec, columns):
-            raise WarehouseError(
-                f"{self.path(spec.name)} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
-                f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew into another folder"
-            )
+        check_readable(spec, columns, self.address.place(spec.name))
         return rows
 
     # Writing
@@ -244,7 +246,7 @@ class Warehouse:
         written = self._write(name, rows, "append", batch_id)
         if expected is not None and written is not None and written != expected:
             raise WarehouseError(
-                f"{expected} rows were read for {self.path(name)} and {written} written: Spark read again what it had "
+                f"{expected} rows were read for {self.address.place(name)} and {written} written: Spark read again what it had "
                 "lost, and the log has changed since; run again, which deletes these rows first"
             )
         before = self._rows.get(name)
@@ -312,7 +314,7 @@ class Warehouse:
         self.claim()
         if not self.exists(name):
             return 0
-        return self._command(name, f"DELETE FROM {sql.table_at(self.path(name))} WHERE {condition}")
+        return self._command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
 
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
         """Delete rows by their key; returns how many.
@@ -327,7 +329,7 @@ class Warehouse:
             return 0
         same = " AND ".join(f"t.`{column}` = s.`{column}`" for column in keys.columns)
         with sql.named_view(self.spark, keys) as view:
-            target = sql.table_at(self.path(name))
+            target = self.table(name)
             merge = f"MERGE INTO {target} AS t USING {view} AS s ON {same} AND {bound} WHEN MATCHED THEN DELETE"
             return self._command(name, merge)
 
@@ -339,7 +341,7 @@ class Warehouse:
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
         if rows is not None:
             return rows * len(spec.columns) * _BYTES_PER_VALUE < self._small_table_bytes
-        found = sql.detail(self.spark, self.path(spec.name))
+        found = sql.detail(self.spark, self.table(spec.name))
         return found is None or int(found["sizeInBytes"]) < self._small_table_bytes
 
     def _create(self, name: str) -> None:
@@ -347,19 +349,16 @@ class Warehouse:
         with self._creating[name]:
             if name in self._existing:
                 return
-            self._protect(spec)
-            if self._claims.locked and not has_log(self.path(name)):
+            if (folder := self._folder(name)) is not None and not has_log(folder):
                 self._rows[name] = 0  # nobody else makes it, so it will be empty
             first = {PROPERTY: (self._state or State()).text} if name == LEDGER else {}
-            self.spark.sql(sql.create_table(spec, self.path(name), first))
+            if not self.address.is_schema or not self.exists(name):  # which refuses a table of others by that name
+                make_table(self.spark, self.address, spec, first, self._private)
             self._existing.add(name)
 
-    def _protect(self, spec: TableSpec) -> None:
-        """Close the folder of a table with raw bytes to all but its owner; its files need no more."""
-        folder = local_folder(self.path(spec.name))
-        if self._private and folder is not None and any(column.type == "binary" for column in spec.columns):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            folder.chmod(0o700)
+    def _folder(self, name: str) -> Path | None:
+        """Where the table lies on this machine and nobody else writes; a look into it is enough then."""
+        return self.address.folder / name if self._claims.locked and self.address.folder is not None else None
 
     def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> int | None:
         self.claim()
@@ -369,7 +368,7 @@ class Warehouse:
         if self._claims.locked and self._rows.get(name) == 0:
             mode = "append"  # nothing is there to replace, and Delta need not look what is
         options = {"userMetadata": batch_id, **self._claims.options(name)}
-        written = write(shaped, self.path(name), mode, options)
+        written = write(shaped, self.table(name), mode, options)
         self._check_ledger(name)
         return written
 
@@ -377,7 +376,7 @@ class Warehouse:
         self.claim()
         spec = self.spec(name)
         with sql.named_view(self.spark, changes) as view:
-            self._command(name, rewriting.merge(sql.table_at(self.path(name)), view, spec, clauses, bound))
+            self._command(name, rewriting.merge(self.table(name), view, spec, clauses, bound))
         self._check_ledger(name)
         return self._note_rows(name, None)
 

@@ -10,19 +10,18 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
-from .locks import local_folder
 from .sql import history
 
 _COMMIT_FILE = re.compile(r"\d{20}\.json")
 _OBSERVED_WITHIN_SECONDS = 10.0
 
 
-def write(rows: DataFrame, path: str, mode: str, options: Mapping[str, str]) -> int | None:
+def write(rows: DataFrame, table: str, mode: str, options: Mapping[str, str]) -> int | None:
     """Write rows in one commit.
 
     Args:
         rows: in the table's columns.
-        path: where the table lies; it exists.
+        table: its name in SQL; it exists.
         mode: append or overwrite.
         options: the writer's; `userMetadata` and, in a claim, `txnVersion`.
 
@@ -30,13 +29,21 @@ def write(rows: DataFrame, path: str, mode: str, options: Mapping[str, str]) -> 
         How many rows were written; None where that is not known, or where Delta passed over the commit.
     """
     if "txnVersion" in options:  # a commit that is passed over writes nothing, so that nothing would be observed
-        rows.write.format("delta").mode(mode).options(**options).save(path)
-        return _rows_of_last_commit(rows.sparkSession, path, options["userMetadata"])
+        _commit(rows, table, mode, options)
+        return _rows_of_last_commit(rows.sparkSession, table, options["userMetadata"])
     observation = Observation(f"kafka_clientinfo_{uuid4().hex}")
     observed = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
-    observed.write.format("delta").mode(mode).options(**options).save(path)
+    _commit(observed, table, mode, options)
     number = _observed_rows(observation)
-    return _rows_of_last_commit(rows.sparkSession, path, options["userMetadata"]) if number is None else number
+    return _rows_of_last_commit(rows.sparkSession, table, options["userMetadata"]) if number is None else number
+
+
+def _commit(rows: DataFrame, table: str, mode: str, options: Mapping[str, str]) -> None:
+    writer = rows.writeTo(table).options(**options)
+    if mode == "append":
+        writer.append()
+    else:
+        writer.overwrite(F.lit(True))
 
 
 def _observed_rows(observation: Observation) -> int | None:
@@ -53,32 +60,30 @@ def _observed_rows(observation: Observation) -> int | None:
     return results[0] if results else None
 
 
-def _rows_of_last_commit(spark: SparkSession, path: str, metadata: str) -> int | None:
+def _rows_of_last_commit(spark: SparkSession, table: str, metadata: str) -> int | None:
     """Rows that a table's newest commit has written; None where that is not the one with this `userMetadata`."""
-    commits = history(spark, path, 1)
+    commits = history(spark, table, 1)
     if not commits or commits[0]["userMetadata"] != metadata:
         return None
     number = dict(commits[0]["operationMetrics"] or {}).get("numOutputRows")
     return None if number is None else int(number)
 
 
-def has_log(path: str) -> bool:
+def has_log(folder: Path) -> bool:
     """Whether a folder on this machine is a Delta table."""
-    folder = local_folder(path)
-    return folder is not None and (folder / "_delta_log").is_dir()
+    return (folder / "_delta_log").is_dir()
 
 
-def latest_version(spark: SparkSession, path: str, is_local: bool) -> int:
+def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
     """The newest version of a table.
 
     Args:
         spark: a session with Delta.
-        path: where the table lies.
-        is_local: whether it lies on this machine and nobody else writes; a look into the folder is enough then.
+        table: its name in SQL.
+        folder: where it lies on this machine while nobody else writes, as a look into it is enough then.
     """
-    folder = local_folder(path) if is_local else None
     versions = _versions(folder / "_delta_log") if folder is not None else []
-    return max(versions) if versions else int(history(spark, path, 1)[0]["version"])
+    return max(versions) if versions else int(history(spark, table, 1)[0]["version"])
 
 
 def _versions(log: Path) -> list[int]:

@@ -88,10 +88,10 @@ FAILURES = frozenset({"unreadable", "rewritten"})
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A file that was passed over.
+    """A file that was passed over, or a view that could not be made.
 
     Attributes:
-        kind: empty, unreadable, damaged (as before), rewritten, shorter, copy, or rotated (after it was planned).
+        kind: empty, unreadable, damaged (as before), rewritten, shorter, copy, or rotated (after it was planned); or view.
     """
 
     path: str

@@ -44,10 +44,10 @@ def damaged(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPat
     lake = Warehouse(spark, str(root))
 
     def alter(name: str, what: str) -> None:
-        spark.sql(f"ALTER TABLE delta.`{lake.path(name)}` {what}")
+        spark.sql(f"ALTER TABLE {lake.table(name)} {what}")
 
     def update(name: str, values: str, condition: str) -> None:
-        spark.sql(f"UPDATE delta.`{lake.path(name)}` SET {values} WHERE {condition}")
+        spark.sql(f"UPDATE {lake.table(name)} SET {values} WHERE {condition}")
 
     requests = lake.read("requests").orderBy("file_id", "byte_offset").limit(4).collect()
     doubled, moved, lost, lost_too = [

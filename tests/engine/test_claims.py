@@ -25,10 +25,16 @@ def empty(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def root(empty: Path, tmp_path: Path) -> str:
+def folder(empty: Path, tmp_path: Path) -> str:
     """Empty tables of its own."""
     shutil.copytree(empty, tmp_path, dirs_exist_ok=True)
     return str(tmp_path)
+
+
+@pytest.fixture(params=["folder", "schema"])
+def root(request: pytest.FixtureRequest) -> str:
+    """Empty tables of its own, at a path and by name."""
+    return str(request.getfixturevalue(request.param))
 
 
 def run(spark: Any, root: str, small_table_bytes: int = 1 << 40) -> Warehouse:
@@ -73,7 +79,7 @@ def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
 
 def test_who_claims_must_have_seen_the_last_commit(spark: Any, root: str) -> None:
     lake = run(spark, root)
-    sql.set_properties(spark, lake.path("ingested_files"), {"some.thing": "else"})
+    sql.set_properties(spark, lake.table("ingested_files"), {"some.thing": "else"})
     with pytest.raises(WarehouseError, match=OVERTAKEN):
         lake.claim()
 
@@ -131,13 +137,14 @@ def test_a_command_that_cannot_be_numbered_is_refused(spark: Any, root: str, mon
 
 
 def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> None:
-    before = len(sql.history(spark, f"{root}/ingested_files"))
+    ledger = run(spark, root).table("ingested_files")
+    before = len(sql.history(spark, ledger))
     run(spark, root)
-    assert len(sql.history(spark, f"{root}/ingested_files")) == before
+    assert len(sql.history(spark, ledger)) == before
 
 
-def test_with_a_lock_nothing_is_claimed(spark: Any, root: str) -> None:
-    lake = Warehouse(spark, root, True, SPECS)
+def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
+    lake = Warehouse(spark, folder, True, SPECS)
     lake.open()
     for number in range(2):
         lake.append("events", event(spark, str(number)), "1")
@@ -145,7 +152,7 @@ def test_with_a_lock_nothing_is_claimed(spark: Any, root: str) -> None:
     lake.update_state(built_with="1")
     assert events(lake) == ["0", "1"]
     for name in SPECS:
-        texts = [row["userMetadata"] or "" for row in sql.history(spark, lake.path(name))]
+        texts = [row["userMetadata"] or "" for row in sql.history(spark, lake.table(name))]
         assert not any(text.startswith("claim") for text in texts)
 
 

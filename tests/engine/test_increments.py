@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.address import Address
 from kafka_clientinfo.engine import increments, release
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging
@@ -59,7 +60,7 @@ def stored(
         spark.createDataFrame(known, CONNECTIONS),
         spark.createDataFrame(files, FILES),
         retained_from,
-        Staging(spark, "/nowhere"),
+        Staging(spark, Address("/nowhere")),
     )
 
 

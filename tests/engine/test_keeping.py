@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.address import Address, address_in
 from kafka_clientinfo.engine import kept, release
 from kafka_clientinfo.engine.keeping import Staging
 
@@ -66,7 +67,7 @@ def test_other_failures_are_told(master: str) -> None:
 
 class TestStaging:
     def it_keeps_rows_in_tables_of_the_run(self, spark: Any, tmp_path: Path) -> None:
-        staging, folder = Staging(spark, str(tmp_path)), tmp_path / "_staged"
+        staging, folder = Staging(spark, Address(str(tmp_path))), tmp_path / "_staged"
         with staging.removed_after():
             staged = [staging.keep(spark.range(number)) for number in (2, 3)]
             assert [rows.count() for rows in staged] == [2, 3]
@@ -75,7 +76,7 @@ class TestStaging:
         assert list(folder.iterdir()) == []
 
     def it_removes_them_when_the_run_fails(self, spark: Any, tmp_path: Path) -> None:
-        staging = Staging(spark, str(tmp_path))
+        staging = Staging(spark, Address(str(tmp_path)))
 
         def work() -> None:
             with staging.removed_after():
@@ -87,16 +88,30 @@ class TestStaging:
         assert list((tmp_path / "_staged").iterdir()) == []
 
     def it_removes_what_killed_runs_left_before_it_stages(self, spark: Any, tmp_path: Path) -> None:
-        killed, staging = Staging(spark, str(tmp_path)), Staging(spark, str(tmp_path))
+        killed, staging = Staging(spark, Address(str(tmp_path))), Staging(spark, Address(str(tmp_path)))
         killed.keep(spark.range(1))
         (tmp_path / "_staged" / "somebody's").mkdir()
         staging.keep(spark.range(1))
         assert {path.name for path in (tmp_path / "_staged").iterdir()} == {staging.run, "somebody's"}
 
+    def it_keeps_rows_beside_the_tables_of_a_schema(self, spark: Any, schema: str) -> None:
+        def names() -> set[str]:
+            return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
+
+        address = address_in(spark, schema)
+        spark.sql(f"CREATE SCHEMA {schema}")
+        spark.sql(f"CREATE TABLE {schema}._staged_others USING delta AS SELECT 1 AS mine")
+        killed, staging = Staging(spark, address), Staging(spark, address)
+        killed.keep(spark.range(1))
+        with staging.removed_after():
+            assert [staging.keep(spark.range(number)).count() for number in (2, 3)] == [2, 3]
+            assert names() == {f"_staged_{staging.run}_0", f"_staged_{staging.run}_1", "_staged_others"}
+        assert names() == {"_staged_others"}
+
     def it_leaves_what_began_later(self, tmp_path: Path) -> None:
         now, folder = datetime.now(UTC), tmp_path / "_staged"
         (folder / f"{now:%Y%m%d%H%M%S}_x").mkdir(parents=True)
-        staging = Staging(None, str(tmp_path))  # type: ignore[arg-type]
+        staging = Staging(None, Address(str(tmp_path)))  # type: ignore[arg-type]
         staging.remove_leftovers(now - timedelta(hours=1))
         assert len(list(folder.iterdir())) == 1
         staging.remove_leftovers(now)
@@ -104,9 +119,9 @@ class TestStaging:
 
     @pytest.mark.parametrize("root", ["unknown://bucket/w", "/no/such/folder"])
     def it_passes_over_places_that_it_cannot_list(self, root: str) -> None:
-        Staging(None, root).remove_leftovers(datetime.now(UTC))  # type: ignore[arg-type]
+        Staging(None, Address(root)).remove_leftovers(datetime.now(UTC))  # type: ignore[arg-type]
 
     def it_touches_nothing_where_nothing_is_staged(self, tmp_path: Path) -> None:
-        with Staging(None, str(tmp_path)).removed_after():  # type: ignore[arg-type]
+        with Staging(None, Address(str(tmp_path))).removed_after():  # type: ignore[arg-type]
             pass
         assert list(tmp_path.iterdir()) == []

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from kafka_clientinfo.address import local_folder
 from kafka_clientinfo.engine import exclusive
-from kafka_clientinfo.engine.locks import local_folder
 from kafka_clientinfo.errors import WarehouseError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -50,6 +50,8 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
         ("s3://bucket/lake", None),
         ("abfss://c@a/lake", None),
         ("dbfs:/lake", None),
+        ("main.lake", None),
+        ("schema:lake", None),
     ],
 )
 def test_only_local_warehouses_are_locked(root: str, folder: str | None) -> None:

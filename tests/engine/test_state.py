@@ -32,14 +32,14 @@ def test_a_state_is_its_text() -> None:
 
 
 def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Warehouse) -> None:
-    assert read_state(spark, lake.path("ingested_files")) is None
+    assert read_state(spark, lake.address) is None
     lake.update_state(built_with="a")
     lake.update_state(built_with="a")
     lake.update_state(**{name: getattr(FULL, name) for name in ("built_until", "built_with", "deleting", "deleted")})
     lake.update_state(rows=FULL.rows, retained_from=FULL.retained_from)
     assert lake.state == FULL
     assert Warehouse(spark, lake.root, True, SPECS).state == FULL
-    operations = [row["operation"] for row in sql.history(spark, lake.path("ingested_files"))]
+    operations = [row["operation"] for row in sql.history(spark, lake.table("ingested_files"))]
     assert operations == ["SET TBLPROPERTIES", "SET TBLPROPERTIES", "CREATE TABLE"]
 
 
@@ -61,10 +61,10 @@ def test_writes_of_the_table_keep_it(spark: Any, lake: Warehouse) -> None:
 )
 def test_a_warehouse_of_another_format_is_refused(spark: Any, lake: Warehouse, text: str | None, message: str) -> None:
     lake.create_missing(["ingested_files"])
-    table = sql.table_at(lake.path("ingested_files"))
+    table = lake.table("ingested_files")
     if text is None:
         spark.sql(f"ALTER TABLE {table} UNSET TBLPROPERTIES ('{PROPERTY}')")
     else:
-        sql.set_properties(spark, lake.path("ingested_files"), {PROPERTY: text})
+        sql.set_properties(spark, table, {PROPERTY: text})
     with pytest.raises(WarehouseError, match=message):
         Warehouse(spark, lake.root, True, SPECS).open()

@@ -39,14 +39,14 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert not plain.exists("facts")
     assert plain.append("facts", facts(spark, fact("x")), "1") == 1
     spec = SPECS["facts"]
-    assert differences(spec, layout_of(spark, plain.path("facts"))) == []
-    found = sql.detail(spark, plain.path("facts"))
+    assert differences(spec, layout_of(spark, plain.table("facts"))) == []
+    found = sql.detail(spark, plain.table("facts"))
     assert found is not None
     assert (tuple(found["clusteringColumns"]), found["description"]) == (spec.cluster_by, spec.comment)
     assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
     comments = {field.name: field.metadata["comment"] for field in plain.read("facts").schema}
     assert comments == {column.name: column.comment for column in spec.columns}
-    assert [row["operation"] for row in sql.history(spark, plain.path("facts"))] == ["WRITE", "CREATE TABLE"]
+    assert [row["operation"] for row in sql.history(spark, plain.table("facts"))] == ["WRITE", "CREATE TABLE"]
 
 
 @pytest.mark.soak
@@ -54,7 +54,7 @@ def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
     lake = Warehouse(spark, str(tmp_path), True)
     lake.create_missing(table_specs())
     lake.create_missing(table_specs())
-    wrong = {name: differences(spec, layout_of(spark, lake.path(name))) for name, spec in table_specs().items()}
+    wrong = {name: differences(spec, layout_of(spark, lake.table(name))) for name, spec in table_specs().items()}
     assert not any(wrong.values()), wrong
     assert lake.rows() == dict.fromkeys(table_specs(), 0)
 
@@ -75,7 +75,7 @@ def test_a_write_tells_how_many_rows_the_table_holds(spark: Any, plain: Warehous
     again = Warehouse(spark, plain.root, True, SPECS)
     assert again.append("facts", facts(spark, fact("x")), "4") == 1
     assert again.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
-    detail = sql.detail(spark, plain.path("facts"))
+    detail = sql.detail(spark, plain.table("facts"))
     assert detail is not None
     assert detail["numFiles"] == 1
 
@@ -158,7 +158,7 @@ def test_a_batch_is_remembered(spark: Any, plain: Warehouse) -> None:
 
 def test_other_readers_can_read_a_table(spark: Any, plain: Warehouse) -> None:
     plain.append("facts", facts(spark, fact("x\n\x1b[0m'; DROP TABLE")), "1")
-    found = RustTable(plain.path("facts")).to_pyarrow_table().to_pylist()
+    found = RustTable(plain.address.place("facts")).to_pyarrow_table().to_pylist()
     assert found[0]["connection_id"] == "x\n\x1b[0m'; DROP TABLE"
 
 

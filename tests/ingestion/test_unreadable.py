@@ -14,6 +14,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_clientinfo.address import Address
 from kafka_clientinfo.engine import kept, release
 from kafka_clientinfo.engine.keeping import Staging
 from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, rotated, was_read
@@ -350,7 +351,7 @@ def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypa
     middle = sorted(split for task in plan.splits for split in task if split.path == str(path))[1]
     gone = replace(middle.file or StoredFile("", ""), inner=str(tmp_path / "gone"))
     splits = tuple(tuple(s._replace(file=gone) if s == middle else s for s in task) for task in plan.splits)
-    parsed = kept(parse_logs(spark, replace(plan, splits=splits)), Staging(spark, str(tmp_path)))
+    parsed = kept(parse_logs(spark, replace(plan, splits=splits)), Staging(spark, Address(str(tmp_path))))
     statistics = counted(
         [row["file"].asDict(True) for row in parsed.where("file IS NOT NULL").select("file").collect()]
     )

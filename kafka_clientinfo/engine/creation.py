@@ -1,0 +1,135 @@
+"""Makes the tables of a warehouse; in a catalog also the schema that they are in, and the views beside them.
+
+A catalog knows where its tables lie, so there is no folder to lock: runs on a schema are kept apart by claims. What a
+catalog can be told besides is told best effort, once, as a table is made.
+"""
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from string import Formatter
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import SparkSession
+
+from ..address import Address, no_catalog
+from ..errors import WarehouseError
+from ..failures import REFUSED, RIGHTS, told
+from ..tables import TableSpec
+from ..tables.views import View
+from . import sql
+
+_NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
+_DEFINITION = "kafka_clientinfo.definition"
+"""Property of a view: a hash of what it was made of. A view without it is somebody else's."""
+_AT_ONCE = 3
+
+
+def make_schema(spark: SparkSession, address: Address) -> None:
+    """Make the schema where it does not exist.
+
+    Raises:
+        WarehouseError: the catalog does not exist, or refuses.
+    """
+    with suppress(Exception):  # who may not look may still be let make it
+        if spark.catalog.databaseExists(address.schema):
+            return
+    try:
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
+    except Exception as error:
+        text = str(error)
+        if any(sign in text for sign in _NO_CATALOG):
+            raise WarehouseError(no_catalog(address, address.names[0])) from error
+        if any(sign in text for sign in REFUSED):
+            raise WarehouseError(
+                f"the schema {address.root} does not exist, and the catalog does not let this user make it; have it made, "
+                f"and {RIGHTS} granted"
+            ) from error
+        raise WarehouseError(f"the schema {address.root} cannot be made: {told(error, address.root)}") from error
+
+
+def make_table(
+    spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool
+) -> None:
+    """Make a table as declared, where it does not exist.
+
+    Args:
+        spark: a session with Delta.
+        address: of the warehouse.
+        spec: the declaration.
+        properties: further table properties.
+        private: whether only the owner may read a table with raw bytes of logs, where it lies on this machine.
+    """
+    statement = sql.create_table(spec, address.table(spec.name), properties)
+    is_closed = private and _has_raw_bytes(spec)
+    if not address.is_schema:
+        if is_closed and address.folder is not None:
+            _close(address.folder / spec.name)
+        spark.sql(statement)
+        return
+    spark.sql(statement)
+    if is_closed and (folder := _folder_of(spark, address.table(spec.name))) is not None:
+        _close(folder)
+    tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
+    tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
+    with suppress(Exception):  # a statement of Unity Catalog alone; a user may lack the right
+        spark.sql(f"ALTER TABLE {address.table(spec.name)} SET TAGS {sql.properties_list(tags)}")
+
+
+def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> dict[str, str]:
+    """Make views beside the tables, and those anew that were made of another definition.
+
+    Args:
+        spark: a session with Delta.
+        address: of a warehouse that is a schema; the tables that the views read exist.
+        views: as declared.
+
+    Returns:
+        Why a view could not be made, by name.
+    """
+
+    def make(view: View) -> str | None:
+        try:
+            _make_view(spark, address, view)
+        except Exception as error:
+            return told(error, address.root)
+        return None
+
+    declared = list(views)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        reasons = zip(declared, pool.map(make, declared), strict=True)
+        return {view.name: reason for view, reason in reasons if reason is not None}
+
+
+def _make_view(spark: SparkSession, address: Address, view: View) -> None:
+    name = address.table(view.name)
+    tables = {table for _, table, _, _ in Formatter().parse(view.sql) if table is not None}
+    query = view.sql.format_map({table: address.table(table) for table in tables})
+    definition = hashlib.sha256(f"{view.comment}\n{query}".encode()).hexdigest()[:16]
+    found = sql.properties(spark, name)
+    if found is not None and _DEFINITION not in found:
+        raise WarehouseError(f"{address.place(view.name)} was made by somebody else, and is left alone")
+    if found is None or found[_DEFINITION] != definition:
+        properties = sql.properties_list({_DEFINITION: definition})
+        comment = sql.literal(view.comment)
+        spark.sql(f"CREATE OR REPLACE VIEW {name} COMMENT {comment} TBLPROPERTIES {properties} AS {query}")
+
+
+def _has_raw_bytes(spec: TableSpec) -> bool:
+    return any(column.type == "binary" for column in spec.columns)
+
+
+def _close(folder: Path) -> None:
+    """Close the folder of a table to all but its owner; its files need no more."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+
+
+def _folder_of(spark: SparkSession, table: str) -> Path | None:
+    """The folder where a catalog has put a table; None where that is not on this machine."""
+    found = sql.detail(spark, table)
+    parts = urlsplit("" if found is None else str(found["location"]))
+    folder = Path(unquote(parts.path))
+    return folder if parts.scheme == "file" and folder.is_dir() else None

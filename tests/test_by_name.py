@@ -1,0 +1,148 @@
+"""A schema of a catalog in the place of a folder: the same tables, by every command, in however many runs."""
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from chispa import assert_df_equality
+
+from kafka_clientinfo import cli, pipeline
+from kafka_clientinfo.engine import Warehouse, make_views
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.views import View, views
+
+from .equality import assert_same_accounts, assert_same_tables
+
+ROOT = Path(__file__).resolve().parent.parent
+REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
+
+
+@pytest.fixture(autouse=True)
+def catalog_that_keeps_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    """That of the tests' session forgets names when it ends, but not before."""
+    monkeypatch.setattr("kafka_clientinfo.address._keeps_tables", lambda *_: True)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("logs") / "b" / "kafka-request.log"
+    path.parent.mkdir()
+    path.write_bytes(gzip.decompress(REAL.read_bytes()))
+    return path
+
+
+@pytest.fixture(scope="module")
+def by_path(spark: Any, log: Path) -> str:
+    """The tables of one run over everything, in a folder."""
+    pipeline.run(spark, [str(log)], f"{log.parent.parent}/lake")
+    return f"{log.parent.parent}/lake"
+
+
+@pytest.fixture(scope="module")
+def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The tables of two runs by name: both steps for a half of the log, and a run for the rest."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("kafka_clientinfo.address._keeps_tables", lambda *_: True)
+        name = f"spark_catalog.kafka_{uuid4().hex}"
+        growing = tmp_path_factory.mktemp("growing") / "b" / "kafka-request.log"
+        growing.parent.mkdir()
+        records = [record.data for record in split_records([log.read_bytes()])]
+        growing.write_bytes(b"".join(records[: len(records) // 2]))
+        assert cli.main(["ingest", str(growing), "--warehouse", name], spark) == 0
+        assert cli.main(["build", "--warehouse", f"schema:{name.partition('.')[2]}"], spark) == 0
+        growing.write_bytes(log.read_bytes())
+        assert cli.main(["run", str(growing), "--warehouse", name], spark) == 0
+    return name
+
+
+def test_tables_by_name_are_those_by_path(spark: Any, by_path: str, by_name: str) -> None:
+    assert_same_tables(spark, by_name, by_path)  # type: ignore[arg-type]
+    assert_same_accounts(spark, by_name, by_path)  # type: ignore[arg-type]
+    named = Warehouse(spark, by_name)
+    assert named.state.rows == Warehouse(spark, by_path).state.rows
+    assert {named.exists(name) for name in table_specs() if table_specs()[name].derived} == {True}
+
+
+def test_a_word_makes_no_folder_where_it_may_be_a_schema(
+    spark: Any, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in (["run", str(log)], ["build"], ["maintain"], ["verify"]):
+        assert cli.main([*command, "--warehouse", "kafka"], spark) == cli.USAGE
+        assert "write ./kafka for the folder, schema:kafka for the schema" in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_new_is_nothing_new(spark: Any, by_name: str, log: Path) -> None:
+    before = Warehouse(spark, by_name).state
+    report = pipeline.run(spark, [str(log)], by_name)
+    assert (report.files, len(report.unchanged), report.tables) == ([], 1, before.rows)
+    assert Warehouse(spark, by_name).state == before
+
+
+def test_the_views_answer_what_their_queries_do(spark: Any, by_path: str, by_name: str) -> None:
+    lake = Warehouse(spark, by_path)
+    for view in views().values():
+        asked = view.sql.format_map({name: lake.table(name) for name in table_specs()})
+        found = spark.table(f"{by_name}.{view.name}")
+        assert_df_equality(found, spark.sql(asked), ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+        comment = spark.sql(f"DESCRIBE TABLE EXTENDED {by_name}.{view.name}").where("col_name = 'Comment'").first()
+        assert comment["data_type"] == view.comment
+
+
+def test_a_view_is_made_anew_when_its_definition_is_another(spark: Any, by_name: str) -> None:
+    address = Warehouse(spark, by_name).address
+    made = View("made", "It's 'made'", "SELECT count(*) AS rows FROM {connections}")
+    other = View("made", "It's 'made'", "SELECT count(*) + 1 AS rows FROM {connections}")
+    spark.sql(f"CREATE VIEW {by_name}.mine AS SELECT 7 AS mine")
+    mine, broken = View("mine", "Mine", other.sql), View("broken", "Broken", "SELECT nothing FROM {connections}")
+
+    def rows() -> int:
+        return int(spark.table(f"{by_name}.made").first()[0])
+
+    assert make_views(spark, address, [made]) == {}
+    first = rows()
+    assert make_views(spark, address, [made]) == {}
+    failed = make_views(spark, address, [other, mine, broken])
+    assert rows() == first + 1
+    assert failed.keys() == {"mine", "broken"}
+    assert "made by somebody else" in failed["mine"]
+    assert spark.table(f"{by_name}.mine").first()[0] == 7
+
+
+def test_the_commands_read_by_name(spark: Any, by_name: str, by_path: str, capsys: pytest.CaptureFixture[str]) -> None:
+    def printed(*arguments: str) -> tuple[int, Any]:
+        code = cli.main([*arguments, "--json"], spark)
+        return code, json.loads(capsys.readouterr().out)
+
+    for command in (["violations"], ["upgrade", "--target", "4.0.1"]):
+        assert printed(*command, "--warehouse", by_name) == printed(*command, "--warehouse", by_path)
+    code, found = printed("verify", "--warehouse", by_name)
+    assert code == 0, found
+
+
+def test_what_is_missing_is_made_anew_or_refused(spark: Any, by_name: str, by_path: str) -> None:
+    spark.sql(f"DROP TABLE {by_name}.client_inventory")
+    pipeline.build(spark, by_name)
+    assert_same_tables(spark, by_name, by_path, ["client_inventory"])  # type: ignore[arg-type]
+    spark.sql(f"ALTER TABLE {by_name}.requests RENAME TO {by_name}.away")
+    with pytest.raises(WarehouseError, match=rf"{by_name}\.requests is missing, and held 479 rows; restore it"):
+        pipeline.build(spark, by_name)
+    spark.sql(f"DROP TABLE IF EXISTS {by_name}.requests")
+    spark.sql(f"ALTER TABLE {by_name}.away RENAME TO {by_name}.requests")
+
+
+def test_maintenance_and_retention_by_name(spark: Any, by_name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["maintain", "--retention-days", "1", "--warehouse", by_name, "--json"], spark) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {table["name"] for table in report["tables"]} == set(table_specs())
+    lake = Warehouse(spark, by_name)
+    left = lake.count("requests")
+    assert report["deleted"]["requests"] == 479 - left
+    assert lake.state.deleted.get("requests", 0) == 479 - left
+    assert cli.main(["verify", "--warehouse", by_name], spark) == 0
