@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -44,7 +45,7 @@ def by_path(spark: Any, log: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
+def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The tables of two runs by name: both steps for a half of the log, and a run for the rest."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("kafka_clientinfo.address._keeps_tables", lambda *_: True)
@@ -57,7 +58,8 @@ def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> 
         assert cli.main(["build", "--warehouse", f"schema:{name.partition('.')[2]}"], spark) == 0
         growing.write_bytes(log.read_bytes())
         assert cli.main(["run", str(growing), "--warehouse", name], spark) == 0
-    return name
+    yield name
+    spark.sql(f"DROP SCHEMA {name} CASCADE")
 
 
 def test_tables_by_name_are_those_by_path(spark: Any, by_path: str, by_name: str) -> None:
