@@ -12,6 +12,7 @@ from . import (
     parse,
     report,
     run,
+    scan,
     sql,
     summary,
     tables,
@@ -21,8 +22,8 @@ from . import (
 )
 
 _IN_ORDER = (
-    run, ingest, build, parse, summary, clients, connection, upgrade, violations, report, tables, sql, maintain, verify,
-    completion,
+    run, ingest, build, scan, parse, summary, clients, connection, upgrade, violations, report, tables, sql, maintain,
+    verify, completion,
 )  # fmt: skip
 COMMANDS: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in _IN_ORDER}
 """By name, in the order of the help: each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code; some

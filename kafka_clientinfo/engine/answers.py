@@ -7,6 +7,7 @@ without a zone for UTC.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from string import Formatter
 from typing import Any, Protocol
 
@@ -86,3 +87,12 @@ def names_in(statement: str, names: Iterable[str]) -> list[str]:
     """Those of these names that a statement has in braces."""
     found = {name for _, name, _, _ in Formatter().parse(statement) if name is not None}
     return [name for name in names if name in found]
+
+
+def in_utc(value: Any) -> Any:
+    """A value whose times have a zone, UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, list):
+        return [in_utc(item) for item in value]
+    return {key: in_utc(item) for key, item in value.items()} if isinstance(value, dict) else value

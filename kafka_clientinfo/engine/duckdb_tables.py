@@ -6,7 +6,6 @@ and row groups that a query needs; it is given no file outside the warehouse, an
 """
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from deltalake.exceptions import DeltaError
 from ..address import Address
 from ..errors import ConfigError
 from ..tables import TableSpec, table_specs
-from .answers import Parameters, Rows, TableSize, UnreadableTableError, names_in
+from .answers import Parameters, Rows, TableSize, UnreadableTableError, in_utc, names_in
 from .layout import Layout, check_readable, stored_layout
 from .state import LEDGER, State, state_of
 
@@ -103,7 +102,7 @@ class LocalTables:
         has_times = any("TIMESTAMP" in str(column[1]) for column in described)
         return Rows(
             tuple(column[0] for column in described),
-            [tuple(map(_in_utc, row)) for row in rows] if has_times else rows,
+            [tuple(map(in_utc, row)) for row in rows] if has_times else rows,
         )
 
     def _duckdb(self) -> duckdb.DuckDBPyConnection:
@@ -178,14 +177,6 @@ def _refuse_features(table: DeltaTable, folder: Path) -> None:
             f"{folder} has {', '.join(features)}, which only Spark reads: somebody altered the table; restore it "
             "(RESTORE TABLE), or build a new warehouse from the logs"
         )
-
-
-def _in_utc(value: Any) -> Any:
-    if isinstance(value, datetime):
-        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
-    if isinstance(value, list):
-        return [_in_utc(item) for item in value]
-    return {key: _in_utc(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
 def _literal(text: str) -> str:

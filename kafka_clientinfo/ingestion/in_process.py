@@ -46,8 +46,6 @@ class Reading:
 
     Attributes:
         problems: files passed over, with reasons.
-        files: per file that has been read, its row of the table `ingested_files`.
-        reports: per file that has been read, what `run` reports of it.
 
     Raises:
         ConfigError: when the logs are standard input together with files.
@@ -64,9 +62,9 @@ class Reading:
         """Plan, reading the files' beginnings only."""
         self._settings = settings
         self.problems: list[Problem] = []
-        self.files: list[dict[str, Any]] = []
-        self.reports: list[dict[str, Any]] = []
-        self._reader: SplitReader | None = None
+        self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
+        self._reader: tuple[PlannedFile, SplitReader] | None = None
+        self._stream: Stream | None = None
         self._work = self._planned(logs, with_servers, waiting)
 
     def _planned(
@@ -81,7 +79,8 @@ class Reading:
         if len(logs) > 1:
             raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")
         try:
-            return [planned_stream(Stream(sys.stdin.fileno(), waiting), self._settings)]
+            self._stream = Stream(sys.stdin.fileno(), waiting)
+            return [planned_stream(self._stream, self._settings)]
         except OSError as error:
             raise InputError(f"standard input cannot be read: {error.strerror or error}; pipe a log into it") from None
 
@@ -97,29 +96,51 @@ class Reading:
             InputError: where a file's rows cannot be made; names the file and the place in it.
         """
         for file, split in self._work:
-            self._reader = SplitReader(split, self._settings.log_zone)
-            for batch in self._reader.batches():
-                kind = _kind(batch)
-                if kind == "file":
-                    self._finished(file, batch.column(kind).to_pylist()[0])
+            reader = SplitReader(split, self._settings.log_zone)
+            self._reader = (file, reader)
+            for batch in reader.batches():
+                if _kind(batch) == "file":
+                    self._read.append((file, _statistics(batch)))
                 else:
                     yield _part(batch)
-        self._reader = None
+            self._reader = None
 
     def flush(self) -> Iterator[Part]:
         """Take what has been read of the current file and not been given yet; for `waiting`."""
         if self._reader is not None:
-            yield from map(_part, self._reader.flush())
+            yield from map(_part, self._reader[1].flush())
 
-    def _finished(self, file: PlannedFile, statistics: dict[str, Any]) -> None:
-        of_file = counted([statistics])
-        self.files.append(file_row(file, of_file, "", datetime.now(UTC)))
-        self.reports.append(file_report(file, self.files[-1], of_file))
+    def end(self) -> None:
+        """Let standard input be over; for `waiting`."""
+        if self._stream is not None:
+            self._stream.is_ended = True
+
+    @property
+    def files(self) -> list[dict[str, Any]]:
+        """The rows of the table `ingested_files`, that of the current file among them, as far as it has been read."""
+        return [file_row(file, counted([found]), "", datetime.now(UTC)) for file, found in self._so_far()]
+
+    @property
+    def reports(self) -> list[dict[str, Any]]:
+        """What `run` reports of each file."""
+        rows = zip(self._so_far(), self.files, strict=True)
+        return [file_report(file, row, counted([found])) for (file, found), row in rows]
+
+    def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:
+        if self._reader is None or self._reader[0] in (file for file, _ in self._read):
+            return self._read
+        file, reader = self._reader
+        return [*self._read, (file, _statistics(reader.statistics()))]
 
 
 def _kind(batch: pa.RecordBatch) -> str:
     kind: str = next(name for name in KINDS if batch.column(name).null_count < len(batch))
     return kind
+
+
+def _statistics(batch: pa.RecordBatch) -> dict[str, Any]:
+    found: dict[str, Any] = batch.column("file").to_pylist()[0]
+    return found
 
 
 def _part(batch: pa.RecordBatch) -> Part:

@@ -113,7 +113,7 @@ class SplitReader:
             self.pending, self.waiting = 0, None
             self._stopped(f"cannot be read on: {error.strerror or error}")
         yield from self.flush()
-        yield self._statistics()
+        yield self.statistics()
 
     def _read(self, file: HeldFile) -> Iterator[pa.RecordBatch]:
         self._check_identity(file)
@@ -270,7 +270,8 @@ class SplitReader:
             return None
         return hash_bytes(b"".join(self.recent)[-RESUME_WINDOW:])
 
-    def _statistics(self) -> pa.RecordBatch:
+    def statistics(self) -> pa.RecordBatch:
+        """The statistics of what has been read."""
         row = (
             self.split.file_id,
             self.split.start,

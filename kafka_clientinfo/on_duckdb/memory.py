@@ -8,16 +8,18 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..engine.answers import Parameters, Rows, TableSize, in_utc, names_in
 from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
 from ..ingestion.in_process import Part
 from ..settings import Settings
-from ..tables import table_spec
+from ..tables import table_spec, table_specs
 from .derive import derive
 from .types import duckdb_type
 
 _TABLES = {"request": ("requests", REQUEST_TYPE), "failed": ("failed_requests", FAILED_TYPE)}
 """The table that rows of a kind go to, and their type."""
 
+_NULLS = "default_null_order = 'nulls_first_on_asc_last_on_desc'"
 _NEVER = "TIMESTAMP '1970-01-01'"
 
 
@@ -32,13 +34,19 @@ class MemoryTables:
         scratch: folder for what does not fit into memory.
     """
 
-    root = "the logs that were read"
+    root = "what was read"
 
     def __init__(self, settings: Settings, scratch: str = "") -> None:
         """Begin with empty tables."""
         self._settings = settings
         self._database = duckdb.connect()
-        for setting in ("TimeZone = 'UTC'", f"temp_directory = '{scratch}'", "preserve_insertion_order = false"):
+        for setting in (
+            "TimeZone = 'UTC'",
+            f"temp_directory = '{scratch}'",
+            "preserve_insertion_order = false",
+            "enable_progress_bar = false",
+            _NULLS,
+        ):
             self._database.execute(f"SET {setting}")
         for name, kind in _TABLES.values():
             self._take(pa.schema(list(kind)).empty_table(), f"CREATE TABLE {name} AS", _without_zones(kind))
@@ -69,6 +77,27 @@ class MemoryTables:
     def derive(self, wanted: Iterable[str] | None = None) -> None:
         """Make the derived tables of the requests that are there; see `derive.derive`."""
         derive(self._database, self._settings, wanted)
+
+    def exists(self, name: str) -> bool:
+        """Whether the table has been made."""
+        found = self._database.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchone()
+        return found is not None and found[0] > 0
+
+    def state(self) -> None:
+        """Give what a warehouse knows of itself: here is none."""
+
+    def size(self, name: str) -> TableSize:
+        """How many rows a table has that exists; it has no files."""
+        return TableSize(self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0], 0, 0)
+
+    def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
+        """Answer SQL that names tables and parameters in braces, as `engine.Tables` does."""
+        tables = names_in(statement, table_specs())
+        given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
+        text = statement.format_map({name: name for name in tables} | {name: f"${name}" for name in given})
+        answer = self._database.execute(text, given or None)
+        names = tuple(column[0] for column in answer.description or [])
+        return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])
 
     def arrow(self, name: str) -> pa.Table:
         """Take a table, in the declared columns."""

@@ -4,6 +4,7 @@ import re
 
 MACROS = (
     "CREATE MACRO get(l, i) AS l[CAST(i AS BIGINT) + 1]",
+    "CREATE MACRO unix_micros(t) AS epoch_us(t)",
     "CREATE MACRO size(l) AS len(l)",
     "CREATE MACRO make_dt_interval(d, h, m, s) AS to_microseconds(CAST(((d * 24 + h) * 60 + m) * 60000000 + s * 1000000 AS BIGINT))",
 )

@@ -27,7 +27,7 @@ def compared(table: pa.Table, name: str) -> list[tuple[tuple[str, Any], ...]]:
 
 def plain(value: Any) -> Any:
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None)
+        return datetime.combine(value.date(), value.time())  # whatever unit a file has, and so whatever class
     if isinstance(value, Mapping):
         return tuple(sorted((key, plain(item)) for key, item in value.items()))
     return tuple(map(plain, value)) if isinstance(value, list) else value

@@ -1,0 +1,234 @@
+"""The command `scan`: answers from a few logs at once, without Spark, Java or a warehouse.
+
+The tables are those of a run, made in memory by the same rules (see `on_duckdb`), and the questions are those of
+`summary` and `upgrade`. With --follow they are answered again while standard input goes on.
+"""
+
+import argparse
+import shutil
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from .. import console
+from ..errors import ConfigError
+from ..settings import Settings
+from ..tables import views
+from ..tables.broker_releases import release
+from . import upgrade
+from .context import Context, add_settings
+from .filters import Filters
+from .impact import Impact, impact
+from .output import Answer, Table, add_formats, as_text, ask, limit_of, show
+from .run import add_logs
+from .summary import SHOWN, findings
+
+if TYPE_CHECKING:
+    from ..ingestion.in_process import Reading
+    from ..on_duckdb import MemoryTables
+
+HELP = "tell who connects, how, and what is wrong with it, of a few logs, without Java or a warehouse"
+EXAMPLES = (
+    "scan /var/log/kafka/kafka-request.log --upgrade 4.0.1",
+    "scan - --follow --every 10 < kafka-request.log",
+)
+STOPPED = "stopped before the logs were read; nothing is answered"
+_BREAKS = 3
+_FIRST = 1
+"""Seconds until the first answer."""
+_ON_TERMINAL, _ELSEWHERE = 2, 60
+"""Seconds between two answers with --follow, if nobody says otherwise."""
+_BUSY = 4
+"""So many times as long as an answer takes, at least, until the next one: to read goes before to answer."""
+_OTHER_LINES = 14
+"""Lines of a picture that are no rows."""
+_CLEAR = "\x1b[H\x1b[2J"
+_OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
+_ANSWERED_BY = ("connections", "violations", "api_usage", "upgrade_impact", "broker_api_versions")
+"""The tables that the answers need."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    add_logs(parser, "; or - for standard input")
+    parser.add_argument("--upgrade", metavar="RELEASE", help="also tell who would break at this release of Kafka")
+    parser.add_argument("--follow", action="store_true", help="answer again and again while standard input goes on")
+    parser.add_argument(
+        "--every",
+        type=float,
+        metavar="SECONDS",
+        help=f"time between two answers (on a terminal: {_ON_TERMINAL}, elsewhere: {_ELSEWHERE})",
+    )
+    add_settings(parser, "name of the cluster that wrote the logs")
+    add_formats(parser, SHOWN)
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    given = context.arguments
+    if given.upgrade is not None:
+        release(given.upgrade)  # before anything is read
+    if given.follow and given.logs != ["-"]:
+        raise ConfigError("--follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`")
+    settings = context.settings(cluster=given.cluster)
+    try:
+        from ..on_duckdb import MemoryTables
+    except ImportError as error:
+        raise ConfigError(f"scan needs DuckDB ({error}); pip install 'kafka-clientinfo[answers]'") from None
+    with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-scan-") as scratch:
+        scan = _Scan(context, settings, MemoryTables(settings, scratch))
+        scan.read()
+        return scan.answer()
+
+
+class _Scan:
+    """One reading of logs, answered once at its end, or also while it goes on.
+
+    Args:
+        context: of the command.
+        settings: of the reading.
+        tables: that the rows go to.
+    """
+
+    def __init__(self, context: Context, settings: Settings, tables: "MemoryTables") -> None:
+        self._arguments = context.arguments
+        self._progress = None if context.arguments.follow else context.progress
+        self._tables = tables
+        self._started = time.monotonic()
+        self._next = self._started + _FIRST
+        self._is_stopped = False
+        self._settings = settings
+        self._reading: Reading | None = None
+
+    def read(self) -> None:
+        """Read everything. Where a log is followed, Ctrl-C is its end; a second one stops the command."""
+        from ..ingestion.in_process import Reading
+
+        self._say("read and parse")
+        with self._stopping() if self._arguments.follow else nullcontext():
+            waiting = self._tick if self._arguments.follow else _nothing
+            self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
+            for part in self._reading.parts():
+                self._tables.add(part)
+        self._say("derive")
+
+    def _say(self, stage: str) -> None:
+        if self._progress is not None:
+            self._progress(stage)
+
+    @contextmanager
+    def _stopping(self) -> Iterator[None]:
+        before = signal.getsignal(signal.SIGINT)
+
+        def stop(*_: object) -> None:
+            self._is_stopped = True
+            signal.signal(signal.SIGINT, before)
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def _tick(self) -> None:
+        """Answer again where it is time to, and end where somebody asks for it."""
+        if self._reading is None:
+            if self._is_stopped:
+                raise KeyboardInterrupt  # before anything has come
+            return
+        if self._is_stopped:
+            self._reading.end()
+        elif time.monotonic() >= self._next:
+            for part in self._reading.flush():
+                self._tables.add(part)
+            begun = time.monotonic()
+            if any(file["requests"] for file in self._reading.reports):
+                self.answer()
+            ended = time.monotonic()
+            every = self._arguments.every or (_ON_TERMINAL if self._is_picture else _ELSEWHERE)
+            self._next = ended + max(every, _BUSY * (ended - begun))
+
+    @property
+    def _is_picture(self) -> bool:
+        given = self._arguments
+        is_text = not (given.json or given.csv or given.markdown)
+        return bool(given.follow and is_text and console.is_terminal(sys.stdout))
+
+    def answer(self) -> int:
+        """Derive the tables of what has been read, and print the answers; returns the exit code."""
+        assert self._reading is not None
+        self._tables.set_files(self._reading.files)
+        self._tables.derive(_ANSWERED_BY)
+        limit = limit_of(self._arguments)
+        if self._is_picture and self._arguments.limit is None:
+            limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // 4)
+        target = self._arguments.upgrade
+        verdict = None if target is None else impact(self._tables, target, limit=limit)
+        self._show(self._answer(limit, verdict), verdict)
+        return _BREAKS if verdict is not None and verdict.breaks else int(self._reading.is_incomplete)
+
+    def _answer(self, limit: int, verdict: Impact | None) -> Answer:
+        assert self._reading is not None
+        reports = self._reading.reports
+        rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
+        who = ask(self._tables, "clients", "Who connects", _who(), limit=limit)
+        parts = [Table("files", "", _OF_FILE, rows, len(rows)), who, *findings(self._tables, Filters(), limit)]
+        if verdict is not None:
+            parts += upgrade.as_tables(verdict)
+        document: dict[str, Any] = {part.name: part.dicts() for part in parts[: len(parts) if verdict is None else 5]}
+        document |= {"problems": [asdict(problem) for problem in self._reading.problems]}
+        if verdict is not None:
+            document["upgrade"] = asdict(verdict)
+        return Answer(parts, self._notes(), document)
+
+    def _notes(self) -> list[str]:
+        minimums = any(low is not None for _, low in self._settings.policy.software)
+        said = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
+        return [said] if minimums else []
+
+    def _show(self, answer: Answer, verdict: Impact | None) -> None:
+        given = self._arguments
+        if self._progress is not None:
+            sys.stderr.write("\r\x1b[K")
+        if given.json or given.csv or given.markdown:
+            show(answer, given)
+            return
+        tables = answer.tables[1:5]
+        parts = [self._headline(), as_text(Answer(tables, answer.notes), rest="--limit 0 and --json")]
+        parts += [upgrade.as_text(verdict)] if verdict is not None else []
+        console.output((_CLEAR if self._is_picture else "") + "\n\n".join(parts))
+
+    def _headline(self) -> str:
+        assert self._reading is not None
+        reports = self._reading.reports
+        read = console.number(sum(report["to_offset"] for report in reports))
+        records, requests, rejected = (
+            console.number(sum(report[name] for report in reports)) for name in ("records", "requests", "rejected")
+        )
+        lines = [
+            f"Read {len(reports)} files, {read} bytes of log, {records} records: {requests} requests, {rejected} rejected,"
+            f" in {time.monotonic() - self._started:.1f} s"
+        ]
+        lines += [
+            f"  {one.kind}: {console.safe(one.path)}: {console.safe(one.detail)}" for one in self._reading.problems
+        ]
+        lines += [
+            f"  damaged: {console.safe(one['path'])}: {console.safe(one['error'])}" for one in reports if one["error"]
+        ]
+        waiting = sum(report["pending_bytes"] for report in reports)
+        lines += [f"  {console.number(waiting)} bytes of records that are not finished"] if waiting else []
+        return "\n".join(lines)
+
+
+def _who() -> str:
+    columns = "cluster, client_software_name, client_software_version, principal, client_id"
+    return f"SELECT * FROM ({views()['who_connects'].sql}) AS who ORDER BY connections DESC, {columns}"
+
+
+def _nothing() -> None:
+    """Do nothing while standard input is silent."""

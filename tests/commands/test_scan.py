@@ -1,0 +1,135 @@
+"""The command `scan`: the answers of a run's tables, without a run."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli
+from tests.builders import json_record
+
+SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
+OLD, NEW = (str(SAMPLES / name / "kafka-request.log.gz") for name in ("kafka-0.10.0.1", "kafka-4.4.0"))
+ESCAPE = json_record(correlation_id=0, client_id="a\x1b[2Jb", api="API_VERSIONS", version=3, request={}, response={})
+
+
+def scanned(capsys: pytest.CaptureFixture[str], *arguments: str, code: int = 0) -> str:
+    assert cli.main(["scan", *arguments]) == code
+    return capsys.readouterr().out
+
+
+def test_the_text_begins_with_what_was_read(capsys: pytest.CaptureFixture[str]) -> None:
+    text = scanned(capsys, OLD, "--limit", "2")
+    assert text.startswith("Read 1 files, ")
+    assert " requests, 0 rejected, in " in text.splitlines()[0]
+    titles = ("Who connects", "Client connections by software", "Client connections by ApiVersions outcome")
+    assert [line for line in text.splitlines() if line in titles] == list(titles)
+
+
+@pytest.mark.parametrize(("log", "code"), [(OLD, 3), (NEW, 0)], ids=["old clients", "clients of 4.4"])
+def test_the_exit_code_tells_whether_somebody_would_break(
+    log: str, code: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = scanned(capsys, log, "--upgrade", "4.4.0", code=code)
+    assert "Kafka 4.4.0: of " in text
+    assert ("Would break" in text) == (code == 3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        ([OLD, "--upgrade", "9.9"], 2, "9.9"),
+        ([OLD, "--follow"], 2, "--follow is for standard input"),
+        (["-", OLD], 2, "standard input alone"),
+        (["/nonesuch"], 1, "/nonesuch: no such file"),
+    ],
+)
+def test_what_is_asked_wrongly_is_refused(
+    arguments: list[str], code: int, says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["scan", *arguments]) == code
+    assert says in capsys.readouterr().err
+
+
+def test_json_has_all_answers(capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(scanned(capsys, OLD, "--json", "--upgrade", "4.0.1", code=3))
+    assert set(found) == {"files", "clients", "software", "outcomes", "violations", "problems", "upgrade"}
+    assert found["upgrade"]["breaks"] is True
+    assert sum(row["connections"] for row in found["clients"]) == sum(row["connections"] for row in found["outcomes"])
+
+
+def test_a_log_that_cannot_be_read_whole_is_a_failure(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cut = tmp_path / "kafka-request.log.gz"
+    cut.write_bytes(Path(OLD).read_bytes()[:9000])
+    assert "damaged: " in scanned(capsys, str(cut), code=1)
+
+
+def test_texts_of_clients_do_nothing_to_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = tmp_path / "kafka-request.log"
+    log.write_bytes(ESCAPE)
+    text = scanned(capsys, str(log))
+    assert "a\ufffd[2Jb" in text
+    assert "\x1b" not in text
+
+
+def test_neither_spark_nor_java_is_needed() -> None:
+    code = "import sys; from kafka_clientinfo import cli; cli.main(sys.argv[1:]); assert 'pyspark' not in sys.modules"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "scan", OLD], capture_output=True, env={**os.environ, "JAVA_HOME": "/nonesuch"}
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+@contextmanager
+def piped(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """A pipe that standard input reads, and what writes to it."""
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb") as stdin, os.fdopen(writing, "wb", buffering=0) as pipe:
+        monkeypatch.setattr("sys.stdin", stdin)
+        yield pipe
+
+
+def test_standard_input_gives_the_answers_of_the_file(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    of_file = json.loads(scanned(capsys, OLD, "--json"))
+    with piped(monkeypatch) as pipe:
+        writer = threading.Thread(target=lambda: (pipe.write(Path(OLD).read_bytes()), pipe.close()))
+        writer.start()
+        of_stdin = json.loads(scanned(capsys, "-", "--json"))
+        writer.join()
+    assert {**of_stdin, "files": []} == {**of_file, "files": []}
+
+
+def test_following_answers_again_and_ends_at_ctrl_c(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    records = [json_record(at=float(number), correlation_id=number) for number in range(20)]
+
+    def write(pipe: Any) -> None:
+        pipe.write(b"".join(records[:10]))
+        time.sleep(4)
+        pipe.write(b"".join(records[10:]))
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    before = signal.getsignal(signal.SIGINT)
+    with piped(monkeypatch) as pipe:
+        writer = threading.Thread(target=write, args=(pipe,))
+        writer.start()
+        text = scanned(capsys, "-", "--follow", "--every", "0.5", "--json")
+        writer.join()
+    answers = [json.loads(line) for line in text.splitlines()]
+    assert len(answers) > 1
+    assert answers[0]["files"][0]["requests"] in (9, 10)
+    assert answers[-1]["files"][0]["requests"] == 20
+    assert signal.getsignal(signal.SIGINT) is before
