@@ -16,7 +16,7 @@ from ..settings import Settings, load_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..engine import Tables
+    from ..engine import StoredTables
 
 _spark_logs: list[str] = []
 """Where the sessions that this process has started write; removed when a command goes well."""
@@ -80,7 +80,7 @@ class Context:
         """Whether a session was given or has been started."""
         return self._spark is not None
 
-    def tables(self) -> "Tables":
+    def tables(self) -> "StoredTables":
         """The warehouse's tables as they are now, to be read; without a session where they lie on this machine."""
         from ..engine import local_tables
 
@@ -95,7 +95,7 @@ class Context:
 
         return SparkTables(self.session(), root)
 
-    def built_tables(self, table: str, cluster: str | None = None) -> "tuple[Tables, bool]":
+    def built_tables(self, table: str, cluster: str | None = None) -> "tuple[StoredTables, bool]":
         """Open the warehouse to read a table that was derived of its requests; see `tables`.
 
         Args:

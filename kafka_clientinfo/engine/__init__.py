@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from . import increments
     from .abilities import cores
-    from .answers import Rows, Tables, UnreadableTableError
+    from .answers import Rows, StoredTables, Tables, UnreadableTableError
     from .checks import Check
     from .creation import make_views
     from .keeping import kept, release, stays_as_kept
@@ -39,6 +39,7 @@ __all__ = [
     "Size",
     "SparkTables",
     "State",
+    "StoredTables",
     "Tables",
     "UnreadableTableError",
     "Warehouse",
@@ -64,7 +65,7 @@ __all__ = [
 
 _PLACES = {
     "abilities": ("cores",),
-    "answers": ("Rows", "Tables", "UnreadableTableError"),
+    "answers": ("Rows", "StoredTables", "Tables", "UnreadableTableError"),
     "checks": ("Check",),
     "creation": ("make_views",),
     "keeping": ("kept", "release", "stays_as_kept"),

@@ -59,7 +59,7 @@ class TableSize:
 
 
 class Tables(Protocol):
-    """The tables of a warehouse, to be read."""
+    """The tables of a warehouse or of a single reading, to be read."""
 
     root: str
 
@@ -68,9 +68,6 @@ class Tables(Protocol):
 
     def state(self) -> State | None:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
-
-    def layout(self, name: str) -> Layout:
-        """The columns, constraints and properties of a table that exists."""
 
     def size(self, name: str) -> TableSize:
         """How large a table is that exists."""
@@ -81,6 +78,13 @@ class Tables(Protocol):
         Raises:
             WarehouseError: when a table is not one of this release, or cannot be read.
         """
+
+
+class StoredTables(Tables, Protocol):
+    """Tables that are stored as Delta, with what Delta knows of them."""
+
+    def layout(self, name: str) -> Layout:
+        """The columns, constraints and properties of a table that exists."""
 
 
 def names_in(statement: str, names: Iterable[str]) -> list[str]:

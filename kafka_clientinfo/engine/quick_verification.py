@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import WarehouseError
 from ..tables import table_specs
-from .answers import Tables
+from .answers import StoredTables
 from .checks import LISTED, Check, check
 from .layout import differences, unreadable
 from .state import LEDGER, State
@@ -18,7 +18,7 @@ MADE = ("layout", "records of files", "rows of files", "offsets in files", "buil
 """Names of the checks that are made here."""
 
 
-def quick_checks(tables: Tables, root: str) -> list[Check]:
+def quick_checks(tables: StoredTables, root: str) -> list[Check]:
     """Make the quick checks; only that of the layout where tables or columns are missing or of other types.
 
     Raises:
@@ -48,7 +48,7 @@ def _records(files: list[dict[str, Any]]) -> Check:
     return check("records of files", findings)
 
 
-def _stored(tables: Tables, source: str) -> list[dict[str, Any]]:
+def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
     """Per file, known or not: rows of a table within the bytes that were read of it, and beyond.
 
     The placeholder of a damaged file's rest lies where reading ended.
@@ -116,7 +116,7 @@ def _instant(text: str) -> datetime:
     return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
-def _offsets(tables: Tables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:
+def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:
     beyond = {place: row["beyond"] for place, row in stored.items() if row["beyond"]}
     findings: list[dict[str, Any]] = []
     for source, file_id in beyond:
