@@ -94,7 +94,8 @@ def _for_target(result: Impact, tables: "Tables", filters: Filters, limit: int) 
     target = f"'{result.target}'"
     judged = (
         f"WITH judged AS (SELECT *, {verdict_rank(target)} AS place, refused_by[{target}] AS refused, "
-        f"deprecated_by[{target}] AS refused_from, undecided_by[{target}] AS undecided FROM {{upgrade_impact}} "
+        f"deprecated_by[{target}] AS refused_from, undecided_by[{target}] AS undecided, "
+        f"upgrade_to[{target}] AS to_release, upgrade_over[{target}] AS over_broker FROM {{upgrade_impact}} "
         f"WHERE {filters.where()}), "
         "reasoned AS (SELECT *, coalesce(refused, CASE WHEN refused_from IS NOT NULL THEN 'refused_later' END, "
         "undecided) AS reason FROM judged) "
@@ -117,14 +118,16 @@ def _for_target(result: Impact, tables: "Tables", filters: Filters, limit: int) 
     few = f" WHERE number <= {limit}" if limit else ""
     wanted = tables.query(
         f"{judged}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
-        f"FROM reasoned WHERE place < {_FINE}) SELECT {', '.join((*_ROW, *_TIMES))}, place, reason, refused_from "
+        f"FROM reasoned WHERE place < {_FINE}) SELECT {', '.join((*_ROW, *_TIMES))}, place, reason, refused_from, "
+        "library, to_release, over_broker "
         f"FROM numbered{few} ORDER BY place, {order}",
         filters.parameters,
     )
     for row in wanted.dicts():
         times = {name: _seconds(row[name]) for name in _TIMES}
         why = {"verdict": WORST_FIRST[row["place"]], "reason": row["reason"], "refused_from": row["refused_from"]}
-        result.rows.append({name: row[name] for name in _ROW} | times | why)
+        advice = {"library": row["library"], "upgrade_to": row["to_release"], "upgrade_over": row["over_broker"]}
+        result.rows.append({name: row[name] for name in _ROW} | times | why | advice)
 
 
 def _seconds(time: datetime) -> datetime:

@@ -88,6 +88,8 @@ def as_text(result: "Impact") -> str:
 
             reasons = (f"  {reason}: {REASONS.get(reason, reason)}" for reason in result.reasons)
             parts.append("Why\n" + "\n".join(reasons))
+        if result.clients.get("removed"):
+            parts.append(_first_releases(result.target))
     if result.by_release:
         parts += _matrix(result)
     parts.append("What this cannot tell\n" + "\n".join(f"  - {sentence}" for sentence in result.cannot_tell))
@@ -108,8 +110,15 @@ def _section(result: "Impact", verdict: str, title: str) -> str:
     rows = [row for row in result.rows if row["verdict"] == verdict]
     if not rows:
         return ""
-    header = ("cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why")
-    lines = [(*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows]
+    header = ["cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why"]
+    lines: list[Sequence[Any]] = [
+        (*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows
+    ]
+    if any(row["upgrade_to"] for row in rows):
+        from ..tables.client_libraries import advice_of
+
+        header.append("upgrade to")
+        lines = [(*line, advice_of(row)) for line, row in zip(lines, rows, strict=True)]
     return f"{title}\n{columns(header, lines)}" + _more(result.found[verdict] - len(rows))
 
 
@@ -135,6 +144,16 @@ def _day(row: dict[str, Any]) -> str:
 
 def _why(row: dict[str, Any]) -> str:
     return f"{row['reason']} (from {row['refused_from']})" if row["refused_from"] else str(row["reason"])
+
+
+def _first_releases(target: str) -> str:
+    """The first release of each library that was seen to work with the target, for clients that do not tell their library."""
+    from ..tables.broker_releases import release
+    from ..tables.client_libraries import client_libraries
+
+    found = ((library.name, library.first_fitting(release(target))) for library in client_libraries())
+    lines = [(name, one.name) for name, one in found if one is not None]
+    return f"First releases that work with Kafka {target}, of those that were tried\n{columns(('library', 'release'), lines)}"
 
 
 def _more(number_of_rows: int) -> str:

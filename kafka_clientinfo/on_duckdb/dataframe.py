@@ -62,7 +62,8 @@ class SparkSession:
 def _array(values: Sequence[Any], kind: str) -> pa.Array:
     if kind.startswith("MAP("):
         return pa.array([list(value.items()) for value in values], pa.map_(pa.string(), pa.string()))
-    return pa.array(values, {"INTEGER": pa.int32(), "BOOLEAN": pa.bool_()}.get(kind, pa.string()))
+    found: pa.DataType = {"INTEGER": pa.int32(), "BOOLEAN": pa.bool_()}.get(kind.removesuffix("[]"), pa.string())
+    return pa.array(values, pa.list_(found) if kind.endswith("[]") else found)
 
 
 class DataFrame:

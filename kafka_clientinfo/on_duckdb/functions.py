@@ -122,6 +122,11 @@ def regexp_extract(text: ColumnOrName, pattern: str, group: int) -> Column:
     return call("regexp_extract({}, {}, {})", named(text), literal(re2(pattern)), literal(group))
 
 
+def split(text: ColumnOrName, pattern: str) -> Column:
+    """Divide a text where a pattern matches."""
+    return call("string_split_regex({}, {})", named(text), literal(pattern))
+
+
 def get_json_object(text: ColumnOrName, place: str) -> Column:
     """Take a text out of JSON."""
     return call("json_extract_string({}, {})", named(text), literal(place))
@@ -208,7 +213,8 @@ def array_join(values: ColumnOrName, separator: str) -> Column:
     return call("array_to_string({}, {})", named(values), literal(separator))
 
 
-map_values = _simple("map_values({})")
+map_keys, map_values = _simple("map_keys({})"), _simple("map_values({})")
+map_entries, map_from_entries = _simple("map_entries({})"), _simple("map_from_entries({})")
 array_min, array_max = _simple("list_min({})"), _simple("list_max({})")
 
 

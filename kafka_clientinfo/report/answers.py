@@ -6,6 +6,7 @@ from typing import Any, Protocol
 from ..console import safe
 from ..tables import SEVERITY_ORDER, rules
 from ..tables.broker_releases import REASONS, WORST_FIRST
+from ..tables.client_libraries import advice_of
 from ..tables.views import views
 from .clients import CLIENT, VERDICTS, client_id, software
 from .scope import Scope
@@ -85,6 +86,7 @@ def who_breaks(verdict: Verdict, places: Mapping[tuple[Any, ...], int]) -> Table
         cluster, principal, own_id, name, version = who
         worst = min(WORST_FIRST.index(use["verdict"]) for use in uses)
         lines = [f"{use['api_name']} v{use['api_version']}: {_reason(use)}" for use in uses]
+        lines += sorted({f"Upgrade to {found}" for use in uses if (found := advice_of(use))})
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         values = (

@@ -14,17 +14,21 @@ from pyspark.sql import functions as F
 from ...connections import is_client, sorted_texts
 from ...tables import CONNECTION_KEY
 from ...tables.broker_releases import api_traits, judgements, releases
+from .upgrade_advice import CLIENT, with_advice
 
-_CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 _USE = ("api_key", "api_version", "by_broker", "fixed")
 _MAP = "map<string,string>"
 _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
 
 
 def transform(connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
-    """Makes one row per client, API and version, with what every known release makes of it; clients' connections only."""
+    """Makes one row per client, API and version, with what every known release makes of it and what to do about it.
+
+    Only of clients' connections.
+    """
     used = _used(connections, api_usage)
-    return _judged(_aggregated(_limited(used, _brokers(api_usage, broker_api_versions))))
+    judged = _judged(_aggregated(_limited(used, _brokers(api_usage, broker_api_versions))))
+    return with_advice(judged, broker_api_versions)
 
 
 def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
@@ -33,7 +37,7 @@ def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
     same_client = Window.partitionBy("cluster", "principal", "client_id")
     clients = connections.where(is_client()).select(
         *CONNECTION_KEY,
-        *_CLIENT[1:],
+        *CLIENT[1:],
         "remote_host",
         (F.col("api_versions_outcome") == "not_sent").alias("not_sent"),
         F.bool_or(negotiated).over(same_client).alias("asks"),
@@ -73,7 +77,7 @@ def _who(at_the_top: Column) -> Column:
 
 def _aggregated(limited: DataFrame) -> DataFrame:
     by_broker_only = F.bool_and(F.coalesce(F.col("limit") == "broker", F.lit(False)))
-    return limited.groupBy(*_CLIENT, "api_key", "api_version").agg(
+    return limited.groupBy(*CLIENT, "api_key", "api_version").agg(
         F.max("api_name").alias("api_name"),
         F.sum("requests").alias("requests"),
         F.count_distinct(*CONNECTION_KEY).alias("connections"),

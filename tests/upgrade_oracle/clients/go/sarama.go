@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
 	"sync"
 	"time"
 
@@ -11,7 +12,7 @@ import (
 
 func saramaConfig(old bool, clientID string) *sarama.Config {
 	config := sarama.NewConfig()
-	config.Version = sarama.V3_6_0_0
+	config.Version = versionFor(os.Getenv("KAFKA_VERSION"))
 	if old {
 		config.Version = sarama.V2_1_0_0 // what the program of that time said
 	}
@@ -22,6 +23,18 @@ func saramaConfig(old bool, clientID string) *sarama.Config {
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
 	config.Consumer.Group.Heartbeat.Interval = stay / 4
 	return config
+}
+
+// versionFor is the release that the program was told, at most the newest that the library knows; 3.6 where none was told.
+func versionFor(told string) sarama.KafkaVersion {
+	version, err := sarama.ParseKafkaVersion(told)
+	if err != nil {
+		version, _ = sarama.ParseKafkaVersion("3.6.0")
+	}
+	if !sarama.MaxVersion.IsAtLeast(version) {
+		return sarama.MaxVersion
+	}
+	return version
 }
 
 func runSarama(old bool, address, prefix, topic string) {

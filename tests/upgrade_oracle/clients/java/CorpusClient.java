@@ -1,6 +1,8 @@
+import java.time.Duration;
 import java.util.Collections;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
+import org.apache.kafka.clients.consumer.ConsumerRecords;
 import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
@@ -99,10 +101,9 @@ public class CorpusClient {
         }
     }
 
-    @SuppressWarnings("deprecation") // poll(long) is the one that all releases up to 3.x have
-    private static void receive(KafkaConsumer<String, String> consumer) {
+    private static void receive(KafkaConsumer<String, String> consumer) throws Exception {
         long end = System.currentTimeMillis() + PATIENCE_MS;
-        while (consumer.poll(500).isEmpty()) {
+        while (poll(consumer).isEmpty()) {
             if (System.currentTimeMillis() > end) {
                 throw new IllegalStateException("no record after " + PATIENCE_MS + " ms");
             }
@@ -110,7 +111,16 @@ public class CorpusClient {
         consumer.commitSync();
         end = System.currentTimeMillis() + STAY_MS;
         while (System.currentTimeMillis() < end) {
-            consumer.poll(500);
+            poll(consumer);
+        }
+    }
+
+    /** Polls for half a second: with a Duration from 2.0 on, as releases up to 3.x do with a number. */
+    private static ConsumerRecords<?, ?> poll(KafkaConsumer<String, String> consumer) throws Exception {
+        try {
+            return (ConsumerRecords<?, ?>) KafkaConsumer.class.getMethod("poll", Duration.class).invoke(consumer, Duration.ofMillis(500));
+        } catch (NoSuchMethodException before20) {
+            return (ConsumerRecords<?, ?>) KafkaConsumer.class.getMethod("poll", long.class).invoke(consumer, 500L);
         }
     }
 }

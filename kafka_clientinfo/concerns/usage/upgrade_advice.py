@@ -1,0 +1,147 @@
+"""What a client that would break can be upgraded to: a release of its library that today's brokers and the target take.
+
+Which library a client is of is told by its software name (KIP-511), and where brokers know none, by the client id, if that is
+one that a library picks itself. Of the library's releases, as they were measured, the first counts that speaks, of every
+API that the client uses, a version that today's brokers take and one that the target takes. Where no release fits both,
+the way leads over a broker release between, with which today's client still works (KIP-1124).
+"""
+
+import re
+from dataclasses import astuple
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ...protocol import UNKNOWN
+from ...tables.client_libraries import client_libraries, fits
+
+CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+_FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
+_ADVICE = ("upgrade_to", "upgrade_over")
+_MAP = "map<string,string>"
+_NUMBERS = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})"
+_LONGEST_OWN_ID = 255
+"""Client ids that are longer are not matched: libraries pick short ones."""
+
+
+def with_advice(judged: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+    """Adds what to do about refusals.
+
+    Args:
+        judged: rows of `upgrade_impact` with refused_by, a map of release and reason.
+        broker_api_versions: that table.
+
+    Returns:
+        The rows with library (null where it is not known), upgrade_to (per release that refuses the row, the first fitting
+        release of the library) and upgrade_over (for those of them that today's brokers do not take, the release of Kafka
+        to upgrade brokers to before that).
+    """
+    named = judged.withColumn("library", _library())
+    clients = _advised(named, broker_api_versions)
+    joined = named.alias("use").join(
+        F.broadcast(clients.alias("advised")),
+        on=[F.col(f"use.{name}").eqNullSafe(F.col(f"advised.{name}")) for name in CLIENT],
+        how="left",
+    )
+    of_row = {name: _refused_only(F.col(f"advised.{name}")).alias(name) for name in _ADVICE}
+    return joined.select(*(F.col(f"use.{name}").alias(name) for name in named.columns), *of_row.values())
+
+
+def _refused_only(advice: Column) -> Column:
+    """Takes the entries for releases that refuse the row itself; the client may break there by another API only."""
+    of_row = F.map_keys(F.col("use.refused_by"))
+    entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map().cast(_MAP)))
+    return F.map_from_entries(F.filter(entries, lambda entry: F.array_contains(of_row, entry["key"])))
+
+
+def _library() -> Column:
+    """Names the library by its software name, else by the client id."""
+    name, client_id = F.col("client_software_name"), F.col("client_id")
+    found, by_id = F.lit(None).cast("string"), F.lit(None).cast("string")
+    for library in client_libraries():
+        if library.software is not None:
+            found = F.when(name == library.software, library.name).otherwise(found)
+        if library.client_ids is not None:
+            by_id = F.when(client_id.rlike(f"^(?:{library.client_ids})$"), library.name).otherwise(by_id)
+    return F.when(name != UNKNOWN, found).when(F.length(client_id) <= _LONGEST_OWN_ID, by_id)
+
+
+def _current() -> Column:
+    """Reads the release that a client has, as numbers; no number where it is not known, which is below all."""
+    stated = F.regexp_extract("client_software_version", rf"^v?{_NUMBERS}", 1)
+    in_id = F.lit("")
+    for library in client_libraries():
+        if library.client_ids is not None and re.compile(library.client_ids).groups:
+            told = F.regexp_extract("client_id", f"^(?:{library.client_ids})$", 1)
+            in_id = F.when(F.col("library") == library.name, F.regexp_extract(told, rf"^{_NUMBERS}$", 1)).otherwise(
+                in_id
+            )
+    text = F.when(stated != "", stated).when(F.col("client_software_name") == UNKNOWN, in_id).otherwise("")
+    return F.when(text == "", F.array().cast("array<int>")).otherwise(F.split(text, r"\.").cast("array<int>"))
+
+
+def _advised(named: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+    """Makes one row per client that a release refuses and whose library is known, with upgrade_to and upgrade_over."""
+    refusals = F.array_distinct(F.flatten(F.collect_list(F.map_keys("refused_by")))).alias("refusals")
+    used = F.collect_list(F.struct("api_key", "api_version")).alias("used")
+    clients = named.where(F.col("library").isNotNull()).groupBy(*CLIENT, "library").agg(refusals, used)
+    broken = clients.where(F.size("refusals") > 0).withColumns({"current": _current(), "use": F.explode("used")})
+    today = broker_api_versions.groupBy("cluster", "api_key").agg(
+        F.max("min_version").alias("broker_min"), F.min("max_version").alias("broker_max")
+    )
+    uses = broken.select("*", "use.*").join(F.broadcast(today), on=["cluster", "api_key"], how="left")
+    speakers = uses.join(F.broadcast(_fits(named.sparkSession)), on=["library", "api_key"], how="inner").where(
+        F.col("numbers") >= F.col("current")
+    )
+    # Where no range is logged, the version that the client uses is one that today's brokers take.
+    fits_today = (F.col("low") <= F.coalesce("broker_max", "api_version")) & (
+        F.col("high") >= F.coalesce("broker_min", "api_version")
+    )
+    by_release = speakers.groupBy(*CLIENT, "refusals", "numbers", "release").agg(
+        F.bool_and(fits_today).alias("today"), F.collect_list("takes").alias("takes")
+    )
+    # In the order of the first, which is that of the releases.
+    taken = F.filter(
+        F.get("takes", F.lit(0)), lambda broker: ~F.exists("takes", lambda takes: ~F.array_contains(takes, broker))
+    )
+    candidate = F.struct("numbers", "release", "today", taken.alias("takes"))
+    candidates = by_release.groupBy(*CLIENT, "refusals").agg(
+        F.array_sort(F.collect_list(candidate)).alias("candidates")
+    )
+    return candidates.select(*CLIENT, *_ways())
+
+
+def _ways() -> tuple[Column, Column]:
+    """Picks, per release that refuses the client, the first candidate; and what to upgrade brokers to before."""
+
+    def way(target: Column) -> Column:
+        at_target = F.filter("candidates", lambda one: F.array_contains(one["takes"], target))
+        at_once = F.get(F.filter(at_target, lambda one: one["today"]), F.lit(0))
+        # Brokers come in the order of their releases; the client works with those that do not refuse it.
+        between = F.transform(
+            at_target,
+            lambda one: F.struct(one["release"], F.get(_works_now(one["takes"]), F.lit(0)).alias("over")),
+        )
+        over = F.get(F.filter(between, lambda one: one["over"].isNotNull()), F.lit(0))
+        return F.struct(
+            target.alias("target"),
+            F.coalesce(at_once["release"], over["release"]).alias("release"),
+            F.when(at_once.isNull(), over["over"]).alias("over"),
+        )
+
+    ways = F.transform("refusals", way)
+
+    def as_map(name: str) -> Column:
+        known = F.filter(ways, lambda one: one[name].isNotNull())
+        return F.map_from_entries(F.transform(known, lambda one: F.struct(one["target"], one[name])))
+
+    return as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over")
+
+
+def _works_now(brokers: Column) -> Column:
+    """Takes the brokers that do not refuse the client as it is."""
+    return F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker))
+
+
+def _fits(spark: SparkSession) -> DataFrame:
+    return spark.createDataFrame([astuple(fit) for fit in fits(client_libraries())], _FITS)

@@ -1,0 +1,159 @@
+"""What releases of client libraries speak, from schemas/client_libraries.toml: facts measured on real brokers.
+
+A release of a library speaks a range of versions of each API, as far as it was seen to: a client that uses an API which
+was not played is judged by the others. Beside the ranges stands with which brokers a release could produce and consume.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from .. import resources
+from ..errors import TableSpecError
+from ..protocol import api_key
+from .broker_releases import Release, api_traits, releases
+
+_SOURCE = "schemas/client_libraries.toml"
+_NUMBERS = r"[0-9]+(?:\.[0-9]+)*"
+
+
+@dataclass(frozen=True, slots=True)
+class LibraryRelease:
+    """One release of a library.
+
+    Attributes:
+        name: such as `2.16.1`.
+        speaks: lowest and highest version that was seen, by API key.
+        failed_with: releases of Kafka whose broker it could not produce to and consume from.
+    """
+
+    name: str
+    speaks: Mapping[int, tuple[int, int]]
+    failed_with: frozenset[str]
+
+    @property
+    def numbers(self) -> tuple[int, ...]:
+        """Sorts releases by age."""
+        return tuple(int(part) for part in self.name.split("."))
+
+    def fits(self, key: int, broker: Release) -> bool:
+        """Whether it speaks a version of the API that a broker of that release takes; so where it was not seen to use it."""
+        if broker.name in self.failed_with:
+            return False
+        if key not in self.speaks or key in api_traits().always_answered | api_traits().harmless:
+            return True
+        found, (low, high) = broker.apis.get(key), self.speaks[key]
+        if found is None:
+            return key in api_traits().replaceable
+        return any(
+            broker.refusal(key, version) is None for version in range(max(low, found.low), min(high, found.high) + 1)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A client library.
+
+    Attributes:
+        name: as its users call it.
+        package: the registry and its name there, as in `pypi:kafka-python`.
+        software: the name that it tells brokers (KIP-511); None where it tells none.
+        client_ids: a pattern of the client ids that it picks itself, for Java's and RE2's regular expressions; its group, if
+            there is one, is the release. None where it picks none.
+        releases: those measured, the oldest first.
+    """
+
+    name: str
+    package: str
+    software: str | None
+    client_ids: str | None
+    releases: tuple[LibraryRelease, ...]
+
+    def first_fitting(self, broker: Release) -> LibraryRelease | None:
+        """The first release that could work with a broker, by all that it was seen to use."""
+        return next((one for one in self.releases if all(one.fits(key, broker) for key in one.speaks)), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What one release of a library speaks of one API, and the releases of Kafka that take a version of it, oldest first."""
+
+    library: str
+    release: str
+    numbers: list[int]
+    api_key: int
+    low: int
+    high: int
+    brokers: list[str]
+
+
+@lru_cache(maxsize=1)
+def client_libraries() -> tuple[Library, ...]:
+    """All libraries.
+
+    Raises:
+        TableSpecError: naming what was found.
+    """
+    return parse_libraries((resources.schemas() / "client_libraries.toml").read_text("utf-8"))
+
+
+def parse_libraries(text: str) -> tuple[Library, ...]:
+    """Libraries from the text of their file.
+
+    Raises:
+        TableSpecError: naming what was found.
+    """
+    try:
+        return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
+    except (ValueError, KeyError, TypeError, re.error) as error:
+        raise TableSpecError(f"{_SOURCE}: not the declaration of libraries: {error!r}") from error
+
+
+def fits(libraries: Iterable[Library]) -> Iterator[Fit]:
+    """One fit per library, release and API that it was seen to use."""
+    for library in libraries:
+        for one in library.releases:
+            for key, (low, high) in one.speaks.items():
+                brokers = [name for name, broker in releases().items() if one.fits(key, broker)]
+                yield Fit(library.name, one.name, list(one.numbers), key, low, high, brokers)
+
+
+def advice_of(use: Mapping[str, Any]) -> str:
+    """What to upgrade a client to, in words; nothing where that is not known.
+
+    Args:
+        use: library, upgrade_to and upgrade_over of a row of `upgrade_impact` at one target.
+    """
+    if use["upgrade_to"] is None:
+        return ""
+    before = f", brokers to {use['upgrade_over']} before" if use["upgrade_over"] else ""
+    return f"{use['library']} {use['upgrade_to']}{before}"
+
+
+def _library(data: Mapping[str, Any]) -> Library:
+    found = tuple(_release(item) for item in data["releases"])
+    if list(found) != sorted(found, key=lambda one: one.numbers):
+        raise TableSpecError(f"{_SOURCE}: the releases of {data['name']} are not in order; the oldest comes first")
+    if "client_ids" in data:
+        re.compile(data["client_ids"])
+    return Library(data["name"], data["package"], data.get("software"), data.get("client_ids"), found)
+
+
+def _release(data: Mapping[str, Any]) -> LibraryRelease:
+    if not re.fullmatch(_NUMBERS, data["release"]):
+        raise TableSpecError(f"{_SOURCE}: found the release {data['release']!r}; use numbers and dots")
+    unknown = [name for name in (*data["worked_with"], *data["failed_with"]) if name not in releases()]
+    if unknown:
+        raise TableSpecError(f"{_SOURCE}: no release {unknown[0]} of Kafka is in schemas/broker_api_ranges")
+    speaks = {_key(name): (low, high) for name, (low, high) in data["speaks"].items()}
+    return LibraryRelease(data["release"], speaks, frozenset(data["failed_with"]))
+
+
+def _key(name: str) -> int:
+    key = api_key(name)
+    if key is None:
+        raise TableSpecError(f"{_SOURCE}: no API {name!r} is known")
+    return key

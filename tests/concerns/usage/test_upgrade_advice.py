@@ -1,0 +1,148 @@
+"""What to upgrade a client to: a release of its library that the target and today's brokers take."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.concerns.usage import upgrade_advice, upgrade_impact
+from kafka_clientinfo.tables.client_libraries import parse_libraries
+from tests.concerns.usage.uses import FETCH, PRODUCE, connection, usage
+from tests.frames import as_stored, frame
+
+METADATA, UNPLAYED = (3, "METADATA"), (29, "DESCRIBE_ACLS")
+LIBRARIES = r"""
+[[libraries]]
+name = "Lib"
+package = "pypi:lib"
+software = "lib"
+client_ids = 'lib-([0-9.]+)|lib'
+
+[[libraries.releases]]
+release = "1.2"
+worked_with = ["2.8.2"]
+failed_with = ["4.0.1"]
+speaks = {PRODUCE = [0, 2], FETCH = [0, 3], METADATA = [0, 5]}
+
+[[libraries.releases]]
+release = "1.10"
+worked_with = ["2.8.2"]
+failed_with = []
+speaks = {PRODUCE = [0, 7], FETCH = [0, 11], METADATA = [0, 5]}
+
+[[libraries.releases]]
+release = "2.0"
+worked_with = ["2.8.2", "4.0.1"]
+failed_with = []
+speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [1, 9]}
+
+[[libraries]]
+name = "Counts its clients"
+package = "npm:counts"
+client_ids = 'counts-[0-9]+'
+
+[[libraries.releases]]
+release = "1.1"
+worked_with = []
+failed_with = []
+speaks = {FETCH = [4, 12]}
+
+[[libraries]]
+name = "New only"
+package = "pypi:new"
+software = "new"
+
+[[libraries.releases]]
+release = "5.0"
+worked_with = []
+failed_with = []
+speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [9, 12]}
+"""
+OFFERS = {"old": {0: (0, 2), 1: (0, 3), 3: (0, 5)}, "today": {0: (0, 9), 1: (0, 12), 3: (0, 9)}}
+"""Ranges that brokers advertise, by the word in a case's cluster."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A client by its software and client id, what it used on which brokers, and the advice for 4.0.1."""
+
+    software: tuple[str, str]
+    client_id: str
+    used: list[dict[str, Any]]
+    library: str | None
+    upgrade_to: str | None
+    upgrade_over: str | None = None
+    brokers: str = "today"
+    outcome: str = "negotiated"
+
+
+UNKNOWN = ("unknown", "unknown")
+OLD_FETCH = [usage(FETCH, 3, 12)]
+CASES = {
+    "the first release that speaks a newer version": Case(("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10"),
+    "releases compare as numbers": Case(("lib", "1.9"), "app", OLD_FETCH, "Lib", "1.10"),
+    "never an older one": Case(("lib", "1.11"), "app", OLD_FETCH, "Lib", "2.0"),
+    "its own release, told to use an old version": Case(("lib", "2.0"), "app", OLD_FETCH, "Lib", "2.0"),
+    "newer than all that were measured": Case(("lib", "3.0"), "app", OLD_FETCH, "Lib", None),
+    "a version that is no number": Case(("lib", "dev"), "app", OLD_FETCH, "Lib", "1.10"),
+    "a number of any length": Case(("lib", "9" * 300), "app", OLD_FETCH, "Lib", None),
+    "a library by the client id that it picks": Case(UNKNOWN, "lib-1.2", OLD_FETCH, "Lib", "1.10"),
+    "a release in the client id": Case(UNKNOWN, "lib-1.11", OLD_FETCH, "Lib", "2.0"),
+    "a number in the client id that is no release": Case(UNKNOWN, "counts-9", OLD_FETCH, "Counts its clients", "1.1"),
+    "a client id that only begins like one": Case(UNKNOWN, "lib-1.2\nx", OLD_FETCH, None, None),
+    "a client id that is like one, of other software": Case(("other", "1"), "lib", OLD_FETCH, None, None),
+    "every API that it uses": Case(
+        ("lib", "1.2"), "app", [usage(PRODUCE, 2, 9), usage(FETCH, 3, 12), usage(METADATA, 5, 9)], "Lib", "1.10"
+    ),
+    "an API that was not played": Case(("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10"),
+    "today's brokers take no newer version": Case(
+        ("new", "4.0"), "app", [usage(FETCH, 3, 3), usage(METADATA, 4)], "New only", "5.0", "2.4.1", "old", "not_sent"
+    ),
+    "it works at the target": Case(("lib", "2.0"), "app", [usage(FETCH, 12, 12)], "Lib", None),
+}
+
+
+@pytest.fixture(scope="module")
+def rows(spark: Any) -> dict[str, list[Any]]:
+    """Rows of all cases by name; each is a cluster of its own."""
+    opened, used, offers = [], [], []
+    for name, case in CASES.items():
+        software = dict(zip(("client_software_name", "client_software_version"), case.software, strict=True))
+        opened += [connection("?", case.outcome, cluster=name, client_id=case.client_id, **software)]
+        used += [{"cluster": name, "broker": "b", "connection_id": "?"} | row for row in case.used]
+        for key, (low, high) in OFFERS[case.brokers].items():
+            offers.append(
+                {
+                    "cluster": name,
+                    "broker": "b",
+                    "listener": "L",
+                    "api_key": key,
+                    "min_version": low,
+                    "max_version": high,
+                }
+            )
+    tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upgrade_advice, "client_libraries", lambda: parse_libraries(LIBRARIES))
+        made = upgrade_impact.transform(*(frame(spark, name, given) for name, given in tables.items()))
+    found: dict[str, list[Any]] = {}
+    for row in as_stored(made, "upgrade_impact").collect():
+        found.setdefault(row["cluster"], []).append(row)
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str, list[Any]], name: str) -> None:
+    case, found = CASES[name], rows[name]
+    assert len(found) == len(case.used)
+    assert {row["library"] for row in found} == {case.library}
+    refused = [row for row in found if "4.0.1" in row["refused_by"]]
+    assert {row["upgrade_to"].get("4.0.1") for row in refused} <= {case.upgrade_to}
+    assert {row["upgrade_over"].get("4.0.1") for row in refused} <= {case.upgrade_over}
+    assert refused or case.upgrade_to is None
+
+
+def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]]) -> None:
+    for found in rows.values():
+        for row in found:
+            assert set(row["upgrade_over"]) <= set(row["upgrade_to"]) <= set(row["refused_by"])

@@ -1,0 +1,49 @@
+"""The release that a client is told to take works at the target, and the one before it does not: on a real 4.0.1 broker.
+
+The clients are those of the sample's 2.8.2 log. Needs what `test_real_upgrade` needs.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import pipeline
+from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.tables.client_libraries import client_libraries
+
+from . import fleet, library_releases, real_broker
+
+pytestmark = pytest.mark.oracle
+
+SAMPLE = Path(__file__).parents[2] / "sample_logs" / "kafka-2.8.2"
+TARGET = "4.0.1"
+
+
+@pytest.fixture(scope="module")
+def advised(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
+    """Libraries with the release that clients of unknown software are told to take."""
+    warehouse = tmp_path_factory.mktemp("advice") / "warehouse"
+    pipeline.run(spark, [str(SAMPLE)], str(warehouse))
+    rows = Warehouse(spark, str(warehouse)).read("upgrade_impact").where("client_software_name = 'unknown'")
+    return {(row["library"], row["upgrade_to"][TARGET]) for row in rows.collect() if TARGET in row["upgrade_to"]}
+
+
+def test_java_clients_before_0_11_are_told_to_take_it(advised: set[tuple[str, str]]) -> None:
+    assert ("Apache Kafka's Java client", "0.11.0.3") in advised
+
+
+def test_the_advised_release_works_and_the_one_before_it_fails(advised: set[tuple[str, str]], tmp_path: Path) -> None:
+    by_name = {library.name: library for library in library_releases.LIBRARIES}
+    measured = {library.name: [one.name for one in library.releases] for library in client_libraries()}
+    with real_broker.running(TARGET, tmp_path / TARGET) as broker:
+        list(fleet.outcome(fleet.SETUP, broker.address))  # the topic, and messages in it
+        for name, release in sorted(advised):
+            place = measured[name].index(release)
+            for tried, works in ((release, True), *([(measured[name][place - 1], False)] if place else [])):
+                words, environment = library_releases.command(
+                    by_name[name], tried, broker.address, f"a{tried}", "t1", TARGET
+                )
+                roles = library_releases.said(words, environment)
+                print(name, tried, roles)
+                assert library_releases.works(roles) is works, (name, tried, roles)
