@@ -82,6 +82,24 @@ def test_it_makes_the_bytes_before_the_first_prefix_a_record_of_their_own(leadin
     assert found[-1].data == json_record()
 
 
+@pytest.mark.parametrize("step", [1, 100, 700, 1 << 20])
+def test_records_that_are_taken_leave_their_place_and_number(step: int) -> None:
+    """What is taken here: every second record whose end is in the buffer."""
+    line = json_record()
+    data = b"x\n" + line * 9
+
+    def take(buffer: bytes, start: int, offset: int) -> tuple[int, int]:
+        is_one = buffer.startswith(line, start) and (offset - 2) // len(line) % 2 == 1
+        return (start + len(line), 1) if is_one else (start, 0)
+
+    found = list(split_records((data[at : at + step] for at in range(0, len(data), step)), take=take))
+    assert [record.offset for record in found] == [0, *range(2, len(data), len(line))]
+    assert [(record.data, record.length, record.finished) for record in found] == [(b"x\n", 2, True)] + [
+        (line, len(line), True)
+    ] * 9
+    assert [record.taken for record in found] == [0, 0, 1, 0, 1, 0, 1, 0, 1, 0]
+
+
 def test_a_line_end_in_front_holds_nothing_back() -> None:
     short = b"[2026-11-21 12:00:00,000] INFO x\n"
     data = b"\n" + json_record() * 3

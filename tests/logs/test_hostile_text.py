@@ -119,6 +119,12 @@ def test_it_replaces_what_is_no_utf8(build: Any) -> None:
     }
 
 
+def test_it_replaces_what_is_no_utf8_in_old_requests() -> None:
+    line = name_text_record(api="GroupCoordinatorRequest", client_id="@@", request="; Group: @@")
+    event = request(line.replace(b"@@", b"a\xff"))
+    assert (event.client_id, event.request) == ("a\N{REPLACEMENT CHARACTER}", '{"key":"a\N{REPLACEMENT CHARACTER}"}')
+
+
 PREFIXES = ["[2026-01-01 00:00:00,000] DEBUG ", "2026-01-01T00:00:00.5Z INFO ", "[2026-01-01 00:00:00,000+01:00] TRACE  x",
             "2026-01-01 00:00:00 [thread] ERROR "]  # fmt: skip
 

@@ -140,6 +140,29 @@ def it_refuses_values_that_do_not_fit(kind: str, value: Any) -> None:
             codec.encode({"value": value})
 
 
+@pytest.mark.parametrize(
+    ("kind", "value", "text"),
+    [
+        ("uvarint", -1, "must be from 0 to 4294967295"),
+        ("varint", 2**31, "must be from -2147483648 to 2147483647"),
+        ("varint", -(2**31) - 1, "must be from -2147483648 to 2147483647"),
+        ("bool", 1, "must be true or false"),
+        ("uuid", None, "must be 22 characters of base64url, a uuid.UUID or 16 bytes"),
+        ("uuid", b"15 bytes only..", "must be 22 characters of base64url, a uuid.UUID or 16 bytes"),
+        ("string", None, "must not be null"),
+        ("bytes", "text", "must be bytes"),
+        ("[]int8", "text", "must be a list"),
+    ],
+)
+def it_says_what_a_value_must_be(kind: str, value: Any, text: str) -> None:
+    with pytest.raises(EncodeError) as caught:
+        codec_of(kind).encode({"value": value})
+    assert str(caught.value) == f"M v0.value: {value!r} is no {kind}: {text}"
+    long = "x" * 32_768
+    with pytest.raises(EncodeError, match="must have at most 32767 bytes in UTF-8"):
+        codec_of("string").encode({"value": long})
+
+
 @pytest.mark.kip("KIP-1313", 26)
 @pytest.mark.parametrize("text", ["uuid.UUID", "bytes", "text"])
 def it_takes_uuids_in_three_forms(text: str) -> None:
