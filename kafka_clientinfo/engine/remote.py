@@ -5,6 +5,7 @@ What it needs beside pyspark (pyarrow, zstandard, lz4, …) must be installed th
 so paths must mean the same files on both machines: URIs of a store, or a mounted folder.
 """
 
+import atexit
 import hashlib
 import tempfile
 import zipfile
@@ -22,7 +23,7 @@ _ANSWERS_WITHIN_SECONDS = 30
 
 
 def remote_session(url: str) -> SparkSession:
-    """Begin a session on a server, and ship this package to its Python workers.
+    """Begin a session on a server, which ends with this process, and ship this package to its Python workers.
 
     Args:
         url: as Spark Connect writes it, `sc://HOST:PORT/;NAME=VALUE`.
@@ -40,6 +41,8 @@ def remote_session(url: str) -> SparkSession:
         with DefaultChannelBuilder(url).toChannel() as channel:
             grpc.channel_ready_future(channel).result(_ANSWERS_WITHIN_SECONDS)
         session: SparkSession = SparkSession.builder.remote(url).getOrCreate()
+        # Ends what an interrupted command left running there, and lets go of what the session keeps.
+        atexit.register(session.stop)
         with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-") as folder:
             session.addArtifacts(str(package_zip(Path(folder))), pyfile=True)
     except grpc.FutureTimeoutError:
