@@ -11,12 +11,15 @@ from typing import Any
 from ..errors import WarehouseError
 
 # Releases of Spark and the releases of Java that their documentation names: 3.5 has 8, 11 and 17; 4.0 and 4.1 have
-# 17 and 21; 4.2 has 17, 21 and 25. What lies between them runs; what their Hadoop fails on is refused.
+# 17 and 21; 4.2 has 17, 21 and 25. What lies between them runs; what they fail on is refused.
 _OLDEST = 17
-_TOO_NEW = 23
-_RUNS_ON_NEWER = (4, 2)
-"""The first Spark that runs on Java 23 and later: the Hadoop of those before asks for a subject in the way of the security
-manager, which Java 23 refuses and Java 24 has removed (HADOOP-19212)."""
+_TOO_NEW = (
+    # its Arrow, by which rows of Python come, makes buffers with a constructor that is gone
+    (21, (4, 0), "17"),
+    # its Hadoop asks for a subject in the way of the security manager, which is refused, and removed in 24 (HADOOP-19212)
+    (23, (4, 2), "17 or 21"),
+)
+"""A release of Java, the first Spark that runs on it and on later ones, and what those before that do run on."""
 _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)')
 _RELEASE_LINE = re.compile(r'^(\w+)="(.*)"$', re.MULTILINE)
 
@@ -48,11 +51,12 @@ def check_java() -> Java:
             f"Spark needs Java {_OLDEST} or later: {java.path} is version {java.major}; install one or set JAVA_HOME"
         )
     spark = _spark_version()
-    if java.major >= _TOO_NEW and _minor(spark) < _RUNS_ON_NEWER:
-        raise WarehouseError(
-            f"Spark {spark} does not run on Java {_TOO_NEW} or later: {java.path} is version {java.major};"
-            f" install Java {_OLDEST} or 21, or set JAVA_HOME to one"
-        )
+    for too_new, runs_on_it, others in _TOO_NEW:
+        if java.major >= too_new and _minor(spark) < runs_on_it:
+            raise WarehouseError(
+                f"Spark {spark} does not run on Java {too_new} or later: {java.path} is version {java.major};"
+                f" install Java {others}, or set JAVA_HOME to one"
+            )
     return java
 
 

@@ -210,13 +210,21 @@ class TestJava:
         with pytest.raises(WarehouseError, match=r"needs Java 17 or later: .* is version (11|8); install one or set"):
             java.check_java()
 
-    @pytest.mark.parametrize("version", ["23.0.1", "25.0.3"])
-    def it_is_refused_when_too_new(self, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("spark", "version", "said"),
+        [
+            ("3.5.5", "21.0.8", r"on Java 21 or later: .* is version 21; install Java 17, or set JAVA_HOME to one"),
+            ("3.5.5", "25.0.3", r"on Java 21 or later: .* is version 25; install Java 17, or set"),
+            ("4.1.4", "23.0.1", r"on Java 23 or later: .* is version 23; install Java 17 or 21, or set"),
+            ("4.1.4", "25.0.3", r"on Java 23 or later: .* is version 25; install Java 17 or 21, or set"),
+        ],
+    )
+    def it_is_refused_when_too_new(
+        self, spark: str, version: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         java_home(tmp_path / "jdk", version, monkeypatch)
-        monkeypatch.setattr(java, "_spark_version", lambda: "4.1.4")
-        with pytest.raises(
-            WarehouseError, match=r"Spark 4.1.4 does not run on Java 23 .* version (23|25); install Java 17"
-        ):
+        monkeypatch.setattr(java, "_spark_version", lambda: spark)
+        with pytest.raises(WarehouseError, match=rf"^Spark {spark} does not run {said}"):
             java.check_java()
 
     def it_may_be_newer_for_a_newer_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
