@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100
 """Characters of a text in a column at most, where the terminal's width does not ask for fewer."""
-_NARROWEST = 12
+_NARROWEST = 24
+"""Characters to which a narrow terminal shortens a text at most; what does not fit even so goes on in the next line."""
+_WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})
+"""Columns that are never shortened: what they hold is typed into the next command."""
 _REST = "--limit 0, --json and --csv"
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _MARKUP = re.compile(r"[\\`*_\[\]|~]")
@@ -275,8 +278,12 @@ def _text_of(table: Table, width: int | None, colours: bool, rest: str) -> tuple
 def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[int]:
     """Characters of each column at most, so that a line fits on a terminal, as far as columns can be narrower."""
     longest = [max((len(str(row[place])) for row in rows), default=0) for place in range(len(header))]
-    limits = [max(min(length, _LONGEST), len(title)) for length, title in zip(longest, header, strict=True)]
-    is_text = [any(isinstance(row[place], str) for row in rows) for place in range(len(header))]
+    is_whole = [title.replace(" ", "_") in _WHOLE for title in header]
+    limits = [
+        max(length if whole else min(length, _LONGEST), len(title))
+        for length, whole, title in zip(longest, is_whole, header, strict=True)
+    ]
+    is_text = [not is_whole[p] and any(isinstance(row[p], str) for row in rows) for p in range(len(header))]
     excess = 0 if width is None else sum(limits) + 2 * len(limits) - width
     while excess > 0:
         widest = max((p for p in range(len(limits)) if is_text[p]), key=limits.__getitem__, default=None)

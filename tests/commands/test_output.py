@@ -102,7 +102,13 @@ def test_text_fits_the_terminal_and_says_what_is_shortened() -> None:
 
 
 def test_columns_have_a_least_width_on_the_narrowest_terminal() -> None:
-    assert "x" * 11 + "…" in as_text(Answer([table(("x" * 80, "y" * 80))]), 5, False)
+    assert "x" * 23 + "…" in as_text(Answer([table(("x" * 80, "y" * 80))]), 5, False)
+
+
+def test_what_is_typed_into_the_next_command_is_never_shortened() -> None:
+    text = as_text(Answer([table(("x" * 180, "y" * 180), columns=("connection_id", "b"))]), 80, False)
+    assert "x" * 180 in text
+    assert "y" * 25 not in text
 
 
 def test_rows_that_a_limit_left_out_are_counted() -> None:
