@@ -22,6 +22,8 @@ from .layout import Layout, check_readable, stored_layout
 from .state import LEDGER, State, state_of
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+_INTERRUPTED = "Query interrupted"
+"""What DuckDB raises as a RuntimeError at Ctrl-C."""
 _SCHEMA = "warehouse"
 """Where the tables are; not in the schema that names are looked for in, as queries give them names of their own."""
 _DUCKDB_TYPES = {
@@ -95,8 +97,10 @@ class LocalTables:
             answer = self._duckdb().execute(text, given or None)
             described = answer.description or []
             rows: list[tuple[Any, ...]] = answer.fetchall()
-        except duckdb.InterruptException:
-            raise KeyboardInterrupt from None
+        except RuntimeError as error:
+            if str(error) == _INTERRUPTED:
+                raise KeyboardInterrupt from None
+            raise
         except duckdb.IOException as error:
             raise _unreadable(self.folder, error) from None
         has_times = any("TIMESTAMP" in str(column[1]) for column in described)
@@ -110,6 +114,7 @@ class LocalTables:
             self._connection = duckdb.connect()
             for setting in (
                 "TimeZone = 'UTC'",
+                "enable_progress_bar = false",
                 "default_null_order = 'nulls_first_on_asc_last_on_desc'",
                 "python_enable_replacements = false",
                 "autoinstall_known_extensions = false",

@@ -190,3 +190,24 @@ def test_the_help_of_every_command_has_examples(capsys: pytest.CaptureFixture[st
     for name in COMMANDS:
         assert cli.main([name, "--help"]) == 0
         assert f"examples:\n  kafka-clientinfo {name} " in capsys.readouterr().out
+
+
+def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehouse: Path) -> None:
+    """Whatever Ctrl-C meets: imports, DuckDB, or the output."""
+    endless = "SELECT count(*) FROM requests a, requests b, requests c WHERE a.client_id < b.client_id AND c.client_id < b.client_id"
+    program = (
+        "import os, signal, sys, threading\n"
+        "from kafka_clientinfo import cli\n"
+        "from kafka_clientinfo.engine import duckdb_tables\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "made = duckdb_tables.LocalTables._name\n"
+        "def named(self, name):\n"
+        "    made(self, name)\n"
+        "    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "duckdb_tables.LocalTables._name = named\n"
+        "sys.exit(cli.main(sys.argv[1:]))"
+    )
+    line = [sys.executable, "-c", program, "sql", endless, "--warehouse", str(sample_warehouse)]
+    done = subprocess.run(line, capture_output=True, text=True, check=False, timeout=300)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "kafka-clientinfo: stopped; nothing was changed\n"
