@@ -3,7 +3,6 @@
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from ..console import columns, number, output, safe
@@ -55,7 +54,7 @@ def execute(context: Context) -> int:
     if given.csv or given.markdown:
         show(Answer(as_tables(found)), given)
     else:
-        output(json.dumps(asdict(found), ensure_ascii=True, default=str) if given.json else as_text(found))
+        output(json.dumps(vars(found), ensure_ascii=True, default=str) if given.json else as_text(found))
     return _BREAKS if found.breaks else 0
 
 
