@@ -1,12 +1,15 @@
 """Runs the steps of a build on DuckDB, without Spark: the same rules, in a process that has no JVM.
 
 The rules are functions of `connections` and `concerns` over pyspark's columns and DataFrames. Here these modules are
-imported a second time, with `column`, `functions` and `dataframe` of this package in the place of `pyspark.sql`: then the same functions
-make DuckDB's SQL. Nothing of a rule is written down twice. What Spark and DuckDB mean differently is settled in these
-modules, function by function; tests/on_duckdb holds the tables of both to each other, row by row, over the sample logs.
+imported a second time, with `column`, `functions` and `dataframe` in the place of `pyspark.sql`: then the same
+functions make DuckDB's SQL, and no rule is written down twice. Where Spark and DuckDB mean different things by a
+function, the function here is written out in DuckDB's words. tests/on_duckdb holds every derived table of the two to
+each other, row by row and in all columns but path, batch_id and ingested_at: over the sample logs, and over their
+requests with values exchanged, odd texts and a policy.
 
-One function has no counterpart: `reflect`, by which a policy's minimum versions are compared in Java.
-Where a policy sets minimum versions, `scan` says that they are not judged.
+A function that a rule uses and `functions` lacks fails every test of `scan`. One function has no
+counterpart: `reflect`, by which Java compares a policy's minimum versions; `scan` says that these are not judged. Which
+characters are assigned is told by the Unicode of RE2, not of Java.
 """
 
 from .memory import MemoryTables

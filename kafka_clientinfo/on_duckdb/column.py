@@ -220,10 +220,16 @@ _RE2 = {
     r"\Z": rf"(?:\r\n|[{_LINE_ENDS}])?\z",
 }
 """Pieces of Java's regular expressions that RE2 has no word for."""
+_UNSHOWN = r"[\p{C}\p{Zl}\p{Zp}"
+_NOT_SHOWN = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]"
+"""How a class of Java's begins that holds what shows nothing, and the same for RE2, whose `C` has no unassigned characters."""
 
 
 def re2(pattern: str) -> str:
     """Write a regular expression of Java's for RE2, where `.` and `$` mean less and which names characters otherwise."""
+    if pattern.startswith(_UNSHOWN) and pattern.endswith("]"):
+        rest = pattern.removeprefix(_UNSHOWN)
+        return _NOT_SHOWN if rest == "]" else f"(?:{_NOT_SHOWN}|{re2(f'[{rest}')})"
     found, at, depth = "", 0, 0
     while at < len(pattern):
         known = next((piece for piece in _RE2 if pattern.startswith(piece, at)), None)
