@@ -13,6 +13,7 @@ from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
 from ..ingestion.in_process import Part
 from ..settings import Settings
 from ..tables import table_spec, table_specs
+from .column import quoted_text
 from .derive import derive
 from .types import duckdb_type
 
@@ -42,7 +43,10 @@ class MemoryTables:
         self._database = duckdb.connect()
         for setting in (
             "TimeZone = 'UTC'",
-            f"temp_directory = '{scratch}'",
+            f"temp_directory = {quoted_text(scratch)}",
+            "python_enable_replacements = false",
+            "autoinstall_known_extensions = false",
+            "autoload_known_extensions = false",
             "preserve_insertion_order = false",
             "enable_progress_bar = false",
             _NULLS,
