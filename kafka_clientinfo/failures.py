@@ -39,6 +39,7 @@ _EXTRAS = {
     "duckdb": ("answers", "what reads tables without Spark"),
     "deltalake": ("answers", "what reads tables without Spark"),
     "shtab": ("answers", "what completes commands in a shell"),
+    "vl_convert": ("report", "what draws the report's plots"),
 }
 """Modules that the package imports and does not require: the extra that brings each, and what else that brings."""
 

@@ -40,10 +40,10 @@ def execute(context: Context) -> int:
     filters = Filters.of(given)
     if filters.since and filters.until and filters.since >= filters.until:
         raise ConfigError(f"--since {given.since} is not before --until {given.until}; give an earlier one")
-    tables, waits = context.built_tables("connections", filters.cluster)
     from ..report import Scope, report
     from .impact import impact
 
+    tables, waits = context.built_tables("connections", filters.cluster)
     verdict = impact(tables, target, True, filters, waits, _USES)
     page = report(Scope(tables, filters), verdict).encode()
     _write(Path(given.output), page)

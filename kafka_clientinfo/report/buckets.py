@@ -59,13 +59,24 @@ def buckets(first: int, last: int, most: int = MOST) -> Buckets:
     return Buckets(start, width, count)
 
 
-def open_by_software(scope: Scope, cut: Buckets) -> dict[tuple[str, str], list[int]]:
-    """Clients' connections per software name and version that are open at some time in each bucket."""
-    changes: dict[tuple[str, str], list[int]] = {}
-    found = scope.ask(
-        f"SELECT client_software_name, client_software_version, {cut.of('opened_at')} AS opened, "
-        f"{cut.of('last_request_at')} AS last, count(*) FROM {{connections}} WHERE role = 'client' GROUP BY ALL"
-    )
-    for name, version, opened, last, number in found:
-        cut.add(changes.setdefault((name, version), cut.none()), opened, last, number)
+def open_by_software(scope: Scope, cut: Buckets, most: int) -> dict[tuple[str, str] | None, list[int]]:
+    """Clients' connections that are open at some time in each bucket, per software name and version.
+
+    Args:
+        scope: which part of the warehouse.
+        cut: the buckets.
+        most: how many versions of software are told apart, those with the most connections first; the others are None.
+    """
+    changes: dict[tuple[str, str] | None, list[int]] = {}
+    found = scope.ask(f"""
+        SELECT f.name, f.version, coalesce(f.place, {most + 1}) AS place, {cut.of("opened_at")} AS opened, {cut.of("last_request_at")} AS last, count(*) AS number
+        FROM {{connections}} AS c
+        LEFT JOIN (SELECT *, row_number() OVER (ORDER BY connections DESC, name, version) AS place
+                   FROM (SELECT client_software_name AS name, client_software_version AS version, count(*) AS connections
+                         FROM {{connections}} WHERE role = 'client' GROUP BY ALL) AS s) AS f
+        ON f.place <= {most} AND c.client_software_name = f.name AND c.client_software_version = f.version
+        WHERE c.role = 'client' GROUP BY ALL ORDER BY place""")
+    for name, version, place, opened, last, number in found:
+        software = (name, version) if place <= most else None
+        cut.add(changes.setdefault(software, cut.none()), opened, last, number)
     return {software: cut.sums(line) for software, line in changes.items()}

@@ -205,7 +205,7 @@ class Inventory:
         more = "AND role = 'client' GROUP BY hashed, opened, last"
         for details, first, end, number in self._with_details(self._of_detailed(columns, "{connections}", more)):
             self._buckets.add(details.setdefault("open", self._buckets.none()), first, end, number)
-        for details in self.details:
+        for details in filter(lambda details: "open" in details, self.details):
             details["open"] = self._buckets.sums(details["open"])
 
 

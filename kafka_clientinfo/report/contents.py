@@ -37,7 +37,6 @@ def report(scope: Scope, verdict: answers.Verdict, title: str = "Kafka clients",
         HTML.
 
     Raises:
-        ConfigError: the library that draws is not installed.
         WarehouseError: no client's connection is in scope.
     """
     return _Contents(scope, verdict, limits or Limits()).page(title)
@@ -159,12 +158,8 @@ class _Contents:
         )
 
     def _over_time(self) -> Section:
-        lines: dict[str, list[int]] = {}
-        found = open_by_software(self.scope, self.buckets)
-        ordered = sorted(found.items(), key=lambda item: (-max(item[1]), item[0]))
-        for place, ((name, version), line) in enumerate(ordered):
-            label = software(name, version) if place < plots.SERIES else plots.OTHERS
-            lines[label] = [a + b for a, b in zip(lines.get(label, [0] * len(line)), line, strict=True)]
+        found = open_by_software(self.scope, self.buckets, plots.SERIES)
+        lines = {software(*key) if key else plots.OTHERS: line for key, line in found.items()}
         drawn = plots.over_time(
             lines,
             self.buckets.start,

@@ -4,8 +4,9 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import vl_convert
+
 from ..console import safe
-from ..errors import ConfigError
 
 _SVG = "http://www.w3.org/2000/svg"
 _ELEMENTS = frozenset({"svg", "g", "path", "rect", "line", "text", "tspan", "circle"})
@@ -196,12 +197,6 @@ def _colour(field: str, colours: Mapping[str, str], legend: bool) -> dict[str, A
 
 
 def _svg(spec: Mapping[str, Any], label: str) -> str:
-    try:
-        import vl_convert
-    except ImportError:
-        raise ConfigError(
-            "the plots need vl-convert-python; install it with pip install 'kafka-clientinfo[report]'"
-        ) from None
     drawn = ET.fromstring(vl_convert.vegalite_to_svg({**spec, "config": _CONFIG}))
     _keep_known(drawn)
     drawn.set("role", "img")

@@ -4,6 +4,8 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+import sys
 import xml.etree.ElementTree as ET
 from html.parser import HTMLParser
 from pathlib import Path
@@ -263,6 +265,19 @@ def test_wrong_arguments_are_named(
     assert cli.main(given) == code
     assert says in capsys.readouterr().err
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_library_that_is_missing_is_named() -> None:
+    program = (
+        "import sys\nsys.modules['vl_convert'] = None\nfrom kafka_clientinfo.cli import entry\n"
+        "entry(['report', '--warehouse', '/nonesuch', '--output', '/nonesuch'])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == (
+        "kafka-clientinfo: the Python module vl_convert is not installed; pip install 'kafka-clientinfo[report]' brings "
+        "what draws the report's plots\n"
+    )
 
 
 def test_the_page_is_its_owners_alone(hostile_page: Path) -> None:
