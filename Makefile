@@ -45,7 +45,7 @@ types: setup ## mypy --strict on the package
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_COVERAGE := tests/protocol tests/logs
 # Lines only, of what these tests alone run; from Python 3.12 on that costs nearly nothing.
-MEASURED_TOO := ingestion engine connections concerns on_duckdb commands
+MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report
 CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
 test: lint types ## What must pass at every commit: lint, types, tests; coverage by file
