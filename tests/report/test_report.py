@@ -267,6 +267,11 @@ def test_wrong_arguments_are_named(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_no_progress_but_the_commands_own_is_shown(hostile_warehouse: Path) -> None:
+    ((shown,),) = scope_of(hostile_warehouse).ask("SELECT current_setting('enable_progress_bar')")
+    assert shown is False
+
+
 def test_a_library_that_is_missing_is_named() -> None:
     program = (
         "import sys\nsys.modules['vl_convert'] = None\nfrom kafka_clientinfo.cli import entry\n"
