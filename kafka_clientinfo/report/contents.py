@@ -76,6 +76,8 @@ class _Contents:
         while len(embedded(data).encode()) > MOST_BYTES and self.limits.clients > 1:
             self.limits = self.limits.halved()
             self.inventory.cut(self.limits)
+            for table in self.tables.values():
+                table.halve()
             data = self._data()
         footer = f"Made by kafka-clientinfo {__version__} at {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. All times are UTC."
         return page(title, sections, footer, data)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any
 
 from ..console import safe
@@ -13,6 +14,8 @@ LIMIT = 500
 """Rows of one table at most, where nothing else is said."""
 TEXT = 240
 """Characters of one text at most."""
+_FEW = 125
+"""Rows that every table may have, whatever their length."""
 _MAY_GO = ("cluster", "group_id")
 _TEXTS = 20
 """Texts of one list at most."""
@@ -65,6 +68,11 @@ class Table:
         left = self.total - len(self.rows)
         return f"{left:,} of {self.total:,} {self.of} are left out here; the warehouse has all." if left > 0 else ""
 
+    def halve(self) -> None:
+        """Leave out the second half of the rows, where there are many."""
+        if len(self.rows) > _FEW:
+            del self.rows[len(self.rows) // 2 :]
+
     def as_json(self) -> dict[str, Any]:
         """What the page's script reads."""
         kept = [place for place, column in enumerate(self.columns) if not self._is_idle(place, column)]
@@ -88,8 +96,15 @@ def cell(value: Any, kind: str) -> Any:
     if kind in TIMES:
         return value // 1_000_000
     if kind in ("texts", "lines"):
-        return [safe(item, TEXT) for item in list(value)[:_TEXTS]]
+        return _short_list([safe(item, TEXT) for item in list(value)[:_TEXTS]])
     return safe(value, TEXT)
+
+
+def _short_list(texts: list[str]) -> list[str]:
+    """The first texts, as many as are not longer together than two of the longest; an ellipsis for the others."""
+    ends = list(accumulate(map(len, texts)))
+    kept = sum(end <= 2 * TEXT for end in ends)
+    return texts if kept == len(texts) else [*texts[:kept], "…"]
 
 
 def select(columns: Sequence[Column]) -> str:

@@ -28,6 +28,7 @@ from kafka_clientinfo.tables import table_spec
 from kafka_clientinfo.tables.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.tables.views import views
 from tests.report.conftest import HOSTILE, TARGET, at, tables
+from tests.report.tables_on_disk import write_warehouse
 
 ROWS = tables()
 CLIENTS = [row for row in ROWS["connections"] if row["role"] == "client"]
@@ -175,6 +176,29 @@ def test_a_page_that_would_be_too_long_has_fewer_clients(
     assert len(embedded(shown).encode()) <= 45_000
     assert len(shown["details"]) < 61
     assert len(shown["tables"]["clients"]["rows"]) >= 8
+
+
+def test_a_page_of_the_longest_texts_stays_short(tmp_path: Path) -> None:
+    rows = tables()
+    (key, *_), (instance, *_) = rows["connections"], rows["client_instances"]
+    rows["connections"] += [
+        key
+        | {
+            "client_id": f"{n}{'<' * 9_000}",
+            "principal": f"{n}{'<' * 9_000}",
+            "connection_id": f"{n}",
+            "remote_host": f"{n}",
+        }
+        for n in range(2_000)
+    ]
+    longest = [f"{n}{'<' * 500}" for n in range(20)]
+    texts = dict.fromkeys(("client_ids", "software", "hosts", "brokers"), longest)
+    rows["client_instances"] = [instance | texts | {"instance_id": str(n)} for n in range(600)]
+    page = report_of(write_warehouse(tmp_path / "w", rows))
+    assert len(page.encode()) < 10_000_000
+    shown = data_of(page)["tables"]
+    assert all(shown[name]["cut"] for name in ("clients", "processes", "savings"))
+    assert all(len(text) <= TEXT for row in shown["processes"]["rows"] for text in row[2])
 
 
 def test_texts_of_clients_stand_in_the_data_alone(page: str) -> None:
