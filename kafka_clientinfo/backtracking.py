@@ -13,11 +13,15 @@ from re import _constants as codes  # type: ignore[attr-defined]
 from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
+from .errors import ConfigError
+
 _ALPHABET = frozenset(map(chr, range(256)))
 _OTHER = "\N{REPLACEMENT CHARACTER}"
 """Stands for every character beyond the alphabet, as if they were one."""
 _ANY = _ALPHABET | {_OTHER}
 _CLASSES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
+LONGEST_TEXT = 255
+"""Characters of a client's text that a pattern may see; a longer one matches none, whatever the pattern."""
 _LONGEST, _DEEPEST = 1000, 5
 """Characters that a pattern may have, and groups inside each other, each of which deepens the engine's stack."""
 _ENDLESS = (codes.MAX_REPEAT, codes.MIN_REPEAT)
@@ -33,6 +37,29 @@ class _Part(NamedTuple):
 
 class _Refused(Exception):
     """The text is why a pattern is refused."""
+
+
+def check_pattern(pattern: str, where: str) -> None:
+    """Refuse a pattern that must not see the texts of clients, or that Java and Python would not read alike.
+
+    Args:
+        pattern: a regular expression.
+        where: the file and the key that hold it, for the message.
+
+    Raises:
+        ConfigError: naming the pattern and what to do.
+    """
+    try:
+        re.compile(pattern)
+    except (re.error, RecursionError, OverflowError) as error:
+        raise ConfigError(f"{where}: {pattern!r} is no regular expression: {error}") from None
+    if "(?P" in pattern:  # Python's own words, which Java does not know
+        raise ConfigError(f"{where}: {pattern!r} has a named group; use a plain one")
+    if why := why_refused(pattern):
+        raise ConfigError(
+            f"{where}: {pattern!r} {why}: a text that is made for it could hold up every run; write it so that each "
+            "repetition begins with a character that it does not go on with, as in [a-z]+(-[a-z]+)*"
+        )
 
 
 def why_refused(pattern: str) -> str | None:

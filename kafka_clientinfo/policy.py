@@ -15,14 +15,12 @@ from pathlib import Path
 from typing import Any
 
 from . import resources
-from .backtracking import why_refused
+from .backtracking import LONGEST_TEXT, check_pattern
 from .errors import ConfigError
 
 VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
 """A version that can be compared begins with numbers; for Python and for Spark."""
 
-LONGEST_CLIENT_ID = 255
-"""Characters of a client id that a pattern may see; a longer one matches none, whatever the pattern."""
 SEVERITIES = ("error", "warning", "info", "off")
 _CHOICES = ("allowed", "refused")
 _VERSIONS = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
@@ -49,7 +47,7 @@ class Policy:
         other_software: `refused` where only the names in `software` are allowed.
         unknown_software: whether clients whose name the broker does not know are `allowed`.
         client_id_patterns: regular expressions; a client id must match one of them as a whole, and be no longer than
-            `LONGEST_CLIENT_ID`.
+            `LONGEST_TEXT` characters.
         exempt_listeners: names of listeners whose connections are not judged.
         forbidden_versions: API name, first and last version of ranges that must not be used (KIP-35).
         severity: rule to error, warning, info or off, where it differs from schemas/rules.
@@ -142,17 +140,7 @@ def _texts(data: Mapping[str, Any], name: str, source: str) -> tuple[str, ...]:
 
 def _patterns(patterns: tuple[str, ...], source: str) -> tuple[str, ...]:
     for pattern in patterns:
-        try:
-            re.compile(pattern)
-        except re.error as error:
-            raise ConfigError(f"{source}: client_id_patterns: {pattern!r} is no regular expression: {error}") from None
-        if "(?P" in pattern:  # Python's own words, which Java does not know
-            raise ConfigError(f"{source}: client_id_patterns: {pattern!r} has a named group; use a plain one")
-        if why := why_refused(pattern):
-            raise ConfigError(
-                f"{source}: client_id_patterns: {pattern!r} {why}: a client id that is made for it could hold up every run; "
-                "write it so that each repetition begins with a character that it does not go on with, as in [a-z]+(-[a-z]+)*"
-            )
+        check_pattern(pattern, f"{source}: client_id_patterns")
     return patterns
 
 

@@ -51,6 +51,7 @@ class Settings:
         bucket_minutes: length of the time buckets of client_connections.
         client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.
         policy: what `load_settings` read from that file.
+        owners: file with the owners of clients, which commands that answer questions name; none where it is empty.
         private_raw_bytes: whether only the owner may read what holds raw bytes of logs: the table rejected_records of a
             warehouse on this machine, and the scratch files of a local Spark session.
         server_logs: whether the server.log files beside request logs are read too, for failed_requests.
@@ -71,6 +72,7 @@ class Settings:
     bucket_minutes: int = 60
     client_policy: str = ""
     policy: Policy = field(default_factory=Policy)
+    owners: str = ""
     private_raw_bytes: bool = True
     server_logs: bool = True
     lock_wait_seconds: int = 600

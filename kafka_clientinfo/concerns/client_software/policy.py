@@ -6,7 +6,8 @@ from operator import or_
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...policy import LONGEST_CLIENT_ID, VERSION, Policy
+from ...backtracking import LONGEST_TEXT
+from ...policy import VERSION, Policy
 from ...protocol import UNKNOWN
 
 _COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
@@ -21,7 +22,7 @@ def policy_findings(policy: Policy, name: Column, version: Column, client_id: Co
     minimum = _by_name(name, {item: low for item, low in policy.software if low is not None})
     readable = version.rlike(VERSION)
     # Java's engine needs stack for each repetition of a group, so it sees no more of a client id than can match.
-    seen, is_short = F.substring(client_id, 1, LONGEST_CLIENT_ID), F.length(client_id) <= LONGEST_CLIENT_ID
+    seen, is_short = F.substring(client_id, 1, LONGEST_TEXT), F.length(client_id) <= LONGEST_TEXT
     matches = [is_short & seen.rlike(rf"\A(?:{pattern})\z") for pattern in policy.client_id_patterns]
     found = {
         "software_unknown": ~known & F.lit(policy.unknown_software == "refused"),

@@ -1,0 +1,187 @@
+"""Owners of clients, by patterns of what a log says of a client: the first rule of a file that fits names the owner.
+
+A rule fits where each kind of pattern that it has (principals, client ids, hosts, groups, software) fits; of one kind,
+any pattern may. Patterns are regular expressions on whole texts; a host may be given as a network too. What is null in a
+log is the empty text here.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Any
+
+from .backtracking import LONGEST_TEXT, check_pattern
+from .errors import ConfigError
+
+KINDS = ("principals", "client_ids", "hosts", "groups", "software")
+_KEYS = ("owner", "contact", *KINDS)
+_LONGEST_NAME = 200
+_ADDRESS = re.compile(r"[0-9a-fA-F:.%]+(?:/[^/]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Who answers for clients.
+
+    Attributes:
+        name: of a team or person.
+        contact: an address, a channel, whatever people use; empty where none is given.
+    """
+
+    name: str
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The patterns that give clients an owner; a kind without patterns asks nothing."""
+
+    owner: Owner
+    patterns: Mapping[str, tuple[str, ...]]
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """The rules of a file, in its order."""
+
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def ask_groups(self) -> bool:
+        """Whether a rule has patterns of groups."""
+        return any(rule.patterns["groups"] for rule in self.rules)
+
+    def of(
+        self,
+        principal: str | None = None,
+        client_id: str | None = None,
+        host: str | None = None,
+        groups: Sequence[str] = (),
+        software: str | None = None,
+    ) -> Owner | None:
+        """The owner of a client on a host; None where no rule fits.
+
+        Args:
+            principal: such as User:alice.
+            client_id: as logged.
+            host: the address that it connects from.
+            groups: those that its connections take part in; one that fits is enough.
+            software: the software name (KIP-511).
+        """
+        found = dict(zip(KINDS, ([principal], [client_id], [host], groups, [software]), strict=True))
+        texts = {kind: [text or "" for text in values] for kind, values in found.items()}
+        return next((rule.owner for rule in self.rules if _fits(rule, texts)), None)
+
+
+def _fits(rule: Rule, texts: Mapping[str, Sequence[str]]) -> bool:
+    for kind in KINDS:
+        networks = rule.networks if kind == "hosts" else ()
+        patterns = rule.patterns[kind]
+        if (patterns or networks) and not any(
+            _matches(patterns, text) or _is_within(networks, text) for text in texts[kind]
+        ):
+            return False
+    return True
+
+
+@lru_cache(maxsize=1 << 16)
+def _matches(patterns: tuple[str, ...], text: str) -> bool:
+    return len(text) <= LONGEST_TEXT and any(re.fullmatch(pattern, text) for pattern in patterns)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_within(networks: tuple[IPv4Network | IPv6Network, ...], text: str) -> bool:
+    if not networks or len(text) > LONGEST_TEXT:
+        return False
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
+
+
+def load_owners(path: str) -> Owners:
+    """The owners of a file; none where `path` is empty.
+
+    Raises:
+        ConfigError: naming the file, what was found and what to do.
+    """
+    if not path:
+        return Owners()
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise ConfigError(f"cannot read the owners {path}: {error}") from None
+    return parse_owners(text, path)
+
+
+def parse_owners(text: str, source: str) -> Owners:
+    """Owners from the text of their TOML file; see `load_owners`."""
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{source}: not valid TOML: {error}") from None
+    unknown = sorted(set(data) - {"owners"})
+    if unknown:
+        raise ConfigError(f"{source}: unknown property {unknown[0]!r}; begin each rule with [[owners]]")
+    entries = data.get("owners")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries) or not entries:
+        raise ConfigError(f"{source}: there are no rules; begin each with [[owners]]")
+    contacts: dict[str, str] = {}
+    rules = [_rule(entry, f"{source}: rule {number}", contacts) for number, entry in enumerate(entries, 1)]
+    return Owners(tuple(replace(rule, owner=Owner(rule.owner.name, contacts[rule.owner.name])) for rule in rules))
+
+
+def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rule:
+    """One rule.
+
+    Args:
+        entry: its table.
+        where: the file and the rule's number.
+        contacts: those of the rules before, by owner; the rule's is added.
+    """
+    unknown = sorted(set(entry) - set(_KEYS))
+    if unknown:
+        raise ConfigError(f"{where}: unknown property {unknown[0]!r}; known are {', '.join(_KEYS)}")
+    name, contact = entry.get("owner"), entry.get("contact", "")
+    if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:
+        raise ConfigError(f"{where}: owner is {name!r:.80}; give a name of at most {_LONGEST_NAME} characters")
+    if not isinstance(contact, str):
+        raise ConfigError(f"{where}: contact is {contact!r:.80}; give a text")
+    known = contacts[name] = contacts.get(name) or contact
+    if contact and contact != known:
+        raise ConfigError(f"{where}: the contact of {name!r} is {contact!r}, and {known!r} in a rule above; give one")
+    given = {kind: _texts(entry, kind, where) for kind in KINDS}
+    if not any(given.values()):
+        raise ConfigError(f"{where}: it has no patterns, and would fit everybody; give one of {', '.join(KINDS)}")
+    networks = [network for text in given["hosts"] if (network := _network(text, where))]
+    given["hosts"] = tuple(text for text in given["hosts"] if _ADDRESS.fullmatch(text) is None)
+    for kind, patterns in given.items():
+        for pattern in patterns:
+            check_pattern(pattern, f"{where}: {kind}")
+    return Rule(Owner(name, known), given, tuple(networks))
+
+
+def _texts(entry: Mapping[str, Any], kind: str, where: str) -> tuple[str, ...]:
+    value = entry.get(kind, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{where}: {kind} is {value!r:.80}; give a list of texts")
+    return tuple(value)
+
+
+def _network(text: str, where: str) -> IPv4Network | IPv6Network | None:
+    """The network or address that a text is; None where it is a pattern."""
+    if _ADDRESS.fullmatch(text) is None:
+        return None
+    try:
+        return ip_network(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"{where}: hosts: {text!r} is no network: {error}; write one such as 10.1.0.0/16 or fd00::/8, or an expression "
+            r"such as 10\.1\..*"
+        ) from None
