@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from . import resources
-from .backtracking import LONGEST_TEXT, check_pattern
+from .backtracking import check_pattern
 from .errors import ConfigError
 
 VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
