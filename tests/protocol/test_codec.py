@@ -292,6 +292,18 @@ def it_bounds_a_nullable_array_by_the_fewest_bytes_of_its_elements(field: Any, r
         codec.decode_all(raw[:-1])
 
 
+def it_believes_in_no_number_of_elements_that_take_no_bytes() -> None:
+    later = {"name": "N", "type": "int8", "versions": "1+"}
+    rows = {"name": "Rows", "type": "[]R", "versions": "0+", "fields": [later]}
+    document = {"type": "data", "name": "M", "validVersions": "0-1", "flexibleVersions": "none", "fields": [rows]}
+    codec = compile_codec(parse_schema(json.dumps(document), "M.json"), 0)
+    assert codec.decode_all(bytes(4)) == {"rows": []}
+    assert codec.walk(bytes(4), 0) == 4
+    for read in (codec.decode, codec.walk):
+        with pytest.raises((DecodeError, FieldError), match="a length of array from 0 to 0, found 2"):
+            read(b"\0\0\0\x02", 0)
+
+
 @pytest.mark.parametrize("negative", [b"\x80", b"\xff"])
 def it_reads_any_negative_number_as_a_struct_that_is_null(negative: bytes) -> None:
     raw = codec(1).encode(FLEXIBLE)
