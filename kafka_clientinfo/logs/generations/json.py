@@ -78,7 +78,7 @@ def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> B
         key: API key of the request.
     """
     start = at_request + len(_REQUEST)
-    between = data.find(_RESPONSE, at_request, at_connection + 1)
+    between = data.find(_RESPONSE, at_request, at_connection)
     end = between if between >= 0 else at_connection
     answer = between + len(_RESPONSE) if between >= 0 else at_connection
     kept = key in CONTROL_APIS
