@@ -37,7 +37,7 @@ EXAMPLES = (
     "scan /var/log/kafka/kafka-request.log --upgrade 4.0.1",
     "scan - --follow --every 10 < kafka-request.log",
 )
-STOPPED = "stopped before the logs were read; nothing is answered"
+STOPPED = "stopped before an answer; run it again, or with fewer logs"
 _BREAKS = 3
 _FIRST = 1
 """Seconds until the first answer."""
@@ -77,13 +77,20 @@ def execute(context: Context) -> int:
         raise ConfigError("--follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`")
     settings = context.settings(cluster=given.cluster)
     try:
+        import duckdb
+
         from ..on_duckdb import MemoryTables
     except ImportError as error:
         raise ConfigError(f"scan needs DuckDB ({error}); pip install 'kafka-clientinfo[answers]'") from None
     with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-scan-") as scratch:
         scan = _Scan(context, settings, MemoryTables(settings, scratch))
-        scan.read()
-        return scan.answer()
+        try:
+            scan.read()
+            return scan.answer()
+        except (duckdb.InterruptException, RuntimeError) as error:
+            if "interrupt" in str(error).lower():  # what Ctrl-C is while DuckDB works
+                raise KeyboardInterrupt from None
+            raise
 
 
 class _Scan:

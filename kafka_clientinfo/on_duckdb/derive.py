@@ -37,13 +37,14 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
         found = steps.steps()
         relations: dict[str, Any] = {name: session.table(name) for name in steps.SOURCES - {"settings", "new_requests"}}
         relations |= {"new_requests": relations["requests"], "settings": settings}
-        for name in _in_order(found, steps.SOURCES, found if wanted is None else wanted):
+        for name in in_order(found, steps.SOURCES, found if wanted is None else wanted):
             made = found[name].make(relations)
             database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {made.sql()}")
             relations[name] = session.table(name)
 
 
-def _in_order(steps: Mapping[str, Any], sources: frozenset[str], wanted: Iterable[str]) -> Iterable[str]:
+def in_order(steps: Mapping[str, Any], sources: frozenset[str], wanted: Iterable[str]) -> Iterable[str]:
+    """Names the steps that make what is wanted, each behind those that it needs."""
     needed: dict[str, set[str]] = {}
     waiting = list(wanted)
     while waiting:

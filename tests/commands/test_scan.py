@@ -12,9 +12,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.on_duckdb import MemoryTables
 from tests.builders import json_record
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
@@ -79,6 +81,31 @@ def test_texts_of_clients_do_nothing_to_a_terminal(tmp_path: Path, capsys: pytes
     text = scanned(capsys, str(log))
     assert "a\ufffd[2Jb" in text
     assert "\x1b" not in text
+
+
+def test_what_a_policy_asks_is_judged_but_for_minimum_versions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    policy, conf = tmp_path / "policy.toml", tmp_path / "conf.toml"
+    policy.write_text('unknown_software = "refused"\n[software.apache-kafka-java]\nminimum = "99.0"\n')
+    conf.write_text(f'client_policy = "{policy}"\n')
+    text = scanned(capsys, NEW, "--conf", str(conf), "--limit", "0")
+    assert "policy_unknown_software" in text
+    assert "policy_software " in text
+    assert "policy_version " not in text
+    assert "Minimum versions of the policy are not judged here" in text
+
+
+@pytest.mark.parametrize("error", [RuntimeError("Query interrupted"), duckdb.InterruptException("INTERRUPT Error")])
+def test_ctrl_c_while_duckdb_works_stops_the_command(
+    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted(*_: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(MemoryTables, "derive", interrupted)
+    assert cli.main(["scan", OLD]) == 130
+    assert "stopped before an answer" in capsys.readouterr().err
 
 
 def test_neither_spark_nor_java_is_needed() -> None:

@@ -1,13 +1,15 @@
 """The tables of two engines as rows that can be compared."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from kafka_clientinfo import steps
+from kafka_clientinfo.on_duckdb.derive import in_order
 from kafka_clientinfo.tables import table_spec
 
 NOT_COMPARED = frozenset({"path", "batch_id", "ingested_at"})
@@ -41,15 +43,10 @@ def assert_same(found: pa.Table, expected: pa.Table, name: str) -> None:
         assert one == other, name
 
 
-def by_spark(
-    spark: Any, relations: Mapping[str, Any], folder: Path, names: Iterable[str] = DERIVED
-) -> dict[str, pa.Table]:
-    """What Spark derives of these relations."""
-    import pyarrow.parquet as pq
-
-    from tests.frames import Relations
-
-    made = Relations(relations)
-    for name in names:
-        made[name].coalesce(1).write.parquet(str(folder / name))
-    return {name: pq.read_table(folder / name) for name in names}
+def by_spark(spark: Any, relations: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:
+    """What Spark derives of these relations; each goes to a file first, so that nothing is derived twice."""
+    made, found = dict(relations), steps.steps()
+    for name in in_order(found, steps.SOURCES, found):
+        found[name].make(made).coalesce(1).write.parquet(str(folder / name))
+        made[name] = spark.read.parquet(str(folder / name))
+    return {name: pq.read_table(folder / name) for name in DERIVED}
