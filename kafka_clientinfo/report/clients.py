@@ -180,7 +180,7 @@ class Inventory:
             f"JOIN {{connections}} AS c ON {same('c', 'v', CONNECTION_KEY)} WHERE c.role = 'client')"
         )
         columns = "severity, rule, count(*), CAST(sum(occurrences) AS BIGINT), min(message)"
-        more = f"GROUP BY hashed, severity, rule ORDER BY hashed, {SEVERITY_ORDER}, rule"
+        more = f"GROUP BY 1, 2, 3 ORDER BY hashed, {SEVERITY_ORDER}, rule"
         for details, severity, rule, connections, occurrences, message in self._with_details(
             self._of_detailed(columns, joined, more)
         ):
@@ -202,7 +202,7 @@ class Inventory:
     def _add_timelines(self) -> None:
         opened, last = self._buckets.of("opened_at"), self._buckets.of("last_request_at")
         columns = f"{opened} AS opened, {last} AS last, count(*)"
-        more = "AND role = 'client' GROUP BY hashed, opened, last"
+        more = "AND role = 'client' GROUP BY 1, 2, 3"
         for details, first, end, number in self._with_details(self._of_detailed(columns, "{connections}", more)):
             self._buckets.add(details.setdefault("open", self._buckets.none()), first, end, number)
         for details in filter(lambda details: "open" in details, self.details):
