@@ -16,7 +16,6 @@ from kafka_clientinfo.protocol.messages import decode_request_header
 from kafka_clientinfo.protocol.registry import Registry, released
 
 _LENGTH = Struct(">i")
-_INT16 = Struct(">h")
 _API = Struct(">hh")
 # socket.request.max.bytes, the most that a stock broker takes.
 MAX_FRAME = 104_857_600
@@ -164,4 +163,4 @@ class Conversation:
 def _starts_tokens(exchange: Exchange, frame: bytes) -> bool:
     """Whether this answer accepts a SaslHandshake v0."""
     is_handshake = exchange.api_key == _SASL_HANDSHAKE and exchange.api_version == 0
-    return is_handshake and len(frame) >= 6 and _INT16.unpack_from(frame, 4)[0] == 0
+    return is_handshake and frame[4:6] == b"\0\0"

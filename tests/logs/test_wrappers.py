@@ -227,6 +227,7 @@ def test_it_keeps_what_other_programs_write(text: str) -> None:
     ):
         records = found(data.encode(), Layout(wrapper="cri", pattern="any"))
         assert (records[number].text, records[number].forged_prefixes) == (text.rstrip("\r").encode(), 0)
+        assert [record.finished for record in records] == [True] * data.count("\n")
 
 
 def test_a_principal_may_hold_a_line_end() -> None:

@@ -211,6 +211,19 @@ def it_names_the_field_that_is_cut(version: int, cut: int, path: str, offset: in
     assert (walked.value.where(), walked.value.offset) == (path, offset)
 
 
+@pytest.mark.parametrize(
+    ("version", "body"), [(0, PLAIN), (1, {**FLEXIBLE, "pairs": [PAIR], "one": PAIR, "deep": PAIR})]
+)
+def it_tells_the_same_of_a_cut_message_whether_it_walks_or_reads(version: int, body: dict[str, Any]) -> None:
+    raw = codec(version).encode(body)
+    for cut in range(len(raw)):
+        with pytest.raises(DecodeError) as read:
+            codec(version).decode_all(raw[:cut])
+        with pytest.raises(FieldError) as walked:
+            codec(version).walk(raw[:cut], 0)
+        assert (walked.value.where(), walked.value.offset) == (read.value.path, read.value.offset), cut
+
+
 @pytest.mark.parametrize("number", [0, 1, 2])
 def it_names_the_element_that_is_wrong(number: int) -> None:
     pairs = [{"left": 1, "right": "r" * length} for length in range(3)]

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.primitives import FieldError
 from kafka_clientinfo.protocol.schema import parse_schema
 
 
@@ -183,6 +184,7 @@ def it_takes_uuids_in_three_forms(text: str) -> None:
         ("string", "00", 0, "2 bytes of length"),
         ("string", "0005616263", 0, "a length of string from 0 to 3, found 5"),
         ("string", "fffe", 0, "a length of string from 0 to 0, found -2"),
+        ("string", "ffff61", 0, "a length of string from 0 to 1, found -1"),
         ("bytes", "7fffffff00", 0, "a length of bytes from 0 to 1, found 2147483647"),
         ("bytes", "000000", 0, "4 bytes of length"),
         ("[]int32", "7fffffff00000000", 0, "a length of array from 0 to 1, found 2147483647"),
@@ -199,6 +201,9 @@ def it_says_where_and_what_it_expected(kind: str, data: str, offset: int, expect
         codec_of(kind).decode_all(bytes.fromhex(data))
     assert (caught.value.offset, caught.value.expected) == (offset, expected)
     assert caught.value.message == "M"
+    with pytest.raises(FieldError) as walked:
+        codec_of(kind).walk(bytes.fromhex(data), 0)
+    assert (walked.value.offset, walked.value.problem) == (offset, expected)
 
 
 def it_keeps_bytes_that_are_no_utf8() -> None:

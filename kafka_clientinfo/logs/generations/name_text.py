@@ -36,19 +36,20 @@ def read(message: bytes) -> LoggedRequest:
     """
     tail = read_tail(message)
     body = message[: tail.start]
-    name = _NAME.match(body)
-    correlation = _CORRELATION.search(body, name.end() - 1) if name else None
-    if name is None or correlation is None:
+    found = _NAME.match(body)
+    correlation = _CORRELATION.search(body, found.end() - 1) if found else None
+    if found is None or correlation is None:
         raise MalformedRecord("malformed_header", "no Name, Version and CorrelationId")
-    key = api_key(name[1].decode("ascii"))
+    name = found[1].decode("ascii")
+    key = api_key(name)
     if key is None:
-        raise MalformedRecord("malformed_header", f"no API is known by the name {name[1].decode('ascii')}")
+        raise MalformedRecord("malformed_header", f"no API is known by the name {name}")
     client_id, end = _client_id(key, body, correlation.end())
     replica = _REPLICA.search(body, end) if key in REPLICA_APIS else None
     header = Header(
         key,
-        api_name(key) or name[1].decode("ascii"),
-        int16(name[2], "Version"),
+        api_name(key) or name,
+        int16(found[2], "Version"),
         int32(correlation[1], "CorrelationId"),
         client_id,
     )
