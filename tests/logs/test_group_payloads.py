@@ -1,5 +1,6 @@
 """Bytes in group messages become JSON; what cannot be decoded is counted with the reason, and nothing raises."""
 
+import base64
 import json
 from typing import Any
 
@@ -71,6 +72,15 @@ def test_many_members_are_cut_and_counted() -> None:
     members = [{"memberId": str(n), "metadata": RANGE["metadata"]} for n in range(MAX_LISTED + 5)]
     found = decoded(JOIN_GROUP, {"protocolType": "consumer"}, {"members": members})
     assert (len(found["subscriptions"]), found["undecoded"]) == (MAX_LISTED, {"too many": 5})
+
+
+def test_names_that_are_no_utf_8_are_replaced() -> None:
+    metadata = base64.b64encode(base64.b64decode(RANGE["metadata"]).replace(b"t1", b"\xff1")).decode()
+    request = json.dumps({"memberId": "m", "protocolType": "consumer", "protocols": [RANGE | {"metadata": metadata}]})
+    assert JOIN_GROUP is not None
+    found = group_payloads(JOIN_GROUP, request, None)
+    assert found is not None
+    assert json.loads(found.encode())["subscriptions"][0]["topics"] == ["\N{REPLACEMENT CHARACTER}1"]
 
 
 def test_other_apis_hold_no_payload() -> None:

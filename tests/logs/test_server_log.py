@@ -1,6 +1,7 @@
 """server.log: requests that brokers could not read, with real records of 0.10 to 4.4."""
 
 import re
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -88,6 +89,16 @@ CASES: dict[str, tuple[str, tuple[object, ...]]] = {
 def parse(text: str) -> list[object]:
     parser = ServerLogParser()
     return [parser.parse(record) for record in split_records([text.encode()], framing=SERVER_LOG)]
+
+
+@pytest.mark.parametrize(("zone", "second"), [("", 0), ("Z", 0), ("+0100", -3600)])
+@pytest.mark.parametrize(("fraction", "micros"), [("", 0), (",123", 123_000), (",000456", 456)])
+def test_it_reads_the_time_of_a_failure(zone: str, second: int, fraction: str, micros: int) -> None:
+    at = CLOSING.partition("]")[0][1:].partition(",")[0]
+    (failed,) = parse(f"[{at}{fraction}{zone}]{CLOSING.partition(']')[2]}{CASES['something else'][0]}")
+    assert isinstance(failed, FailedRequest)
+    start = datetime.fromisoformat(at).replace(tzinfo=UTC).timestamp()
+    assert failed.logged_at == (round(start) + second) * 1_000_000 + micros
 
 
 @pytest.mark.kip("KIP-35", 27, 28)

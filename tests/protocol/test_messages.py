@@ -177,6 +177,13 @@ def it_reads_kip_511s_request() -> None:
     assert protocol.decode_request(frame).body == body
 
 
+@pytest.mark.parametrize(("key", "version", "raw"), [(3, 99, "00000001" "00" "616263"), (0, 2, "00000001" "616263"),
+                                                    (18, 99, "00000001" "616263")])  # fmt: skip
+def it_writes_answers_of_any_version_with_the_schemas_header(key: int, version: int, raw: str) -> None:
+    answer = Response({"correlationId": 1}, b"abc", key, version)
+    assert protocol.encode_response(answer).hex() == raw
+
+
 @pytest.mark.kip("KIP-511", 4)
 @pytest.mark.kip("KIP-35", 2)
 def it_answers_api_versions_with_header_0() -> None:

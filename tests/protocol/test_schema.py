@@ -203,6 +203,7 @@ def it_demands_of_valid_versions_alone_that_header_and_body_are_flexible(
         ({"fields": ["a"]}, "fields: name: None must be a text"),
         ({"fields": [NUMBER, NUMBER]}, "Number: is there twice"),
         ({"fields": [{**NUMBER, "type": "int33"}]}, "Number: type 'int33' is unknown"),
+        ({"fields": [NUMBER, {**NUMBER, "name": "Other", "type": "S"}]}, "Other: type 'S' is unknown"),
         ({"fields": [{**NUMBER, "size": 4}]}, "Number: size: unknown property"),
         ({"fields": [{**NUMBER, "default": 5}]}, 'Number: default: 5 must be text; write "5"'),
         ({"fields": [{**NUMBER, "tag": 0}]}, "Number: tag: 0 with taggedVersions none"),
