@@ -1,0 +1,146 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # Hunting a misbehaving client
+# MAGIC From the rules that are broken, to the clients that break them, to one client: its connections, how it negotiated, and where
+# MAGIC its requests stand in the log. Run it once with an empty `client_id`, take one of the list, and run it again.
+
+# COMMAND ----------
+
+dbutils.widgets.text("warehouse", "main.kafka_clientinfo", "Tables: catalog.schema, or a folder")
+dbutils.widgets.text("cluster", "", "Kafka cluster; empty: all")
+dbutils.widgets.text("rule", "", "Rule; empty: all")
+dbutils.widgets.text("client_id", "", "Client id; empty: the worst one")
+dbutils.widgets.text("principal", "", "Principal; empty: any")
+
+warehouse, cluster, rule, client_id, principal = (
+    dbutils.widgets.get(name).strip() for name in ("warehouse", "cluster", "rule", "client_id", "principal")
+)
+
+# COMMAND ----------
+
+import kafka_clientinfo
+
+lake = kafka_clientinfo.Warehouse(spark, warehouse)
+
+
+def chosen(name, **values):
+    """The rows of a table with these values; an empty one stands for all."""
+    table = lake.read(name)
+    for column, value in values.items():
+        table = table.where(table[column] == value) if value else table
+    return table
+
+
+chosen("connections", cluster=cluster, principal=principal).createOrReplaceTempView("connections")
+chosen("violations", cluster=cluster, rule=rule).createOrReplaceTempView("violations")
+chosen("requests", cluster=cluster).createOrReplaceTempView("requests")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## The worst clients
+# MAGIC By the number of rules that they break, then of the requests that do.
+
+# COMMAND ----------
+
+worst = spark.sql("""
+    SELECT c.client_id, c.principal, c.client_software_name, count(DISTINCT v.rule) AS rules, sum(v.occurrences) AS requests,
+           array_sort(collect_set(v.rule)) AS rule_names, array_sort(collect_set(c.remote_host)) AS hosts, max(v.last_at) AS last_at
+    FROM violations AS v
+    JOIN connections AS c USING (cluster, broker, connection_id, opened_at, opened_seq)
+    GROUP BY c.client_id, c.principal, c.client_software_name
+    ORDER BY rules DESC, requests DESC
+    LIMIT 50
+    """)
+display(worst)
+
+# COMMAND ----------
+
+if not client_id:
+    first = worst.where("client_id <> ''").first()
+    client_id = first["client_id"] if first else ""
+print(f"client id {client_id!r}")
+
+of_the_client = chosen("connections", cluster=cluster, principal=principal, client_id=client_id)
+of_the_client.createOrReplaceTempView("connections_of_the_client")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What it does wrong
+# MAGIC `grep -E "$grep" kafka-request.log` on the broker finds the example.
+
+# COMMAND ----------
+
+display(
+    spark.sql("""
+        SELECT v.severity, v.rule, v.kip, sum(v.occurrences) AS requests, sum(v.rejected) AS rejected, count(*) AS connections,
+               min(v.first_at) AS first_at, max(v.last_at) AS last_at, first(v.message) AS message,
+               first(v.broker) AS broker, first(v.example.grep) AS grep
+        FROM violations AS v
+        JOIN connections_of_the_client USING (cluster, broker, connection_id, opened_at, opened_seq)
+        GROUP BY v.severity, v.rule, v.kip ORDER BY requests DESC
+    """)
+)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Its connections
+# MAGIC How each began, what it negotiated, and whether it kept its client id, its instance id and its name.
+
+# COMMAND ----------
+
+display(
+    spark.sql("""
+        SELECT cluster, broker, remote_host, opened_at, last_request_at, requests, start, api_versions_outcome, fallback_kind,
+               client_software_name, client_software_version, reason_unknown, invalid_software_texts,
+               client_id_verdict, other_client_ids, instance_id_verdict, policy_verdict
+        FROM connections_of_the_client ORDER BY opened_at DESC LIMIT 200
+    """)
+)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## When
+# MAGIC Its connections over the hours, and those on which it broke a rule.
+
+# COMMAND ----------
+
+import matplotlib.pyplot as plt
+
+hours = spark.sql("""
+    SELECT date_trunc('HOUR', c.opened_at) AS hour, count(*) AS connections, count_if(v.broken) AS with_violations
+    FROM connections_of_the_client AS c
+    LEFT JOIN (SELECT DISTINCT cluster, broker, connection_id, opened_at, opened_seq, true AS broken FROM violations) AS v
+    USING (cluster, broker, connection_id, opened_at, opened_seq)
+    GROUP BY hour ORDER BY hour
+""").collect()
+figure, axes = plt.subplots(figsize=(9, 3))
+axes.plot([row["hour"] for row in hours], [row["connections"] for row in hours], marker="o", label="connections")
+axes.plot([row["hour"] for row in hours], [row["with_violations"] for row in hours], marker="x", label="with violations")
+axes.legend()
+figure.autofmt_xdate()
+display(figure)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Its last requests
+# MAGIC As the broker logged them; `request` is the body of control APIs.
+
+# COMMAND ----------
+
+display(
+    spark.sql("""
+        SELECT r.logged_at, r.broker, r.connection_id, r.api_name, r.api_version, r.client_id, r.client_software_name,
+               r.error_code, r.total_time_ms, r.request
+        FROM requests AS r
+        LEFT SEMI JOIN connections_of_the_client AS c
+        ON r.cluster = c.cluster AND r.broker = c.broker AND r.connection_id = c.connection_id
+           AND r.logged_at BETWEEN c.opened_at AND c.last_request_at
+        ORDER BY r.logged_at DESC, r.correlation_id DESC
+        LIMIT 100
+    """)
+)

@@ -1,0 +1,56 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # Set up
+# MAGIC Makes the schema and the volume of the logs, reads what lies there, and checks the tables. Running it again does no harm.
+# MAGIC
+# MAGIC The wheel must be installed: `make dist` builds it; add it to the environment of the notebook, or `%pip install` it from a
+# MAGIC volume. Put the logs of each broker into a folder of its own below `logs`, which names the broker.
+
+# COMMAND ----------
+
+dbutils.widgets.text("warehouse", "main.kafka_clientinfo", "Tables: catalog.schema, or a folder")
+dbutils.widgets.text("volume", "main.kafka_clientinfo.logs", "Volume to make for logs: catalog.schema.volume; empty: none")
+dbutils.widgets.text("logs", "", "Folder or glob of logs; empty: the volume")
+dbutils.widgets.text("cluster", "default", "Name of the Kafka cluster")
+dbutils.widgets.text("log_zone", "UTC", "Time zone in which the brokers write")
+
+warehouse, volume, logs, cluster, log_zone = (
+    dbutils.widgets.get(name).strip() for name in ("warehouse", "volume", "logs", "cluster", "log_zone")
+)
+logs = logs or f"/Volumes/{volume.replace('.', '/')}"
+
+# COMMAND ----------
+
+# The catalog is made by whoever governs the metastore.
+if volume:
+    *schema, name = (f"`{part}`" for part in volume.split("."))
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(schema)}")
+    spark.sql(f"CREATE VOLUME IF NOT EXISTS {'.'.join(schema)}.{name} COMMENT 'Request logs, a folder per broker'")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Read the logs
+# MAGIC The first run takes longest. Later ones read new bytes only; the job `kafka_clientinfo hourly` of the bundle makes them.
+
+# COMMAND ----------
+
+import kafka_clientinfo
+
+settings = kafka_clientinfo.load_settings(cluster=cluster, log_zone=log_zone)
+report = kafka_clientinfo.run(spark, [logs], warehouse, settings)
+for problem in report.problems:
+    print(f"{problem.kind}: {problem.path}: {problem.detail}")
+display(spark.createDataFrame(sorted(report.tables.items()), "table string, rows bigint"))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Check the tables
+
+# COMMAND ----------
+
+checks = kafka_clientinfo.verify(spark, warehouse)
+rows = [(check.name, check.failed, check.requirement) for check in checks]
+display(spark.createDataFrame(rows, "check string, rows_that_disagree bigint, requirement string"))
+assert all(check.ok for check in checks), "rows disagree with a requirement; see the table above"

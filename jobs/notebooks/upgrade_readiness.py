@@ -1,0 +1,126 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # Upgrade readiness
+# MAGIC Who would break at another release of Kafka, and who owns them. The verdicts follow from the versions that clients used and
+# MAGIC from what brokers of each release take.
+
+# COMMAND ----------
+
+dbutils.widgets.text("warehouse", "main.kafka_clientinfo", "Tables: catalog.schema, or a folder")
+dbutils.widgets.text("cluster", "", "Kafka cluster; empty: all")
+dbutils.widgets.text("target", "4.0.1", "Release of Kafka")
+
+warehouse, cluster, target = (
+    dbutils.widgets.get(name).strip() for name in ("warehouse", "cluster", "target")
+)
+
+# COMMAND ----------
+
+import kafka_clientinfo
+from kafka_clientinfo.tables.broker_releases import release, releases
+
+release(target)  # names the known ones where it is none of them
+table = kafka_clientinfo.Warehouse(spark, warehouse).read("upgrade_impact")
+table = table.where(table["cluster"] == cluster) if cluster else table
+at_target = {name: table[f"{name}_by"][target] for name in ("refused", "deprecated", "undecided")}
+table.withColumns(at_target).createOrReplaceTempView("upgrade_impact")
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Verdict per client
+# MAGIC A client is a principal, client id and software. Its verdict is its worst one: `breaks`, `warned` (works there, and not with
+# MAGIC a later release), `not judged`, `fine`.
+
+# COMMAND ----------
+
+verdicts = spark.sql("""
+    SELECT cluster, principal, client_id, client_software_name, client_software_version,
+           CASE max(CASE WHEN refused IS NOT NULL THEN 3 WHEN deprecated IS NOT NULL THEN 2
+                         WHEN undecided IS NOT NULL THEN 1 ELSE 0 END)
+               WHEN 3 THEN 'breaks' WHEN 2 THEN 'warned' WHEN 1 THEN 'not judged' ELSE 'fine' END AS verdict
+    FROM upgrade_impact
+    GROUP BY ALL
+    """)
+display(verdicts.groupBy("verdict").count().orderBy("verdict"))
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Who breaks
+# MAGIC One row per client and API, the most used first. `reason` says why the release refuses it.
+
+# COMMAND ----------
+
+broken = spark.sql("""
+    SELECT cluster, principal, client_id, client_software_name, client_software_version, api_name,
+           array_sort(collect_set(api_version)) AS versions, sum(requests) AS requests,
+           array_sort(array_distinct(flatten(collect_list(host_list)))) AS host_list, max(last_seen) AS last_seen,
+           array_sort(collect_set(refused)) AS reason
+    FROM upgrade_impact
+    WHERE refused IS NOT NULL
+    GROUP BY cluster, principal, client_id, client_software_name, client_software_version, api_name
+    ORDER BY requests DESC
+    """)
+display(broken)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Whom to ask
+# MAGIC Principals by what breaks; a principal is the account under which a client logs in.
+
+# COMMAND ----------
+
+display(
+    spark.sql("""
+        SELECT cluster, principal, count(DISTINCT client_id) AS client_ids, sum(requests) AS requests,
+               array_sort(collect_set(api_name)) AS apis
+        FROM upgrade_impact
+        WHERE refused IS NOT NULL
+        GROUP BY cluster, principal ORDER BY requests DESC
+    """)
+)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## Every release
+# MAGIC Up or down: how many clients would break at each.
+
+# COMMAND ----------
+
+import matplotlib.pyplot as plt
+
+at_release = {
+    row["release"]: row["clients"]
+    for row in spark.sql("""
+        SELECT release, count(DISTINCT struct(cluster, principal, client_id, client_software_name, client_software_version)) AS clients
+        FROM upgrade_impact LATERAL VIEW explode(refused_by) refused AS release, reason
+        GROUP BY release
+    """).collect()
+}
+names = list(releases())
+figure, axes = plt.subplots(figsize=(10, 4))
+axes.bar(names, [at_release.get(name, 0) for name in names])
+axes.set_ylabel("clients that break")
+axes.tick_params(axis="x", rotation=90)
+figure.tight_layout()
+display(figure)
+
+# COMMAND ----------
+
+# MAGIC %md
+# MAGIC ## What cannot be judged
+# MAGIC For these it depends on what neither the log nor the release tells.
+
+# COMMAND ----------
+
+display(
+    spark.sql("""
+        SELECT undecided AS reason, api_name, count(DISTINCT client_id) AS client_ids, sum(requests) AS requests
+        FROM upgrade_impact
+        WHERE undecided IS NOT NULL
+        GROUP BY reason, api_name ORDER BY requests DESC
+    """)
+)

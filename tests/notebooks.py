@@ -1,0 +1,98 @@
+"""Runs notebooks in Databricks' source format: cell after cell, with stand-ins for what a notebook finds there.
+
+The session can be any, classic or of Spark Connect: a notebook sees it as `spark` and nothing else of it.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+FIRST_LINE = "# Databricks notebook source\n"
+_CELLS = re.compile(r"^# COMMAND -{10}\n", re.MULTILINE)
+_MAGIC = re.compile(r"# MAGIC ?")
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Python, or what a magic such as `%md` makes of the text."""
+
+    magic: str | None
+    text: str
+
+
+def cells(notebook: Path) -> list[Cell]:
+    """The cells of a notebook, in order."""
+    source = notebook.read_text("utf-8")
+    assert source.startswith(FIRST_LINE), f"{notebook} does not begin as a notebook does"
+    return [_cell(text.strip("\n")) for text in _CELLS.split(source.removeprefix(FIRST_LINE))]
+
+
+def _cell(text: str) -> Cell:
+    lines = text.split("\n")
+    if not lines[0].startswith("# MAGIC %"):
+        return Cell(None, text)
+    assert all(line.startswith("# MAGIC") for line in lines), text
+    plain = "\n".join(_MAGIC.sub("", line, count=1) for line in lines)
+    magic, _, rest = plain.partition("\n")
+    return Cell(magic.split()[0], rest)
+
+
+@dataclass
+class Widgets:
+    """`dbutils.widgets`: a declared input has the value that a job gives it, or else its default."""
+
+    given: Mapping[str, str]
+    declared: dict[str, str] = field(default_factory=dict)
+
+    def text(self, name: str, defaultValue: str, label: str = "") -> None:  # noqa: N803
+        assert label, f"the widget {name} has no label"
+        self.declared[name] = self.given.get(name, defaultValue)
+
+    def get(self, name: str) -> str:
+        return self.declared[name]
+
+
+@dataclass
+class Run:
+    """What a notebook did.
+
+    Attributes:
+        shown: what it displayed, in order: rows of a DataFrame as a list of dicts, or a figure.
+        names: its variables at the end.
+        widgets: its inputs.
+    """
+
+    shown: list[Any] = field(default_factory=list)
+    names: dict[str, Any] = field(default_factory=dict)
+    widgets: dict[str, str] = field(default_factory=dict)
+
+
+class _Utilities:
+    def __init__(self, widgets: Widgets) -> None:
+        self.widgets = widgets
+
+
+def run(notebook: Path, spark: Any, **given: str) -> Run:
+    """Run a notebook to its end.
+
+    Args:
+        notebook: its file.
+        spark: a session.
+        given: values of its widgets.
+    """
+    done, widgets = Run(), Widgets(given)
+
+    def display(shown: Any) -> None:
+        done.shown.append([row.asDict(True) for row in shown.collect()] if hasattr(shown, "collect") else shown)
+
+    done.names = {"__name__": "__main__", "spark": spark, "display": display, "dbutils": _Utilities(widgets)}
+    for number, cell in enumerate(cells(notebook), 1):
+        assert cell.magic in (None, "%md"), f"{notebook}: nothing here runs {cell.magic}"
+        if cell.magic is None:
+            exec(compile(cell.text, f"{notebook.name}, cell {number}", "exec"), done.names)
+    unknown = set(given) - set(widgets.declared)
+    assert not unknown, f"{notebook} has no widget {unknown}"
+    done.widgets = widgets.declared
+    return done

@@ -1,0 +1,83 @@
+"""The notebooks run on the sample, from their first cell to their last."""
+
+import re
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pytest
+
+from kafka_clientinfo.errors import ConfigError
+
+from . import notebooks
+
+ROOT = Path(__file__).resolve().parent.parent
+NOTEBOOKS = ROOT / "jobs" / "notebooks"
+
+
+@pytest.fixture(autouse=True)
+def draw_nowhere() -> None:
+    matplotlib.use("agg")
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in NOTEBOOKS.glob("*.py")))
+def test_a_notebook_takes_its_inputs_from_widgets(name: str) -> None:
+    text = "\n".join(cell.text for cell in notebooks.cells(NOTEBOOKS / f"{name}.py") if cell.magic is None)
+    declared = re.findall(r'dbutils\.widgets\.text\("(\w+)", "([^"]*)"', text)
+    assert declared[0] == ("warehouse", "main.kafka_clientinfo")
+    assert len(dict(declared)) == text.count("dbutils.widgets.text(")
+
+
+class TestNotebooks:
+    """Each on the sample's tables, in a session that any other could be put for."""
+
+    @pytest.fixture
+    def run(self, spark: Any, sample_warehouse: Path) -> Any:
+        def run(name: str, **given: str) -> notebooks.Run:
+            return notebooks.run(NOTEBOOKS / f"{name}.py", spark, warehouse=str(sample_warehouse), **given)
+
+        return run
+
+    def test_a_first_look(self, run: Any) -> None:
+        shown = run("first_look").shown
+        assert all(shown)
+        assert sum(row["requests"] for row in shown[0]) == 14684
+
+    def test_a_first_look_at_one_cluster_sees_no_other(self, run: Any) -> None:
+        shown = run("first_look", cluster="another").shown
+        assert [one for one in shown if isinstance(one, list) and one] == []
+
+    def test_upgrade_readiness_judges_as_the_command_does(self, run: Any, spark: Any, sample_warehouse: Path) -> None:
+        from kafka_clientinfo.commands.impact import impact
+
+        done = run("upgrade_readiness", target="4.0.1")
+        expected = impact(spark, str(sample_warehouse), "4.0.1", all_targets=True)
+        names = {"removed": "breaks", "deprecated": "warned", "unknown": "not judged", "ok": "fine"}
+        counts = {row["verdict"]: row["count"] for row in done.shown[0]}
+        assert counts == {names[verdict]: number for verdict, number in expected.clients.items() if number}
+        breaking = {name: counts["removed"] for name, counts in expected.by_release.items() if counts["removed"]}
+        assert done.names["at_release"] == breaking
+
+    def test_upgrade_readiness_refuses_a_release_that_is_not_known(self, run: Any) -> None:
+        with pytest.raises(ConfigError, match=r"no release '9\.9'"):
+            run("upgrade_readiness", target="9.9")
+
+    def test_a_misbehaving_client_is_the_worst_one(self, run: Any) -> None:
+        done = run("misbehaving_client")
+        assert all(done.shown)
+        assert done.names["client_id"] == done.shown[0][0]["client_id"] != ""
+
+    def test_a_misbehaving_client_is_the_one_that_is_named(self, run: Any) -> None:
+        assert "client_id_changed" in {row["rule"] for row in run("misbehaving_client", client_id="one").shown[1]}
+
+    def test_client_id_caching(self, run: Any) -> None:
+        shown = run("client_id_caching", clients="5").shown
+        assert [(row["saved"], row["spent"], row["net"]) for row in shown[0]] == [(147474, 212880, -65406)]
+        assert len(shown[1]) == 5
+
+    def test_the_set_up_makes_the_tables_and_finds_them_sound(self, spark: Any, tmp_path: Path) -> None:
+        """Without a volume, which only Databricks has."""
+        given = {"volume": "", "logs": str(ROOT / "sample_logs" / "kafka-2.7.2"), "cluster": "orders"}
+        done = notebooks.run(NOTEBOOKS / "set_up.py", spark, warehouse=str(tmp_path / "lake"), **given)
+        assert {row["table"]: row["rows"] for row in done.shown[0]}["requests"] == 479
+        assert {row["rows_that_disagree"] for row in done.shown[1]} == {0}
