@@ -6,6 +6,7 @@ and row groups that a query needs; it is given no file outside the warehouse, an
 """
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,6 @@ from .layout import Layout, check_readable, stored_layout
 from .state import LEDGER, State, state_of
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
-_INTERRUPTED = "Query interrupted"
-"""What DuckDB raises as a RuntimeError at Ctrl-C."""
 _SCHEMA = "warehouse"
 """Where the tables are; not in the schema that names are looked for in, as queries give them names of their own."""
 _DUCKDB_TYPES = {
@@ -94,13 +93,7 @@ class LocalTables:
         if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
             raise ConfigError("only one query can be answered, and nothing written; begin it with SELECT, WITH or FROM")
         try:
-            answer = self._duckdb().execute(text, given or None)
-            described = answer.description or []
-            rows: list[tuple[Any, ...]] = answer.fetchall()
-        except RuntimeError as error:
-            if str(error) == _INTERRUPTED:
-                raise KeyboardInterrupt from None
-            raise
+            described, rows = self._answered(text, given)
         except duckdb.IOException as error:
             raise _unreadable(self.folder, error) from None
         has_times = any("TIMESTAMP" in str(column[1]) for column in described)
@@ -108,6 +101,22 @@ class LocalTables:
             tuple(column[0] for column in described),
             [tuple(map(in_utc, row)) for row in rows] if has_times else rows,
         )
+
+    def _answered(self, text: str, given: Parameters) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """Description and rows of an answer; DuckDB works in another thread, as it looks for Ctrl-C too seldom."""
+        connection = self._duckdb()
+
+        def answered() -> tuple[list[Any], list[tuple[Any, ...]]]:
+            found = connection.execute(text, given or None)
+            return found.description or [], found.fetchall()
+
+        with ThreadPoolExecutor(1) as other:
+            answer = other.submit(answered)
+            try:
+                return answer.result()
+            except KeyboardInterrupt:
+                connection.interrupt()
+                raise
 
     def _duckdb(self) -> duckdb.DuckDBPyConnection:
         if self._connection is None:
@@ -122,7 +131,6 @@ class LocalTables:
                 "temp_directory = ''",
                 f"allowed_directories = [{_literal(self.root)}]",
                 "enable_external_access = false",
-                "enable_progress_bar = false",
                 "lock_configuration = true",
             ):
                 self._connection.execute(f"SET {setting}")

@@ -193,18 +193,17 @@ def test_the_help_of_every_command_has_examples(capsys: pytest.CaptureFixture[st
 
 
 def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehouse: Path) -> None:
-    """Whatever Ctrl-C meets: imports, DuckDB, or the output."""
-    endless = "SELECT count(*) FROM requests a, requests b, requests c WHERE a.client_id < b.client_id AND c.client_id < b.client_id"
+    endless = "SELECT sum(a.range * b.range % 7) FROM range(1000000000) a, range(1000000000) b"
     program = (
         "import os, signal, sys, threading\n"
         "from kafka_clientinfo import cli\n"
         "from kafka_clientinfo.engine import duckdb_tables\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
-        "made = duckdb_tables.LocalTables._name\n"
-        "def named(self, name):\n"
-        "    made(self, name)\n"
+        "asked = duckdb_tables.LocalTables.query\n"
+        "def query(self, *given):\n"
         "    threading.Timer(1, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
-        "duckdb_tables.LocalTables._name = named\n"
+        "    return asked(self, *given)\n"
+        "duckdb_tables.LocalTables.query = query\n"
         "sys.exit(cli.main(sys.argv[1:]))"
     )
     line = [sys.executable, "-c", program, "sql", endless, "--warehouse", str(sample_warehouse)]
