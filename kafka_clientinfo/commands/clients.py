@@ -5,12 +5,14 @@ import argparse
 from .context import WAITS, Context, add_warehouse
 from .filters import Filters, add_filters
 from .output import Answer, add_formats, ask, limit_of, show
+from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
 STOPPED = "stopped; nothing was changed"
 EXAMPLES = (
     "clients --warehouse /data/clientinfo --principal 'User:payments*'",
     "clients --warehouse /data/clientinfo --since 2026-11-01 --csv > clients.csv",
+    "clients --warehouse /data/clientinfo --owners owners.toml --by owner",
 )
 _LIMIT = 50
 _SHOWN = (
@@ -24,15 +26,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_owners(parser)
     add_formats(parser, _LIMIT)
 
 
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
-    filters = Filters.of(context.arguments)
+    given = context.arguments
+    filters, owners = Filters.of(given), given_owners(context)
     tables, waits = context.built_tables("client_inventory", filters.cluster)
-    statement = f"SELECT * FROM {{client_inventory}} WHERE {filters.where()} ORDER BY {_ORDER}"
-    limit = limit_of(context.arguments)
-    found = ask(tables, "clients", "", statement, filters.parameters, limit, _SHOWN)
-    show(Answer([found], [WAITS] if waits else []), context.arguments)
+    limit = limit_of(given)
+    if given.by:
+        found = Ownership(owners, tables).clients(filters, limit=limit)
+    else:
+        statement = f"SELECT * FROM {{client_inventory}} WHERE {filters.where()} ORDER BY {_ORDER}"
+        found = ask(tables, "clients", "", statement, filters.parameters, limit, _SHOWN)
+        if owners.rules:
+            found = Ownership(owners, tables).with_owners(found)
+    show(Answer([found], [WAITS] if waits else []), given)
     return 0

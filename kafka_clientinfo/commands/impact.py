@@ -11,16 +11,16 @@ from ..engine import Rows
 from ..errors import WarehouseError
 from ..tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank
 from .filters import Filters
+from .ownership import CLIENT
 
 if TYPE_CHECKING:
     from ..engine import Tables
 
-CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list")
 _TIMES = ("first_seen", "last_seen")
 _MARKS = {"removed": "X", "deprecated": "!", "unknown": "?", "ok": "."}
 _NAMED = 50
-_FINE = len(WORST_FIRST) - 1
+FINE = len(WORST_FIRST) - 1
 """The rank of what works."""
 
 
@@ -79,7 +79,7 @@ def impact(
     result = Impact(target)
     if target is not None:
         release(target)
-        _for_target(result, tables, filters, limit)
+        _for_target(result, tables, target, filters, limit)
     if all_targets:
         _for_all(result, tables, filters, limit)
     counted = [result.clients] if target is not None else list(result.by_release.values())
@@ -90,24 +90,28 @@ def impact(
     return result
 
 
-def _for_target(result: Impact, tables: "Tables", filters: Filters, limit: int) -> None:
-    target = f"'{result.target}'"
-    judged = (
-        f"WITH judged AS (SELECT *, {verdict_rank(target)} AS place, refused_by[{target}] AS refused, "
-        f"deprecated_by[{target}] AS refused_from, undecided_by[{target}] AS undecided, "
-        f"upgrade_to[{target}] AS to_release, upgrade_over[{target}] AS over_broker FROM {{upgrade_impact}} "
+def judged(target: str, filters: Filters) -> str:
+    """The beginning of a query on rows of `upgrade_impact`: `judged` has `place`, and `reasoned` also `reason`."""
+    quoted = f"'{target}'"
+    return (
+        f"WITH judged AS (SELECT *, {verdict_rank(quoted)} AS place, refused_by[{quoted}] AS refused, "
+        f"deprecated_by[{quoted}] AS refused_from, undecided_by[{quoted}] AS undecided, "
+        f"upgrade_to[{quoted}] AS to_release, upgrade_over[{quoted}] AS over_broker FROM {{upgrade_impact}} "
         f"WHERE {filters.where()}), "
         "reasoned AS (SELECT *, coalesce(refused, CASE WHEN refused_from IS NOT NULL THEN 'refused_later' END, "
         "undecided) AS reason FROM judged) "
     )
-    client = ", ".join(CLIENT)
+
+
+def _for_target(result: Impact, tables: "Tables", target: str, filters: Filters, limit: int) -> None:
+    rows, client = judged(target, filters), ", ".join(CLIENT)
     worst = f"SELECT min(place) AS place FROM judged GROUP BY {client}"
     counts = tables.query(
-        f"{judged}SELECT place, count(*) AS clients FROM ({worst}) AS worst GROUP BY place", filters.parameters
+        f"{rows}SELECT place, count(*) AS clients FROM ({worst}) AS worst GROUP BY place", filters.parameters
     )
     result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[place]: number for place, number in counts}
     found = tables.query(
-        f"{judged}SELECT place, reason, count(*) AS number, max(requests) AS most FROM reasoned WHERE place < {_FINE} "
+        f"{rows}SELECT place, reason, count(*) AS number, max(requests) AS most FROM reasoned WHERE place < {FINE} "
         "GROUP BY place, reason ORDER BY place, most DESC, reason",
         filters.parameters,
     )
@@ -117,8 +121,8 @@ def _for_target(result: Impact, tables: "Tables", filters: Filters, limit: int) 
     order = f"requests DESC, {client}, api_key, api_version"
     few = f" WHERE number <= {limit}" if limit else ""
     wanted = tables.query(
-        f"{judged}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
-        f"FROM reasoned WHERE place < {_FINE}) SELECT {', '.join((*_ROW, *_TIMES))}, place, reason, refused_from, "
+        f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
+        f"FROM reasoned WHERE place < {FINE}) SELECT {', '.join((*_ROW, *_TIMES))}, place, reason, refused_from, "
         "library, to_release, over_broker "
         f"FROM numbered{few} ORDER BY place, {order}",
         filters.parameters,

@@ -8,6 +8,7 @@ from ..console import number, output, safe
 from ..errors import ClientInfoError, ConfigError
 from .context import Context, add_warehouse
 from .filters import Filters, add_filters
+from .ownership import Ownership, add_owners, given_owners
 
 HELP = "write one HTML page: who breaks at another release, who connects, how, and who misbehaves"
 EXAMPLES = (
@@ -28,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
+    add_owners(parser, by=False)
 
 
 def execute(context: Context) -> int:
@@ -40,12 +42,15 @@ def execute(context: Context) -> int:
     filters = Filters.of(given)
     if filters.since and filters.until and filters.since >= filters.until:
         raise ConfigError(f"--since {given.since} is not before --until {given.until}; give an earlier one")
+    owners = given_owners(context)
     from ..report import Scope, report
     from .impact import impact
 
     tables, waits = context.built_tables("connections", filters.cluster)
     verdict = impact(tables, target, True, filters, waits, _USES)
-    page = report(Scope(tables, filters), verdict).encode()
+    names = Ownership(owners, tables).of_clients() if owners.rules else {}
+    told = {client: [f"{o.name} ({o.contact})" if o.contact else o.name for o in of] for client, of in names.items()}
+    page = report(Scope(tables, filters, told), verdict).encode()
     _write(Path(given.output), page)
     context.end_progress()
     output(f"Wrote {safe(given.output)}, {number(len(page))} bytes.")

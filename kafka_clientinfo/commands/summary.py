@@ -8,6 +8,7 @@ from ..tables import SEVERITY_ORDER, table_specs
 from .context import WAITS, Context, add_warehouse
 from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, ask, limit_of, show
+from .ownership import Ownership, add_owners, given_owners
 
 if TYPE_CHECKING:
     from ..engine import Tables
@@ -29,12 +30,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare the command's arguments."""
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
+    add_owners(parser)
     add_formats(parser, SHOWN)
 
 
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
-    filters = Filters.of(context.arguments)
+    filters, owners = Filters.of(context.arguments), given_owners(context)
     tables, waits = context.built_tables("connections", filters.cluster)
     limit = limit_of(context.arguments)
     clusters = ask(
@@ -46,6 +48,9 @@ def execute(context: Context) -> int:
         limit,
     )
     parts = [clusters, rows_of_tables(tables, context.warehouse), *findings(tables, filters, limit)]
+    if owners.rules:
+        owned = Ownership(owners, tables).clients(filters, "Clients by owner", limit)
+        parts = [owned] if context.arguments.by else [*parts, owned]
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
     notes = [] if clusters.rows else ["No connection fits."]

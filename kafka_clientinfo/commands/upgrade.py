@@ -9,7 +9,9 @@ from ..console import columns, number, output, safe
 from ..errors import ConfigError
 from .context import Context, add_warehouse
 from .filters import Filters, add_filters
-from .output import Answer, Table, add_formats, limit_of, show
+from .output import Answer, Table, add_formats, limit_of, plain, show
+from .output import as_text as table_text
+from .ownership import Ownership, add_owners, given_owners
 
 if TYPE_CHECKING:
     from .impact import Impact
@@ -18,6 +20,7 @@ HELP = "tell who would break at another release of Kafka (exit code 3 when someb
 STOPPED = "stopped; nothing was changed"
 EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo",
+    "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner",
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _BREAKS = 3
@@ -35,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--all-targets", action="store_true", help="every known release as a matrix")
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client")
+    add_owners(parser)
     add_formats(parser, _SHOWN)
 
 
@@ -43,18 +47,32 @@ def execute(context: Context) -> int:
     given = context.arguments
     if given.target is None and not given.all_targets:
         raise ConfigError("no target is given; name one with --target, or use --all-targets")
+    if given.by and given.target is None:
+        raise ConfigError("--by owner needs a release; name one with --target")
     from ..tables.broker_releases import release
     from .impact import impact
 
     if given.target is not None:
         release(given.target)  # before anything is opened
-    filters = Filters.of(given)
+    filters, owners = Filters.of(given), given_owners(context)
     tables, waits = context.built_tables("upgrade_impact", filters.cluster)
     found = impact(tables, given.target, given.all_targets, filters, waits, limit_of(given))
+    owned = None
+    if owners.rules and given.target is not None:
+        from .owned_impact import USE, owned_impact, owners_of_uses, owners_table
+
+        divided = owned_impact(tables, given.target, filters, Ownership(owners, tables))
+        names = owners_of_uses(divided)
+        for row in found.rows:
+            row["owners"] = names.get(tuple(row[name] for name in USE), [])
+        owned = owners_table(divided, given.target, limit_of(given)) if given.by else None
     if given.csv or given.markdown:
-        show(Answer(as_tables(found)), given)
+        show(Answer([owned] if owned else as_tables(found)), given)
+    elif given.json:
+        document = vars(found) | ({"by_owner": plain(owned.dicts())} if owned else {})
+        output(json.dumps(document, ensure_ascii=True, default=str))
     else:
-        output(json.dumps(vars(found), ensure_ascii=True, default=str) if given.json else as_text(found))
+        output(as_text(found, owned))
     return _BREAKS if found.breaks else 0
 
 
@@ -77,13 +95,16 @@ def _table(name: str, title: str, rows: Sequence[dict[str, Any]], total: int) ->
     return Table(name, title, columns, [tuple(row.values()) for row in rows], total)
 
 
-def as_text(result: "Impact") -> str:
-    """The verdict for a terminal."""
+def as_text(result: "Impact", owned: Table | None = None) -> str:
+    """The verdict for a terminal; by owner where that is given."""
     parts = []
     if result.target is not None:
         parts.append(_headline(result))
-        parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
-        if result.reasons:
+        if owned is not None:
+            parts.append(table_text(Answer([owned])))
+        else:
+            parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
+        if result.reasons and owned is None:
             from ..tables.broker_releases import REASONS
 
             reasons = (f"  {reason}: {REASONS.get(reason, reason)}" for reason in result.reasons)
@@ -110,15 +131,21 @@ def _section(result: "Impact", verdict: str, title: str) -> str:
     rows = [row for row in result.rows if row["verdict"] == verdict]
     if not rows:
         return ""
-    header = ["cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why"]
-    lines: list[Sequence[Any]] = [
-        (*_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row)) for row in rows
-    ]
-    if any(row["upgrade_to"] for row in rows):
-        from ..tables.client_libraries import advice_of
+    from ..tables.client_libraries import advice_of
 
-        header.append("upgrade to")
-        lines = [(*line, advice_of(row)) for line, row in zip(lines, rows, strict=True)]
+    has_owners, has_advice = "owners" in rows[0], any(row["upgrade_to"] for row in rows)
+    header: tuple[str, ...] = (
+        "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
+    )  # fmt: skip
+    lines = [
+        (
+            *_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row),
+            *([advice_of(row)] if has_advice else []),
+            *([", ".join(row["owners"]) or "-"] if has_owners else []),
+        )
+        for row in rows
+    ]  # fmt: skip
+    header += (("upgrade to",) if has_advice else ()) + (("owners",) if has_owners else ())
     return f"{title}\n{columns(header, lines)}" + _more(result.found[verdict] - len(rows))
 
 

@@ -12,6 +12,7 @@ from . import output
 from .context import WAITS, Context, add_warehouse
 from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, ask, instant, limit_of, plain, show
+from .ownership import ENDPOINT, Ownership, add_owners, given_owners, with_connection
 
 if TYPE_CHECKING:
     from ..engine import Tables
@@ -35,6 +36,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
+    add_owners(parser)
     add_formats(parser, LIMIT)
 
 
@@ -42,13 +44,19 @@ def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     given = context.arguments
     filters = Filters.of(given)  # before anything is opened
-    chosen = known_rules(given.rule)
+    chosen, owners = known_rules(given.rule), given_owners(context)
     tables, waits = context.built_tables("violations", filters.cluster)
-    found = violations(tables, filters, chosen, LIMIT if given.json and given.limit is None else limit_of(given))
+    ownership = Ownership(owners, tables) if owners.rules else None
+    limit = LIMIT if given.json and given.limit is None else limit_of(given)
+    notes = [WAITS] if waits else []
+    if ownership and given.by:
+        show(Answer([ownership.violations(filters, *_of_rules(chosen), limit)], notes), given)
+        return 0
+    found = violations(tables, filters, chosen, limit, ownership)
     if given.csv or given.markdown:
         show(Answer([found]), given)
     else:
-        console.output(as_json(found) if given.json else as_text(found, [WAITS] if waits else []))
+        console.output(as_json(found) if given.json else as_text(found, notes))
     return 0
 
 
@@ -64,7 +72,13 @@ def known_rules(names: Sequence[str]) -> tuple[str, ...]:
     return tuple(names)
 
 
-def violations(tables: "Tables", filters: Filters, names: Sequence[str] = (), limit: int = 0) -> Table:
+def violations(
+    tables: "Tables",
+    filters: Filters,
+    names: Sequence[str] = (),
+    limit: int = 0,
+    ownership: Ownership | None = None,
+) -> Table:
     """Violations of a warehouse, errors first, then the latest.
 
     Args:
@@ -72,13 +86,31 @@ def violations(tables: "Tables", filters: Filters, names: Sequence[str] = (), li
         filters: which of them.
         names: only of these rules; of all where empty.
         limit: rows at most; 0 for all.
+        ownership: adds a column with the owner's name.
     """
+    condition, parameters = _of_rules(names)
+    parameters = {**filters.parameters, **parameters}
+    if ownership is None:
+        conditions = filters.where("first_at", "last_at") + condition
+        statement = f"SELECT * FROM {{violations}} WHERE {conditions} ORDER BY {_ORDER}"
+        return ask(tables, "violations", "", statement, parameters, limit)
+    endpoint = ", ".join(f"c.{name} AS its_{name}" for name in ENDPOINT)
+    statement = (
+        f"SELECT * FROM (SELECT t.*, {endpoint} FROM {with_connection(filters, condition)}) AS v ORDER BY {_ORDER}"
+    )
+    found = ask(tables, "violations", "", statement, parameters, limit)
+    rows, own = [], len(found.columns) - len(ENDPOINT)
+    for row in found.rows:
+        group = dict(zip(found.columns, row, strict=True))["group_id"]
+        owner = ownership.of_violation(dict(zip(ENDPOINT, row[own:], strict=True)) | {"group_id": group})
+        rows.append((*row[:own], owner.name if owner else None))
+    return Table(found.name, "", (*found.columns[:own], "owner"), rows, found.total)
+
+
+def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
+    """More of a condition, and its parameters, that choose rules; all where there are no names."""
     parameters = {f"rule_{place}": name for place, name in enumerate(names)}
-    conditions = filters.where("first_at", "last_at")
-    if names:
-        conditions += " AND rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters))
-    statement = f"SELECT * FROM {{violations}} WHERE {conditions} ORDER BY {_ORDER}"
-    return ask(tables, "violations", "", statement, {**filters.parameters, **parameters}, limit)
+    return " AND rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
 
 
 def as_json(found: Table) -> str:
@@ -101,12 +133,14 @@ def as_text(found: Table, notes: Sequence[str] = ()) -> str:
             row["broker"] or "-",
             row["connection_id"] or f"group {row['group_id']}",
             row["message"].partition("; ")[0],
+            *([row["owner"]] if "owner" in row else []),
         )
         for row in rows
     ]
     advice = [f"{name}: {rules()[name].asks}. {rules()[name].advice}" for name in _rules_of(rows)]
     more = found.total - len(rows)
-    shown = output.as_text(Answer([Table("violations", "", _SHOWN, lines, len(lines))]))
+    header = (*_SHOWN, "owner") if "owner" in found.columns else _SHOWN
+    shown = output.as_text(Answer([Table("violations", "", header, lines, len(lines))]))
     return "\n\n".join(
         [
             shown,

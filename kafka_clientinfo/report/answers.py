@@ -1,6 +1,6 @@
 """The page's tables, one function each; the seven questions of schemas/views are answered by their queries, cut to a number."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..console import safe
@@ -60,12 +60,15 @@ class Verdict(Protocol):
     cannot_tell: list[str]
 
 
-def who_breaks(verdict: Verdict, places: Mapping[tuple[Any, ...], int]) -> Table:
+def who_breaks(
+    verdict: Verdict, places: Mapping[tuple[Any, ...], int], owners: Mapping[tuple[Any, ...], Sequence[str]]
+) -> Table:
     """Who is not fine at the target: one row per client, with what it uses and why that is refused.
 
     Args:
         verdict: on the target.
         places: of clients in the inventory, by the columns that name a client.
+        owners: of clients, by the same.
     """
     columns = (
         Column("verdict", "Verdict", "badge", filtered=True),
@@ -76,6 +79,7 @@ def who_breaks(verdict: Verdict, places: Mapping[tuple[Any, ...], int]) -> Table
         Column("requests", "Requests", "count"),
         Column("hosts", "Hosts", "texts"),
         Column("last_seen", "Last seen", "time"),
+        Column("owners", "Owners", "texts"),
         Column("cluster", "Cluster", filtered=True),
     )
     table = Table("who_breaks", f"Clients that are not fine with Kafka {verdict.target}", columns, of="clients")
@@ -91,7 +95,7 @@ def who_breaks(verdict: Verdict, places: Mapping[tuple[Any, ...], int]) -> Table
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         values = (
             VERDICTS[WORST_FIRST[worst]], client_id(own_id), principal, software(name, version),
-            lines, sum(use["requests"] for use in uses), hosts, seen, cluster,
+            lines, sum(use["requests"] for use in uses), hosts, seen, owners.get(who, ()), cluster,
         )  # fmt: skip
         cells = [cell(v, c.kind) for v, c in zip(values, columns, strict=True)]
         table.rows.append([*cells, places.get(who)])

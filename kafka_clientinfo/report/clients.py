@@ -133,6 +133,8 @@ class Inventory:
             self.table.rows.append([cell(v, c.kind) for v, c in zip(values, _COLUMNS, strict=True)])
             if len(self.details) < self._limits.detailed:
                 self._detailed[hashed] = _facts(listed, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
+                if owners := self._scope.owners.get(tuple(who)):
+                    self._detailed[hashed]["facts"]["owners"] = cell(owners, "texts")
                 self.details.append(self._detailed[hashed])
 
     def _ranked(self) -> Iterator[tuple[Any, ...]]:

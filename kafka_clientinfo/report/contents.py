@@ -130,7 +130,7 @@ class _Contents:
             [(f"{by[name]:,}", words) for name, words in VERDICTS.items()],
             link="Upgrade",
             plots=[Plot("Clients by verdict, for every known release", drawn)],
-            tables=self._add(answers.who_breaks(self.verdict, self.inventory.places)),
+            tables=self._add(answers.who_breaks(self.verdict, self.inventory.places, self.scope.owners)),
             folded=dict.fromkeys(self._add(answers.releases_table(counts)), "Numbers for every release"),
         )
 

@@ -219,7 +219,7 @@ function timeline(open) {
   ];
 }
 
-const FACTS = { hosts: "Hosts", brokers: "Brokers", listeners: "Listeners", security_protocols: "Security", groups: "Groups", apis: "APIs" };
+const FACTS = { owners: "Owners", hosts: "Hosts", brokers: "Brokers", listeners: "Listeners", security_protocols: "Security", groups: "Groups", apis: "APIs" };
 
 function fill(details, row) {
   const found = data.details[row.place];

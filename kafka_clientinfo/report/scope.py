@@ -1,7 +1,7 @@
 """Scope: which part of a warehouse a report is about."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -41,10 +41,17 @@ class Filters(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The tables of a warehouse, and which of their rows are asked for."""
+    """The tables of a warehouse, and which of their rows are asked for.
+
+    Attributes:
+        tables: the warehouse's.
+        filters: which of their rows.
+        owners: names and contacts of clients' owners, by the columns that name a client; empty where none are known.
+    """
 
     tables: "Tables"
     filters: Filters
+    owners: Mapping[tuple[Any, ...], Sequence[str]] = field(default_factory=dict)
 
     @property
     def is_part(self) -> bool:

@@ -16,7 +16,7 @@ TEXT = 240
 """Characters of one text at most."""
 _FEW = 125
 """Rows that every table may have, whatever their length."""
-_MAY_GO = ("cluster", "group_id")
+_MAY_GO = ("cluster", "group_id", "owners")
 _TEXTS = 20
 """Texts of one list at most."""
 
@@ -84,9 +84,10 @@ class Table:
         return {"caption": self.caption, "columns": described, "rows": rows, "cut": self.cut, "chosen": chosen}
 
     def _is_idle(self, place: int, column: Column) -> bool:
-        """Whether all rows are of one cluster, or no row has a group: such a column tells nothing."""
-        values = {row[place] for row in self.rows} if column.name in _MAY_GO else set()
-        return column.name in _MAY_GO and (len(values) == 1 if column.name == "cluster" else values == {None})
+        """Whether all rows are of one cluster, or no row has a group or an owner: such a column tells nothing."""
+        if column.name == "cluster":
+            return len({row[place] for row in self.rows}) == 1
+        return column.name in _MAY_GO and not any(row[place] for row in self.rows)
 
 
 def cell(value: Any, kind: str) -> Any:

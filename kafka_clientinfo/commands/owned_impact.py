@@ -1,0 +1,107 @@
+"""Divides the verdict on a release among the owners of clients.
+
+`upgrade_impact` has one row per client, API and version; here each is divided among the hosts that the client connects
+from (`api_usage` by connection), as these may have different owners. Requests and times are then those of the hosts.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from ..owners import Owner
+from ..tables import table_spec
+from ..tables.broker_releases import VERDICTS, WORST_FIRST
+from .filters import Filters
+from .impact import FINE, judged
+from .output import Table
+from .ownership import CLIENT, ENDPOINT, SAME_CONNECTION, Ownership, cut, named
+
+if TYPE_CHECKING:
+    from ..engine import Tables
+
+USE = (*CLIENT, "api_name", "api_version")
+"""Columns that name a client's use of a version."""
+_KEY = ", ".join(ENDPOINT)
+_API = ("api_key", "api_version")
+_ADVICE = ("upgrade_to", "upgrade_over")
+
+
+@dataclass
+class OwnerImpact:
+    """What a release means for one owner's clients.
+
+    Attributes:
+        clients: by worst verdict; a client counts for each owner of its hosts.
+        uses: what is not ok, one per client, host, API and version: the columns of `USE` and `remote_host`, requests,
+            first_seen, last_seen, verdict, reason, refused_from, library (null where it is not known), and for this
+            release upgrade_to and upgrade_over (null where nothing is known); the gravest, then the most used first.
+    """
+
+    clients: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
+    uses: list[dict[str, Any]] = field(default_factory=list)
+
+
+def owned_impact(
+    tables: "Tables", target: str, filters: Filters, ownership: Ownership
+) -> dict[Owner | None, OwnerImpact]:
+    """The verdict on a release for each owner, and for clients without one."""
+    same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM j.{name}" for name in (*CLIENT, *_API))
+    of_connection = ", ".join((*(f"c.{name}" for name in ENDPOINT), *(f"t.{name}" for name in _API)))
+    columns = set(table_spec("upgrade_impact").column_names)
+    advice = [f"{name}['{target}'] AS {name}" if name in columns else f"NULL AS {name}" for name in _ADVICE]
+    library = "j.library" if "library" in columns else "NULL AS library"
+    divided = (
+        f"{judged(target, filters)}, uses AS (SELECT {of_connection}, CAST(sum(t.requests) AS BIGINT) AS requests, "
+        "min(t.first_at) AS first_seen, max(t.last_at) AS last_seen FROM {api_usage} AS t "
+        f"JOIN {{connections}} AS c ON {SAME_CONNECTION} WHERE c.role = 'client' GROUP BY {of_connection}), "
+        f"divided AS (SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, {library}, {', '.join(advice)} "
+        f"FROM (SELECT * FROM uses WHERE {filters.where()}) AS u JOIN reasoned AS j ON {same}) "
+    )
+    worst = tables.query(
+        f"{divided}SELECT {_KEY}, min(place) AS place FROM divided GROUP BY {_KEY}", filters.parameters
+    ).dicts()
+    gravest: dict[tuple[Owner | None, tuple[Any, ...]], int] = {}
+    for row in worst:
+        key = (ownership.of(row), tuple(row[name] for name in CLIENT))
+        gravest[key] = min(row["place"], gravest.get(key, FINE))
+    found: dict[Owner | None, OwnerImpact] = {}
+    for (owner, _), place in gravest.items():
+        found.setdefault(owner, OwnerImpact()).clients[WORST_FIRST[place]] += 1
+    uses = tables.query(
+        f"{divided}SELECT * FROM divided WHERE place < {FINE} ORDER BY place, requests DESC, {_KEY}, api_key, api_version",
+        filters.parameters,
+    )
+    for row in uses.dicts():
+        found[ownership.of(row)].uses.append(row | {"verdict": WORST_FIRST[row["place"]]})
+    return found
+
+
+def owners_table(found: Mapping[Owner | None, OwnerImpact], target: str, limit: int = 0) -> Table:
+    """Clients by owner and verdict, the owner of most that break first."""
+    columns = (
+        "owner", "contact", "would_break", "not_with_later", "cannot_be_judged", "fine", "breaking_requests",
+        "first_seen", "last_seen",
+    )  # fmt: skip
+    lines = []
+    for owner, part in found.items():
+        breaking = [use for use in part.uses if use["verdict"] == WORST_FIRST[0]]
+        lines.append(
+            (
+                *named(owner),
+                *(part.clients[verdict] for verdict in WORST_FIRST),
+                sum(use["requests"] for use in breaking),
+                min((use["first_seen"] for use in breaking), default=None),
+                max((use["last_seen"] for use in breaking), default=None),
+            )
+        )
+    lines.sort(key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))
+    return cut(Table("by_owner", f"Clients by owner, Kafka {target}", columns, lines, len(lines)), limit)
+
+
+def owners_of_uses(found: Mapping[Owner | None, OwnerImpact]) -> dict[tuple[Any, ...], list[str]]:
+    """Names of the owners of each use."""
+    names: dict[tuple[Any, ...], set[str]] = {}
+    for owner, part in found.items():
+        for use in part.uses if owner else ():
+            names.setdefault(tuple(use[name] for name in USE), set()).add(owner.name if owner else "")
+    return {use: sorted(of_use) for use, of_use in names.items()}

@@ -1,0 +1,190 @@
+"""Who owns the clients of a warehouse.
+
+Owners are told by rules on principals, client ids, hosts, groups and software. Programs of several owners may share
+principal, client id and software, as where nobody logs in; so what has an owner is a client on one host, an endpoint. A
+client has the owners of its endpoints. Rules are applied here, to aggregated rows: SQL knows nothing of them.
+"""
+
+import argparse
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError
+from ..owners import Owner, Owners, load_owners
+from ..tables import CONNECTION_KEY, SEVERITY_ORDER
+from .filters import Filters
+from .output import Table
+
+if TYPE_CHECKING:
+    from ..engine import Tables
+    from .context import Context
+
+CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+"""Columns that name a client; null is a value of its own."""
+ENDPOINT = (*CLIENT, "remote_host")
+SAME_CONNECTION = " AND ".join(f"c.{name} = t.{name}" for name in CONNECTION_KEY)
+"""A condition in SQL that a row `t` belongs to a connection `c`."""
+_KEY = ", ".join(ENDPOINT)
+_OF_CONNECTION = ", ".join(f"c.{name}" for name in ENDPOINT)
+_RULE = ("severity", "rule")
+
+
+def add_owners(parser: argparse.ArgumentParser, by: bool = True) -> None:
+    """Declare --owners, and --by where a command aggregates by owner."""
+    group = parser.add_argument_group("owners")
+    group.add_argument("--owners", metavar="FILE", help="who owns which clients, in TOML; see conf/owners.toml")
+    if by:
+        group.add_argument("--by", choices=("owner",), help="aggregate by owner")
+
+
+def given_owners(context: "Context") -> Owners:
+    """The owners of --owners, or of the settings; empty where neither names a file.
+
+    Raises:
+        ConfigError: the file is wrong, or --by owner is given without one.
+    """
+    given = context.arguments
+    owners = load_owners(context.settings(owners=given.owners).owners)
+    if getattr(given, "by", None) and not owners.rules:
+        raise ConfigError("--by owner needs owners; name a file with --owners, or with the setting owners")
+    return owners
+
+
+class Ownership:
+    """The owners of what connects to a warehouse's brokers.
+
+    Args:
+        owners: the rules.
+        tables: the warehouse's.
+    """
+
+    def __init__(self, owners: Owners, tables: "Tables") -> None:
+        """Read which groups endpoints take part in, where a rule asks for them."""
+        self._owners, self._tables = owners, tables
+        self._groups: dict[tuple[Any, ...], list[str]] = {}
+        if owners.ask_groups:
+            found = tables.query(
+                f"SELECT DISTINCT {_OF_CONNECTION}, t.group_id FROM {{connection_groups}} AS t "
+                f"JOIN {{connections}} AS c ON {SAME_CONNECTION} WHERE t.takes_part AND c.role = 'client'"
+            )
+            for *endpoint, group_id in found:
+                self._groups.setdefault(tuple(endpoint), []).append(group_id)
+
+    def of(self, row: Mapping[str, Any]) -> Owner | None:
+        """The owner of an endpoint, from a row with its columns."""
+        groups = self._groups.get(tuple(row[name] for name in ENDPOINT), ())
+        return self._owners.of(
+            row["principal"], row["client_id"], row["remote_host"], groups, row["client_software_name"]
+        )
+
+    def of_violation(self, row: Mapping[str, Any]) -> Owner | None:
+        """The owner of a violation, from a row with the columns of its connection's endpoint, and group_id.
+
+        That is its connection's owner; where it is about a group and no connection, the owner of the group by its name.
+        """
+        if row["remote_host"] is None and row["client_software_name"] is None:
+            return self._owners.of(groups=[row["group_id"]]) if row["group_id"] is not None else None
+        return self.of(row)
+
+    def of_clients(self) -> dict[tuple[Any, ...], list[Owner]]:
+        """The owners of every client that has some, by name."""
+        found: dict[tuple[Any, ...], set[Owner]] = {}
+        for row in self._endpoints(Filters()):
+            if owner := self.of(row):
+                found.setdefault(tuple(row[name] for name in CLIENT), set()).add(owner)
+        return {client: sorted(owners, key=lambda one: one.name) for client, owners in found.items()}
+
+    def _endpoints(self, filters: Filters) -> list[dict[str, Any]]:
+        return self._tables.query(
+            f"SELECT {_KEY}, count(*) AS connections, CAST(sum(requests) AS BIGINT) AS requests, "
+            "min(opened_at) AS first_seen, max(last_request_at) AS last_seen FROM {connections} "
+            f"WHERE role = 'client' AND {filters.where('opened_at', 'last_request_at')} GROUP BY {_KEY}",
+            filters.parameters,
+        ).dicts()
+
+    def with_owners(self, found: Table) -> Table:
+        """A table of clients with one column more: the names of their owners."""
+        owners = self.of_clients()
+        places = [found.columns.index(name) for name in CLIENT]
+        rows = [
+            (*row, [owner.name for owner in owners.get(tuple(row[place] for place in places), ())])
+            for row in found.rows
+        ]
+        shown = (*found.shown, "owners") if found.shown else ()
+        return Table(found.name, found.title, (*found.columns, "owners"), rows, found.total, shown)
+
+    def clients(self, filters: Filters, title: str = "", limit: int = 0) -> Table:
+        """What connects, by owner; a client counts for each owner of its hosts. Figures are of connections that fit."""
+        columns = (
+            "owner", "contact", "clients", "connections", "requests", "hosts", "first_seen", "last_seen",
+        )  # fmt: skip
+        lines: list[tuple[Any, ...]] = []
+        for owner, rows in by_owner((self.of(row), row) for row in self._endpoints(filters)).items():
+            counts = (_sum(rows, "connections"), _sum(rows, "requests"), len({row["remote_host"] for row in rows}))
+            clients = len({tuple(row[name] for name in CLIENT) for row in rows})
+            lines.append((*named(owner), clients, *counts, *_span(rows, "first_seen", "last_seen")))
+        lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
+        return cut(Table("owners", title, columns, lines, len(lines)), limit)
+
+    def violations(self, filters: Filters, condition: str, parameters: Mapping[str, str], limit: int = 0) -> Table:
+        """Violations by owner and rule, errors first.
+
+        Args:
+            filters: which of them.
+            condition: more SQL on them.
+            parameters: the condition's.
+            limit: rows at most; 0 for all.
+        """
+        columns = ("owner", "contact", *_RULE, "violations", "occurrences", "rejected", "first_at", "last_at")
+        kinds = f"{', '.join(f't.{name}' for name in _RULE)}, {_OF_CONNECTION}, {_GROUP}"
+        rows = self._tables.query(
+            f"SELECT {kinds} AS group_id, count(*) AS violations, CAST(sum(t.occurrences) AS BIGINT) AS occurrences, "
+            "CAST(sum(t.rejected) AS BIGINT) AS rejected, min(t.first_at) AS first_at, max(t.last_at) AS last_at, "
+            f"min({SEVERITY_ORDER}) AS place FROM {with_connection(filters, condition)} GROUP BY {kinds}",
+            {**filters.parameters, **parameters},
+        ).dicts()
+        found = by_owner(((self.of_violation(row), *(row[name] for name in _RULE)), row) for row in rows)
+        lines = []
+        for (owner, severity, rule), of_rule in found.items():
+            rejected = None if all(row["rejected"] is None for row in of_rule) else _sum(of_rule, "rejected")
+            counts = (_sum(of_rule, "violations"), _sum(of_rule, "occurrences"), rejected)
+            line = (*named(owner), severity, rule, *counts, *_span(of_rule, "first_at", "last_at"))
+            lines.append((of_rule[0]["place"], line))
+        lines.sort(key=lambda item: (item[0], -item[1][4], item[1][3], item[1][0] or ""))
+        return cut(Table("violations", "", columns, [line for _, line in lines], len(lines)), limit)
+
+
+_GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
+
+
+def with_connection(filters: Filters, condition: str) -> str:
+    """Violations `t` that fit, each with its connection `c`, as SQL; all columns of `c` are null where there is none."""
+    chosen = f"SELECT * FROM {{violations}} WHERE {filters.where('first_at', 'last_at')}{condition}"
+    return f"({chosen}) AS t LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}"
+
+
+def by_owner(rows: Iterable[tuple[Any, dict[str, Any]]]) -> dict[Any, list[dict[str, Any]]]:
+    """Rows by what stands before each."""
+    found: dict[Any, list[dict[str, Any]]] = {}
+    for owner, row in rows:
+        found.setdefault(owner, []).append(row)
+    return found
+
+
+def named(owner: Owner | None) -> tuple[str | None, str | None]:
+    """Name and contact, as an answer has them; a contact that is not known is null."""
+    return (owner.name, owner.contact or None) if owner else (None, None)
+
+
+def cut(table: Table, limit: int) -> Table:
+    """The first rows of a table; all where the limit is 0."""
+    rows = table.rows[:limit] if limit else table.rows
+    return Table(table.name, table.title, table.columns, rows, table.total, table.shown)
+
+
+def _sum(rows: Sequence[Mapping[str, Any]], name: str) -> int:
+    return sum(row[name] or 0 for row in rows)
+
+
+def _span(rows: Sequence[Mapping[str, Any]], first: str, last: str) -> tuple[Any, Any]:
+    return min(row[first] for row in rows), max(row[last] for row in rows)

@@ -1,0 +1,101 @@
+"""A small warehouse without Spark: clients that share what they are called, on hosts of several owners, on two days."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.report.tables_on_disk import write_warehouse
+
+DAY = datetime(2026, 11, 21, tzinfo=UTC)
+HOSTILE = "'; DROP|`<script>\u202e\n\"*_[x](y)"
+TARGET = "4.0.1"
+APIS = {"PRODUCE": 0, "FETCH": 1, "METADATA": 3}
+
+
+def use(
+    client_id: str | None,
+    host: str,
+    api: str = "METADATA",
+    version: int = 12,
+    **given: Any,
+) -> dict[str, Any]:
+    """One connection that uses one version of one API, an hour after the day's start, for a minute.
+
+    Args:
+        client_id: of the connection.
+        host: that it comes from.
+        api: name of the API.
+        version: of its requests.
+        given: day (of its start; 0), hours (that it lasts), requests, refused (the reason), undecided, groups, violations
+            (rule and severity), and columns of `connections`.
+    """
+    return {"client_id": client_id, "remote_host": host, "api": api, "version": version} | given
+
+
+def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
+    """Write a warehouse of such connections; figures of clients are what the pipeline would derive of them."""
+    tables: dict[str, list[dict[str, Any]]] = {name: [] for name in ("connections", "api_usage", "violations")}
+    tables["connection_groups"] = []
+    inventory: dict[tuple[Any, ...], dict[str, Any]] = {}
+    impact: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for number, given in enumerate(uses):
+        opened = DAY + timedelta(days=given.get("day", 0), hours=1, seconds=number)
+        closed = opened + timedelta(hours=given.get("hours", 0), minutes=1)
+        key = {"cluster": "c", "broker": "b", "connection_id": f"{number}", "opened_at": opened, "opened_seq": 0}
+        requests = given.get("requests", 10)
+        connection = key | {
+            "last_request_at": closed, "requests": requests, "role": "client", "remote_host": given["remote_host"],
+            "principal": "User:ANONYMOUS", "client_id": given["client_id"], "client_software_name": "kgo",
+            "client_software_version": "v1.0", "start": "observed",
+        }  # fmt: skip
+        connection |= {name: value for name, value in given.items() if name in (*connection, "reason_unknown")}
+        tables["connections"].append(connection)
+        names = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+        who = {name: connection[name] for name in names}
+        api = {"api_key": APIS[given["api"]], "api_name": given["api"], "api_version": given["version"]}
+        tables["api_usage"].append(
+            key | api | {"requests": requests, "first_at": opened, "last_at": closed, "info_only": False}
+        )
+        tables["connection_groups"] += [
+            key | {"group_id": group, "takes_part": True} for group in given.get("groups", ())
+        ]
+        tables["violations"] += [
+            key | {
+                "rule": rule, "severity": severity, "occurrences": 2, "rejected": None, "first_at": opened,
+                "last_at": closed, "message": "found; asked",
+            }
+            for rule, severity in given.get("violations", ())
+        ]  # fmt: skip
+        if connection["role"] != "client":
+            continue
+        at_target = {
+            "refused_by": {TARGET: given["refused"]} if "refused" in given else {},
+            "undecided_by": {TARGET: given["undecided"]} if "undecided" in given else {},
+            "deprecated_by": {},
+        }
+        _add(inventory, who, {}, connection, opened, closed)
+        _add(impact, who | api, at_target, connection, opened, closed)
+    tables |= {"client_inventory": list(inventory.values()), "upgrade_impact": list(impact.values())}
+    tables["broker_api_versions"] = [{"cluster": "c", "broker": "b", "api_key": 1}]
+    tables["ingested_files"] = [{"file_id": "f", "cluster": "c", "broker": "b", "path": "p"}]
+    return write_warehouse(root, tables)
+
+
+def _add(
+    rows: dict[tuple[Any, ...], dict[str, Any]],
+    key: Mapping[str, Any],
+    more: Mapping[str, Any],
+    connection: Mapping[str, Any],
+    opened: datetime,
+    closed: datetime,
+) -> None:
+    """Count a connection into the row of its key."""
+    none = {"connections": 0, "requests": 0, "host_list": [], "first_seen": opened, "last_seen": closed}
+    row = rows.setdefault(tuple(key.values()), dict(key) | none | dict(more))
+    row["connections"] += 1
+    row["requests"] += connection["requests"]
+    row["host_list"] = sorted({*row["host_list"], connection["remote_host"]})
+    row["hosts"] = row["host_list"] if "api_key" not in key else len(row["host_list"])
+    row["host_count"] = len(row["host_list"])
+    row["first_seen"], row["last_seen"] = min(row["first_seen"], opened), max(row["last_seen"], closed)

@@ -1,0 +1,185 @@
+"""Answers by owner: a client that several owners share is divided by its hosts, and no text of a file or log is markup."""
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli
+from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+
+HOSTILE_OWNER = "Pay|ments <script>`\\u202e"
+OWNERS = rf"""
+[[owners]]
+owner = "{HOSTILE_OWNER.replace("`", "` ")}"
+contact = "=pay@example.org"
+hosts = ["10.1.0.0/16"]
+[[owners]]
+owner = "Search"
+client_ids = ['search']
+groups = ['g-\d']
+"""
+PAYMENTS = "Pay|ments <script>` \u202e"
+GONE_ON = ("went_on_after_invalid_request", "warning")
+USES = (
+    use("shared", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", requests=7),
+    use("shared", "10.2.0.1", "PRODUCE", 2, refused="refused_although_advertised", requests=5, violations=[GONE_ON]),
+    use("shared", "10.1.0.2", violations=[GONE_ON, ("instance_id_zero", "error")]),
+    use("search", "10.2.0.2", "FETCH", 18, undecided="negotiates_down", groups=["x", "g-1"]),
+    use("search", "10.2.0.3", groups=["other"]),
+    use(HOSTILE, HOSTILE, "FETCH", 3, refused="below_range", day=1),
+    use(None, "10.1.0.1", principal=None),
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fleet(tmp_path_factory.mktemp("owners") / "w", USES)
+
+
+@pytest.fixture(scope="module")
+def owners(tmp_path_factory: pytest.TempPathFactory) -> str:
+    path = tmp_path_factory.mktemp("owners") / "o.toml"
+    path.write_text(OWNERS)
+    return str(path)
+
+
+def asked(capsys: pytest.CaptureFixture[str], warehouse: Path, *arguments: str) -> Any:
+    capsys.readouterr()
+    assert cli.main([*arguments, "--warehouse", str(warehouse), "--json"]) in (0, 3)
+    return json.loads(capsys.readouterr().out)
+
+
+def figures(rows: list[dict[str, Any]], *names: str) -> dict[str | None, tuple[Any, ...]]:
+    return {row["owner"]: tuple(row[name] for name in names) for row in rows}
+
+
+def test_clients_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = asked(capsys, warehouse, "clients", "--owners", owners, "--by", "owner")
+    assert figures(rows, "contact", "clients", "connections", "requests", "hosts") == {
+        PAYMENTS: ("=pay@example.org", 2, 3, 27, 2),
+        "Search": (None, 1, 1, 10, 1),
+        None: (None, 3, 3, 25, 3),
+    }
+    rows = asked(capsys, warehouse, "clients", "--owners", owners, "--by", "owner", "--since", "2026-11-22")
+    assert figures(rows, "clients") == {None: (1,)}
+    rows = asked(capsys, warehouse, "clients", "--owners", owners)
+    assert {row["client_id"]: row["owners"] for row in rows} == {
+        "shared": [PAYMENTS], "search": ["Search"], HOSTILE: [], None: [PAYMENTS],
+    }  # fmt: skip
+
+
+def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("would_break", "not_with_later", "cannot_be_judged", "fine", "breaking_requests")
+    found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner")
+    assert figures(found["by_owner"], *names) == {
+        PAYMENTS: (1, 0, 0, 1, 7),
+        "Search": (0, 0, 1, 0, 0),
+        None: (2, 0, 0, 1, 15),
+    }
+    assert {row["client_id"]: row["owners"] for row in found["rows"]} == {
+        "shared": [PAYMENTS], "search": ["Search"], HOSTILE: [],
+    }  # fmt: skip
+    since = ("--since", "2026-11-22")
+    found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner", *since)
+    assert figures(found["by_owner"], *names) == {None: (1, 0, 0, 0, 10)}
+
+
+def test_violations_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = asked(capsys, warehouse, "violations", "--owners", owners, "--by", "owner")
+    found = [(row["owner"], row["severity"], row["rule"], row["violations"], row["occurrences"]) for row in rows]
+    assert found == [
+        (PAYMENTS, "error", "instance_id_zero", 1, 2),
+        (None, "warning", GONE_ON[0], 1, 2),
+        (PAYMENTS, "warning", GONE_ON[0], 1, 2),
+    ]
+    chosen = ("--rule", "instance_id_zero")
+    assert len(asked(capsys, warehouse, "violations", "--owners", owners, "--by", "owner", *chosen)) == 1
+    listed = asked(capsys, warehouse, "violations", "--owners", owners)["violations"]
+    assert [(row["rule"], row["owner"]) for row in listed] == [
+        ("instance_id_zero", PAYMENTS), (GONE_ON[0], PAYMENTS), (GONE_ON[0], None),
+    ]  # fmt: skip
+    assert "its_principal" not in listed[0]
+
+
+def test_a_violation_of_a_group_has_the_owner_of_the_group(tmp_path: Path, owners: str) -> None:
+    from kafka_clientinfo.commands.ownership import ENDPOINT, Ownership
+    from kafka_clientinfo.engine import local_tables
+    from kafka_clientinfo.owners import parse_owners
+
+    tables = local_tables(str(fleet(tmp_path / "w", USES)))
+    assert tables is not None
+    rules = parse_owners("[[owners]]\nowner = 'G'\ngroups = ['g']\n[[owners]]\nowner = 'E'\nprincipals = ['']", "x")
+    nobody = dict.fromkeys(ENDPOINT)
+    ownership = Ownership(rules, tables)
+    found = [ownership.of_violation(nobody | {"group_id": group}) for group in ("g", None)]
+    assert [owner and owner.name for owner in found] == ["G", None]
+
+
+def test_summary_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = asked(capsys, warehouse, "summary", "--owners", owners)
+    assert {"clusters", "owners", "software"} <= set(found)
+    assert figures(found["owners"], "connections") == {PAYMENTS: (3,), "Search": (1,), None: (3,)}
+    assert asked(capsys, warehouse, "summary", "--owners", owners, "--by", "owner") == found["owners"]
+    assert "owners" not in asked(capsys, warehouse, "summary")
+
+
+def test_the_settings_may_name_the_file(
+    warehouse: Path, owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    conf = tmp_path / "c.toml"
+    conf.write_text(f"owners = '{owners}'\n")
+    assert len(asked(capsys, warehouse, "clients", "--conf", str(conf), "--by", "owner")) == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["clients", "--by", "owner"], "--by owner needs owners; name a file with --owners"),
+        (["violations", "--by", "owner"], "--by owner needs owners"),
+        (["summary", "--by", "owner"], "--by owner needs owners"),
+        (["upgrade", "--target", TARGET, "--by", "owner"], "--by owner needs owners"),
+        (["upgrade", "--all-targets", "--by", "owner", "--owners", "x"], "--by owner needs a release"),
+        (["clients", "--owners", "/nowhere/x"], "cannot read the owners /nowhere/x"),
+    ],
+)
+def test_wrong_arguments_are_named(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
+    assert cli.main([*arguments, "--warehouse", "/nowhere"]) == 2
+    assert says in capsys.readouterr().err
+
+
+BY_OWNER = (["clients"], ["violations"], ["summary"], ["upgrade", "--target", TARGET])
+
+
+@pytest.mark.parametrize("by", [[], ["--by", "owner"]], ids=["listed", "by owner"])
+@pytest.mark.parametrize("command", BY_OWNER, ids=" ".join)
+def test_no_text_is_markup_or_a_formula(
+    warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str], command: list[str], by: list[str]
+) -> None:
+    arguments = [*command, "--owners", owners, *by, "--warehouse", str(warehouse)]
+    shown = {}
+    for form in ("--markdown", "--csv", ""):
+        assert cli.main([*arguments, *([form] if form else [])]) in (0, 3)
+        shown[form] = capsys.readouterr().out
+    assert not {"\u202e", "\x1b"} & set(shown["--markdown"] + shown[""])
+    assert "<script>" not in shown["--markdown"]
+    assert "Pay\\|ments &lt;script&gt;\\` \ufffd" in shown["--markdown"]
+    cells = [cell for row in csv.reader(io.StringIO(shown["--csv"], newline="")) for cell in row]
+    assert not any(cell.startswith(("=", "+", "@")) for cell in cells)
+    assert any(PAYMENTS in cell for cell in cells)
+
+
+def test_the_report_names_owner_and_contact(warehouse: Path, owners: str, tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    page = tmp_path / "r.html"
+    arguments = ["report", "--warehouse", str(warehouse), "--target", TARGET, "--output", str(page)]
+    assert cli.main([*arguments, "--owners", owners]) == 0
+    assert r"Pay|ments \u003cscript\u003e` \ufffd (=pay@example.org)" in page.read_text("utf-8").replace(
+        "\ufffd", r"\ufffd"
+    )
+    assert '"Owners"' in page.read_text("utf-8")
+    assert cli.main(arguments) == 0
+    assert '"label": "Owners"' not in page.read_text("utf-8").replace('":"', '": "')
