@@ -27,7 +27,13 @@ def execute(context: Context) -> int:
 
     parser: argparse.ArgumentParser = context.arguments.parser
     known = {"target": tuple(releases()), "rule": tuple(rules())}
-    places = {"warehouse": shtab.DIRECTORY, "conf": shtab.FILE, "owners": shtab.FILE, "logs": shtab.FILE}
+    places = {
+        "warehouse": shtab.DIRECTORY,
+        "conf": shtab.FILE,
+        "owners": shtab.FILE,
+        "messages": shtab.DIRECTORY,
+        "logs": shtab.FILE,
+    }
     for action in _actions(parser):
         if action.dest in known:
             action.choices = known[action.dest]

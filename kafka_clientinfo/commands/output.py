@@ -8,14 +8,17 @@ import argparse
 import base64
 import json
 import math
+import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import console
+from ..errors import ClientInfoError
 
 if TYPE_CHECKING:
     from ..engine import Tables
@@ -29,7 +32,8 @@ _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "vie
 """Columns that are never shortened: what they hold is typed into the next command."""
 _REST = "--limit 0, --json and --csv"
 _FORMULA = re.compile(r"[=+\-@\t\r]")
-_MARKUP = re.compile(r"[\\`*_\[\]|~]")
+_MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
+"""What gets a backslash in Markdown; addresses too, of which some readers make links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _COLOURS = {"error": "31", "FAILED": "31", "removed": "31", "warning": "33", "deprecated": "33"}
 """Texts that get a colour on a terminal, wherever they are a whole column."""
@@ -218,7 +222,7 @@ def as_markdown(answer: Answer) -> str:
     """Tables in Markdown, in which texts are texts: markup and HTML are escaped."""
     parts = []
     for table in answer.tables:
-        lines = [f"## {_markdown_cell(table.title)}\n"] if table.title else []
+        lines = [f"## {markdown_text(table.title)}\n"] if table.title else []
         lines += [_markdown_line(table.columns), _markdown_line(["---"] * len(table.columns), escape=False)]
         lines += [_markdown_line(row) for row in table.rows]
         parts.append("\n".join(lines))
@@ -226,12 +230,32 @@ def as_markdown(answer: Answer) -> str:
 
 
 def _markdown_line(row: Sequence[Any], escape: bool = True) -> str:
-    return "| {} |".format(" | ".join(map(_markdown_cell, row) if escape else row))
+    return "| {} |".format(" | ".join(map(markdown_text, row) if escape else row))
 
 
-def _markdown_cell(value: Any) -> str:
+def markdown_text(value: Any) -> str:
+    """A value as one line of Markdown without markup, HTML or links."""
     text = console.safe(_one_text(value), sys.maxsize)
     return _MARKUP.sub(r"\\\g<0>", "".join(_ENTITIES.get(character, character) for character in text))
+
+
+def write_private(path: Path, content: bytes, option: str) -> None:
+    """Write a file whole or not at all, for the user alone: it names principals and addresses.
+
+    Raises:
+        ClientInfoError: naming the option that gave the path.
+    """
+    part = path.with_name(f"{path.name}.part")
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise ClientInfoError(
+            f"{option} {path} cannot be written: {error.strerror or error}; name another file"
+        ) from None
 
 
 def as_text(answer: Answer, width: int | None = None, colours: bool | None = None, rest: str = _REST) -> str:

@@ -1,13 +1,13 @@
 """The command `report`: one HTML page about a warehouse, for a browser without network."""
 
 import argparse
-import os
 from pathlib import Path
 
 from ..console import number, output, safe
-from ..errors import ClientInfoError, ConfigError
+from ..errors import ConfigError
 from .context import Context, add_warehouse
 from .filters import Filters, add_filters
+from .output import write_private
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "write one HTML page: who breaks at another release, who connects, how, and who misbehaves"
@@ -51,22 +51,7 @@ def execute(context: Context) -> int:
     names = Ownership(owners, tables).of_clients() if owners.rules else {}
     told = {client: [f"{o.name} ({o.contact})" if o.contact else o.name for o in of] for client, of in names.items()}
     page = report(Scope(tables, filters, told), verdict).encode()
-    _write(Path(given.output), page)
+    write_private(Path(given.output), page, "--output")
     context.end_progress()
     output(f"Wrote {safe(given.output)}, {number(len(page))} bytes.")
     return 0
-
-
-def _write(path: Path, page: bytes) -> None:
-    """Write the page whole or not at all, for its owner alone: it names principals and addresses."""
-    part = path.with_name(f"{path.name}.part")
-    try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(page)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise ClientInfoError(
-            f"--output {path} cannot be written: {error.strerror or error}; name another file"
-        ) from None

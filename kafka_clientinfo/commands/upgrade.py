@@ -12,6 +12,7 @@ from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, limit_of, plain, show
 from .output import as_text as table_text
 from .ownership import Ownership, add_owners, given_owners
+from .webhook import TOKEN, Webhook
 
 if TYPE_CHECKING:
     from .impact import Impact
@@ -21,6 +22,7 @@ STOPPED = "stopped; nothing was changed"
 EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo",
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner",
+    "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner --messages ./to-send",
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
 _BREAKS = 3
@@ -39,6 +41,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client")
     add_owners(parser)
+    sent = parser.add_argument_group("messages, with --by owner")
+    sent.add_argument(
+        "--messages", metavar="DIR", help="write one message in Markdown per owner whose clients are not fine"
+    )
+    sent.add_argument(
+        "--webhook",
+        metavar="URL",
+        help=f"post each message as JSON; the variable {TOKEN} has a token for it",
+    )
     add_formats(parser, _SHOWN)
 
 
@@ -49,30 +60,37 @@ def execute(context: Context) -> int:
         raise ConfigError("no target is given; name one with --target, or use --all-targets")
     if given.by and given.target is None:
         raise ConfigError("--by owner needs a release; name one with --target")
+    for option in ("messages", "webhook"):
+        if getattr(given, option) is not None and not given.by:
+            raise ConfigError(f"--{option} needs --by owner")
     from ..tables.broker_releases import release
     from .impact import impact
+    from .owned_impact import USE, owned_impact, owners_of_uses, owners_table
 
     if given.target is not None:
         release(given.target)  # before anything is opened
     filters, owners = Filters.of(given), given_owners(context)
+    webhook = None if given.webhook is None else Webhook(given.webhook)
     tables, waits = context.built_tables("upgrade_impact", filters.cluster)
     found = impact(tables, given.target, given.all_targets, filters, waits, limit_of(given))
-    owned = None
+    owned, done = None, []
     if owners.rules and given.target is not None:
-        from .owned_impact import USE, owned_impact, owners_of_uses, owners_table
-
         divided = owned_impact(tables, given.target, filters, Ownership(owners, tables))
         names = owners_of_uses(divided)
         for row in found.rows:
             row["owners"] = names.get(tuple(row[name] for name in USE), [])
-        owned = owners_table(divided, given.target, limit_of(given)) if given.by else None
+        if given.by:
+            from .messages import messages, send
+
+            owned = owners_table(divided, given.target, limit_of(given))
+            done = send(messages(divided, given.target, found.cannot_tell), given.messages, webhook)
     if given.csv or given.markdown:
         show(Answer([owned] if owned else as_tables(found)), given)
     elif given.json:
         document = vars(found) | ({"by_owner": plain(owned.dicts())} if owned else {})
         output(json.dumps(document, ensure_ascii=True, default=str))
     else:
-        output(as_text(found, owned))
+        output("\n\n".join([as_text(found, owned), *done]))
     return _BREAKS if found.breaks else 0
 
 

@@ -28,7 +28,7 @@ def use(
         api: name of the API.
         version: of its requests.
         given: day (of its start; 0), hours (that it lasts), requests, refused (the reason), undecided, groups, violations
-            (rule and severity), and columns of `connections`.
+            (rule and severity), advice (more columns of `upgrade_impact`), and columns of `connections`.
     """
     return {"client_id": client_id, "remote_host": host, "api": api, "version": version} | given
 
@@ -73,6 +73,7 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
             "refused_by": {TARGET: given["refused"]} if "refused" in given else {},
             "undecided_by": {TARGET: given["undecided"]} if "undecided" in given else {},
             "deprecated_by": {},
+            **given.get("advice", {}),
         }
         _add(inventory, who, {}, connection, opened, closed)
         _add(impact, who | api, at_target, connection, opened, closed)

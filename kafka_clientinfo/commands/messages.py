@@ -1,0 +1,237 @@
+"""Writes to owners what a release means for their clients: one message in Markdown for each, ready to be sent.
+
+A message stands for itself: what breaks, since when, from where, what to do, and what cannot be told. Whatever clients
+and brokers wrote is text in it, cut and without markup.
+"""
+
+import hashlib
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..console import number, safe
+from ..errors import ClientInfoError
+from ..owners import Owner
+from ..protocol import api_key
+from ..tables.broker_releases import REASONS, WORST_FIRST, release
+from .output import Answer, Table, as_markdown, markdown_text, write_private
+from .owned_impact import USE, OwnerImpact
+from .ownership import CLIENT
+from .webhook import Webhook
+
+_MOST = 500
+"""Rows of a table in a message at most."""
+_TEXT = 120
+_HOSTS = 20
+_BREAKS, _LATER, _UNJUDGED = WORST_FIRST[:3]
+_TITLES = {
+    _BREAKS: "What breaks",
+    _LATER: "What works, but not with a later release",
+    _UNJUDGED: "What cannot be judged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What an owner is told; `owner` is None in the one about clients that nobody owns."""
+
+    owner: Owner | None
+    target: str
+    markdown: str
+
+    @property
+    def file_name(self) -> str:
+        """A name of ASCII letters, digits and dashes, another one for each owner."""
+        if self.owner is None:
+            return "no-owner.md"
+        plain = unicodedata.normalize("NFKD", self.owner.name).encode("ascii", "ignore").decode().lower()
+        digest = hashlib.sha256(self.owner.name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+        return "-".join(filter(None, (re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-"), digest))) + ".md"
+
+    def document(self) -> dict[str, str | None]:
+        """The message as JSON has it."""
+        name, contact = (self.owner.name, self.owner.contact or None) if self.owner else (None, None)
+        return {"owner": name, "contact": contact, "target": self.target, "markdown": self.markdown}
+
+
+def messages(found: Mapping[Owner | None, OwnerImpact], target: str, cannot_tell: Sequence[str]) -> list[Message]:
+    """One message for each owner who has a client that is not fine, and one for such clients without an owner, the last.
+
+    Args:
+        found: the verdict, by owner.
+        target: the release of Kafka.
+        cannot_tell: sentences on what the log does not show.
+    """
+    ordered = sorted(found.items(), key=lambda item: (item[0] is None, item[0].name if item[0] else ""))
+    return [Message(owner, target, _markdown(owner, part, target, cannot_tell)) for owner, part in ordered if part.uses]
+
+
+def send(written: Sequence[Message], folder: str | None, webhook: Webhook | None) -> list[str]:
+    """Write each message to a file of its own, and post each, as far as that is asked for.
+
+    Args:
+        written: the messages.
+        folder: where files go, for the user alone; files of the same names are replaced.
+        webhook: the receiver.
+
+    Returns:
+        What was done, in sentences.
+
+    Raises:
+        ClientInfoError: naming the folder or file that cannot be written, or the receiver and how many messages it has.
+    """
+    done = []
+    if folder is not None:
+        path = Path(folder)
+        try:
+            path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except (OSError, ValueError) as error:
+            raise ClientInfoError(f"--messages {folder} cannot be made: {error}; name another folder") from None
+        for message in written:
+            write_private(path / message.file_name, message.markdown.encode(), "--messages")
+        done.append(f"Messages in {safe(folder)}: {number(len(written))}.")
+    if webhook is not None:
+        for place, message in enumerate(written):
+            try:
+                webhook.post(message.document())
+            except ClientInfoError as error:
+                raise ClientInfoError(
+                    f"{error}; it has {place} of {len(written)} messages, and the next call posts all of them"
+                ) from None
+        done.append(f"Messages posted to {safe(webhook.shown)}: {number(len(written))}.")
+    return done
+
+
+def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: Sequence[str]) -> str:
+    breaking, unjudged = part.clients[_BREAKS], part.clients[_UNJUDGED]
+    whose = f"of {_text(owner.name)}" if owner else "without an owner"
+    total = sum(part.clients.values())
+    sections = [
+        f"# Kafka {target}: {number(breaking)} of {_clients(total)} {whose} would break",
+        *([f"For {_text(owner.name)}, {_text(owner.contact)}"] if owner and owner.contact else []),
+        f"{_clients(breaking)} would break, {number(part.clients[_LATER])} would work but not with a later release, "
+        f"{number(unjudged)} cannot be judged, {number(part.clients['ok'])} are fine, by the requests in the brokers' logs. "
+        "A client is a principal, client id and software, on the hosts that are named. All times are UTC.",
+        *_table_of(_uses(part.uses, _BREAKS), _BREAKS),
+        *_what_to_do(part.uses, target),
+        *_table_of(_uses(part.uses, _LATER), _LATER),
+        *_table_of(_uses(part.uses, _UNJUDGED), _UNJUDGED),
+        "## What this cannot tell",
+        "\n".join(f"- {_sentence(sentence)}" for sentence in cannot_tell),
+    ]
+    return "\n\n".join(sections) + "\n"
+
+
+def _uses(uses: Sequence[Mapping[str, Any]], verdict: str) -> list[dict[str, Any]]:
+    """Uses of that verdict, those of one client, API and version on several hosts as one."""
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for use in uses:
+        if use["verdict"] == verdict:
+            row = found.setdefault(tuple(use[name] for name in USE), {**use, "requests": 0, "all_hosts": set()})
+            row["requests"] += use["requests"]
+            row["all_hosts"].add(use["remote_host"] or "unknown")
+            row["first_seen"] = min(row["first_seen"], use["first_seen"])
+            row["last_seen"] = max(row["last_seen"], use["last_seen"])
+    return sorted(found.values(), key=lambda row: -row["requests"])
+
+
+def _table_of(uses: Sequence[Mapping[str, Any]], verdict: str) -> list[str]:
+    """A section with a table of uses; nothing where there are none."""
+    if not uses:
+        return []
+    columns = (
+        "cluster", "principal", "client id", "software", "request", "requests", "hosts", "first seen", "last seen", "why",
+    )  # fmt: skip
+    rows = [
+        (
+            *_who(use), f"{use['api_name']} v{use['api_version']}", number(use["requests"]), _hosts(use["all_hosts"]),
+            f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", _why(use),
+        )
+        for use in uses[:_MOST]
+    ]  # fmt: skip
+    more = len(uses) - len(rows)
+    return [
+        f"## {_TITLES[verdict]}",
+        as_markdown(Answer([Table("uses", "", columns, rows, len(uses))])),
+        *([f"… and {number(more)} more, which `kafka-clientinfo upgrade` lists."] if more else []),
+    ]
+
+
+def _what_to_do(uses: Sequence[Mapping[str, Any]], target: str) -> list[str]:
+    """A section with one line for each client that would break: the library's release, or the versions to use."""
+    by_client: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
+    for use in _uses(uses, _BREAKS):
+        by_client.setdefault(tuple(use[name] for name in CLIENT), []).append(use)
+    lines = [f"- Client {_name(of[0])}: {'; '.join(_steps(of, target))}." for of in by_client.values()]
+    more = len(lines) - _MOST
+    lines[_MOST:] = [f"- … and {_clients(more)} more."] if more > 0 else []
+    lead = (
+        "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
+        f"versions that Kafka {target} takes."
+    )
+    return ["## What to do", lead, "\n".join(lines)] if lines else []
+
+
+def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
+    ways = dict.fromkeys(
+        (use["library"], use["upgrade_to"], use["upgrade_over"]) for use in uses if use["library"] and use["upgrade_to"]
+    )
+    for library, wanted, over in ways:
+        first = (
+            f", once the brokers have Kafka {_text(over)}, which both it and today's clients work with" if over else ""
+        )
+        yield f"upgrade {_text(library)} to {_text(wanted)} or later{first}"
+    rest = {use["api_name"]: None for use in uses if not (use["library"] and use["upgrade_to"])}
+    for name in rest:
+        yield f"of {name} Kafka {target} takes {_taken(target, name)}"
+
+
+def _taken(target: str, name: str) -> str:
+    """The versions of an API that a release takes, as ranges."""
+    broker, key = release(target), api_key(name)
+    found = broker.apis.get(key) if key is not None else None
+    if found is None or key is None:
+        return "none, as it does not have it"
+    taken = [version for version in range(found.low, found.high + 1) if broker.refusal(key, version) != "version"]
+    begins = [version for version in taken if version - 1 not in taken]
+    ends = [version for version in taken if version + 1 not in taken]
+    ranges = [f"v{low}" if low == high else f"v{low} to v{high}" for low, high in zip(begins, ends, strict=True)]
+    return " and ".join(ranges) or "none"
+
+
+def _who(use: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    name, version = use["client_software_name"], use["client_software_version"]
+    software = name if version == "unknown" else f"{name} {version}"
+    texts = (use["cluster"], use["principal"] or "(none)", use["client_id"] or "(none)", software)
+    cluster, principal, client_id, shown = (safe(text, _TEXT) for text in texts)
+    return cluster, principal, client_id, shown
+
+
+def _name(use: Mapping[str, Any]) -> str:
+    cluster, principal, client_id, software = map(markdown_text, _who(use))
+    return f"{client_id} (software {software}, principal {principal}, cluster {cluster})"
+
+
+def _hosts(hosts: set[str]) -> str:
+    shown = ", ".join(safe(host, _TEXT) for host in sorted(hosts)[:_HOSTS])
+    return shown if len(hosts) <= _HOSTS else f"{shown} and {number(len(hosts) - _HOSTS)} more"
+
+
+def _why(use: Mapping[str, Any]) -> str:
+    reason = REASONS.get(use["reason"], use["reason"])
+    return f"{reason} (from {use['refused_from']})" if use["refused_from"] else str(reason)
+
+
+def _text(value: str) -> str:
+    return markdown_text(safe(value, 2 * _TEXT))
+
+
+def _sentence(value: str) -> str:
+    return markdown_text(value)
+
+
+def _clients(count: int) -> str:
+    return f"{number(count)} client{'' if count == 1 else 's'}"

@@ -1,0 +1,78 @@
+"""Posts JSON to an HTTP receiver.
+
+The address of a receiver is often a secret itself: of it only scheme, host and port are told in errors. A token from the
+environment goes into the header Authorization, to that address alone: redirects are not followed.
+"""
+
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from .. import __version__
+from ..errors import ClientInfoError, ConfigError
+
+TOKEN = "KAFKA_CLIENTINFO_WEBHOOK_TOKEN"
+"""The environment variable with the token, which is sent as `Authorization: Bearer TOKEN` where it is set."""
+_SECONDS = 15
+
+
+class Webhook:
+    """A receiver.
+
+    Args:
+        url: its address, http or https.
+
+    Raises:
+        ConfigError: the address or the token is wrong.
+    """
+
+    def __init__(self, url: str) -> None:
+        """Connect to nothing yet."""
+        try:
+            parts = urlsplit(url)
+            port = parts.port
+        except ValueError:
+            raise ConfigError("--webhook is no address; give one such as https://receiver.example/path") from None
+        is_plain = url.isascii() and url.isprintable() and " " not in url
+        if parts.scheme not in ("http", "https") or not parts.hostname or not is_plain:
+            raise ConfigError(
+                f"--webhook has the scheme {parts.scheme!r:.40} and the host {parts.hostname or ''!r:.80}; give an address "
+                "such as https://receiver.example/path"
+            )
+        if "@" in parts.netloc:
+            raise ConfigError(f"--webhook has a user or password in it; give a token in the variable {TOKEN}")
+        self._url, self._token = url, os.environ.get(TOKEN, "")
+        self.shown = f"{parts.scheme}://{parts.hostname}{f':{port}' if port else ''}"
+        if not (self._token.isascii() and (self._token.isprintable() or not self._token)):
+            raise ConfigError(f"the variable {TOKEN} holds characters that no header can have; set it anew")
+
+    def post(self, document: Mapping[str, Any]) -> None:
+        """Send a document, once.
+
+        Raises:
+            ClientInfoError: the receiver is not reached, does not answer in time, or answers anything but 2xx.
+        """
+        import http.client  # only where something is posted: this takes as long as a small answer
+        import urllib.error
+        import urllib.request
+
+        class NoRedirect(urllib.request.HTTPRedirectHandler):
+            def redirect_request(self, *_: Any) -> None:
+                """Follow none: the answer is then an error."""
+
+        headers = {"Content-Type": "application/json", "User-Agent": f"kafka-clientinfo/{__version__}"}
+        if self._token:
+            headers["Authorization"] = f"Bearer {self._token}"
+        request = urllib.request.Request(self._url, json.dumps(document).encode(), headers, method="POST")
+        try:
+            with urllib.request.build_opener(NoRedirect).open(request, timeout=_SECONDS):
+                pass
+        except urllib.error.HTTPError as error:
+            with error:
+                raise ClientInfoError(f"the webhook at {self.shown} answered {error.code}") from None
+        except (OSError, http.client.HTTPException) as error:
+            reason = getattr(error, "reason", None) or error
+            what = "did not answer in time" if isinstance(reason, TimeoutError) else "is not reached"
+            raise ClientInfoError(f"the webhook at {self.shown} {what}: {reason or type(reason).__name__}") from None

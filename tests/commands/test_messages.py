@@ -1,0 +1,265 @@
+"""Messages to owners: each is whole, says what to do, and holds no markup of a client; a receiver gets each once."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.commands import webhook
+from kafka_clientinfo.commands.messages import Message
+from kafka_clientinfo.commands.webhook import TOKEN, Webhook
+from kafka_clientinfo.errors import ClientInfoError, ConfigError
+from kafka_clientinfo.owners import Owner
+from kafka_clientinfo.tables import table_spec, table_specs
+from kafka_clientinfo.tables.spec import Column
+from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+
+PAYMENTS = "../Pay|ments <script>`"
+OWNERS = f"""
+[[owners]]
+owner = '{PAYMENTS}'
+contact = 'pay*@example.org'
+hosts = ['10.1.0.0/16']
+[[owners]]
+owner = 'All is well'
+hosts = ['10.3.0.0/16']
+"""
+ADVICE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {TARGET: "2.1.5"}, "upgrade_over": {}}
+OVER: dict[str, Any] = {"library": "sarama|", "upgrade_to": {TARGET: "1.46"}, "upgrade_over": {TARGET: "3.9.1"}}
+USES = (
+    use("app", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", requests=1200),
+    use("app", "10.1.0.2", "PRODUCE", 2, refused="refused_although_advertised", day=1),
+    use("app", "10.9.0.9", "PRODUCE", 2, refused="refused_although_advertised", day=2),
+    use(HOSTILE, "10.1.0.1", "FETCH", 3, refused="below_range"),
+    use("# see https://evil.example www.evil.example", HOSTILE, "FETCH", 18, undecided="negotiates_down"),
+    use("fine", "10.3.0.1"),
+)
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return fleet(tmp_path_factory.mktemp("messages") / "w", USES)
+
+
+@pytest.fixture
+def owners(tmp_path: Path) -> str:
+    path = tmp_path / "o.toml"
+    path.write_text(OWNERS)
+    return str(path)
+
+
+def upgrade(warehouse: Path, owners: str, *arguments: str) -> int:
+    by = ["--target", TARGET, "--owners", owners, "--by", "owner"]
+    return cli.main(["upgrade", "--warehouse", str(warehouse), *by, *arguments])
+
+
+def test_every_owner_whose_clients_are_not_fine_has_a_message(
+    warehouse: Path, owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "out" / "messages"
+    assert upgrade(warehouse, owners, "--messages", str(folder)) == 3
+    assert f"Messages in {folder}: 2." in capsys.readouterr().out
+    found = {path.name: path.read_text("utf-8") for path in folder.iterdir()}
+    name = Message(Owner(PAYMENTS), TARGET, "").file_name
+    assert set(found) == {name, "no-owner.md"}
+    assert (folder / name).stat().st_mode & 0o777 == 0o600
+    text = found[name]
+    assert text.startswith(f"# Kafka {TARGET}: 2 of 2 clients of ../Pay\\|ments &lt;script&gt;\\` would break\n")
+    assert "pay\\*@example.org" in text
+    shown = "| c | User:ANONYMOUS | app | kgo v1.0 | PRODUCE v2 | 1,210 | 10.1.0.1, 10.1.0.2 | 2026-11-21 01:00 | 2026-11-22 01:01 |"
+    assert shown in text
+    assert "10.9.0.9" not in text
+    assert f"of PRODUCE Kafka {TARGET} takes v3 to v12" in text
+    assert f"of FETCH Kafka {TARGET} takes v4 to v17" in text
+    assert "What cannot be judged" not in text
+    other = found["no-owner.md"]
+    assert "1 of 2 clients without an owner would break" in other
+    assert "1 cannot be judged" in other
+    assert "the target takes older versions only; the client asks for versions, and may know one" in other
+
+
+def test_no_text_of_a_client_is_markup(warehouse: Path, owners: str, tmp_path: Path) -> None:
+    upgrade(warehouse, owners, "--messages", str(tmp_path / "m"))
+    for path in (tmp_path / "m").iterdir():
+        text = path.read_text("utf-8")
+        assert "<" not in text
+        assert "\u202e" not in text
+        assert "https://evil" not in text
+        assert "www.evil" not in text
+        assert re.search(r"(?<!\\)[`*]", text) is None
+        assert [line for line in text.splitlines() if line.startswith("#") and "evil" in line] == []
+        rows = [line for line in text.splitlines() if line.startswith("|")]
+        assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {11}
+
+
+def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spec = table_spec("upgrade_impact")
+    known = [column for column in spec.columns if column.name not in ADVICE]
+    kinds = {"library": "string", "upgrade_to": "map<string,string>", "upgrade_over": "map<string,string>"}
+    added = [Column(name, kind, False, "") for name, kind in kinds.items()]
+    monkeypatch.setitem(table_specs(), "upgrade_impact", replace(spec, columns=(*known, *added)))
+    uses = (
+        use("one", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", advice=ADVICE),
+        use("one", "10.1.0.1", "FETCH", 3, refused="below_range", advice=ADVICE),
+        use("two", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", advice=OVER),
+    )
+    upgrade(fleet(tmp_path / "w", uses), owners, "--messages", str(tmp_path / "m"))
+    (path,) = (tmp_path / "m").iterdir()
+    lines = [line for line in path.read_text("utf-8").splitlines() if line.startswith("- Client")]
+    assert [line.partition("): ")[2] for line in lines] == [
+        "upgrade kafka-python to 2.1.5 or later.",
+        "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
+    ]
+
+
+@given(st.text(min_size=1), st.text(min_size=1))
+def test_file_names_are_safe_and_differ(one: str, other: str) -> None:
+    names = [Message(Owner(name), TARGET, "").file_name for name in (one, other)]
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,80}\.md", name) for name in names)
+    assert (names[0] == names[1]) == (one == other)
+    assert Message(None, TARGET, "").file_name not in names
+
+
+@pytest.mark.parametrize("option", ["--messages", "--webhook"])
+def test_messages_need_owners(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["upgrade", "--target", TARGET, "--warehouse", "/nowhere", option, "x"]) == 2
+    assert f"{option} needs --by owner" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_made_is_named(
+    warehouse: Path, owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert upgrade(warehouse, owners, "--messages", str(tmp_path / "file")) == 1
+    assert f"--messages {tmp_path}/file cannot be made" in capsys.readouterr().err
+
+
+class Receiver(BaseHTTPRequestHandler):
+    answer: ClassVar[int] = 204
+    after: ClassVar[int] = 0
+    """Requests that get 204 before."""
+    delay: ClassVar[threading.Event | None] = None
+    got: ClassVar[list[tuple[str, dict[str, str], Any]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        self.got.append((self.path, dict(self.headers), json.loads(body or b"null")))
+        if self.delay:
+            self.delay.wait(10)
+        self.send_response(self.answer if len(self.got) > self.after else 204)
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+
+    def do_GET(self) -> None:
+        self.do_POST()
+
+    def log_message(self, *_: Any) -> None:
+        """Print nothing."""
+
+
+@contextmanager
+def receiver(
+    answer: int = 204, after: int = 0, delay: threading.Event | None = None
+) -> Iterator[tuple[str, list[Any]]]:
+    kind = type("R", (Receiver,), {"answer": answer, "after": after, "delay": delay, "got": []})
+    server = HTTPServer(("127.0.0.1", 0), kind)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/hooks/secret-path", kind.got
+    finally:
+        if delay:
+            delay.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("token", ["", "s3cret"])
+def test_each_message_is_posted_once(
+    warehouse: Path,
+    owners: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    token: str,
+) -> None:
+    monkeypatch.setenv(TOKEN, token)
+    with receiver() as (url, got):
+        assert upgrade(warehouse, owners, "--webhook", url, "--messages", str(tmp_path / "m")) == 3
+    assert [body["owner"] for _, _, body in got] == [PAYMENTS, None]
+    assert [body["contact"] for _, _, body in got] == ["pay*@example.org", None]
+    assert {body["target"] for _, _, body in got} == {TARGET}
+    assert {body["markdown"] for _, _, body in got} == {path.read_text("utf-8") for path in (tmp_path / "m").iterdir()}
+    assert {headers.get("Authorization") for _, headers, _ in got} == {f"Bearer {token}" if token else None}
+    assert {headers["Content-Type"] for _, headers, _ in got} == {"application/json"}
+    printed = "".join(capsys.readouterr())
+    assert "Messages posted to http://127.0.0.1:" in printed
+    assert "s3cret" not in printed
+    assert "secret-path" not in printed
+
+
+@pytest.mark.parametrize("answer", [302, 307, 400, 401, 500, 503])
+def test_what_a_receiver_refuses_is_told_without_secrets(
+    warehouse: Path, owners: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], answer: int
+) -> None:
+    monkeypatch.setenv(TOKEN, "s3cret")
+    with receiver(answer, after=1) as (url, got):
+        assert upgrade(warehouse, owners, "--webhook", url) == 1
+    assert len(got) == 2  # no redirect is followed
+    told = "".join(capsys.readouterr())
+    assert f"answered {answer}; it has 1 of 2 messages" in told
+    assert "s3cret" not in told
+    assert "secret-path" not in told
+
+
+def test_a_receiver_that_does_not_answer_is_waited_for_so_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(webhook, "_SECONDS", 0.2)
+    delay = threading.Event()
+    with receiver(delay=delay) as (url, _), pytest.raises(ClientInfoError, match="did not answer in time"):
+        Webhook(url).post({})
+
+
+def test_a_receiver_that_is_not_there_is_named() -> None:
+    with receiver() as (url, _):
+        pass
+    with pytest.raises(ClientInfoError, match=r"the webhook at http://127\.0\.0\.1:\d+ is not reached: "):
+        Webhook(url).post({})
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("file:///etc/passwd", "has the scheme 'file'"),
+        ("ftp://host/x", "has the scheme 'ftp'"),
+        ("host/x", "has the scheme ''"),
+        ("http:///x", "the host ''"),
+        ("http://host:port/x", "is no address"),
+        ("http://[x/", "is no address"),
+        ("http://host/a b", "give an address"),
+        ("http://host/a\r\nX: y", "give an address"),
+        ("http://user:pass@host/", "has a user or password in it"),
+    ],
+)
+def test_addresses_that_are_none_are_named(url: str, says: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Webhook(url)
+    assert says in str(caught.value)
+    assert "pass@" not in str(caught.value)
+
+
+def test_a_token_that_no_header_can_have_is_not_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(TOKEN, "s3cret\nX: y")
+    with pytest.raises(ConfigError, match="holds characters that no header can have") as caught:
+        Webhook("http://host/")
+    assert "s3cret" not in str(caught.value)
