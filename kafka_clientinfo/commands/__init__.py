@@ -7,6 +7,7 @@ from . import (
     clients,
     completion,
     connection,
+    diff,
     ingest,
     maintain,
     parse,
@@ -22,7 +23,7 @@ from . import (
 )
 
 _IN_ORDER = (
-    run, ingest, build, scan, parse, summary, clients, connection, upgrade, violations, report, tables, sql, maintain,
+    run, ingest, build, scan, parse, summary, clients, connection, upgrade, violations, diff, report, tables, sql, maintain,
     verify, completion,
 )  # fmt: skip
 COMMANDS: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in _IN_ORDER}

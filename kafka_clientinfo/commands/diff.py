@@ -1,0 +1,306 @@
+"""The command `diff`: what changed among clients from one day to another.
+
+Figures come from `connections` (who was there, with which software), `api_usage` with `upgrade_impact` (who used a
+version that the target refuses) and `violations`. Each row of these has a first and a last request; it counts on every day
+(UTC) that this span touches. So a connection that lasts for days is there on all of them, also on one on which it sent
+nothing, with the software it had at its end; and a violation counts once for each connection and day, however often it
+occurred, as occurrences are not known by day. The verdict on a version is that of the whole warehouse, on both days.
+"""
+
+import argparse
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..errors import ConfigError, WarehouseError
+from ..protocol import UNKNOWN
+from ..tables import SEVERITY_ORDER
+from .context import WAITS, Context, add_warehouse
+from .filters import Filters, add_filters
+from .output import Answer, Table, add_formats, limit_of, show
+from .ownership import CLIENT, SAME_CONNECTION, cut
+
+if TYPE_CHECKING:
+    from ..engine import Tables
+
+HELP = "compare two days: clients that are new, gone, changed, unknown, breaking or misbehaving (exit code 3, see the README)"
+EXAMPLES = (
+    "diff --from 2026-11-20 --to 2026-11-21 --warehouse /data/clientinfo",
+    "diff --from 7d --to yesterday --target 4.0.1 --warehouse /data/clientinfo --json",
+)
+_WORSE = 3
+_SHOWN = 20
+_WHO = ("cluster", "principal", "client_id")
+"""Columns that name a client across a change of its software."""
+_AGO = re.compile(r"(\d{1,6})d")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+_TOUCHES = "{begin} < CAST({{until}} AS TIMESTAMP) AND {end} >= CAST({{since}} AS TIMESTAMP)"
+
+
+@dataclass(frozen=True)
+class Day:
+    """What a warehouse has of one day.
+
+    Attributes:
+        clients: by the columns of `_WHO`: software (texts, `unknown` among them), reasons why it is unknown, connections,
+            hosts, host (one of them), first_seen and last_seen of the connections that touch the day.
+        breaking: uses that the target refuses, by `_WHO`, api_name and api_version.
+        violations: by severity, rule, `_WHO` and group.
+    """
+
+    clients: dict[tuple[Any, ...], dict[str, Any]]
+    breaking: dict[tuple[Any, ...], dict[str, Any]]
+    violations: dict[tuple[Any, ...], dict[str, Any]]
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare the command's arguments."""
+    days = "a date in UTC such as 2026-11-21, yesterday, today, or 7d for seven days ago"
+    parser.add_argument("--from", dest="from_day", required=True, metavar="DAY", help=f"the earlier day: {days}")
+    parser.add_argument("--to", dest="to_day", required=True, metavar="DAY", help="the later day")
+    parser.add_argument("--target", metavar="RELEASE", help="also compare who would break at this release of Kafka")
+    add_warehouse(parser)
+    add_filters(parser, "cluster", "principal", "client")
+    add_formats(parser, _SHOWN)
+
+
+def execute(context: Context) -> int:
+    """Run the command; returns its exit code."""
+    given = context.arguments
+    first, second = given_day(given.from_day, "--from"), given_day(given.to_day, "--to")
+    if first >= second:
+        raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
+    if given.target is not None:
+        from ..tables.broker_releases import release
+
+        release(given.target)  # before anything is opened
+    filters = Filters.of(given)
+    tables, waits = context.built_tables("connections", filters.cluster)
+    notes = [*_check_days(tables, filters, (first, second)), *([WAITS] if waits else [])]
+    before, after = (day_of(tables, filters, day, given.target) for day in (first, second))
+    found = changes(before, after)
+    document = {"from": str(first), "to": str(second), "target": given.target}
+    document |= {table.name: table.dicts() for table in found}
+    limit = limit_of(given)
+    if not any(table.rows for table in found):
+        notes.insert(0, f"Nothing changed from {first} to {second}.")
+    show(Answer([cut(table, limit) for table in found], notes, document), given)
+    return _WORSE if is_worse(found) else 0
+
+
+def given_day(text: str, option: str, now: datetime | None = None) -> date:
+    """A day in UTC from an argument: a date, today, yesterday, or 7d for seven days ago.
+
+    Raises:
+        ConfigError: when it is none.
+    """
+    today = (now or datetime.now(UTC)).date()
+    try:
+        if text in ("today", "yesterday"):
+            return today - timedelta(days=text == "yesterday")
+        if ago := _AGO.fullmatch(text):
+            return today - timedelta(days=int(ago[1]))
+        if _DATE.fullmatch(text):
+            return date.fromisoformat(text)
+    except (ValueError, OverflowError):
+        pass
+    raise ConfigError(
+        f"{option} is {text!r}; give a date such as 2026-11-21, yesterday, today, or 7d for seven days ago"
+    )
+
+
+def _check_days(tables: "Tables", filters: Filters, days: Iterable[date]) -> list[str]:
+    """Notes on days of which logs are not whole.
+
+    Raises:
+        WarehouseError: there is no connection on a day.
+    """
+    of_cluster = Filters(cluster=filters.cluster)
+    ((first, last),) = tables.query(
+        f"SELECT min(opened_at), max(last_request_at) FROM {{connections}} WHERE {of_cluster.where()}",
+        of_cluster.parameters,
+    )
+    notes = []
+    for day in days:
+        of_day = _on(day, of_cluster)
+        touches = f"{_touches('opened_at', 'last_request_at')} AND {of_cluster.where()}"
+        ((number,),) = tables.query(f"SELECT count(*) FROM {{connections}} WHERE {touches}", of_day)
+        if not number:
+            known = f"it has those of {first:%Y-%m-%d} to {last:%Y-%m-%d}" if first else "it has none"
+            raise WarehouseError(f"{tables.root} has no connection on {day}; {known}")
+        if first.date() == day:
+            notes.append(
+                f"The first request is of {first:%Y-%m-%d %H:%M} UTC; what was before on that day is not known."
+            )
+        if last.date() == day:
+            notes.append(f"The last request is of {last:%Y-%m-%d %H:%M} UTC; what came later on that day is not known.")
+    return notes
+
+
+def _on(day: date, filters: Filters) -> Mapping[str, str]:
+    """Parameters of `_touches` and of the filters."""
+    begin = datetime.combine(day, time(), UTC)
+    return replace(filters, since=begin, until=begin + timedelta(days=1)).parameters
+
+
+def _touches(begin: str, end: str) -> str:
+    return _TOUCHES.format(begin=begin, end=end)
+
+
+def day_of(tables: "Tables", filters: Filters, day: date, target: str | None) -> Day:
+    """Read what a warehouse has of a day.
+
+    Args:
+        tables: the warehouse's.
+        filters: cluster, principal and client.
+        day: in UTC.
+        target: the release by which uses are judged; none are where it is None.
+    """
+    parameters = _on(day, filters)
+    breaking = _breaking(tables, filters, parameters, target) if target is not None else {}
+    return Day(_clients(tables, filters, parameters), breaking, _violations(tables, filters, parameters))
+
+
+def _clients(
+    tables: "Tables", filters: Filters, parameters: Mapping[str, str]
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    key = ", ".join((*CLIENT, "reason_unknown", "remote_host"))
+    rows = tables.query(
+        f"SELECT {key}, count(*) AS connections, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
+        f"FROM {{connections}} WHERE role = 'client' AND {_touches('opened_at', 'last_request_at')} "
+        f"AND {filters.where()} GROUP BY {key}",
+        parameters,
+    ).dicts()
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:
+        client = found.setdefault(
+            tuple(row[name] for name in _WHO),
+            {"software": set(), "reasons": set(), "connections": 0, "hosts": set()}
+            | {name: row[name] for name in ("first_seen", "last_seen")},
+        )
+        client["software"].add(_software(row))
+        client["connections"] += row["connections"]
+        client["hosts"].add(row["remote_host"] or UNKNOWN)
+        client["reasons"] |= {row["reason_unknown"]} - {None}
+        client["first_seen"] = min(client["first_seen"], row["first_seen"])
+        client["last_seen"] = max(client["last_seen"], row["last_seen"])
+    return found
+
+
+def _software(row: Mapping[str, Any]) -> str:
+    name, version = row["client_software_name"], row["client_software_version"]
+    return str(name) if version == UNKNOWN else f"{name} {version}"
+
+
+def _breaking(
+    tables: "Tables", filters: Filters, parameters: Mapping[str, str], target: str
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    own = ", ".join(f"c.{name}" for name in CLIENT)
+    uses = (
+        f"SELECT {own}, t.api_key, t.api_name, t.api_version, count(*) AS connections, "
+        "count(DISTINCT c.remote_host) AS hosts, min(c.remote_host) AS host, min(t.first_at) AS first_seen, "
+        "max(t.last_at) AS last_seen "
+        f"FROM (SELECT * FROM {{api_usage}} WHERE {_touches('first_at', 'last_at')}) AS t "
+        f"JOIN (SELECT * FROM {{connections}} WHERE role = 'client' AND {filters.where()}) AS c ON {SAME_CONNECTION} "
+        f"GROUP BY {own}, t.api_key, t.api_name, t.api_version"
+    )
+    same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM i.{name}" for name in (*CLIENT, "api_key", "api_version"))
+    rows = tables.query(
+        f"SELECT u.*, i.refused_by['{target}'] AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same} "
+        f"WHERE i.refused_by['{target}'] IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
+        parameters,
+    ).dicts()
+    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for row in rows:  # of one client's software the most frequent one stands for all
+        found.setdefault(tuple(row[name] for name in (*_WHO, "api_name", "api_version")), row)
+    return found
+
+
+def _violations(
+    tables: "Tables", filters: Filters, parameters: Mapping[str, str]
+) -> dict[tuple[Any, ...], dict[str, Any]]:
+    names = ("severity", "rule", *_WHO, "group_id")
+    of_cluster = Filters(cluster=filters.cluster)
+    others = replace(filters, cluster=None)
+    rows = tables.query(
+        f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS place "
+        "FROM (SELECT t.severity, t.rule, t.cluster, c.principal, c.client_id, "
+        "CASE WHEN t.connection_id IS NULL THEN t.group_id END AS group_id, t.last_at FROM "
+        f"(SELECT * FROM {{violations}} WHERE {_touches('first_at', 'last_at')} AND {of_cluster.where()}) AS t "
+        f"LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}) AS v WHERE {others.where()} GROUP BY {', '.join(names)}",
+        parameters,
+    ).dicts()
+    return {tuple(row[name] for name in names): row for row in rows}
+
+
+def changes(before: Day, after: Day) -> list[Table]:
+    """What changed from one day to another, one table for each kind of change."""
+    both = [who for who in after.clients if who in before.clients]
+    counts = ("connections", "hosts", "host", "first_seen", "last_seen")
+    new = [(*who, sorted(found["software"]), *_counts(found)) for who, found in _without(after.clients, before.clients)]
+    gone = [
+        (*who, sorted(found["software"]), *_counts(found)) for who, found in _without(before.clients, after.clients)
+    ]
+    changed, unknown = [], []
+    for who in both:
+        earlier, later = before.clients[who], after.clients[who]
+        known = later["software"] - {UNKNOWN}
+        line = (*who, sorted(earlier["software"]))
+        if known and known != earlier["software"] - {UNKNOWN}:
+            changed.append((*line, sorted(later["software"]), *_counts(later)))
+        if UNKNOWN in later["software"] and UNKNOWN not in earlier["software"]:
+            unknown.append((*line, sorted(later["reasons"]), *_counts(later)))
+    breaking = [
+        (*key[:3], _software(row), *key[3:], *(row[name] for name in ("reason", *counts)))
+        for key, row in _without(after.breaking, before.breaking)
+    ]
+    more = [
+        (row["place"], (*key, earlier, row["number"], row["last_at"]))
+        for key, row in after.violations.items()
+        if row["number"] > (earlier := before.violations.get(key, {"number": 0})["number"])
+    ]
+    more.sort(key=lambda item: (item[0], -item[1][-2], _texts(item[1])))
+    api = ("api_name", "api_version", "reason")
+    kinds = (
+        ("new", "New clients", ("software", *counts), _in_order(new)),
+        ("gone", "Clients that are gone", ("software", *counts), _in_order(gone)),
+        ("changed_software", "Clients with other software", ("before", "after", *counts), _in_order(changed)),
+        (
+            "newly_unknown",
+            "Clients whose software is newly unknown",
+            ("before", "reasons", *counts),
+            _in_order(unknown),
+        ),
+        ("newly_breaking", "Clients that would newly break", ("software", *api, *counts), _in_order(breaking)),
+    )
+    tables = [Table(name, title, (*_WHO, *columns), rows, len(rows)) for name, title, columns, rows in kinds]
+    columns = ("severity", "rule", *_WHO, "group_id", "before", "after", "last_at")
+    title = "More violations, by connections or groups"
+    return [*tables, Table("more_violations", title, columns, [line for _, line in more], len(more))]
+
+
+def is_worse(found: Iterable[Table]) -> bool:
+    """Whether a client newly breaks, or broke a rule of severity error that it did not break on the earlier day."""
+    by_name = {table.name: table for table in found}
+    errors = any(row["severity"] == "error" and not row["before"] for row in by_name["more_violations"].dicts())
+    return errors or bool(by_name["newly_breaking"].rows)
+
+
+def _without(found: Mapping[tuple[Any, ...], Any], others: Mapping[tuple[Any, ...], Any]) -> list[tuple[Any, Any]]:
+    return [(key, value) for key, value in found.items() if key not in others]
+
+
+def _counts(client: Mapping[str, Any]) -> tuple[Any, ...]:
+    hosts = client["hosts"]
+    return (client["connections"], len(hosts), min(hosts), client["first_seen"], client["last_seen"])
+
+
+def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+    """The clients with most connections first."""
+    return sorted(rows, key=lambda row: (-row[-5], _texts(row)))
+
+
+def _texts(row: tuple[Any, ...]) -> list[str]:
+    return [str(value) for value in row]

@@ -1,0 +1,190 @@
+"""Two days compared: each kind of change, connections that last, what makes the exit code 3, and safe text."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.commands.diff import given_day
+from kafka_clientinfo.errors import ConfigError
+from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
+
+NOW = datetime(2026, 11, 22, 0, 30, tzinfo=UTC)
+DAYS = ["--from", "2026-11-21", "--to", "2026-11-22"]
+KINDS = ("new", "gone", "changed_software", "newly_unknown", "newly_breaking", "more_violations")
+UNKNOWN = {"client_software_name": "unknown", "client_software_version": "unknown", "reason_unknown": "not_sent"}
+OLD = {"api": "PRODUCE", "version": 2, "refused": "refused_although_advertised"}
+ERROR, WARNING = ("instance_id_zero", "error"), ("client_id_changed", "warning")
+STEADY = (use("steady", "10.0.0.1", hours=26),)
+"""One connection on both days, so that each has one."""
+
+
+def later(client_id: str, **given: Any) -> dict[str, Any]:
+    return use(client_id, "10.0.0.9", **{"day": 1, **given})
+
+
+def earlier(client_id: str, **given: Any) -> dict[str, Any]:
+    return use(client_id, "10.0.0.9", **given)
+
+
+CASES: Mapping[str, tuple[tuple[dict[str, Any], ...], dict[str, list[Any]], int]] = {
+    "nothing changed": ((earlier("a"), later("a")), {}, 0),
+    "new": ((later("a"), later("a", remote_host="10.0.0.8")), {"new": ["a"]}, 0),
+    "gone": ((earlier("a"),), {"gone": ["a"]}, 0),
+    "a connection of both days": ((earlier("a", hours=30),), {}, 0),
+    "a connection over three days": ((earlier("a", day=-1, hours=50),), {}, 0),
+    "a connection that ends before midnight": ((earlier("a", hours=22),), {"gone": ["a"]}, 0),
+    "other software": (
+        (earlier("a"), later("a", client_software_version="v2")), {"changed_software": ["a"]}, 0,
+    ),
+    "known at last": ((earlier("a", **UNKNOWN), later("a")), {"changed_software": ["a"]}, 0),
+    "unknown": ((earlier("a"), later("a", **UNKNOWN)), {"newly_unknown": ["a"]}, 0),
+    "unknown beside": ((earlier("a"), later("a"), later("a", **UNKNOWN)), {"newly_unknown": ["a"]}, 0),
+    "unknown as before": ((earlier("a", **UNKNOWN), later("a", **UNKNOWN)), {}, 0),
+    "another principal": ((earlier("a"), later("a", principal=None)), {"new": ["a"], "gone": ["a"]}, 0),
+    "breaks": ((earlier("a"), later("a", **OLD)), {"newly_breaking": ["a"]}, 3),
+    "breaks as before": ((earlier("a", **OLD), later("a", **OLD)), {}, 0),
+    "breaks as before with other software": (
+        (earlier("a", **OLD), later("a", client_software_version="v2", **OLD)), {"changed_software": ["a"]}, 0,
+    ),
+    "breaks no more": ((earlier("a", **OLD), later("a")), {}, 0),
+    "new and breaks": ((later("a", **OLD),), {"new": ["a"], "newly_breaking": ["a"]}, 3),
+    "an error": ((earlier("a"), later("a", violations=[ERROR])), {"more_violations": ["a"]}, 3),
+    "a warning": ((earlier("a"), later("a", violations=[WARNING])), {"more_violations": ["a"]}, 0),
+    "an error more": (
+        (earlier("a", violations=[ERROR]), later("a", violations=[ERROR]), later("a", violations=[ERROR])),
+        {"more_violations": ["a"]}, 0,
+    ),
+    "an error as before": ((earlier("a", violations=[ERROR]), later("a", violations=[ERROR])), {}, 0),
+    "fewer errors": ((earlier("a", violations=[ERROR, WARNING]), later("a")), {}, 0),
+    "brokers": ((later("a", role="broker", violations=[WARNING]),), {"more_violations": ["a"]}, 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str], case: str) -> None:
+    uses, changed, code = CASES[case]
+    root = fleet(tmp_path / "w", [*STEADY, *uses])
+    assert cli.main(["diff", *DAYS, "--warehouse", str(root), "--target", TARGET, "--json"]) == code
+    found = json.loads(capsys.readouterr().out)
+    assert (found["from"], found["to"], found["target"]) == ("2026-11-21", "2026-11-22", TARGET)
+    assert {kind: [row["client_id"] for row in found[kind]] for kind in KINDS if found[kind]} == changed
+
+
+@pytest.fixture(scope="module")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    uses = [
+        earlier("plain"), later("plain", client_software_version=HOSTILE), later(HOSTILE, violations=[ERROR], **OLD),
+        later("=1+1", principal="User:b", cluster="d"), earlier("=1+1 gone"), earlier("u"), later("u", **UNKNOWN),
+        later("u", **UNKNOWN),
+    ]  # fmt: skip
+    return fleet(tmp_path_factory.mktemp("diff") / "w", [*STEADY, *uses])
+
+
+def asked(capsys: pytest.CaptureFixture[str], warehouse: Path, *arguments: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert cli.main(["diff", *DAYS, "--warehouse", str(warehouse), "--json", *arguments]) in (0, 3)
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_each_change_tells_what_was_and_what_is(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = asked(capsys, warehouse, "--target", TARGET)
+    (changed,), (unknown,), (breaking,), (violation,) = (found[kind] for kind in KINDS[2:])
+    assert (changed["before"], changed["after"]) == (["kgo v1.0"], [f"kgo {HOSTILE}"])
+    assert (unknown["before"], unknown["reasons"], unknown["connections"]) == (["kgo v1.0"], ["not_sent"], 2)
+    assert (breaking["api_name"], breaking["api_version"], breaking["host"]) == ("PRODUCE", 2, "10.0.0.9")
+    assert breaking["reason"] == "refused_although_advertised"
+    assert (violation["rule"], violation["before"], violation["after"]) == ("instance_id_zero", 0, 1)
+    assert found["newly_breaking"] == asked(capsys, warehouse, "--target", TARGET, "--limit", "0")["newly_breaking"]
+    assert asked(capsys, warehouse)["newly_breaking"] == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "new"),
+    [
+        ([], [HOSTILE, "=1+1"]),
+        (["--principal", "User:b"], ["=1+1"]),
+        (["--client", "*DROP*"], [HOSTILE]),
+        (["--cluster", "c"], [HOSTILE]),
+        (["--client", HOSTILE], [HOSTILE]),
+        (["--client", "nobody"], []),
+    ],
+)
+def test_filters_choose_clients(
+    warehouse: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], new: list[str]
+) -> None:
+    found = asked(capsys, warehouse, "--target", TARGET, *arguments)
+    assert [row["client_id"] for row in found["new"]] == new
+    assert len(found["more_violations"]) == (HOSTILE in new)
+
+
+@pytest.mark.parametrize("form", ["--markdown", "--csv", None])
+def test_no_text_is_markup_or_a_formula(warehouse: Path, capsys: pytest.CaptureFixture[str], form: str | None) -> None:
+    arguments = ["diff", *DAYS, "--warehouse", str(warehouse), "--target", TARGET]
+    assert cli.main([*arguments, *([form] if form else [])]) == 3
+    text = capsys.readouterr().out
+    if form == "--csv":
+        assert ",'=1+1," in text
+        assert "\n=1+1" not in text
+        return
+    assert "\u202e" not in text
+    assert ("<script>" in text) == (form is None)
+    for title in ("New clients", "Clients that are gone", "Clients that would newly break", "More violations"):
+        assert title in text
+    if form is None:
+        assert "The first request is of 2026-11-21 01:00 UTC" in text
+        assert "The last request is of 2026-11-22 03:01 UTC" in text
+
+
+def test_that_nothing_changed_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    root = fleet(tmp_path / "w", STEADY)
+    assert cli.main(["diff", *DAYS, "--warehouse", str(root)]) == 0
+    assert capsys.readouterr().out.strip().startswith("Nothing changed from 2026-11-21 to 2026-11-22.")
+
+
+def test_a_day_without_connections_names_those_with_some(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    days = ["--from", "2026-11-20", "--to", "2026-11-21"]
+    assert cli.main(["diff", *days, "--warehouse", str(warehouse)]) == 1
+    assert "has no connection on 2026-11-20; it has those of 2026-11-21 to 2026-11-22" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("2026-11-21", date(2026, 11, 21)),
+        ("today", date(2026, 11, 22)),
+        ("yesterday", date(2026, 11, 21)),
+        ("0d", date(2026, 11, 22)),
+        ("7d", date(2026, 11, 15)),
+    ],
+)
+def test_days_are_in_utc(text: str, day: date) -> None:
+    assert given_day(text, "--from", NOW) == day
+
+
+@pytest.mark.parametrize("text", ["", "soon", "7h", "-1d", "999999d", "2026-11-31", "20261121", "2026-11-21T02:00"])
+def test_a_day_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"--to is .*; give a date such as 2026-11-21, yesterday, today, or 7d"):
+        given_day(text, "--to", NOW)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            ["--from", "2026-11-22", "--to", "2026-11-22"],
+            "--from is 2026-11-22 and --to 2026-11-22; give an earlier day",
+        ),
+        (["--from", "2026-11-23", "--to", "2026-11-22"], "give an earlier day with --from"),
+        ([*DAYS, "--target", "5.0"], "no release '5.0'"),
+        (["--from", "x", "--to", "2026-11-22"], "--from is 'x'"),
+    ],
+)
+def test_wrong_arguments_are_named(capsys: pytest.CaptureFixture[str], arguments: list[str], says: str) -> None:
+    assert cli.main(["diff", *arguments, "--warehouse", "/nowhere"]) == 2
+    assert says in capsys.readouterr().err
