@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, is_syslog, syslog
+from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, export, is_journal, is_syslog, journal, syslog
 from tests.logs.test_layouts import LATEST
 
 
@@ -189,3 +189,58 @@ def test_it_replaces_what_is_no_utf_8_in_events() -> None:
 )
 def test_it_takes_nothing_else_for_an_event(line: bytes) -> None:
     assert event(line) is None
+
+
+STATED = {"__REALTIME_TIMESTAMP": "7000001", "_HOSTNAME": "h", "_PID": "1", "PRIORITY": "3"}
+TAKEN = b"1970-01-01T00:00:07.000001Z"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"MESSAGE": "aX\n"}, Line(b"aX", b"h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a\nb"}, Line(b"a\nb", b"h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "", "PRIORITY": "7"}, Line(b"", b"h/1", True, TAKEN, b"DEBUG")),
+        ({"MESSAGE": "a", "PRIORITY": "0"}, Line(b"a", b"h/1", True, TAKEN, b"FATAL")),
+        ({"MESSAGE": "a", "PRIORITY": "8"}, Line(b"a", b"h/1", True, TAKEN)),
+        ({"MESSAGE": "a", "PRIORITY": "01"}, Line(b"a", b"h/1", True, TAKEN)),
+        ({"MESSAGE": "a", "_TRANSPORT": "stdout"}, Line(b"a", b"h/1", True, TAKEN)),
+        ({"MESSAGE": "a", "_TRANSPORT": "journal"}, Line(b"a", b"h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_STREAM_ID": "s" * 300}, Line(b"a", b"s" * 256, True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_LINE_BREAK": "line-max"}, Line(b"a", b"h/1", False, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "_LINE_BREAK": "nul"}, Line(b"a", b"h/1", True, TAKEN, b"ERROR")),
+        ({"MESSAGE": "a", "__REALTIME_TIMESTAMP": "x"}, Line(b"a", b"h/1", True, None, b"ERROR")),
+        ({"MESSAGE": "a", "__REALTIME_TIMESTAMP": "1" * 18}, Line(b"a", b"h/1", True, None, b"ERROR")),
+        ({}, None),
+    ],
+)
+def test_it_reads_the_entries_of_the_journal(fields: dict[str, str], expected: Line | None) -> None:
+    entry = STATED | fields
+    assert journal(json.dumps(entry).encode()) == expected
+    assert export(b"".join(f"{name}={value}\n".encode() for name, value in entry.items() if "\n" not in value)) == (
+        expected if "\n" not in entry.get("MESSAGE", "") else None
+    )
+    by_length = b"".join(
+        name.encode() + b"\n" + len(value).to_bytes(8, "little") + value.encode() + b"\n"
+        for name, value in entry.items()
+    )
+    assert export(by_length) == expected
+    assert export(by_length + b"\n") == export(by_length.removesuffix(b"\n")) == expected
+    unstated = {name: value for name, value in entry.items() if name != "__REALTIME_TIMESTAMP"}
+    assert journal(json.dumps(unstated).encode()) is None
+    assert export(b"".join(f"{name}={value}\n".encode() for name, value in unstated.items())) is None
+    assert not is_journal(json.dumps(entry).encode())
+    assert not is_journal(json.dumps(unstated | {"__CURSOR": "s=1"}).encode())
+    assert is_journal(json.dumps(entry | {"__CURSOR": "s=1"}).encode())
+
+
+@pytest.mark.parametrize(("message", "text"), [([0, 97, 255], b"\0a\xff"), ([], b""), ([256], None), ([-1], None),
+                                               ([True], None), (["a"], None), (None, None), (7, None)])  # fmt: skip
+def test_it_reads_messages_that_are_no_text(message: object, text: bytes | None) -> None:
+    line = journal(json.dumps(STATED | {"MESSAGE": message}).encode())
+    assert (None if line is None else line.text) == text
+
+
+def test_it_replaces_what_is_no_utf_8_in_the_journal() -> None:
+    line = export(b"MESSAGE=a\xff\n__REALTIME_TIMESTAMP=1\n_STREAM_ID=\xff\n\xff=b\n")
+    assert line == Line(b"a\xff", "\N{REPLACEMENT CHARACTER}".encode(), True, b"1970-01-01T00:00:00.000001Z")
