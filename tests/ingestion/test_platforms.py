@@ -1,6 +1,5 @@
 """Folders as platforms fill them: request logs of any name, told by their content, and the brokers' names in their paths."""
 
-import bz2
 import gzip
 import os
 import random
@@ -16,29 +15,12 @@ from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, with_server_logs
 from kafka_clientinfo.ingestion.discovery import is_server_log
 from kafka_clientinfo.ingestion.worker import read_splits
-from kafka_clientinfo.logs import recognition
-from kafka_clientinfo.logs.recognition import content_of
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record, request_header_struct_record
-from tests.ingestion.test_plan import FORGED, LOG, save
-from tests.logs.excerpts import EXCERPTS, GENERATIONS
-from tests.wrapping import KINDS, wrap
+from tests.ingestion.test_plan import LOG, save
+from tests.logs.test_recognition import GC, HANDLED, SERVER
+from tests.wrapping import wrap
 
-SERVER = (
-    b"[2026-11-21 02:45:09,935] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\n"
-    b"[2026-11-21 02:45:10,011] ERROR Closing socket for 127.0.0.1:9092-127.0.0.1:4711-0 because of error (kafka.network.Processor)\n"
-    b"java.io.EOFException\n\tat x.y(Z.java:1)\n"
-)
-GC = (
-    b"[2026-11-21T02:45:09.935+0000][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.105ms\n"
-    * 50
-)
-HANDLED = (
-    b"[2026-11-22 14:24:10,467] TRACE [KafkaApi-1] Handling request:RequestHeader(apiKey=API_VERSIONS, apiVersion=3, "
-    b"clientId=app-1, correlationId=0, headerVersion=2) -- ApiVersionsRequestData(clientSoftwareName='my-lib', "
-    b"clientSoftwareVersion='1.2.3') from connection 127.0.0.1:17092-127.0.0.1:47464-0;securityProtocol:PLAINTEXT,"
-    b"principal:User:ANONYMOUS (kafka.server.KafkaApis)\n"
-)
 POD = "var/log/pods/prod_kafka-0_0b5c4a8e-6d3f-4a8b-9a54-3f1f0f3f7c11/kafka"
 MSK = "AWSLogs/012345678910/KafkaBrokerLogs/us-east-1/orders-043b6d76-352c-494a-9eee-fbff5cc1687d-20/2023-02-20-17"
 DOCKER = "5f0c" * 16
@@ -59,46 +41,6 @@ def rows(folder: Path) -> list[dict[str, Any]]:
         for batch in read_splits(task, "UTC"):
             found += [row for row in batch.column("request").to_pylist() if row]
     return sorted(found, key=lambda row: (row["file_id"], row["byte_offset"]))
-
-
-@pytest.mark.parametrize("kind", KINDS, ids="+".join)
-@pytest.mark.parametrize("generation", GENERATIONS)
-def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str, kind: tuple[str, str]) -> None:
-    assert content_of(save(tmp_path / "x", wrap(EXCERPTS[generation], *kind))) == "requests"
-
-
-@pytest.mark.parametrize(
-    ("data", "content"),
-    [
-        (LOG, "requests"),
-        (gzip.compress(LOG), "requests"),
-        (bz2.compress(SERVER * 20 + LOG), "requests"),
-        (gzip.compress(LOG)[:-20], "requests"),
-        (b"\0" * 300 + LOG, "requests"),
-        (LOG.decode().encode("utf-16"), "requests"),
-        (SERVER * 2000 + LOG, "requests"),
-        (json_record(client_id="\0" * 3000) + LOG, "requests"),
-        (HANDLED * 3, "handled_requests"),
-        (HANDLED * 2000 + LOG, "requests"),
-        (SERVER, "other"),
-        (GC, "other"),
-        (b"", "other"),
-        (b"\x1f\x8b\x08", "other"),
-        (gzip.compress(SERVER * 100)[:300], "other"),
-        (b"\0" * 100_000, "other"),
-        (bytes(range(256)) * 100 + b"\0\0\0\0" * 100, "other"),
-        (b"the words Completed request:{} alone are no request\n", "other"),
-        (b"[2026-11-21 02:45:10,011] ERROR client id is x" + FORGED.encode() + b" (kafka.server.KafkaApis)\n", "other"),
-        (SERVER * 30000 + LOG, "other"),
-    ],
-)
-def test_it_tells_a_request_log_by_what_it_holds(tmp_path: Path, data: bytes, content: str) -> None:
-    assert content_of(save(tmp_path / "x", data)) == content
-
-
-def test_it_looks_no_further_than_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recognition, "LOOKED_AT", len(SERVER))
-    assert content_of(save(tmp_path / "x", SERVER + LOG)) == "other"
 
 
 def test_a_folder_gives_the_logs_of_any_name(tmp_path: Path) -> None:

@@ -1,0 +1,112 @@
+"""Whether a file is a request log, told from its beginning, whatever it is called."""
+
+import bz2
+import gzip
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.logs import recognition
+from kafka_clientinfo.logs.recognition import content_of
+from tests.builders import json_record
+from tests.logs.excerpts import EXCERPTS, GENERATIONS
+from tests.wrapping import KINDS, wrap
+
+LOG = b"".join(json_record(correlation_id=number) for number in range(20))
+FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
+SERVER = (
+    b"[2026-11-21 02:45:09,935] INFO [KafkaServer id=1] started (kafka.server.KafkaServer)\n"
+    b"[2026-11-21 02:45:10,011] ERROR Closing socket for 127.0.0.1:9092-127.0.0.1:4711-0 because of error (kafka.network.Processor)\n"
+    b"java.io.EOFException\n\tat x.y(Z.java:1)\n"
+)
+GC = (
+    b"[2026-11-21T02:45:09.935+0000][info][gc] GC(0) Pause Young (Normal) (G1 Evacuation Pause) 24M->4M(256M) 3.105ms\n"
+    * 50
+)
+HANDLED = (
+    b"[2026-11-22 14:24:10,467] TRACE [KafkaApi-1] Handling request:RequestHeader(apiKey=API_VERSIONS, apiVersion=3, "
+    b"clientId=app-1, correlationId=0, headerVersion=2) -- ApiVersionsRequestData(clientSoftwareName='my-lib', "
+    b"clientSoftwareVersion='1.2.3') from connection 127.0.0.1:17092-127.0.0.1:47464-0;securityProtocol:PLAINTEXT,"
+    b"principal:User:ANONYMOUS (kafka.server.KafkaApis)\n"
+)
+
+
+def save(folder: Path, data: bytes) -> Path:
+    path = folder / "x"
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("kind", KINDS, ids="+".join)
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str, kind: tuple[str, str]) -> None:
+    assert content_of(save(tmp_path, wrap(EXCERPTS[generation], *kind))) == "requests"
+
+
+@pytest.mark.parametrize(
+    ("data", "content"),
+    [
+        (LOG, "requests"),
+        (gzip.compress(LOG), "requests"),
+        (bz2.compress(SERVER * 20 + LOG), "requests"),
+        (gzip.compress(LOG)[:-20], "requests"),
+        (b"\0" * 300 + LOG, "requests"),
+        (LOG.decode().encode("utf-16"), "requests"),
+        (SERVER * 2000 + LOG, "requests"),
+        (json_record(client_id="\0" * 3000) + LOG, "requests"),
+        (HANDLED * 3, "handled_requests"),
+        (HANDLED * 2000 + LOG, "requests"),
+        (SERVER, "other"),
+        (GC, "other"),
+        (b"", "other"),
+        (b"\0" * 64 + b"x" * 4032 + LOG, "requests"),
+        (b"\0" * 65 + b"x" * 4031 + LOG, "requests"),
+        (b"x" + b"\0" * 64 + b"x" * 4031 + b"\n" + LOG, "requests"),
+        (b"x" * 70_000 + b"\n" + LOG, "requests"),
+        (b"x" + b"\0" * 65 + b"x" * 70_000 + b"\n" + LOG, "other"),
+        (b"x" + b"\0" * 63 + b"x" * 70_000 + b"\n" + LOG, "requests"),
+        (b"x" * 4096 + b"\0" * 66_000 + b"\n" + LOG, "requests"),
+        (b"\0" + b"x" * 70_000 + b"\n" + LOG, "requests"),
+        (("x\n" * 40_000 + LOG.decode()).encode("utf-16"), "requests"),
+        (("\ufeff" + "x\n" * 40_000 + LOG.decode()).encode("utf-16-be"), "requests"),
+        (("x\n" * 40_000 + LOG.decode()).encode("utf-16-be"), "other"),
+        (b"\x1f\x8b\x08", "other"),
+        (gzip.compress(SERVER * 100)[:300], "other"),
+        (b"\0" * 100_000, "other"),
+        (bytes(range(256)) * 100 + b"\0\0\0\0" * 100, "other"),
+        (b"the words Completed request:{} alone are no request\n", "other"),
+        (b"[2026-11-21 02:45:10,011] ERROR client id is x" + FORGED.encode() + b" (kafka.server.KafkaApis)\n", "other"),
+        (SERVER * 30000 + LOG, "other"),
+    ],
+)
+def test_it_tells_a_request_log_by_what_it_holds(tmp_path: Path, data: bytes, content: str) -> None:
+    assert content_of(save(tmp_path, data)) == content
+
+
+def test_it_looks_no_further_than_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert recognition.LOOKED_AT == 4 << 20
+    monkeypatch.setattr(recognition, "LOOKED_AT", len(SERVER))
+    assert content_of(save(tmp_path, SERVER + LOG)) == "other"
+
+
+@pytest.mark.parametrize("words", ["Completed request:", "Handling request:"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
+def test_it_finds_words_that_a_block_cuts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, encoding: str
+) -> None:
+    monkeypatch.setattr(recognition, "FIRST_BLOCK", 128)
+    line = (json_record() if words.startswith("C") else HANDLED).decode()
+    content = "requests" if words.startswith("C") else "handled_requests"
+    for before in range(60, 130):
+        text = "\ufeff" * (encoding != "utf-8") + "x" * before + "\n" + line
+        assert content_of(save(tmp_path, text.encode(encoding))) == content, before
+
+
+def test_it_goes_on_behind_requests_that_are_only_handled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(recognition, "FIRST_BLOCK", 1 << 10)
+    for data, content in (
+        (HANDLED * 9 + LOG, "requests"),
+        (HANDLED + SERVER * 9, "handled_requests"),
+        (SERVER * 9 + HANDLED, "handled_requests"),
+    ):
+        assert content_of(save(tmp_path, data)) == content
