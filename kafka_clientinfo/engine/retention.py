@@ -83,8 +83,9 @@ def retain(tables: Tables, days: int, now: datetime) -> dict[str, int]:
     Raises:
         WarehouseError: when there are requests that no build has seen.
     """
-    newest = tables.read(LEDGER).agg(F.max("ingested_at").cast("string")).first()
-    if newest is not None and newest[0] != tables.state.built_until:
+    built_until = F.lit(tables.state.built_until).cast("timestamp")  # texts of one time may end in zeros or not
+    newest = tables.read(LEDGER).agg(F.max("ingested_at").alias("newest"))
+    if newest.where(~F.col("newest").eqNullSafe(built_until)).first() is not None:
         raise WarehouseError(
             f"{tables.root} holds requests that no build has seen; run `kafka-clientinfo build` first, as retention "
             "deletes only what the other tables know"

@@ -232,7 +232,7 @@ def _orphans(tables: Warehouse) -> Iterator[Check]:
 
 def _build(tables: Warehouse) -> Iterator[Check]:
     until = tables.state.built_until
-    row = tables.read(LEDGER).agg(F.max("ingested_at").cast("string")).first()
-    newest = None if row is None else row[0]
-    behind = [] if newest is None or newest == until else [{"built_until": until, "ingested_until": newest}]
-    yield check("build", behind)
+    newest = tables.read(LEDGER).agg(F.max("ingested_at").alias("newest")).where("newest IS NOT NULL")
+    later = newest.where(~F.col("newest").eqNullSafe(F.lit(until).cast("timestamp")))
+    rows = later.select(F.col("newest").cast("string")).collect()
+    yield check("build", [{"built_until": until, "ingested_until": row["newest"]} for row in rows])
