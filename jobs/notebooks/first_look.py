@@ -54,7 +54,7 @@ software = spark.sql("""
     GROUP BY name ORDER BY connections DESC LIMIT 15
 """).collect()
 figure, axes = plt.subplots(figsize=(9, 4))
-axes.barh([row["name"] for row in software], [row["connections"] for row in software])
+axes.barh([row["name"][:40] for row in software], [row["connections"] for row in software])
 axes.invert_yaxis()
 axes.set_xlabel("connections")
 figure.tight_layout()
@@ -89,9 +89,10 @@ gauge = spark.sql("""
 figure, axes = plt.subplots(figsize=(9, 4))
 for name in sorted({row["name"] for row in gauge}):
     of_name = [row for row in gauge if row["name"] == name]
-    axes.plot([row["bucket"] for row in of_name], [row["open"] for row in of_name], marker="o", label=name)
+    axes.plot([row["bucket"] for row in of_name], [row["open"] for row in of_name], marker="o", label=name[:40])
 axes.set_ylabel("open connections, most at one time")
-axes.legend(fontsize="small", ncols=2)
+if gauge:
+    axes.legend(fontsize="small", ncols=2)
 figure.autofmt_xdate()
 display(figure)
 
