@@ -61,9 +61,9 @@ class SparkTables:
         """
         tables = {name: self._relation(name) for name in names_in(statement, self._lake.specs)}
         given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
-        text = statement.format_map(tables | {name: f":{name}" for name in given})
+        text = statement.format_map(tables | {name: _literal(value) for name, value in given.items()})
         with utc(self._spark), sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
-            found = self._spark.sql(text, args=given)
+            found = self._spark.sql(text)
             places = [f"c{place}" for place in range(len(found.columns))]
             times = {place for place, field in zip(places, found.schema, strict=True) if _is_time(field.dataType)}
             # Spark would hand times over in the driver's own zone, where an hour of the year has two meanings.
@@ -77,6 +77,14 @@ class SparkTables:
         if self._lake.exists(name):
             return self._lake.table(name)
         return f"({sql.no_rows(self._lake.spec(name))})"
+
+
+def _literal(value: str | int) -> str:
+    """A value in SQL; a text by its bytes, in which no character can end it, whatever the session takes for an escape.
+
+    Not left to `spark.sql(…, args)`: in a session whose SQL Delta parses, parameters stay unbound.
+    """
+    return str(value) if isinstance(value, int) else f"CAST(X'{value.encode().hex()}' AS STRING)"
 
 
 def _is_time(kind: Any) -> bool:
