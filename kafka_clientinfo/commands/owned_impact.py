@@ -48,31 +48,33 @@ def owned_impact(
     same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM j.{name}" for name in (*CLIENT, *_API))
     of_connection = ", ".join((*(f"c.{name}" for name in ENDPOINT), *(f"t.{name}" for name in _API)))
     columns = set(table_spec("upgrade_impact").column_names)
-    advice = [f"{name}['{target}'] AS {name}" if name in columns else f"NULL AS {name}" for name in _ADVICE]
+    advice = [f"j.{name}['{target}'] AS {name}" if name in columns else f"NULL AS {name}" for name in _ADVICE]
     library = "j.library" if "library" in columns else "NULL AS library"
-    divided = (
-        f"{judged(target, filters)}, uses AS (SELECT {of_connection}, CAST(sum(t.requests) AS BIGINT) AS requests, "
-        "min(t.first_at) AS first_seen, max(t.last_at) AS last_seen FROM {api_usage} AS t "
+    uses = (
+        f"uses AS (SELECT {of_connection}, CAST(sum(t.requests) AS BIGINT) AS requests, min(t.first_at) AS first_seen, "
+        "max(t.last_at) AS last_seen FROM {api_usage} AS t "
         f"JOIN {{connections}} AS c ON {SAME_CONNECTION} WHERE c.role = 'client' GROUP BY {of_connection}), "
-        f"divided AS (SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, {library}, {', '.join(advice)} "
-        f"FROM (SELECT * FROM uses WHERE {filters.where()}) AS u JOIN reasoned AS j ON {same}) "
+        f"chosen AS (SELECT * FROM uses WHERE {filters.where()}) "
     )
-    worst = tables.query(
-        f"{divided}SELECT {_KEY}, min(place) AS place FROM divided GROUP BY {_KEY}", filters.parameters
+    endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
+    bad = tables.query(
+        f"{judged(target, filters)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, {library}, "
+        f"{', '.join(advice)} FROM chosen AS u JOIN (SELECT * FROM reasoned WHERE place < {FINE}) AS j ON {same} "
+        f"ORDER BY place, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
+        filters.parameters,
     ).dicts()
-    gravest: dict[tuple[Owner | None, tuple[Any, ...]], int] = {}
-    for row in worst:
-        key = (ownership.of(row), tuple(row[name] for name in CLIENT))
-        gravest[key] = min(row["place"], gravest.get(key, FINE))
+    owners = {tuple(row.values()): ownership.of(row) for row in endpoints}
+    gravest = {(owner, endpoint[: len(CLIENT)]): FINE for endpoint, owner in owners.items()}
+    for row in bad:
+        endpoint = tuple(row[name] for name in ENDPOINT)
+        client = (owners[endpoint], endpoint[: len(CLIENT)])
+        gravest[client] = min(gravest[client], row["place"])
     found: dict[Owner | None, OwnerImpact] = {}
     for (owner, _), place in gravest.items():
         found.setdefault(owner, OwnerImpact()).clients[WORST_FIRST[place]] += 1
-    uses = tables.query(
-        f"{divided}SELECT * FROM divided WHERE place < {FINE} ORDER BY place, requests DESC, {_KEY}, api_key, api_version",
-        filters.parameters,
-    )
-    for row in uses.dicts():
-        found[ownership.of(row)].uses.append(row | {"verdict": WORST_FIRST[row["place"]]})
+    for row in bad:
+        owner = owners[tuple(row[name] for name in ENDPOINT)]
+        found[owner].uses.append(row | {"verdict": WORST_FIRST[row["place"]]})
     return found
 
 
