@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..owners import Owner
-from ..tables import table_spec
 from ..tables.broker_releases import VERDICTS, WORST_FIRST
 from .filters import Filters
 from .impact import FINE, judged
@@ -23,7 +22,6 @@ USE = (*CLIENT, "api_name", "api_version")
 """Columns that name a client's use of a version."""
 _KEY = ", ".join(ENDPOINT)
 _API = ("api_key", "api_version")
-_ADVICE = ("upgrade_to", "upgrade_over")
 
 
 @dataclass
@@ -47,9 +45,6 @@ def owned_impact(
     """The verdict on a release for each owner, and for clients without one."""
     same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM j.{name}" for name in (*CLIENT, *_API))
     of_connection = ", ".join((*(f"c.{name}" for name in ENDPOINT), *(f"t.{name}" for name in _API)))
-    columns = set(table_spec("upgrade_impact").column_names)
-    advice = [f"j.{name}['{target}'] AS {name}" if name in columns else f"NULL AS {name}" for name in _ADVICE]
-    library = "j.library" if "library" in columns else "NULL AS library"
     uses = (
         f"uses AS (SELECT {of_connection}, CAST(sum(t.requests) AS BIGINT) AS requests, min(t.first_at) AS first_seen, "
         "max(t.last_at) AS last_seen FROM {api_usage} AS t "
@@ -58,8 +53,9 @@ def owned_impact(
     )
     endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
     bad = tables.query(
-        f"{judged(target, filters)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, {library}, "
-        f"{', '.join(advice)} FROM chosen AS u JOIN (SELECT * FROM reasoned WHERE place < {FINE}) AS j ON {same} "
+        f"{judged(target, filters)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, j.library, "
+        "j.to_release AS upgrade_to, j.over_broker AS upgrade_over "
+        f"FROM chosen AS u JOIN (SELECT * FROM reasoned WHERE place < {FINE}) AS j ON {same} "
         f"ORDER BY place, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
         filters.parameters,
     ).dicts()

@@ -5,7 +5,6 @@ import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,8 +19,6 @@ from kafka_clientinfo.commands.messages import Message
 from kafka_clientinfo.commands.webhook import TOKEN, Webhook
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
 from kafka_clientinfo.owners import Owner
-from kafka_clientinfo.tables import table_spec, table_specs
-from kafka_clientinfo.tables.spec import Column
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 PAYMENTS = "../Pay|ments <script>`"
@@ -102,12 +99,7 @@ def test_no_text_of_a_client_is_markup(warehouse: Path, owners: str, tmp_path: P
         assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {11}
 
 
-def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    spec = table_spec("upgrade_impact")
-    known = [column for column in spec.columns if column.name not in ADVICE]
-    kinds = {"library": "string", "upgrade_to": "map<string,string>", "upgrade_over": "map<string,string>"}
-    added = [Column(name, kind, False, "") for name, kind in kinds.items()]
-    monkeypatch.setitem(table_specs(), "upgrade_impact", replace(spec, columns=(*known, *added)))
+def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -> None:
     uses = (
         use("one", "10.1.0.1", "PRODUCE", 2, refused="refused_although_advertised", advice=ADVICE),
         use("one", "10.1.0.1", "FETCH", 3, refused="below_range", advice=ADVICE),
