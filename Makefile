@@ -53,11 +53,16 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
-check: test pythons connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
+check: test docs pythons connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
-docs: setup ## Write schemas/tables.md and docs/conformance.md
+$(VENV)/.docs: $(VENV)/.installed
+	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,docs]'
+	@touch $@
+
+docs: setup $(VENV)/.docs ## Write schemas/tables.md and docs/conformance.md; build the site into build/site, every link checked
 	$(BIN)/python -m kafka_clientinfo.tables.docs
 	$(BIN)/python -m tests.conformance
+	$(BIN)/python -m mkdocs build --quiet --clean
 
 $(VENV)/.bench: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,bench]'

@@ -23,7 +23,8 @@ DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
 _COMMITTED = "stopped; what was committed is whole, and the next run goes on from there"
 
 
-def _parser() -> argparse.ArgumentParser:
+def command_line() -> argparse.ArgumentParser:
+    """The parser of the command line, with every command."""
     parser = argparse.ArgumentParser(
         prog="kafka-clientinfo",
         description="Rebuild every client connection from Kafka's request log, as Delta tables.",
@@ -52,7 +53,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         The exit code.
     """
     try:
-        arguments = _parser().parse_args(argv)
+        arguments = command_line().parse_args(argv)
     except SystemExit as stop:
         return int(stop.code or DONE)
     try:

@@ -72,7 +72,7 @@ def test_a_job_of_the_bundle_calls_a_command_with_arguments_that_it_takes(job: s
         script = DATABRICKS / "resources" / task["spark_python_task"]["python_file"]
         (command,) = re.findall(r'entry\(\["(\w+)"', script.resolve().read_text("utf-8"))
         parameters = [filled(text) for text in task["spark_python_task"]["parameters"]]
-        parsed = cli._parser().parse_args([command, *parameters])
+        parsed = cli.command_line().parse_args([command, *parameters])
         assert parsed.command in COMMANDS
         assert parsed.warehouse == "main.kafka_clientinfo"
         assert task["environment_key"] in [one["environment_key"] for one in JOBS[job]["environments"]]

@@ -24,7 +24,7 @@ UNITS = sorted((EXAMPLES / "systemd").iterdir())
 
 def takes(arguments: list[str]) -> Any:
     """The arguments as the command reads them."""
-    return cli._parser().parse_args(arguments)
+    return cli.command_line().parse_args(arguments)
 
 
 class _Task:

@@ -1,4 +1,4 @@
-"""The views: declared whole, the README's queries, and one answer from Spark and from DuckDB."""
+"""The views: declared whole, and one answer from Spark and from DuckDB."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,6 @@ from kafka_clientinfo.errors import TableSpecError
 from kafka_clientinfo.tables import SEVERITY_ORDER, table_specs, views
 from kafka_clientinfo.tables.views import View, parse_view
 
-ROOT = Path(__file__).resolve().parent.parent.parent
 QUESTIONS = (
     "who_connects",
     "who_breaks",
@@ -29,12 +28,6 @@ QUESTIONS = (
 def test_there_is_a_view_for_each_question() -> None:
     assert sorted(views()) == sorted(QUESTIONS)
     assert not set(views()) & set(table_specs())
-
-
-def test_the_readmes_queries_are_the_views() -> None:
-    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
-    plain = {name: name for name in table_specs()}
-    assert [query.strip() for query in queries] == [views()[name].sql.format_map(plain) for name in QUESTIONS]
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

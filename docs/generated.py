@@ -1,0 +1,77 @@
+"""Writes the pages of the site that are made of the package itself: commands, settings, tables. A hook of MkDocs."""
+
+import argparse
+import re
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+from kafka_clientinfo.cli import command_line
+from kafka_clientinfo.commands import COMMANDS
+from kafka_clientinfo.tables.views import views
+
+ROOT = Path(__file__).parents[1]
+QUESTIONS = {
+    "who_connects": ("Who connects?", "clients"),
+    "who_breaks": ("Who breaks when we upgrade?", "upgrade --target 4.0.1"),
+    "how_clients_negotiate": ("How did each client negotiate?", 'sql "SELECT * FROM how_clients_negotiate"'),
+    "who_misbehaves": ("Who misbehaves, and where does it stand in the log?", "violations"),
+    "why_unknown": ("Why is this client unknown?", 'sql "SELECT * FROM why_unknown"'),
+    "client_processes": ("Which process is it?", 'sql "SELECT * FROM client_processes"'),
+    "client_id_caching": ("What would client-id caching save?", 'sql "SELECT * FROM client_id_caching"'),
+}
+"""The seven questions by view: in words, and the command that answers."""
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add the generated pages to those of docs/."""
+    pages = {
+        "reference/commands.md": commands(),
+        "reference/settings.md": settings(),
+        "howto/questions.md": questions(),
+        "reference/tables.md": (ROOT / "schemas" / "tables.md").read_text("utf-8"),
+    }
+    for name, text in pages.items():
+        files.append(File.generated(config, name, content=text))
+    return files
+
+
+def commands() -> str:
+    """Every command with its help, as `--help` prints it on a wide terminal."""
+    parts = ["# Commands\n\n`kafka-clientinfo COMMAND --help` prints the same.\n"]
+    [action] = [item for item in command_line()._actions if isinstance(item, argparse._SubParsersAction)]
+    for name in COMMANDS:
+        parser = action.choices[name]
+        parser.formatter_class = _wide(parser.formatter_class)
+        parts.append(f"## {name}\n\n```text\n{parser.format_help().rstrip()}\n```\n")
+    return "\n".join(parts)
+
+
+def _wide(formatter: Any) -> Any:
+    return lambda prog: formatter(prog, width=100)
+
+
+def questions() -> str:
+    """The seven questions, each with its command and its query."""
+    parts = [
+        "# The seven questions\n\nEach has a command, a query (a view of that name where tables are in a catalog; `sql` knows it "
+        "everywhere), and a section of the [report](report.md); all give the same figures.\n"
+    ]
+    for name, view in views().items():
+        question, command = QUESTIONS[name]
+        query = re.sub(r"{(\w+)}", r"\1", view.sql)
+        parts.append(
+            f"## {question}\n\n{view.comment}\n\n```\nkafka-clientinfo {command} --warehouse /data/clientinfo\n```\n\n"
+            f"```sql\n-- {name}\n{query}\n```\n"
+        )
+    return "\n".join(parts)
+
+
+def settings() -> str:
+    """The file of defaults, which explains each setting."""
+    text = (ROOT / "conf" / "local.toml").read_text("utf-8")
+    return (
+        "# Settings\n\nThese are the defaults (`conf/local.toml`). A file given by `--conf` holds those that are to be others; under "
+        f"spark-submit each is also the conf `spark.kafka_clientinfo.NAME`.\n\n```toml\n{text}```\n"
+    )

@@ -1,0 +1,127 @@
+"""Each of the seven questions has a documented query, a command and a place in the report; all three give the same figures."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.tables.views import views
+
+TARGET = "4.0.1"
+
+
+class Asked:
+    """The sample's warehouse, as its three ways of asking see it."""
+
+    def __init__(self, warehouse: Path, page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.warehouse, self._page, self._capsys = warehouse, page.read_text("utf-8"), capsys
+
+    def command(self, *words: str) -> Any:
+        code = cli.main([*words, "--warehouse", str(self.warehouse), "--json"])
+        assert code in (0, 3), words
+        return json.loads(self._capsys.readouterr().out)
+
+    def query(self, statement: str) -> Any:
+        """The first value of what `sql` answers."""
+        [row] = self.command("sql", statement)
+        return next(iter(row.values()))
+
+    def table(self, name: str) -> list[list[Any]]:
+        """Rows of a table of the report."""
+        data = re.search(r'<script type="application/json" id="data">(.*?)</script>', self._page, re.DOTALL)
+        assert data is not None
+        return json.loads(data[1])["tables"][name]["rows"]
+
+    def has_section(self, name: str) -> bool:
+        return f'<section id="{name}"' in self._page
+
+
+@pytest.fixture(scope="module")
+def page(sample_warehouse: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    assert cli.main(["report", "--warehouse", str(sample_warehouse), "--output", str(path), "--target", TARGET]) == 0
+    return path
+
+
+@pytest.fixture
+def asked(sample_warehouse: Path, page: Path, capsys: pytest.CaptureFixture[str]) -> Asked:
+    capsys.readouterr()
+    return Asked(sample_warehouse, page, capsys)
+
+
+def summed(rows: list[Any], column: Any) -> int:
+    return sum(row[column] for row in rows)
+
+
+def by_view(name: str, column: str) -> Callable[[Asked], Any]:
+    return lambda asked: summed(asked.command("sql", f"SELECT {column} FROM {name}"), column)
+
+
+CLIENT = "cluster, principal, client_id, client_software_name, client_software_version"
+BREAKING = (
+    f"SELECT count(*) FROM (SELECT DISTINCT {CLIENT} FROM who_breaks WHERE refused_by['{TARGET}'] IS NOT NULL) AS a"
+)
+SAVED = "SELECT CAST(sum(client_id_redundant_bytes) AS BIGINT) AS n FROM connections WHERE role = 'client'"
+FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Callable[[Asked], Any]]] = {
+    "who_connects": (
+        "connections",
+        by_view("who_connects", "connections"),
+        lambda asked: summed(asked.command("clients"), "connections"),
+        lambda asked: summed(asked.table("software"), 3),
+    ),
+    "who_breaks": (
+        "clients that would break",
+        lambda asked: asked.query(BREAKING),
+        lambda asked: asked.command("upgrade", "--target", TARGET)["clients"]["removed"],
+        lambda asked: next(row[1] for row in asked.table("releases") if row[0] == TARGET),
+    ),
+    "how_clients_negotiate": (
+        "connections with an outcome",
+        by_view("how_clients_negotiate", "connections"),
+        lambda asked: summed(asked.command("summary")["outcomes"], "connections"),
+        lambda asked: summed(asked.table("outcomes"), 2),
+    ),
+    "who_misbehaves": (
+        "requests that broke rules",
+        by_view("who_misbehaves", "occurrences"),
+        lambda asked: summed(asked.command("violations", "--limit", "0")["violations"], "occurrences"),
+        lambda asked: summed(asked.table("rules"), 4),
+    ),
+    "why_unknown": (
+        "connections of unknown software",
+        by_view("why_unknown", "connections"),
+        lambda asked: summed(
+            [r for r in asked.command("summary")["software"] if r["name"] == "unknown"], "connections"
+        ),
+        lambda asked: summed(asked.table("reasons"), 2),
+    ),
+    "client_processes": (
+        "connections of known processes",
+        by_view("client_processes", "connections"),
+        lambda asked: asked.query("SELECT CAST(sum(connections) AS BIGINT) AS n FROM client_instances"),
+        lambda asked: summed(asked.table("processes"), 7),
+    ),
+    "client_id_caching": (
+        "bytes sent again",
+        by_view("client_id_caching", "bytes_sent_again"),
+        lambda asked: asked.query(SAVED),
+        lambda asked: summed(asked.table("savings"), 1),
+    ),
+}
+
+
+def test_every_question_is_asked() -> None:
+    assert set(FIGURES) == set(views())
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_query_command_and_report_agree(name: str, asked: Asked) -> None:
+    what, *ways = FIGURES[name]
+    figures = [way(asked) for way in ways]
+    assert figures[0] > 0, what
+    assert figures == [figures[0]] * 3, what
+    assert asked.has_section(name)
