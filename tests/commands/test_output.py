@@ -71,6 +71,7 @@ def test_csv_on_a_terminal_has_no_control_character() -> None:
         ("`x`", r"\`x\`"),
         ("<script>&", "&lt;script&gt;&amp;"),
         ("[l](u)", r"\[l\](u)"),
+        ("https://x WWW.x a/b", r"https:\//x WWW\.x a/b"),
         ("*_~", r"\*\_\~"),
         ("\\", r"\\"),
         ("a\nb\x1b", "a\ufffdb\ufffd"),

@@ -46,14 +46,14 @@ def test_spark_and_duckdb_answer_alike(
     commands = [[*question, "--owners", str(owners)] for question in QUESTIONS]
     commands += [[*DAYS], [*DAYS, "--target", TARGET, "--client", "*", "--cluster", "c"]]
 
-    def answers(session: Any) -> list[tuple[int, str]]:
+    def answers(session: Any) -> list[tuple[Any, ...]]:
         found = []
         for command in commands:
             code = cli.main([*command, "--warehouse", str(root), "--json"], session)
-            found.append((code, capsys.readouterr().out))
+            found.append((command, code, *capsys.readouterr()))
         return found
 
     here = answers(None)
-    assert {code for code, _ in here} <= {0, 3}
+    assert {code for _, code, *_ in here} <= {0, 3}
     monkeypatch.setattr(reading, "local_tables", lambda root: None)
     assert answers(spark) == here
