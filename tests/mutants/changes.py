@@ -78,6 +78,10 @@ _NO_MUTANTS: tuple[tuple[str, Callable[[str, Any], bool]], ...] = (
         "`strict=` of zip, a guard of the program's own logic; `slots=` of a class, which only saves memory; `frozen=`, for mypy",
         lambda operator, node: _is_argument(node, ("strict", "slots", "frozen")),
     ),
+    (
+        "an exception that is named with its module, of which cosmic-ray makes no Python",
+        lambda operator, node: operator.endswith("ExceptionReplacer") and "." in node.get_code(),
+    ),
     ("a cache's decorator and its size, which only save time", lambda operator, node: _is_of_cache(node)),
     (
         "the texts of a type, which mypy checks, and the name of a type variable",
