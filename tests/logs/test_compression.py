@@ -211,6 +211,8 @@ def test_it_skips_as_many_bytes_as_a_skippable_frame_states(size: int) -> None:
     assert unpack(frame + PACKS["zstd"](DATA)) == (DATA, None)
     if size:
         found, error = unpack(frame[:-1])
+        assert error is not None
+        assert error.truncated
         assert (found, str(error)) == (b"", "the data ends early inside a skippable frame")
 
 

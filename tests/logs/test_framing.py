@@ -67,11 +67,12 @@ def test_it_does_not_take_a_logger_inside_a_client_id_for_the_records_end() -> N
 
 @pytest.mark.parametrize("damage", [b"", b"\x00", STACK_TRACE])
 def test_it_lets_json_records_give_way_to_any_prefix(damage: bytes) -> None:
-    first, second = (
-        json_record().removesuffix(b" (kafka.request.logger)\n") + damage + b"\n",
-        json_record(client_id="b"),
-    )
-    assert [record.data for record in records(first + second)] == [first, second]
+    for fraction in (b",000", b",000000", b""):
+        first = (
+            json_record().removesuffix(b" (kafka.request.logger)\n").replace(b",000]", fraction + b"]") + damage + b"\n"
+        )
+        second = json_record(client_id="b")
+        assert [record.data for record in records(first + second)] == [first, second]
 
 
 @pytest.mark.parametrize("leading", [b"\n", b"rest of a record (kafka.request.logger)\n", b"\xef\xbb\xbf", STACK_TRACE])
@@ -287,3 +288,8 @@ def test_it_counts_the_starts_that_it_takes_for_text(step: int) -> None:
     )
     found = list(split_records(stream[at : at + step] for at in range(0, len(stream), step)))
     assert [record.forged_prefixes for record in found] == [2, 0, 0, 1]
+
+
+def test_nothing_kept_is_nothing() -> None:
+    kept = Kept()
+    assert (kept.join(), kept.length) == (b"", 0)

@@ -81,6 +81,14 @@ def test_it_reads_produce_without_response(response: str | None) -> None:
     assert (event.api_name, event.error_code, event.response) == ("PRODUCE", None, None)
 
 
+@pytest.mark.parametrize("response", [None, "{error_code=35,api_keys=[]}"])
+def test_it_keeps_the_request_of_a_control_api_with_and_without_response(response: str | None) -> None:
+    body = "{client_software_name=a,client_software_version=1}"
+    event = request(request_header_struct_record(api="API_VERSIONS", version=3, request=body, response=response))
+    assert event.request == '{"clientSoftwareName":"a","clientSoftwareVersion":"1"}'
+    assert (event.response is None) == (response is None)
+
+
 @pytest.mark.parametrize(
     ("generation", "client_ids"),
     [

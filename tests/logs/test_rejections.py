@@ -113,6 +113,7 @@ def test_it_names_why_a_record_cannot_be_read(line: bytes, reason: str) -> None:
         (swap(JSON, ',"request":', ',"requst":'), "no request between a requestHeader and a connection"),
         (swap(JSON, '"clientId":"app"', '"clientId":7'), "clientId is 7, not a text"),
         (swap(JSON, '"correlationId":1', '"correlationId":1.5'), "correlationId is 1.5, not an integer in -2147483648..2147483647"),
+        (swap(JSON, '"app"', '"a","clientInstanceId":[]'), "clientInstanceId is [], not a text"),
         (swap(JSON, '"app"', '"a","clientInstanceId":"id"'), "clientInstanceId is 'id', not a Uuid in base64url"),
         (json_record(at="1026-11-21 00:00:00,000"), "logged or started before 1970 or after 9998"),
         (swap(JSON, '"requestApiKey":3', '"requestApiKey":32768'), "requestApiKey is 32768, not an integer in -32768..32767"),

@@ -82,6 +82,10 @@ _NO_MUTANTS: tuple[tuple[str, Callable[[str, Any], bool]], ...] = (
         "an exception that is named with its module, of which cosmic-ray makes no Python",
         lambda operator, node: operator.endswith("ExceptionReplacer") and "." in node.get_code(),
     ),
+    (
+        "the marks `*` and `/` between parameters, for mypy",
+        lambda operator, node: node.type == "operator" and node.parent.type in ("parameters", "param"),
+    ),
     ("a cache's decorator and its size, which only save time", lambda operator, node: _is_of_cache(node)),
     (
         "the texts of a type, which mypy checks, and the name of a type variable",

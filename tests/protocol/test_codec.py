@@ -147,6 +147,8 @@ def it_drops_only_what_may_be_dropped() -> None:
     for name in ("Ghost", "ghost", "zebra"):
         with pytest.raises(EncodeError, match=rf"M v1\.{name}: no version has this field; look at the schema's names"):
             codec(1).encode({**FLEXIBLE, name: 1})
+        with pytest.raises(EncodeError, match=rf"M v1\.{name}: no version has this field"):
+            codec(1).encode({UNKNOWN_TAGS: {9: b""}, "id": 5, name: 1})
 
 
 @pytest.mark.parametrize(
