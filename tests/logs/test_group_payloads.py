@@ -74,6 +74,24 @@ def test_many_members_are_cut_and_counted() -> None:
     assert (len(found["subscriptions"]), found["undecoded"]) == (MAX_LISTED, {"too many": 5})
 
 
+@pytest.mark.parametrize(
+    ("kind", "metadata", "reason"),
+    [
+        ("consumer", None, "no bytes"),
+        ("consumer", 7, "no bytes"),
+        ("consumer", "AA", "malformed"),
+        ("consumer", "!", "malformed"),
+        ("sr", RANGE["metadata"], "unknown protocol type"),
+        (None, RANGE["metadata"], "no protocol type"),
+        ("", RANGE["metadata"], "no protocol type"),
+        (7, RANGE["metadata"], "no protocol type"),
+    ],
+)
+def test_it_counts_what_it_cannot_decode_with_the_reason(kind: object, metadata: object, reason: str) -> None:
+    protocols = [RANGE | {"metadata": metadata}] * 2
+    assert decoded(JOIN_GROUP, {"protocolType": kind, "protocols": protocols}) == {"undecoded": {reason: 2}}
+
+
 def test_names_that_are_no_utf_8_are_replaced() -> None:
     metadata = base64.b64encode(base64.b64decode(RANGE["metadata"]).replace(b"t1", b"\xff1")).decode()
     request = json.dumps({"memberId": "m", "protocolType": "consumer", "protocols": [RANGE | {"metadata": metadata}]})

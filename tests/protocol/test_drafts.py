@@ -49,6 +49,9 @@ class TestDrafts:
             assert latest == before + is_new, schema.name
             older = [known.request_header_version(key, version) for version in range(before + 1)]
             assert headers[: before + 1] == older or not is_new, schema.name
+            flexible = [version in known.requests[key].flexible for version in range(before + 1)]
+            assert [version in schema.flexible for version in range(before + 1)] == flexible or not is_new, schema.name
+            assert latest in schema.flexible or not is_new, schema.name
 
     @pytest.mark.kip("KIP-1313", 6)
     @pytest.mark.parametrize(
