@@ -119,6 +119,7 @@ def tables(spark: Any, sample_warehouse: Path) -> Iterator[Any]:
     spark.sql(f"CREATE SCHEMA {CATALOG}.{SCHEMA}")
     for name in table_specs():
         spark.sql(f"CREATE TABLE {CATALOG}.{SCHEMA}.{name} USING DELTA LOCATION '{sample_warehouse / name}'")
+        spark.catalog.dropTempView(name)  # it would stand before the table
     spark.sql(f"USE {CATALOG}.{SCHEMA}")
     yield spark
     spark.sql(f"USE {CATALOG}.default")

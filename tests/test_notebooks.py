@@ -1,6 +1,7 @@
 """The notebooks run on the sample, from their first cell to their last."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ import matplotlib
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.tables import table_specs
 
 from . import notebooks
 
@@ -32,11 +34,13 @@ class TestNotebooks:
     """Each on the sample's tables, in a session that any other could be put for."""
 
     @pytest.fixture
-    def run(self, spark: Any, sample_warehouse: Path) -> Any:
+    def run(self, spark: Any, sample_warehouse: Path) -> Iterator[Any]:
         def run(name: str, **given: str) -> notebooks.Run:
             return notebooks.run(NOTEBOOKS / f"{name}.py", spark, warehouse=str(sample_warehouse), **given)
 
-        return run
+        yield run
+        for name in [*table_specs(), "connections_of_the_client"]:
+            spark.catalog.dropTempView(name)
 
     def test_a_first_look(self, run: Any) -> None:
         shown = run("first_look").shown
@@ -49,9 +53,10 @@ class TestNotebooks:
 
     def test_upgrade_readiness_judges_as_the_command_does(self, run: Any, spark: Any, sample_warehouse: Path) -> None:
         from kafka_clientinfo.commands.impact import impact
+        from kafka_clientinfo.engine import SparkTables
 
         done = run("upgrade_readiness", target="4.0.1")
-        expected = impact(spark, str(sample_warehouse), "4.0.1", all_targets=True)
+        expected = impact(SparkTables(spark, str(sample_warehouse)), "4.0.1", all_targets=True)
         names = {"removed": "breaks", "deprecated": "warned", "unknown": "not judged", "ok": "fine"}
         counts = {row["verdict"]: row["count"] for row in done.shown[0]}
         assert counts == {names[verdict]: number for verdict, number in expected.clients.items() if number}
