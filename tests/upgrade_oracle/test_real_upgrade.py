@@ -17,7 +17,7 @@ import pytest
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.commands.impact import impact
-from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.engine import SparkTables, Warehouse
 
 from . import fleet, real_broker
 from .raw_clients import Client
@@ -64,7 +64,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Replay:
 
 def verdict_on(spark: Any, log: Path, warehouse: Path) -> Verdict:
     pipeline.run(spark, [str(log)], str(warehouse))
-    found = impact(spark, str(warehouse), TARGET)
+    found = impact(SparkTables(spark, str(warehouse)), TARGET)
     rows = Warehouse(spark, str(warehouse)).read("upgrade_impact")
     name = ("client_id", "client_software_name", "client_software_version")
     judged = {tuple(row) for row in rows.select(*name).distinct().collect()}
