@@ -126,8 +126,7 @@ class _Input:
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
-        self._buffer = b""
-        self._at = 0
+        self._buffer, self._at = b"", 0
 
     def peek(self, size: int) -> bytes:
         while len(self._buffer) - self._at < size and (more := self._read(_INPUT)):

@@ -100,7 +100,7 @@ class Parser:
         except MalformedRecord as error:
             return _rejected(record, error.reason, error.detail)
         except (ValueError, OverflowError) as error:  # a 31st of February, a number of 5,000 digits
-            return _rejected(record, "malformed_value", str(error)[:200])
+            return _rejected(record, "malformed_value", str(error))
 
     @staticmethod
     def _without_prefix(record: RawRecord, data: bytes) -> RejectedRecord | IgnoredRecord:

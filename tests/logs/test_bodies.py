@@ -223,3 +223,8 @@ def test_it_never_raises_whatever_the_text(text: str, api: tuple[int, int]) -> N
     for kind in ("request", "response"):
         body = struct_body(("{" + text).encode(), *api, kind)  # type: ignore[arg-type]
         assert body is None or isinstance(json.loads(body), dict)
+
+
+def test_names_that_no_schema_knows_are_written_as_json_writes_them() -> None:
+    text = "{a_bc_def=1,_x=2,api_versions=3,plain=4}"
+    assert struct_to_json(text, None) == '{"aBcDef":1,"x":2,"apiKeys":3,"plain":4}'

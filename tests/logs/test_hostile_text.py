@@ -89,6 +89,16 @@ def test_it_keeps_the_request_of_a_control_api_with_and_without_response(respons
     assert (event.response is None) == (response is None)
 
 
+@pytest.mark.parametrize(("api", "version", "kept"), [("API_VERSIONS", 0, "{}"), ("METADATA", 1, None)])
+def test_it_keeps_the_requests_of_control_apis_alone(api: str, version: int, kept: str | None) -> None:
+    for event in (
+        request(api_key_struct_record(api=api, version=version, request="{}")),
+        request(request_header_struct_record(api=api, version=version, request="{}")),
+        request(json_record(api=api, version=version, request={})),
+    ):
+        assert (event.api_name, event.request) == (api, kept)
+
+
 @pytest.mark.parametrize(
     ("generation", "client_ids"),
     [

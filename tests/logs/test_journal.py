@@ -116,6 +116,24 @@ def test_an_entry_without_end_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPat
     assert b"".join(entry for entry, _ in ExportEntries().feed(damaged)) == damaged
 
 
+@pytest.mark.parametrize("step", [1, 7, 100, 1 << 20])
+def test_an_entry_is_whole_up_to_its_empty_line_whatever_its_fields_hold(
+    monkeypatch: pytest.MonkeyPatch, step: int
+) -> None:
+    monkeypatch.setattr(module, "MAX_RECORD", 400)
+    value = b"a\n\nb=c\n\n" * 30
+    binary = b"MESSAGE\n" + len(value).to_bytes(8, "little") + value + b"\n"
+    text = b"".join(b"F%d=%b\n" % (number, b"x" * 90) for number in range(4))
+    whole = [entry + b"\n" for entry in (binary, text + binary, b"A=\n", b"", binary + text, b"N" * 64 + b"=1\n")]
+    assert max(map(len, whole)) > 400
+    entries, found = ExportEntries(), []
+    data = b"".join(whole) + binary
+    for at in range(0, len(data), step):
+        found += entries.feed(data[at : at + step])
+    assert found == [(entry, len(entry)) for entry in whole]
+    assert (entries.rest, entries.rest_length) == (binary, len(binary))
+
+
 def test_an_entry_without_message_is_another_programs(tmp_path: Path) -> None:
     _, events = read(EXPORT.replace(b"\n\n", b"\n\n__CURSOR=s=1\n__REALTIME_TIMESTAMP=x\nA=b\n\n", 1))
     assert told(events) == told(parse(LOG))

@@ -94,7 +94,7 @@ def _object(text: bytes) -> dict[str, Any]:
     try:
         value = json.loads(text.decode("utf-8", "replace"))
     except (ValueError, RecursionError) as error:
-        raise MalformedRecord("malformed_json", str(error)[:200]) from None
+        raise MalformedRecord("malformed_json", str(error)) from None
     if not isinstance(value, dict):
         raise MalformedRecord("malformed_json", "not a JSON object")
     return value
