@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs.bodies import json_body, json_error_code, struct_body, text_error_code
 from kafka_clientinfo.logs.struct_text import struct_to_json
 from kafka_clientinfo.protocol import api_key, fields
+from kafka_clientinfo.protocol.layout import layout
+from kafka_clientinfo.protocol.schema import parse_schema
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import request
 
@@ -27,6 +29,8 @@ BUFFER = "java.nio.HeapByteBuffer[pos=0 lim=24 cap=24]"
         ("API_VERSIONS", 0, "response", f"{{error_code=35,api_keys=[{RANGES}]}}", AV35),
         ("API_VERSIONS", 0, "response", f"{{error_code=35,api_versions=[{RANGES}]}}", AV35),
         ("API_VERSIONS", 99, "response", "{error_code=35,api_versions=[]}", {"errorCode": 35, "apiKeys": []}),
+        ("API_VERSIONS", 99, "response", "{code=35,versions=[]}", {"errorCode": 35, "apiKeys": []}),
+        ("METADATA", 99, "response", "{code=35,versions=[]}", {"code": 35, "versions": []}),
         ("API_VERSIONS", 3, "request",
          "{client_software_name=a,client_software_version=x=1,_tagged_fields={}}",
          {"clientSoftwareName": "a", "clientSoftwareVersion": "x=1"}),
@@ -228,3 +232,35 @@ def test_it_never_raises_whatever_the_text(text: str, api: tuple[int, int]) -> N
 def test_names_that_no_schema_knows_are_written_as_json_writes_them() -> None:
     text = "{a_bc_def=1,_x=2,api_versions=3,plain=4}"
     assert struct_to_json(text, None) == '{"aBcDef":1,"x":2,"apiKeys":3,"plain":4}'
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value"),
+    [
+        *((kind, "5", 5) for kind in ("int8", "int16", "int32", "int64", "uint16", "uint32")),
+        ("int32", "-5", -5),
+        ("int32", "1.5", "1.5"),
+        ("int64", "1" * 19, int("1" * 19)),
+        ("int64", "1" * 20, "1" * 20),
+        ("string", "5", "5"),
+        ("string", "true", "true"),
+        ("string", "null", "null"),
+        ("uuid", "5", "5"),
+        ("bool", "true", True),
+        ("bool", "false", False),
+        ("bool", "5", "5"),
+        ("int8", "true", "true"),
+        ("int8", "null", None),
+        ("bytes", BUFFER, None),
+        ("[]int32", "[1,2]", [1, 2]),
+        ("[]string", "[1,2]", ["1", "2"]),
+    ],
+)
+def test_values_have_the_types_of_the_schema(kind: str, text: str, value: Any) -> None:
+    field = {"name": "N", "type": kind, "versions": "0+"}
+    document = {"type": "data", "name": "M", "validVersions": "0", "flexibleVersions": "none", "fields": [field]}
+    known = layout(parse_schema(json.dumps(document), "M.json"), 0).fields
+    found = struct_to_json(f"{{n={text}}}", known)
+    assert found is not None
+    assert json.loads(found) == {"n": value}
+    assert type(json.loads(found)["n"]) is type(value)

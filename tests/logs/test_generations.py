@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, twins
+from kafka_clientinfo.protocol import api_name
+from kafka_clientinfo.protocol.api_keys import ALIASES
 from tests.builders import (
     api_key_struct_record,
     json_record,
@@ -210,6 +212,12 @@ def test_a_client_id_before_0_9_ends_where_a_field_of_a_request_begins(name: str
 )
 def test_only_controlled_shutdown_prints_an_option(api: str, client_id: str) -> None:
     assert request(name_text_record(api=api, client_id="Some(app)")).client_id == client_id
+
+
+def test_an_api_has_todays_name_whatever_the_log_calls_it() -> None:
+    for name, today in ALIASES.items():
+        line = request_header_struct_record().replace(b"apiKey=METADATA", b"apiKey=" + name.encode())
+        assert (request(line).api_key, request(line).api_name) == (today, api_name(today))
 
 
 @pytest.mark.parametrize("name", ["ConsumerMetadataRequest", "GroupCoordinatorRequest"])

@@ -66,6 +66,10 @@ def test_describe_groups_names_group_and_member() -> None:
     group = {"groupId": "g", "protocolType": "consumer", "protocolData": "range", "members": [member]}
     found = decoded(DESCRIBE_GROUPS, {}, {"groups": [group]})
     assert (found["subscriptions"][0]["groupId"], found["assignments"][0]["groupId"]) == ("g", "g")
+    assert {"memberId": "m", "protocolType": "consumer", "protocolName": "range"}.items() <= found["subscriptions"][
+        0
+    ].items()
+    assert found["assignments"] == [CONSUMERS | {"groupId": "g"}]
 
 
 def test_many_members_are_cut_and_counted() -> None:

@@ -231,6 +231,23 @@ def it_refuses_lengths_that_are_none(kind: str, name: str, nullable: bool, state
     assert (walked.value.problem, walked.value.offset) == (expected, 0)
 
 
+SMALLEST = {
+    "int8": 0, "int16": 0, "int32": 0, "int64": 0, "uint16": 0, "uint32": 0, "float64": 0.0, "bool": False, "varint": 0,
+    "uvarint": 0, "uuid": "A" * 22, "string": "", "bytes": b"", "records": b"",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("flexible", [False, True])
+@pytest.mark.parametrize("kind", SMALLEST)
+def it_reads_arrays_of_the_smallest_elements(kind: str, flexible: bool) -> None:
+    for nullable in ({}, {"nullableVersions": "0+"}):
+        codec = codec_of(f"[]{kind}", flexible=flexible, **nullable)
+        body = {"value": [SMALLEST[kind]] * 3}
+        raw = codec.encode(body)
+        assert codec.decode_all(raw) == body
+        assert codec.walk(raw, 0) == len(raw)
+
+
 def it_keeps_bytes_that_are_no_utf8() -> None:
     raw = bytes.fromhex("0003ff61c3")
     body = codec_of("string").decode_all(raw)
