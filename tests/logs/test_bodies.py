@@ -246,6 +246,7 @@ def test_names_that_no_schema_knows_are_written_as_json_writes_them() -> None:
         ("string", "true", "true"),
         ("string", "null", "null"),
         ("uuid", "5", "5"),
+        ("uuid", "null", "null"),
         ("bool", "true", True),
         ("bool", "false", False),
         ("bool", "5", "5"),

@@ -140,7 +140,10 @@ def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, 
     ],
 )  # fmt: skip
 def test_it_says_what_is_wrong(packed: bytes, said: str) -> None:
-    assert str(unpack(packed)[1]) == said
+    error = unpack(packed)[1]
+    assert str(error) == said
+    assert error is not None
+    assert error.truncated == ("ends early" in said)
 
 
 def test_a_zstd_window_above_the_limit_is_refused_with_advice() -> None:
