@@ -107,6 +107,24 @@ def it_reads_kip_35s_empty_answer_with_either_length(empty: bytes) -> None:
     assert response == Response({"correlationId": 2}, protocol.NOT_SUPPORTED, 3, 99, 0)
 
 
+def it_pairs_by_correlation_ids_of_any_size() -> None:
+    conversation = Conversation()
+    ids = [0, 257, 10**6, 2**31 - 1, -(2**31)]
+    conversation.client_sent(framed(*map(request, ids)))
+    exchanges = list(conversation.broker_sent(framed(*map(answer, ids))))
+    assert [(item.correlation_id, item.response) for item in exchanges] == [(number, answer(number)) for number in ids]
+
+
+def it_takes_a_version_newer_than_the_schemas_to_have_their_last_header() -> None:
+    """ApiVersions v99 with header 2 and a body of which an id of header 3 could be the beginning."""
+    frame = request(7, 18, 99, b"x" * 15 + b"\0" * 5)
+    with pytest.raises(DecodeError, match="header 2 or 3, of which version 99 may have either"):
+        protocol.decode_request_header(frame)
+    conversation = Conversation()
+    conversation.client_sent(framed(frame))
+    assert conversation.unanswered() == (Exchange(frame, 18, 99, 7),)
+
+
 def it_refuses_answers_to_nothing() -> None:
     conversation = Conversation()
     conversation.client_sent(framed(request(1)))
