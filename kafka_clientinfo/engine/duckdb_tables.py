@@ -5,9 +5,7 @@ a second. Tables have no feature that only Delta's own reader knows, so both see
 and row groups that a query needs; it is given no file outside the warehouse, and loads no extension.
 """
 
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +16,7 @@ from deltalake.exceptions import DeltaError
 from ..address import Address
 from ..errors import ConfigError
 from ..tables import TableSpec, table_specs
+from ..tables.types import duckdb_type
 from .answers import Parameters, Rows, TableSize, UnreadableTableError, in_utc, names_in
 from .layout import Layout, check_readable, stored_layout
 from .state import LEDGER, State, state_of
@@ -25,15 +24,6 @@ from .state import LEDGER, State, state_of
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _SCHEMA = "warehouse"
 """Where the tables are; not in the schema that names are looked for in, as queries give them names of their own."""
-_DUCKDB_TYPES = {
-    "string": "VARCHAR",
-    "int": "INTEGER",
-    "bigint": "BIGINT",
-    "double": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "timestamp": "TIMESTAMP",
-    "binary": "BLOB",
-}
 
 
 class LocalTables:
@@ -151,7 +141,7 @@ class LocalTables:
 
     def _rows_of(self, spec: TableSpec) -> str:
         """A query of the rows that a table has."""
-        nothing = ", ".join(f'CAST(NULL AS {_duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
+        nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
         if not self.exists(spec.name):
             return f"SELECT {nothing} WHERE false"
         table, folder = self._table(spec.name), self.folder / spec.name
@@ -161,7 +151,7 @@ class LocalTables:
         if not paths:
             return f"SELECT {nothing} WHERE false"
         columns = ", ".join(
-            f'CAST("{c.name}" AS {_duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
+            f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
             for c in spec.columns
         )  # a time has a zone or none, as its file's writer chose
         files = ", ".join(_literal(str(folder / path)) for path in paths)
@@ -194,30 +184,3 @@ def _refuse_features(table: DeltaTable, folder: Path) -> None:
 
 def _literal(text: str) -> str:
     return "'{}'".format(text.replace("'", "''"))
-
-
-@lru_cache(maxsize=256)
-def _duckdb_type(text: str) -> str:
-    """A type in DuckDB's words from Spark's, such as INTEGER[] of array<int>."""
-    base, _, inside = text.replace(" ", "").partition("<")
-    if not inside:
-        return _DUCKDB_TYPES[base]
-    parts = _parts(inside[:-1])
-    if base == "array":
-        return f"{_duckdb_type(parts[0])}[]"
-    if base == "map":
-        return f"MAP({_duckdb_type(parts[0])}, {_duckdb_type(parts[1])})"
-    fields = (part.split(":", 1) for part in parts)
-    return "STRUCT({})".format(", ".join(f'"{name}" {_duckdb_type(kind)}' for name, kind in fields))
-
-
-def _parts(text: str) -> Sequence[str]:
-    """What commas part, those inside of angle brackets aside."""
-    parts, depth = [""], 0
-    for character in text:
-        depth += (character == "<") - (character == ">")
-        if character == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += character
-    return parts

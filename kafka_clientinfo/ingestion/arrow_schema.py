@@ -1,83 +1,79 @@
-"""The Arrow types of what the reading hands to Spark.
+"""The Arrow types of what the reading hands to Spark, from the declarations of the tables that it feeds.
 
 Every batch has four struct columns, of which one is filled: `request`, `rejected`, `failed` (from server.log) or
 `file`. The last holds the statistics of one split, so one pass over the bytes feeds four tables.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import pyarrow as pa
 
 from ..logs.request_event import RequestEvent
+from ..tables import table_spec
+from ..tables.types import split_field, split_type
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
-_ARROW: dict[Any, pa.DataType] = {
-    int: pa.int32(),
-    int | None: pa.int32(),
-    str: pa.string(),
-    str | None: pa.string(),
-    bool: pa.bool_(),
-    bool | None: pa.bool_(),
-    float: pa.float64(),
-    float | None: pa.float64(),
+_SCALARS = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": TIMESTAMP,
+    "binary": pa.binary(),
 }
-_SPECIAL = {
-    "byte_offset": pa.int64(),
-    "logged_at": TIMESTAMP,
-    "started_at": TIMESTAMP,
-    "log_generation": pa.string(),
-}
-EVENT_FIELDS = [
-    pa.field(name, _SPECIAL[name] if name in _SPECIAL else _ARROW[kind])
-    for name, kind in RequestEvent.__annotations__.items()
-]
+_WHERE = ("cluster", "broker", "file_id")
+_LATER = ("ingested_at",)
+"""Columns that a run adds to what was read."""
+_OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "error": "string"}
+"""Columns of a split's statistics that no table has."""
+_STATISTICS = (
+    "file_id",
+    "start_offset",
+    "end_offset",
+    "pending_bytes",
+    "resume_hash",
+    "records",
+    "requests",
+    "rejected",
+    "ignored",
+    "first_logged_at",
+    "last_logged_at",
+    "covers_broker_start",
+    "error",
+)
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """Say a type of Spark's in Arrow's words; raises KeyError for one that no table declares."""
+    word, parts = split_type(kind)
+    if word == "array":
+        return pa.list_(arrow_type(parts[0]))
+    if word == "map":
+        return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
+    if word == "struct":
+        return pa.struct([pa.field(name, arrow_type(of)) for name, of in map(split_field, parts)])
+    return _SCALARS[word]
+
+
+def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:
+    """The columns of a declared table as Arrow's; `names` chooses and orders, and may name those of a split's statistics."""
+    kinds = {column.name: column.type for column in table_spec(table).columns}
+    known = kinds | _OF_A_SPLIT
+    return [pa.field(name, arrow_type(known[name])) for name in (kinds if names is None else names)]
+
+
+def _as_read(table: str) -> pa.StructType:
+    return pa.struct([field for field in arrow_fields(table) if field.name not in _LATER])
+
+
+EVENT_FIELDS = arrow_fields("requests", RequestEvent.__annotations__)
 """The fields of a `RequestEvent`, in its order."""
-_WHERE = [pa.field(name, pa.string()) for name in ("cluster", "broker", "file_id")]
-REQUEST_TYPE = pa.struct([*_WHERE, *EVENT_FIELDS])
-REJECTED_TYPE = pa.struct(
-    [
-        pa.field("file_id", pa.string()),
-        pa.field("byte_offset", pa.int64()),
-        pa.field("reason", pa.string()),
-        pa.field("detail", pa.string()),
-        pa.field("raw", pa.binary()),
-        pa.field("raw_length", pa.int64()),
-    ]
-)
-FAILED_TYPE = pa.struct(
-    [
-        *_WHERE,
-        pa.field("byte_offset", pa.int64()),
-        pa.field("logged_at", TIMESTAMP),
-        pa.field("connection_id", pa.string()),
-        pa.field("remote_host", pa.string()),
-        pa.field("api_key", pa.int32()),
-        pa.field("api_name", pa.string()),
-        pa.field("api_version", pa.int32()),
-        pa.field("listener", pa.string()),
-        pa.field("principal", pa.string()),
-        pa.field("reason", pa.string()),
-        pa.field("detail", pa.string()),
-    ]
-)
-FILE_TYPE = pa.struct(
-    [
-        pa.field("file_id", pa.string()),
-        pa.field("start_offset", pa.int64()),
-        pa.field("end_offset", pa.int64()),
-        pa.field("pending_bytes", pa.int64()),
-        pa.field("resume_hash", pa.string()),
-        pa.field("records", pa.int64()),
-        pa.field("requests", pa.int64()),
-        pa.field("rejected", pa.int64()),
-        pa.field("ignored", pa.map_(pa.string(), pa.int64())),
-        pa.field("first_logged_at", TIMESTAMP),
-        pa.field("last_logged_at", TIMESTAMP),
-        pa.field("covers_broker_start", pa.bool_()),
-        pa.field("error", pa.string()),
-    ]
-)
+REQUEST_TYPE = pa.struct([*arrow_fields("requests", _WHERE), *EVENT_FIELDS])
+REJECTED_TYPE = _as_read("rejected_records")
+FAILED_TYPE = _as_read("failed_requests")
+FILE_TYPE = pa.struct(arrow_fields("ingested_files", _STATISTICS))
 SCHEMA = pa.schema(
     [("request", REQUEST_TYPE), ("rejected", REJECTED_TYPE), ("failed", FAILED_TYPE), ("file", FILE_TYPE)]
 )

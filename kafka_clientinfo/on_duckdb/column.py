@@ -7,7 +7,7 @@ only where a relation has that alias, and else a column, whose parts are fields 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .types import duckdb_type
+from ..tables.types import duckdb_type
 
 Scope = frozenset[str]
 """The aliases of relations that a path may begin with."""

@@ -12,9 +12,9 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
+from ..tables.types import duckdb_fields
 from .column import Column, Scope, named, quoted_name
 from .functions import expr
-from .types import fields
 
 _numbers: Iterator[int] = numbers()
 _JOINS = {
@@ -40,7 +40,7 @@ class SparkSession:
 
     def createDataFrame(self, rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":  # noqa: N802
         """Make a relation of rows; dicts are maps of texts."""
-        columns = fields(ddl)
+        columns = duckdb_fields(ddl)
         values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
         arrays = [_array(column, field.kind) for column, field in zip(values, columns, strict=True)]
         name = f"rows{next(_numbers)}"
@@ -111,7 +111,7 @@ class DataFrame:
                 items.append("*")
                 names += self.columns
             elif isinstance(column, str) and column.endswith(".*"):
-                fields_of = [field.name for field in fields(_inside(self.schema[column[:-2]].dataType))]
+                fields_of = [field.name for field in duckdb_fields(_inside(self.schema[column[:-2]].dataType))]
                 items += [self._item(named(f"{column[:-2]}.{field}"), field) for field in fields_of]
                 names += fields_of
             else:

@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from itertools import count as numbers
 from typing import Any
 
+from ..tables.types import duckdb_struct
 from .column import Column, Scope, WindowSpec, call, cased, literal, named, path, quoted_name, quoted_text, re2
 from .sql import from_spark
-from .types import struct_type
 
 ColumnOrName = Column | str
 _lambda_numbers: Iterator[int] = numbers()
@@ -134,7 +134,7 @@ def get_json_object(text: ColumnOrName, place: str) -> Column:
 
 def from_json(text: ColumnOrName, schema: str) -> Column:
     """Read JSON as a struct; what does not fit is null."""
-    structure = quoted_text('"' + struct_type(schema).replace('"', '\\"') + '"')
+    structure = quoted_text('"' + duckdb_struct(schema).replace('"', '\\"') + '"')
     return call(f"json_transform({{}}, {structure})", named(text))
 
 

@@ -9,13 +9,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..engine.answers import Parameters, Rows, TableSize, in_utc, names_in
-from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
+from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, TIMESTAMP, arrow_type
 from ..ingestion.in_process import Part
 from ..settings import Settings
 from ..tables import table_spec, table_specs
+from ..tables.types import duckdb_type
 from .column import quoted_text
 from .derive import derive
-from .types import duckdb_type
 
 _TABLES = {"request": ("requests", REQUEST_TYPE), "failed": ("failed_requests", FAILED_TYPE)}
 """The table that rows of a kind go to, and their type."""
@@ -66,7 +66,7 @@ class MemoryTables:
         """Replace the table ingested_files."""
         columns = [column for column in table_spec("ingested_files").columns if "map" not in column.type]
         rows = list(rows)
-        arrays = [pa.array([row[column.name] for row in rows], _arrow_type(column.type)) for column in columns]
+        arrays = [pa.array([row[column.name] for row in rows], arrow_type(column.type)) for column in columns]
         items = ", ".join(
             f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"' for column in columns
         )
@@ -111,8 +111,7 @@ class MemoryTables:
     def save(self, name: str, path: Path) -> None:
         """Write a table, in all its columns, to a Parquet file, with times in UTC."""
         rows = self._database.sql(f"SELECT * FROM {name}").to_arrow_table()
-        zone = pa.timestamp("us", tz="UTC")
-        kinds = [pa.field(f.name, zone if pa.types.is_timestamp(f.type) else f.type) for f in rows.schema]
+        kinds = [pa.field(f.name, TIMESTAMP if pa.types.is_timestamp(f.type) else f.type) for f in rows.schema]
         pq.write_table(rows.cast(pa.schema(kinds)), path)
 
 
@@ -122,8 +121,3 @@ def _without_zones(kind: pa.StructType) -> str:
         f'CAST("{field.name}" AS TIMESTAMP) AS "{field.name}"' for field in kind if pa.types.is_timestamp(field.type)
     )
     return f"* REPLACE ({', '.join(times)}), {_NEVER} AS ingested_at"
-
-
-def _arrow_type(kind: str) -> pa.DataType:
-    types = {"timestamp": pa.timestamp("us", tz="UTC"), "bigint": pa.int64(), "boolean": pa.bool_(), "int": pa.int32()}
-    return types.get(kind, pa.string())

@@ -12,7 +12,7 @@ import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
 from kafka_clientinfo.engine import LEDGER, SparkTables, Tables, UnreadableTableError, Warehouse, local_tables
-from kafka_clientinfo.engine.duckdb_tables import LocalTables, _duckdb_type
+from kafka_clientinfo.engine.duckdb_tables import LocalTables
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.ingestion.by_spark import with_instants
 from kafka_clientinfo.tables import table_specs
@@ -141,23 +141,6 @@ def test_times_are_read_with_and_without_a_zone(sample_warehouse: Path, tmp_path
     assert copied == before
     assert isinstance(before.dicts()[0]["first_at"], datetime)
     assert before.dicts()[0]["first_at"].tzinfo is UTC
-
-
-@pytest.mark.parametrize(
-    ("spark_type", "duckdb_type"),
-    [
-        ("array<int>", "INTEGER[]"),
-        ("map<string, array<bigint>>", "MAP(VARCHAR, BIGINT[])"),
-        ("array<struct<a:timestamp,b:map<string,struct<c:int>>>>", None),
-    ],
-)
-def test_types_are_translated(spark_type: str, duckdb_type: str | None) -> None:
-    nested = 'STRUCT("a" TIMESTAMP, "b" MAP(VARCHAR, STRUCT("c" INTEGER)))[]'
-    assert _duckdb_type(spark_type) == (duckdb_type or nested)
-
-
-def test_every_declared_type_is_translated() -> None:
-    assert all(_duckdb_type(column.type) for spec in table_specs().values() for column in spec.columns)
 
 
 def test_local_tables_are_read_without_the_modules_of_spark() -> None:

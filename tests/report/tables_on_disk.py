@@ -9,43 +9,13 @@ import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
 from kafka_clientinfo.engine.state import LEDGER, PROPERTY, State
-from kafka_clientinfo.tables import table_spec, table_specs
-
-_SCALARS = {
-    "string": pa.string(), "int": pa.int32(), "bigint": pa.int64(), "double": pa.float64(), "boolean": pa.bool_(),
-    "timestamp": pa.timestamp("us", tz="UTC"), "binary": pa.binary(),
-}  # fmt: skip
-
-
-def arrow_type(text: str) -> pa.DataType:
-    """The Arrow type of a type in Spark's words."""
-    kind, _, inner = text.strip().partition("<")
-    parts = _parts(inner[:-1])
-    if kind == "array":
-        return pa.list_(arrow_type(parts[0]))
-    if kind == "map":
-        return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
-    if kind == "struct":
-        named = (part.partition(":") for part in parts)
-        return pa.struct([pa.field(name.strip(), arrow_type(of)) for name, _, of in named])
-    return _SCALARS[kind]
-
-
-def _parts(text: str) -> list[str]:
-    """What commas part, at the top level."""
-    found, depth = [""], 0
-    for character in text:
-        depth += (character == "<") - (character == ">")
-        if character == "," and not depth:
-            found.append("")
-        else:
-            found[-1] += character
-    return found
+from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
+from kafka_clientinfo.tables import table_specs
 
 
 def schema(name: str) -> pa.Schema:
     """The table's columns."""
-    return pa.schema([pa.field(c.name, arrow_type(c.type)) for c in table_spec(name).columns])
+    return pa.schema(arrow_fields(name))
 
 
 def write_warehouse(root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table]) -> Path:

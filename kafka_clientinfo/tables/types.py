@@ -1,0 +1,91 @@
+"""Types of columns in Spark's words, taken apart and said in DuckDB's; Arrow's are in `ingestion.arrow_schema`."""
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+_SIMPLE = {
+    "string": "VARCHAR",
+    "int": "INTEGER",
+    "bigint": "BIGINT",
+    "boolean": "BOOLEAN",
+    "double": "DOUBLE",
+    "float": "FLOAT",
+    "binary": "BLOB",
+    "date": "DATE",
+    "timestamp": "TIMESTAMP",
+    "timestamp_ntz": "TIMESTAMP",
+}
+_OPENING, _CLOSING = "<([", ">)]"
+_DUCKDB = re.compile(r"STRUCT\(|MAP\(|\[\]\Z")
+
+
+class Field(NamedTuple):
+    """A column or a struct's field: its name and its type."""
+
+    name: str
+    kind: str
+
+
+def split_type(kind: str) -> tuple[str, list[str]]:
+    """Take a type of Spark's apart: `map<string,array<int>>` is a `map` of `string` and `array<int>`."""
+    word, _, inside = " ".join(kind.split()).partition("<")
+    return word.lower(), _pieces(inside[:-1]) if inside else []
+
+
+def split_field(text: str) -> Field:
+    """Take a field apart, `name:type` or `name type`."""
+    name, kind = re.split(r"[:\s]\s*", text.strip(), maxsplit=1)
+    return Field(name, kind)
+
+
+@lru_cache(maxsize=256)
+def duckdb_type(kind: str) -> str:
+    """Write a type of Spark's for DuckDB; one of DuckDB's stays.
+
+    Raises:
+        ValueError: for a type that is neither's.
+    """
+    text = " ".join(kind.split())
+    if _DUCKDB.search(text) or text in _SIMPLE.values():
+        return text
+    word, parts = split_type(text)
+    if word == "array":
+        return f"{duckdb_type(parts[0])}[]"
+    if word == "map":
+        return f"MAP({duckdb_type(parts[0])}, {duckdb_type(parts[1])})"
+    if word == "struct":
+        return _duckdb_struct(parts)
+    if word not in _SIMPLE:
+        raise ValueError(f"the type {kind!r} is not known here")
+    return _SIMPLE[word]
+
+
+def duckdb_struct(ddl: str) -> str:
+    """Write columns of Spark's, `name type, …` or `name:type, …`, as a struct of DuckDB's."""
+    return _duckdb_struct(_pieces(ddl))
+
+
+def duckdb_fields(ddl: str) -> list[Field]:
+    """Read columns of Spark's, `name type, …` or `name:type, …`, with the types that DuckDB has for them."""
+    return [Field(name, duckdb_type(kind)) for name, kind in map(split_field, _pieces(ddl))]
+
+
+def _duckdb_struct(parts: list[str]) -> str:
+    fields = map(split_field, parts)
+    return "STRUCT({})".format(", ".join(f"{_quoted(name)} {duckdb_type(kind)}" for name, kind in fields))
+
+
+def _pieces(text: str) -> list[str]:
+    """Cut a list of types or fields at its own commas."""
+    found, depth, start = [], 0, 0
+    for at, character in enumerate(text):
+        depth += (character in _OPENING) - (character in _CLOSING)
+        if character == "," and depth == 0:
+            found.append(text[start:at].strip())
+            start = at + 1
+    return [*found, text[start:].strip()]
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
