@@ -15,12 +15,19 @@ from pathlib import Path
 from typing import IO
 
 from . import console
-from .engine.class_archive import archive_path, make_archive, with_recording
-from .engine.jars import delta_is_given, ensure_jars
-from .engine.java import check_java, end_jvm
-from .engine.session import session_conf
 from .errors import ClientInfoError
+from .failures import missing_extra
 from .settings import load_settings
+
+try:
+    from .engine.class_archive import archive_path, make_archive, with_recording
+    from .engine.jars import delta_is_given, ensure_jars
+    from .engine.java import check_java, end_jvm
+    from .engine.session import session_conf
+except ModuleNotFoundError as error:
+    if (extra := missing_extra(error)) is None:
+        raise
+    sys.exit(f"kafka-clientinfo: {extra}")
 
 _PATIENCE_SECONDS = 1200
 

@@ -124,6 +124,19 @@ def test_a_command_names_the_extra_that_it_lacks(
     assert re.fullmatch(rf"kafka-clientinfo: the Python {re.escape(said)}[^\n]*\n", done.stderr)
 
 
+def test_preparing_a_machine_without_spark_names_the_extra() -> None:
+    program = (
+        "import runpy, sys\n"
+        "sys.modules['pyspark'] = None\n"
+        "runpy.run_module('kafka_clientinfo.prepare', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"kafka-clientinfo: the Python module pyspark is not installed; [^\n]*\[local\][^\n]*\n", done.stderr
+    )
+
+
 @pytest.mark.process
 def test_two_builds_are_equal_byte_for_byte(tmp_path: Path) -> None:
     """Of copies with other times and modes, in other folders."""

@@ -94,6 +94,10 @@ class Ownership:
                 found.setdefault(tuple(row[name] for name in CLIENT), set()).add(owner)
         return {client: sorted(owners, key=lambda one: one.name) for client, owners in found.items()}
 
+    def names_of_clients(self) -> dict[tuple[Any, ...], list[str]]:
+        """The names of the owners of every client that has some."""
+        return {client: [owner.name for owner in owners] for client, owners in self.of_clients().items()}
+
     def _endpoints(self, filters: Filters) -> list[dict[str, Any]]:
         return self._tables.query(
             f"SELECT {_KEY}, count(*) AS connections, CAST(sum(requests) AS BIGINT) AS requests, "
@@ -104,12 +108,9 @@ class Ownership:
 
     def with_owners(self, found: Table) -> Table:
         """A table of clients with one column more: the names of their owners."""
-        owners = self.of_clients()
+        names = self.names_of_clients()
         places = [found.columns.index(name) for name in CLIENT]
-        rows = [
-            (*row, [owner.name for owner in owners.get(tuple(row[place] for place in places), ())])
-            for row in found.rows
-        ]
+        rows = [(*row, names.get(tuple(row[place] for place in places), [])) for row in found.rows]
         shown = (*found.shown, "owners") if found.shown else ()
         return Table(found.name, found.title, (*found.columns, "owners"), rows, found.total, shown)
 

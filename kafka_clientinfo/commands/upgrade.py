@@ -11,7 +11,7 @@ from .context import Context, add_warehouse
 from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, limit_of, plain, show
 from .output import as_text as table_text
-from .ownership import Ownership, add_owners, given_owners
+from .ownership import CLIENT, Ownership, add_owners, given_owners
 from .webhook import TOKEN, Webhook
 
 if TYPE_CHECKING:
@@ -74,6 +74,10 @@ def execute(context: Context) -> int:
     tables, waits = context.built_tables("upgrade_impact", filters.cluster)
     found = impact(tables, given.target, given.all_targets, filters, waits, limit_of(given))
     owned, done = None, []
+    if owners.rules and found.matrix:
+        names_of_clients = Ownership(owners, tables).names_of_clients()
+        for row in found.matrix:
+            row["owners"] = names_of_clients.get(tuple(row[name] for name in CLIENT), [])
     if owners.rules and given.target is not None:
         divided = owned_impact(tables, given.target, filters, Ownership(owners, tables))
         names = owners_of_uses(divided)
@@ -88,7 +92,7 @@ def execute(context: Context) -> int:
         show(Answer([owned] if owned else as_tables(found)), given)
     elif given.json:
         document = vars(found) | ({"by_owner": plain(owned.dicts())} if owned else {})
-        output(json.dumps(document, ensure_ascii=True, default=str))
+        output(json.dumps(plain(document), ensure_ascii=True))
     else:
         output("\n\n".join([as_text(found, owned), *done]))
     return _BREAKS if found.breaks else 0
@@ -159,7 +163,7 @@ def _section(result: "Impact", verdict: str, title: str) -> str:
         (
             *_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row),
             *([advice_of(row)] if has_advice else []),
-            *([", ".join(row["owners"]) or "-"] if has_owners else []),
+            *_owners(row),
         )
         for row in rows
     ]  # fmt: skip
@@ -172,6 +176,11 @@ def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
     software = name if version == "unknown" else f"{name} {version}"
     client_id = "(none)" if not row["client_id"] else safe(row["client_id"], 40)
     return row["cluster"], row["principal"] or "(none)", client_id, safe(software, 40)
+
+
+def _owners(row: dict[str, Any]) -> list[str]:
+    """The column of owners, where these were asked for."""
+    return [", ".join(row["owners"]) or "-"] if "owners" in row else []
 
 
 def _what(row: dict[str, Any]) -> str:
@@ -213,8 +222,9 @@ def _matrix(result: "Impact") -> list[str]:
     parts = ["Clients by release\n" + columns(("release", "break", "warned", "not judged", "fine"), lines)]
     if result.matrix:
         names = list(result.by_release)
-        header = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
-        rows = [(*_who(row), row["marks"]) for row in result.matrix]
+        header: tuple[str, ...] = ("cluster", "principal", "client id", "software", f"{names[0]} to {names[-1]}")
+        rows = [(*_who(row), row["marks"], *_owners(row)) for row in result.matrix]
+        header += ("owners",) if "owners" in result.matrix[0] else ()
         legend = "X breaks, ! works there but not later, ? cannot be judged, . fine; one mark per release, as above"
         parts.append(
             f"Clients that are not fine at every release ({legend})\n{columns(header, rows)}{_more(result.matrix_clients - len(result.matrix))}"

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -86,6 +87,20 @@ def test_upgrade_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFi
     since = ("--since", "2026-11-22")
     found = asked(capsys, warehouse, "upgrade", "--target", TARGET, "--owners", owners, "--by", "owner", *since)
     assert figures(found["by_owner"], *names) == {None: (1, 0, 0, 0, 10)}
+
+
+def test_the_matrix_of_releases_names_owners(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = asked(capsys, warehouse, "upgrade", "--all-targets", "--owners", owners)
+    expected = {row["client_id"]: row["owners"] for row in asked(capsys, warehouse, "clients", "--owners", owners)}
+    assert {row["client_id"]: row["owners"] for row in found["matrix"]}.items() <= expected.items()
+    assert any(row["owners"] for row in found["matrix"])
+    cli.main(["upgrade", "--all-targets", "--owners", owners, "--warehouse", str(warehouse)])
+    assert capsys.readouterr().out.partition("not fine at every release")[2].splitlines()[1].endswith("owners")
+
+
+def test_times_in_json_are_iso_8601(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = asked(capsys, warehouse, "upgrade", "--target", TARGET)
+    assert all(re.fullmatch(r"2026-11-\d\dT[\d:]{8}\.000Z", row["last_seen"]) for row in found["rows"])
 
 
 def test_violations_by_owner(warehouse: Path, owners: str, capsys: pytest.CaptureFixture[str]) -> None:
