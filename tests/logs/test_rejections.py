@@ -213,6 +213,12 @@ def test_a_record_on_which_a_parser_fails_is_rejected_with_what_was_raised(error
     assert len(found.detail.encode()) <= 300
 
 
+@pytest.mark.parametrize("nested", ["[", '{"a":', '[{"a":'])
+def test_the_reason_does_not_tell_who_reads(nested: str) -> None:
+    (found,) = parse(swap(JSON, '"isForwarded":false', '"isForwarded":' + nested * 100_000))
+    assert (found.reason, found.detail) == ("malformed_json", "nested too deeply")
+
+
 def test_a_want_of_memory_is_no_records_fault() -> None:
     def parse(record: RawRecord) -> RequestEvent:
         raise MemoryError

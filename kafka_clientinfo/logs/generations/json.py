@@ -94,7 +94,9 @@ def _object(text: bytes) -> dict[str, Any]:
     """What stands between two braces."""
     try:
         value: dict[str, Any] = json.loads(text.decode("utf-8", "replace"))
-    except (ValueError, RecursionError) as error:
+    except RecursionError:  # whose text depends on how deep the caller is
+        raise MalformedRecord("malformed_json", "nested too deeply") from None
+    except ValueError as error:
         raise MalformedRecord("malformed_json", str(error)) from None
     return value
 
