@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test check lint types docs bench pythons processes browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
+.PHONY: help setup run test long check lint types docs bench pythons processes browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,6 +43,7 @@ types: setup ## mypy --strict on the package
 
 # Two processes with a Spark session each, in the order of tests/conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
+ALSO_LONG := -m 'not oracle and not soak and not process and not benchmark and not browser'
 WITH_COVERAGE := tests/protocol tests/logs
 # Lines only, of what these tests alone run; from Python 3.12 on that costs nearly nothing.
 MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report
@@ -53,7 +54,10 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
-check: test docs pythons connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
+long: setup ## The tests that build whole warehouses, in several ways
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) -m long
+
+check: test long docs pythons connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
 $(VENV)/.docs: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,docs]'
@@ -93,8 +97,8 @@ sparks: setup ## Make the same tables with other releases of Spark (needs the pa
 SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/engine tests/ingestion tests/commands
 
 connect: setup ## Run the tests of sessions on Spark Connect, and of runs under the rules of serverless compute
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=connect
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) --spark=serverless $(SERVERLESS)
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(ALSO_LONG) --spark=connect
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(ALSO_LONG) --spark=serverless $(SERVERLESS)
 
 # Releases of Python on which the tests run besides that of .venv, each where it is found.
 PYTHONS ?= 3.11 3.13
@@ -108,7 +112,7 @@ pythons: setup ## Run the tests on Python 3.11 and 3.13, as far as they are inst
 		if test -z "$$found"; then echo "make: SKIPPED: no Python $$version is found here" >&2; continue; fi; \
 		"$$found" -m venv --clear build/python$$version \
 		&& build/python$$version/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev]' \
-		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) || exit 1; \
+		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) $(ALSO_LONG) || exit 1; \
 	done
 
 processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C

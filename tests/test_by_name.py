@@ -18,6 +18,8 @@ from kafka_clientinfo.tables.views import View, views
 
 from .equality import assert_same_accounts, assert_same_tables
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 

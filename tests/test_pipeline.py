@@ -162,6 +162,7 @@ def test_a_first_run_that_breaks_is_mended_by_the_next(
     assert_same_tables(spark, tmp_path / "lake", at_once)
 
 
+@pytest.mark.long
 def test_what_a_session_may_not_keep_is_staged_while_the_run_lasts(
     spark: Any, records: list[bytes], at_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -52,6 +52,7 @@ def asked(capsys: pytest.CaptureFixture[str], root: Path, query: str) -> list[di
     return found
 
 
+@pytest.mark.long
 def test_spark_and_duckdb_answer_alike(
     spark: Any, sample_warehouse: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

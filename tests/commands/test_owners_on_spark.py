@@ -38,6 +38,7 @@ QUESTIONS = (
 )
 
 
+@pytest.mark.long
 def test_spark_and_duckdb_answer_alike(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

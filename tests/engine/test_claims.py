@@ -31,7 +31,7 @@ def folder(empty: Path, tmp_path: Path) -> str:
     return str(tmp_path)
 
 
-@pytest.fixture(params=["folder", "schema"])
+@pytest.fixture(params=["folder", pytest.param("schema", marks=pytest.mark.long)])
 def root(request: pytest.FixtureRequest) -> str:
     """Empty tables of its own, at a path and by name."""
     return str(request.getfixturevalue(request.param))

@@ -167,6 +167,7 @@ def test_a_killed_deletion_is_finished_and_counted_once(
     assert finished.state.rows == finished.rows()
 
 
+@pytest.mark.long
 def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark: Any, lake: Warehouse) -> None:
     assert remove_late(lake, at(0)) == 0
     retain(lake, 1, at(1000) + DAY)
@@ -185,6 +186,7 @@ def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark:
         retain(lake, 1, at(1000) + DAY)
 
 
+@pytest.mark.long
 def test_what_is_built_up_to_a_time_that_ends_in_zeros_is_built(lake: Warehouse) -> None:
     lake.update_state(built_until=f"{AT:%Y-%m-%d %H:%M:%S.%f}")  # as a build writes it: Spark drops the zeros
     assert retain(lake, 1, at(1000) + DAY) == DELETED

@@ -73,6 +73,7 @@ def altered(part: Part, dice: random.Random) -> Part:
     return Part(part.kind, pa.RecordBatch.from_pylist(kept, part.rows.schema))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", [1, 2])
 def test_the_tables_of_altered_requests_are_the_same(
     seed: int, reading: tuple[list[Part], list[dict[str, Any]]], spark: Any, tmp_path: Path

@@ -3,6 +3,8 @@
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from kafka_clientinfo.commands.filters import Filters
 from kafka_clientinfo.commands.impact import impact
 from kafka_clientinfo.engine import SparkTables
@@ -11,6 +13,7 @@ from tests.report.conftest import TARGET, at
 from tests.report.test_report import data_of, report_of
 
 
+@pytest.mark.long
 def test_spark_and_duckdb_make_the_same_page(spark: Any, hostile_warehouse: Path) -> None:
     filters = Filters(since=at(4), cluster="orders")
     tables = SparkTables(spark, str(hostile_warehouse))
