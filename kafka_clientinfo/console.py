@@ -6,7 +6,7 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TextIO
 
@@ -155,16 +155,36 @@ def has_colours() -> bool:
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def progress(stream: TextIO | None = None) -> Callable[[str], None] | None:
-    """A callback that writes the stage under way to a terminal, or None where `stream` is none."""
-    out = stream or sys.stderr
-    if not out.isatty():
-        return None
-    started = time.monotonic()
+class ProgressLine:
+    """A line of a terminal that shows the stage under way; calling it with a stage's name begins the stage."""
 
-    def show(stage: str) -> None:
+    def __init__(self, out: TextIO) -> None:
+        """Write nothing yet."""
+        self._out, self._started, self._stage = out, time.monotonic(), ""
+
+    def __call__(self, stage: str) -> None:
+        """Show that a stage begins."""
+        self._stage = stage
+        self._show(stage)
+
+    def detail(self, text: str) -> None:
+        """Show how far the stage is."""
+        self._show(f"{self._stage}: {text}")
+
+    def clear(self) -> None:
+        """Empty the line."""
+        self._write("\r\x1b[K")
+
+    def _show(self, text: str) -> None:
+        self._write(f"\r\x1b[K{time.monotonic() - self._started:6.1f} s  {safe(text)}")
+
+    def _write(self, text: str) -> None:
         with suppress(OSError):  # a terminal that is gone ends no run
-            out.write(f"\r\x1b[K{time.monotonic() - started:6.1f} s  {safe(stage)}")
-            out.flush()
+            self._out.write(text)
+            self._out.flush()
 
-    return show
+
+def progress(stream: TextIO | None = None) -> ProgressLine | None:
+    """The line of a terminal for what is under way, or None where `stream` is none."""
+    out = stream or sys.stderr
+    return ProgressLine(out) if out.isatty() else None

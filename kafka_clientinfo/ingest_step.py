@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from .console import ProgressLine
 from .engine import Warehouse, cores, kept, release, sized, stays_as_kept
 from .ingestion import (
     Plan,
@@ -28,6 +29,7 @@ from .ingestion import (
     wrongly_cut,
 )
 from .ingestion.by_spark import parse_logs, readable_rows, statistics_of, with_instants
+from .ingestion.reading_progress import size_of, watched
 from .run_report import Progress, RunReport
 from .settings import Settings
 from .tables import table_spec, table_specs
@@ -132,12 +134,10 @@ def _read(
     # Tables that are missing are made while the workers parse.
     with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
         created = background.submit(lake.create_missing, table_specs())
-        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone), lake.staging)
-        statistics = statistics_of(parsed)
+        parsed, statistics = _parsed(lake, plan, settings, progress)
         if wrong := wrongly_cut(statistics):
             release(parsed)
-            parsed = kept(parse_logs(lake.spark, plan.uncut(wrong), settings.log_zone), lake.staging)
-            statistics = statistics_of(parsed)
+            parsed, statistics = _parsed(lake, plan.uncut(wrong), settings, progress)
         readable = readable_rows(parsed, statistics)
         created.result()
     ignored = [dict(split["ignored"] or {}) for split in statistics]
@@ -174,6 +174,16 @@ def _read(
         release(parsed)
     by_id = {**known, **{row["file_id"]: row for row in written}}
     return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id)
+
+
+def _parsed(
+    lake: Warehouse, plan: Plan, settings: Settings, progress: Progress | None
+) -> tuple[DataFrame, list[dict[str, Any]]]:
+    """What the workers make of a plan, kept, and the statistics of its splits."""
+    say = progress.detail if isinstance(progress, ProgressLine) else None
+    with watched(size_of(plan), say) as folder:
+        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
+        return parsed, statistics_of(parsed)
 
 
 def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> DataFrame:

@@ -64,3 +64,7 @@ def test_progress_shows_on_terminals_only() -> None:
     assert show is not None
     show("read\x1b[2J")
     assert "read\N{REPLACEMENT CHARACTER}[2J" in out.getvalue()
+    show.detail("3 of 5 MB")
+    assert out.getvalue().endswith("s  read\N{REPLACEMENT CHARACTER}[2J: 3 of 5 MB")
+    show.clear()
+    assert out.getvalue().endswith("MB\r\x1b[K")

@@ -2,7 +2,6 @@
 
 import argparse
 import os
-import sys
 import tempfile
 from pathlib import Path
 from threading import Event
@@ -147,7 +146,7 @@ class Context:
     def end_progress(self) -> None:
         """Clear the line of the terminal that shows the progress."""
         if self.progress is not None:
-            sys.stderr.write("\r\x1b[K")
+            self.progress.clear()
 
 
 def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:

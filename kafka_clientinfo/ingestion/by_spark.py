@@ -12,19 +12,21 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from .plan import Plan
+from .reading_progress import Counter
 from .split_statistics import Statistics, counted
 from .worker import PLACEHOLDER, SCHEMA, read_splits
 
 _STANDS_FOR = "__stands_for"
 
 
-def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC") -> DataFrame:
+def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_folder: str = "") -> DataFrame:
     """Read and parse the planned bytes, lazily.
 
     Args:
         spark: the session.
         plan: what to read.
         zone: IANA name of the zone of the logs' timestamps.
+        progress_folder: where the tasks write how far they are; see `reading_progress`.
 
     Returns:
         Rows with the struct columns `request`, `rejected`, `failed` and `file`, of which one is not null.
@@ -34,7 +36,11 @@ def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC") -> DataFrame:
     def read(batches: Iterable[pa.RecordBatch]) -> Iterable[Any]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                yield from read_splits(bins[number], zone)
+                counter = Counter(progress_folder, number)
+                try:
+                    yield from read_splits(bins[number], zone, counter.add)
+                finally:
+                    counter.close()
 
     # One row per task and one task per row: a shuffle by hash could put two into one task.
     numbers = spark.range(0, len(bins), 1, max(1, len(bins)))

@@ -15,6 +15,7 @@ from ..errors import ConfigError, InputError
 from ..settings import Settings
 from .discovery import find_logs, with_server_logs
 from .plan import FAILURES, PlannedFile, Problem, Split, make_plan
+from .reading_progress import size_of
 from .split_statistics import counted, file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SCHEMA, SplitReader
@@ -46,6 +47,8 @@ class Reading:
 
     Attributes:
         problems: files passed over, with reasons.
+        size: bytes on disk of what is read; 0 where that is not known.
+        told: is called with the bytes on disk of every read, unless it is None.
 
     Raises:
         ConfigError: when the logs are standard input together with files.
@@ -62,6 +65,8 @@ class Reading:
         """Plan, reading the files' beginnings only."""
         self._settings = settings
         self.problems: list[Problem] = []
+        self.size = 0
+        self.told: Callable[[int], None] | None = None
         self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
         self._reader: tuple[PlannedFile, SplitReader] | None = None
         self._stream: Stream | None = None
@@ -74,6 +79,7 @@ class Reading:
             paths = find_logs(logs, self._settings.log_layout)
             plan = make_plan(with_server_logs(paths) if with_servers else paths, {}, self._settings, 1)
             self.problems += plan.problems
+            self.size = size_of(plan)
             splits = {split.file_id: split for splits in plan.splits for split in splits}
             return [(file, splits[file.file_id]) for file in plan.files]
         if len(logs) > 1:
@@ -96,7 +102,7 @@ class Reading:
             InputError: where a file's rows cannot be made; names the file and the place in it.
         """
         for file, split in self._work:
-            reader = SplitReader(split, self._settings.log_zone)
+            reader = SplitReader(split, self._settings.log_zone, self.told)
             self._reader = (file, reader)
             for batch in reader.batches():
                 if _kind(batch) == "file":

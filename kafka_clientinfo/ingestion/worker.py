@@ -25,6 +25,7 @@ from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, S
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
+from .reading_progress import Counted
 from .storage import HeldFile, local_file
 
 __all__ = ["PLACEHOLDER", "REPLACED", "SCHEMA", "SplitReader", "read_splits"]
@@ -60,11 +61,13 @@ class SplitReader:
     Args:
         split: what to read.
         zone: IANA name of the zone of the log's timestamps.
+        told: is called with the bytes on disk of every read.
     """
 
-    def __init__(self, split: Split, zone: str) -> None:
+    def __init__(self, split: Split, zone: str, told: Callable[[int], None] | None = None) -> None:
         """Open nothing yet."""
         self.split = split
+        self.told = told
         self.file = split.file or local_file(split.path)
         self.framing = framing_of(self.file)
         self.parser: Parser | ServerLogParser
@@ -103,7 +106,7 @@ class SplitReader:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             with self.file.open() as raw:
-                yield from self._read(HeldFile(raw, self.file.size))
+                yield from self._read(HeldFile(raw if self.told is None else Counted(raw, self.told), self.file.size))
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
             self._stopped(f"{error.detail} behind byte {error.offset} of its content")
@@ -305,11 +308,13 @@ def _shows_broker_start(event: RequestEvent) -> bool:
     return event.api_key in INTER_BROKER_APIS and event.correlation_id == 0
 
 
-def read_splits(splits: Iterable[Split], zone: str) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of `SCHEMA` for some splits, in order.
+def read_splits(
+    splits: Iterable[Split], zone: str, told: Callable[[int], None] | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Arrow batches of `SCHEMA` for some splits, in order; `told` is called with the bytes on disk of every read.
 
     Raises:
         InputError: where a file's rows cannot be made; names the file and the place in it.
     """
     for split in splits:
-        yield from SplitReader(split, zone).batches()
+        yield from SplitReader(split, zone, told).batches()

@@ -1,0 +1,172 @@
+"""How far a reading is, in bytes as they lie in the files, while it goes on.
+
+Spark tells of a task when it ends, and a reading has about one task per core. So each task writes what it has read into
+a file of its own, which the driver looks at once a second. Where they share no folder nobody counts.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from ..logs.reader import RawBytes
+from .plan import Plan, Split
+
+_EVERY = 0.5
+"""Seconds between two writes of a task."""
+_SHOWN_EVERY = 1.0
+_SETTLED = 2.0
+"""Seconds until a rate is worth telling."""
+_MB = 1_000_000
+_MINUTES_FROM = 120
+"""Seconds."""
+
+
+class Counter:
+    """Counts what a task reads, in a file that is named after its number.
+
+    Args:
+        folder: of the reading; empty, or none that is here: nothing is written.
+        number: of the task.
+    """
+
+    def __init__(self, folder: str, number: int) -> None:
+        """Make the file."""
+        self._descriptor: int | None = None
+        if folder:
+            with suppress(OSError):
+                self._descriptor = os.open(Path(folder) / str(number), os.O_WRONLY | os.O_CREAT, 0o600)
+        self._count, self._written = 0, 0.0
+
+    def add(self, count: int) -> None:
+        """Count bytes in."""
+        self._count += count
+        if self._descriptor is not None and time.monotonic() - self._written >= _EVERY:
+            self._write()
+
+    def close(self) -> None:
+        """Write the last count."""
+        if self._descriptor is not None:
+            self._write()
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def _write(self) -> None:
+        self._written = time.monotonic()
+        with suppress(OSError):
+            os.pwrite(self._descriptor or 0, self._count.to_bytes(8, "little"), 0)
+
+
+class Counted:
+    """An open file, of which every read is told."""
+
+    def __init__(self, raw: RawBytes, told: Callable[[int], None]) -> None:
+        """Keep both; who opened the file closes it."""
+        self._raw, self._told = raw, told
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Read on, as the file itself does."""
+        found = self._raw.read(size)
+        self._told(len(found))
+        return found
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        """Go to a place."""
+        return self._raw.seek(offset, whence)
+
+
+def size_of(plan: Plan) -> int:
+    """Bytes on disk that a plan's tasks read."""
+    files = {file.file_id: file for file in plan.files}
+
+    def read(split: Split) -> int:
+        file = files[split.file_id]
+        if file.compressed:
+            return file.size_on_disk
+        return max(0, (file.size_on_disk if split.end is None else split.end) - split.start)
+
+    return sum(read(split) for splits in plan.splits for split in splits)
+
+
+@contextmanager
+def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
+    """Tell how far the tasks of a reading are, once a second.
+
+    Args:
+        total: bytes that they read.
+        say: is called with text; None: nobody is told.
+
+    Yields:
+        The folder for `Counter`; empty where nobody is told.
+    """
+    if say is None:
+        yield ""
+        return
+    over = threading.Event()
+    with TemporaryDirectory(prefix="kafka-clientinfo-read-") as folder:
+        watcher = threading.Thread(target=_watch, args=(Path(folder), total, say, over), daemon=True)
+        watcher.start()
+        try:
+            yield folder
+        finally:
+            over.set()
+            watcher.join()
+
+
+class Teller:
+    """Tells once a second how far a reading in this process is.
+
+    Args:
+        total: bytes that it reads; 0 where that is not known.
+        say: is called with text.
+    """
+
+    def __init__(self, total: int, say: Callable[[str], None]) -> None:
+        """Say nothing yet."""
+        self._total, self._say, self._count = total, say, 0
+        self._began = self._said = time.monotonic()
+
+    def add(self, count: int) -> None:
+        """Count bytes in."""
+        self._count += count
+        if (now := time.monotonic()) - self._said >= _SHOWN_EVERY:
+            self._said = now
+            self._say(far(self._count, self._total, now - self._began))
+
+
+def _watch(folder: Path, total: int, say: Callable[[str], None], over: threading.Event) -> None:
+    began = None
+    while not over.wait(_SHOWN_EVERY):
+        if done := _sum(folder):
+            began = began or time.monotonic() - _SHOWN_EVERY  # before that, Spark plans and starts its workers
+            say(far(done, total, time.monotonic() - began))
+
+
+def _sum(folder: Path) -> int:
+    found = 0
+    for path in folder.iterdir():
+        with suppress(OSError):
+            found += int.from_bytes(path.read_bytes(), "little")
+    return found
+
+
+def far(done: int, total: int, seconds: float) -> str:
+    """Text of how far a reading is, such as `312 of 1,024 MB, 25 MB/s, 28 s left`.
+
+    Args:
+        done: bytes read; some are read twice, where a file is cut.
+        total: bytes to read; 0 where that is not known.
+        seconds: since the reading began.
+    """
+    done = min(done, total) if total else done
+    text = f"{done / _MB:,.0f} of {total / _MB:,.0f} MB" if total else f"{done / _MB:,.0f} MB"
+    if seconds < _SETTLED or not done:
+        return text
+    text = f"{text}, {done / seconds / _MB:,.1f} MB/s"
+    if not total:
+        return text
+    left = (total - done) * seconds / done
+    return f"{text}, {left:,.0f} s left" if left < _MINUTES_FROM else f"{text}, {left / 60:,.0f} min left"

@@ -1,0 +1,80 @@
+"""How far a reading is: counted where bytes are read, told in the driver, and without influence on what is read."""
+
+import gzip
+import time
+from pathlib import Path
+
+import pytest
+import zstandard
+
+from kafka_clientinfo.ingestion import make_plan, reading_progress
+from kafka_clientinfo.ingestion.reading_progress import Counter, Teller, far, size_of, watched
+from kafka_clientinfo.ingestion.worker import read_splits
+from kafka_clientinfo.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
+
+
+@pytest.mark.parametrize(
+    ("done", "total", "seconds", "text"),
+    [
+        (0, 5_000_000, 9.0, "0 of 5 MB"),
+        (312_400_000, 1_024_000_000, 1.9, "312 of 1,024 MB"),
+        (312_000_000, 1_012_000_000, 12.0, "312 of 1,012 MB, 26.0 MB/s, 27 s left"),
+        (100_000_000, 10_100_000_000, 2.0, "100 of 10,100 MB, 50.0 MB/s, 3 min left"),
+        (6_000_000, 5_000_000, 5.0, "5 of 5 MB, 1.0 MB/s, 0 s left"),
+        (5_000_000, 0, 2.0, "5 MB, 2.5 MB/s"),
+    ],
+)
+def test_it_tells_size_rate_and_time_left(done: int, total: int, seconds: float, text: str) -> None:
+    assert far(done, total, seconds) == text
+
+
+@pytest.mark.parametrize("packed", ["plain", "gzip", "zstd"])
+@pytest.mark.parametrize("split_bytes", [1 << 27, 60_000])
+def test_counting_changes_no_row_and_misses_no_byte(tmp_path: Path, packed: str, split_bytes: int) -> None:
+    plain = gzip.decompress(REAL.read_bytes())
+    content = {"plain": plain, "gzip": gzip.compress(plain), "zstd": zstandard.ZstdCompressor().compress(plain)}[packed]
+    log = tmp_path / "b" / "kafka-request.log"
+    log.parent.mkdir()
+    log.write_bytes(content)
+    plan = make_plan([log], {}, Settings(split_bytes=split_bytes), 2)
+    counted: list[int] = []
+    for splits in plan.splits:
+        assert list(read_splits(splits, "UTC", counted.append)) == list(read_splits(splits, "UTC"))
+    assert size_of(plan) == len(content)
+    assert sum(counted) >= len(content)
+
+
+def test_tasks_tell_the_driver_through_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading_progress, "_SHOWN_EVERY", 0.01)
+    said: list[str] = []
+    with watched(5_000_000, said.append) as folder:
+        counters = [Counter(folder, number) for number in range(2)]
+        for counter in counters:
+            counter.add(1_000_000)
+            counter.close()
+        while "2 of 5 MB" not in said:
+            time.sleep(0.01)
+    assert not Path(folder).exists()
+
+
+def test_where_nobody_is_told_nothing_is_written(tmp_path: Path) -> None:
+    with watched(5, None) as folder:
+        assert folder == ""
+    for nowhere in (folder, str(tmp_path / "of another machine")):
+        counter = Counter(nowhere, 1)
+        counter.add(7)
+        counter.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_reading_in_this_process_tells_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    moments = iter([0.0, 0.5, 1.0, 1.2, 4.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
+    said: list[str] = []
+    teller = Teller(10_000_000, said.append)
+    for _ in range(4):
+        teller.add(2_000_000)
+    assert said == ["4 of 10 MB", "8 of 10 MB, 2.0 MB/s, 1 s left"]
