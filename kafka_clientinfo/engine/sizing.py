@@ -79,18 +79,18 @@ def sized(spark: SparkSession, planned_bytes: int, cores: int | None = None) -> 
 @contextmanager
 def set_where_allowed(spark: SparkSession, conf: Mapping[str, str]) -> Iterator[None]:
     """Run with those of these entries set that the session lets be set; put back what the caller had."""
-    with set_for(spark, {key: value for key, value in conf.items() if _may_set(spark, key)}):
+    with set_for(spark, {key: value for key, value in conf.items() if _may_set(spark, key, value)}):
         yield
 
 
-@lru_cache(maxsize=64)
-def _may_set(spark: SparkSession, key: str) -> bool:
-    """Whether the session lets an entry be set; serverless sessions refuse most. Tried once per session.
+@lru_cache(maxsize=256)
+def _may_set(spark: SparkSession, key: str, value: str) -> bool:
+    """Whether the session lets an entry be set; serverless sessions refuse most. Tried once per session and value.
 
     `isModifiable` does not tell: entries that the session's Spark does not know, such as Delta's, count as not modifiable.
     """
     try:
-        with set_for(spark, {key: conf_value(spark, key) or "1"}):
+        with set_for(spark, {key: value}):
             return True
     except Exception:
         return False

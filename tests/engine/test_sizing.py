@@ -46,3 +46,21 @@ def test_entries_that_may_not_be_set_are_left_alone(spark: Any) -> None:
         assert spark.conf.get("spark.sql.warehouse.dir") != "/nowhere"
         assert spark.conf.get("some.thing") == "x"
     assert spark.conf.get("some.thing", None) is None
+
+
+@pytest.mark.usefixtures("free_conf")
+@pytest.mark.parametrize("size", [0, 1 << 40])
+def test_every_entry_is_in_effect_in_a_session_that_knows_none_of_them(spark: Any, size: int) -> None:
+    """As a session of the package's users does; that of the tests begins with those of small runs."""
+    conf = size_of(size).conf
+    before = {key: spark.conf.get(key, None) for key in conf}
+    sizing._may_set.cache_clear()
+    for key in conf:
+        spark.conf.unset(key)
+    try:
+        with sized(spark, size):
+            assert {key: spark.conf.get(key, None) for key in conf} == conf
+    finally:
+        for key, value in before.items():
+            if value is not None:
+                spark.conf.set(key, value)
