@@ -12,9 +12,10 @@ import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from errno import ENOENT
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,7 +32,10 @@ _ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs",
 _HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
 _NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes in which the part before @ is a container, not a secret."""
-_HARMLESS = frozenset({"region", "scheme", "endpoint_override", "allow_bucket_creation", "retry_limit_seconds"})
+_HARMLESS = frozenset(
+    ["region", "scheme", "endpoint_override", "allow_bucket_creation", "retry_limit_seconds", "enable_tls", "blob_storage_authority", "dfs_storage_authority", "sv", "ss", "srt", "sr", "sp", "st", "se", "spr"]
+)
+"""Options that are no secrets: of pyarrow, and of a shared access signature all but the signature."""
 _HINTS = (
     (re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|bucket does not exist", re.I), "no such bucket"),
     (
@@ -207,7 +211,9 @@ def locate(item: str) -> Location:
             prefix = _file_system(root)[1].rstrip("/")
     except OSError as error:
         raise InputError(f"{shown(shown_root + key)}: {error}") from None
-    return Location(root, shown_root, prefix, f"{prefix}/{key.strip('/')}".rstrip("/"))
+    inner = f"{prefix}/{key.strip('/')}".rstrip("/")
+    # abfss://HOST:PORT names its container in the path
+    return Location(root, shown_root, prefix, inner if prefix or scheme in _HADOOP_SCHEMES else inner.lstrip("/"))
 
 
 def shown_uri(item: str) -> str:
@@ -314,8 +320,13 @@ def _stat(root: str, inner: str) -> arrow_fs.FileInfo:
         (info,) = _file_system(root)[0].get_file_info([inner])
         if info.type is arrow_fs.FileType.NotFound:
             # the listing says more: whether there is no such bucket, or no permission
-            with suppress(FileNotFoundError):
+            try:
                 _file_system(root)[0].get_file_info(arrow_fs.FileSelector(inner))
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                if os.strerror(ENOENT) not in str(error):  # gs has no number for it
+                    raise
         return info
 
 

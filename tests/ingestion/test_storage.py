@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from pyarrow import fs as arrow_fs
 
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import Split, find_logs, make_plan, with_server_logs
@@ -188,6 +189,40 @@ def test_it_says_that_fsspec_is_missing(monkeypatch: pytest.MonkeyPatch) -> None
 )
 def test_it_shows_no_secrets_of_a_uri(item: str, shown: str) -> None:
     assert shown_uri(item) == shown
+
+
+def test_the_path_of_a_host_that_stands_for_azure_begins_with_the_container() -> None:
+    place = locate("abfss://account@127.0.0.1:10000/logs/prod?enable_tls=false")
+    assert place.inner == "logs/prod"
+    assert place.file("logs/prod/a").path == "abfss://account@127.0.0.1:10000/logs/prod/a"
+
+
+def test_only_the_signature_of_a_shared_access_signature_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Store:
+        def get_file_info(self, what: object) -> list[Any]:
+            raise ValueError("b1 and prod/s3cret are no good")
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "logs"))
+    with pytest.raises(InputError, match=r"b1 and prod/\*\*\* are no good"):
+        find_logs(["abfss://logs@account.dfs.core.windows.net/b1?sv=2019-12-12&ss=b&sp=rl&srt=co&sig=s3cret"])
+
+
+def test_a_store_whose_errors_have_no_numbers_can_say_that_nothing_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Store:
+        def get_file_info(self, what: object) -> list[Any]:
+            if isinstance(what, list):
+                return [arrow_fs.FileInfo(what[0], arrow_fs.FileType.NotFound)]
+            assert isinstance(what, arrow_fs.FileSelector)
+            if not what.allow_not_found:
+                raise OSError(f"No such file or directory '{what.base_dir}'")
+            return [arrow_fs.FileInfo("logs/prod/b1/kafka-request.log", arrow_fs.FileType.File, size=1)]
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "logs"))
+    assert [file.path for file in find_logs(["gs://logs/prod/*/kafka-request.log"])] == [
+        "gs://logs/prod/b1/kafka-request.log"
+    ]
+    with pytest.raises(InputError, match="gs://logs/nothing: no such file, folder or match"):
+        find_logs(["gs://logs/nothing"])
 
 
 @pytest.mark.parametrize("failing", ["list", "open", "read"])
