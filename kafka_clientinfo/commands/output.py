@@ -6,6 +6,7 @@ characters, CSV no formulas, Markdown no markup. Text is shortened for the termi
 
 import argparse
 import base64
+import errno
 import json
 import math
 import os
@@ -31,6 +32,8 @@ _NARROWEST = 24
 _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})
 """Columns that are never shortened: what they hold is typed into the next command."""
 _REST = "--limit 0, --json and --csv"
+_NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
+"""How file systems refuse to rename any file."""
 _FORMULA = re.compile(r"[=+\-@\t\r]")
 _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 """What gets a backslash in Markdown; addresses too, of which some readers make links."""
@@ -242,20 +245,33 @@ def markdown_text(value: Any) -> str:
 def write_private(path: Path, content: bytes, option: str) -> None:
     """Write a file whole or not at all, for the user alone: it names principals and addresses.
 
+    Where files cannot be renamed, as on some mounts of buckets, it is written in place.
+
     Raises:
         ClientInfoError: naming the option that gave the path.
     """
     part = path.with_name(f"{path.name}.part")
     try:
-        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-        part.replace(path)
+        _write(part, content)
+        try:
+            part.replace(path)
+        except OSError as error:
+            if error.errno not in _NO_RENAME:
+                raise
+            part.unlink()
+            part = path
+            _write(path, content)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise ClientInfoError(
             f"{option} {path} cannot be written: {error.strerror or error}; name another file"
         ) from None
+
+
+def _write(path: Path, content: bytes) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(content)
 
 
 def as_text(answer: Answer, width: int | None = None, colours: bool | None = None, rest: str = _REST) -> str:

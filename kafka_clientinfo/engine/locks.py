@@ -3,16 +3,19 @@
 The lock is the operating system's, on a file in the warehouse's folder, so a run that is killed leaves none behind.
 Spark's JVM holds a second one: it is the process that writes, and it can outlive a killed driver for a while, with a
 commit under way. Only both together are a real lock. Where one of them can't be had (object stores, file systems
-without locks, schemas of catalogs, Spark Connect, whose server is another process) `claims` keeps the runs apart.
+without locks, schemas of catalogs, Spark Connect, whose server is another process) `claims` keeps the runs apart; also
+on FUSE mounts, whose locks other machines mostly do not see: the kernel grants them, and the mount never learns of them.
 """
 
 import fcntl
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from typing import IO, Any
+from uuid import uuid4
 
 from ..address import address_in, address_of
 from ..errors import WarehouseError
@@ -46,7 +49,8 @@ def exclusive(
 
     Raises:
         ConfigError: the text may mean a folder as well as a schema.
-        WarehouseError: another run holds the lock for longer, or the folder cannot be written.
+        WarehouseError: another run holds the lock for longer, or the folder cannot be written, or does not take Delta's
+            commits.
     """
     folder = (address_of(root) if spark is None else address_in(spark, root)).folder
     if folder is None:
@@ -54,15 +58,19 @@ def exclusive(
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        file = (folder / LOCK_NAME).open("a")
-        (folder / JVM_LOCK_NAME).touch()  # with this process's permissions: those of Spark's JVM may be narrower
+        # Written anew, as mounts of buckets take no other way to open what exists.
+        (folder / JVM_LOCK_NAME).open("w").close()  # with this process's permissions: those of the JVM may be narrower
+        file = (folder / LOCK_NAME).open("w")
     except OSError as error:
         raise WarehouseError(f"the warehouse {root} cannot be written: {error.strerror or error}") from None
     wait = _Patience(root, wait_seconds, progress)
     with file:
         by_driver = wait.until(lambda: _lock_by_driver(file))
         with _held_by_jvm(folder / JVM_LOCK_NAME, wait, jvm_of(spark)) as by_jvm:
-            yield by_driver and by_jvm
+            is_real = by_driver and by_jvm and not _is_fuse(folder)
+            if not is_real:
+                _check_renames(folder, spark)
+            yield is_real
 
 
 class _Patience:
@@ -101,7 +109,7 @@ def _held_by_jvm(path: Path, wait: _Patience, jvm: Any) -> Iterator[bool]:
         yield False
         return
     try:
-        channel = jvm.java.io.RandomAccessFile(str(path.absolute()), "rw").getChannel()
+        channel = jvm.java.io.FileOutputStream(str(path.absolute())).getChannel()
     except Exception as error:
         raise WarehouseError(f"{path} cannot be written by Spark's JVM; give it to the user that runs this") from error
     try:
@@ -118,3 +126,50 @@ def _lock_by_jvm(channel: Any) -> _Attempt:
         # A lock of another thread of this JVM comes as an exception, as does a file system without locks.
         is_busy = "OverlappingFileLockException" in str(error)
         return _Attempt.BUSY if is_busy else _Attempt.UNSUPPORTED
+
+
+def _is_fuse(folder: Path) -> bool:
+    """Whether a folder is on a FUSE mount, as far as the system tells; `fuseblk` is a disk of this machine."""
+    device = folder.stat().st_dev
+    number = f"{os.major(device)}:{os.minor(device)}"
+    with suppress(OSError):  # Linux alone has this list: proc_pid_mountinfo(5)
+        for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
+            mount, _, system = line.partition(" - ")
+            if mount.split()[2] == number:
+                return f"{system.split()[0]}.".startswith("fuse.")
+    return False
+
+
+def _check_renames(folder: Path, spark: Any) -> None:
+    """Refuse a folder where files can't be renamed, if Spark reaches it through the same mount.
+
+    Hadoop copies a commit of Delta there, of which readers may see a part, as may be left by a kill.
+
+    Raises:
+        WarehouseError: Delta's commits are not whole there.
+    """
+    probe = folder / f".kafka_clientinfo.{uuid4().hex}"
+    renamed = probe.with_suffix(".renamed")
+    try:
+        probe.touch()
+        probe.rename(renamed)
+    except OSError as error:
+        if not _is_local_to(spark, folder):
+            return
+        raise WarehouseError(
+            f"the warehouse {folder} cannot be written: a file there cannot be renamed ({error.strerror}), which Delta's "
+            "commits need; give the URI of the store that is mounted there (s3://…, gs://…, abfss://…), CATALOG.SCHEMA, or "
+            "another folder"
+        ) from None
+    finally:
+        for path in (probe, renamed):
+            with suppress(OSError):
+                path.unlink()
+
+
+def _is_local_to(spark: Any, folder: Path) -> bool:
+    """Whether the session's JVM takes the path for one of this machine; platforms may have a file system of their own."""
+    with suppress(Exception):  # no session, or one that does not tell
+        path = jvm_of(spark).org.apache.hadoop.fs.Path(str(folder))  # type: ignore[union-attr]
+        return str(path.getFileSystem(spark._jsc.hadoopConfiguration()).getUri().getScheme()) == "file"
+    return False

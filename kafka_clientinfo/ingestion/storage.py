@@ -33,7 +33,24 @@ _HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
 _NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes in which the part before @ is a container, not a secret."""
 _HARMLESS = frozenset(
-    ["region", "scheme", "endpoint_override", "allow_bucket_creation", "retry_limit_seconds", "enable_tls", "blob_storage_authority", "dfs_storage_authority", "sv", "ss", "srt", "sr", "sp", "st", "se", "spr"]
+    [
+        "region",
+        "scheme",
+        "endpoint_override",
+        "allow_bucket_creation",
+        "retry_limit_seconds",
+        "enable_tls",
+        "blob_storage_authority",
+        "dfs_storage_authority",
+        "sv",
+        "ss",
+        "srt",
+        "sr",
+        "sp",
+        "st",
+        "se",
+        "spr",
+    ]
 )
 """Options that are no secrets: of pyarrow, and of a shared access signature all but the signature."""
 _HINTS = (
