@@ -5,18 +5,19 @@ are kept apart because a URI may hold keys: those stay in `root`, which no text,
 taken out of what libraries say. A name that is no valid Unicode is shown with escapes and opened by its bytes.
 
 `s3` (`s3a`), `gs`, `abfss` and `hdfs` go through pyarrow; other schemes, and those which this build of pyarrow
-lacks, through fsspec where it is installed.
+lacks, through fsspec where it is installed. So does `hdfs` with hdfs-native where Hadoop's C client is missing.
 """
 
 import io
 import os
 import re
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from errno import ENOENT
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlencode
@@ -312,10 +313,15 @@ def _hadoop(root: str) -> tuple[arrow_fs.FileSystem, str]:
     try:
         return arrow_fs.FileSystem.from_uri(root + "/")[0], "/"
     except OSError as error:
-        if "libhdfs" in str(error) or "libjvm" in str(error):
-            said = "Hadoop's client is missing; set JAVA_HOME, HADOOP_HOME and CLASSPATH (`hadoop classpath --glob`)"
-            raise StorageError(f"{said} ({error})") from None
-        raise
+        if "libhdfs" not in str(error) and "libjvm" not in str(error):
+            raise
+        if find_spec("hdfs_native") is not None:  # which fsspec then takes for these schemes
+            return _fsspec(_parts(root)[0], root)
+        said = (
+            "Hadoop's client is missing; pip install 'kafka-clientinfo[remote]' hdfs-native, or set JAVA_HOME, HADOOP_HOME "
+            "and CLASSPATH (`hadoop classpath --glob`)"
+        )
+        raise StorageError(f"{said} ({error})") from None
 
 
 def _fsspec(scheme: str, root: str) -> tuple[arrow_fs.FileSystem, str]:
@@ -354,7 +360,12 @@ def kind_of(place: Location) -> str:
         OSError: where the store does not tell.
     """
     kinds = {arrow_fs.FileType.File: "file", arrow_fs.FileType.Directory: "folder"}
-    return kinds.get(_stat(place.root, place.inner).type, "nothing")
+    found = _stat(place.root, place.inner)
+    if found.type is arrow_fs.FileType.File and found.size == 0:
+        with suppress(OSError):  # of an empty file; Hadoop writes one in place of a folder where Azure has none
+            if files_below(place, place.inner):
+                return "folder"
+    return kinds.get(found.type, "nothing")
 
 
 def files_below(place: Location, inner: str, recursive: bool = True) -> Iterable[StoredFile]:

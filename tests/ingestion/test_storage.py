@@ -158,7 +158,7 @@ def test_planning_reads_little_of_a_remote_file(counting: Counting) -> None:
     ("item", "said"),
     [
         ("nosuchscheme://x/y", "no library here knows nosuchscheme://"),
-        ("hdfs://namenode:8020/logs", "Hadoop's client is missing"),
+        ("hdfs://namenode:8020/logs", "Hadoop's client is missing; pip install"),
         ("adl://x/y", "needs another package"),
         ("s3://bucket/x?endpoint=1", "Unexpected query parameter"),
     ],
@@ -167,6 +167,15 @@ def test_it_says_what_is_missing_for_a_scheme(item: str, said: str, monkeypatch:
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     with pytest.raises(InputError, match=said):
         find_logs([item])
+
+
+def test_hdfs_is_read_with_hdfs_native_where_hadoops_client_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", "/nowhere")
+    monkeypatch.setattr(module, "find_spec", {"hdfs_native": object()}.get)
+    monkeypatch.setattr(module, "_fsspec", lambda scheme, root: (arrow_fs.LocalFileSystem(), f"/{scheme}"))
+    module._file_system.cache_clear()
+    assert locate("viewfs://names/logs/a").inner == "/viewfs/logs/a"
+    module._file_system.cache_clear()
 
 
 def test_it_says_that_fsspec_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -205,6 +214,27 @@ def test_only_the_signature_of_a_shared_access_signature_is_taken_out(monkeypatc
     monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "logs"))
     with pytest.raises(InputError, match=r"b1 and prod/\*\*\* are no good"):
         find_logs(["abfss://logs@account.dfs.core.windows.net/b1?sv=2019-12-12&ss=b&sp=rl&srt=co&sig=s3cret"])
+
+
+def test_an_empty_object_in_place_of_a_folder_is_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = arrow_fs.FileInfo("logs/prod/kafka-request.log", arrow_fs.FileType.File, size=1)
+
+    class Store:
+        def get_file_info(self, what: object) -> list[Any]:
+            if isinstance(what, list):
+                return [arrow_fs.FileInfo(what[0], arrow_fs.FileType.File, size=0)]
+            assert isinstance(what, arrow_fs.FileSelector)
+            if what.base_dir != "logs/prod":
+                raise NotADirectoryError(what.base_dir)
+            return [log]
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "logs"))
+    assert [file.path for file in find_logs(["abfss://logs@a.dfs.core.windows.net/prod"])] == [
+        "abfss://logs@a.dfs.core.windows.net/prod/kafka-request.log"
+    ]
+    assert [file.path for file in find_logs(["abfss://logs@a.dfs.core.windows.net/empty.log"])] == [
+        "abfss://logs@a.dfs.core.windows.net/empty.log"
+    ]
 
 
 def test_a_store_whose_errors_have_no_numbers_can_say_that_nothing_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
