@@ -69,7 +69,7 @@ def exclusive(
         with _held_by_jvm(folder / JVM_LOCK_NAME, wait, jvm_of(spark)) as by_jvm:
             is_real = by_driver and by_jvm and not _is_fuse(folder)
             if not is_real:
-                _check_renames(folder, spark)
+                _check_takes_commits(folder, spark)
             yield is_real
 
 
@@ -140,26 +140,28 @@ def _is_fuse(folder: Path) -> bool:
     return False
 
 
-def _check_renames(folder: Path, spark: Any) -> None:
-    """Refuse a folder where files can't be renamed, if Spark reaches it through the same mount.
+def _check_takes_commits(folder: Path, spark: Any) -> None:
+    """Refuse a folder where files can't be renamed or given permissions, if Spark reaches it through the same mount.
 
-    Hadoop copies a commit of Delta there, of which readers may see a part, as may be left by a kill.
+    Hadoop copies a commit of Delta where it can't rename it: readers may see a part, and a kill may leave one. It sets
+    the permissions of every file that it makes.
 
     Raises:
-        WarehouseError: Delta's commits are not whole there.
+        WarehouseError: Delta's commits cannot be written there, or not as a whole.
     """
     probe = folder / f".kafka_clientinfo.{uuid4().hex}"
     renamed = probe.with_suffix(".renamed")
     try:
         probe.touch()
+        probe.chmod(0o600)
         probe.rename(renamed)
     except OSError as error:
         if not _is_local_to(spark, folder):
             return
         raise WarehouseError(
-            f"the warehouse {folder} cannot be written: a file there cannot be renamed ({error.strerror}), which Delta's "
-            "commits need; give the URI of the store that is mounted there (s3://…, gs://…, abfss://…), CATALOG.SCHEMA, or "
-            "another folder"
+            f"the warehouse {folder} cannot be written: files there cannot be renamed or given permissions "
+            f"({error.strerror}), as Delta's commits are; give the URI of the store that is mounted there (s3://…, gs://…, "
+            "abfss://…), CATALOG.SCHEMA, or another folder"
         ) from None
     finally:
         for path in (probe, renamed):

@@ -1,12 +1,15 @@
 """Output: whatever a log holds is data in text, JSON, CSV and Markdown, and nothing is cut without a word."""
 
 import csv
+import errno
 import io
 import json
+import os
 import sys
 from argparse import ArgumentParser
 from datetime import UTC, datetime
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import console
+from kafka_clientinfo.commands import output
 from kafka_clientinfo.commands.output import (
     Answer,
     Table,
@@ -24,7 +28,9 @@ from kafka_clientinfo.commands.output import (
     as_text,
     limit_of,
     show,
+    write_private,
 )
+from kafka_clientinfo.errors import ClientInfoError
 
 TIME = datetime(2026, 11, 21, 2, 0, 0, 125_000, UTC)
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
@@ -179,3 +185,20 @@ def test_the_form_is_what_was_asked_for(argument: str | None, begins: str, capsy
     add_formats(parser)
     show(Answer([table((1, 2))]), parser.parse_args([argument] if argument else []))
     assert capsys.readouterr().out.startswith(begins)
+
+
+@pytest.mark.parametrize("number", [errno.ENOTSUP, errno.ENOSYS, errno.EPERM])
+def test_a_file_is_written_in_place_where_nothing_can_be_renamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "replace", refused)
+    for content in (b"first", b"another"):
+        write_private(tmp_path / "report.html", content, "--output")
+        assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"report.html": content}
+    assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
+    monkeypatch.setattr(output, "_write", refused)
+    with pytest.raises(ClientInfoError, match=r"--output \S+ cannot be written"):
+        write_private(tmp_path / "other.html", b"", "--output")

@@ -1,5 +1,7 @@
 """Two runs on one warehouse: one waits, and fails clearly when it waits too long."""
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.address import local_folder
-from kafka_clientinfo.engine import exclusive
+from kafka_clientinfo.engine import exclusive, locks
 from kafka_clientinfo.errors import WarehouseError
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,3 +75,46 @@ def test_only_both_locks_together_are_a_real_one(spark, tmp_path: Path, monkeypa
     monkeypatch.setattr("fcntl.flock", unsupported)
     with exclusive(str(tmp_path), 1, spark=spark) as locked:
         assert not locked
+
+
+@pytest.mark.parametrize(
+    ("system", "is_fuse"),
+    [("fuse s3fs", True), ("fuse.gcsfuse bucket", True), ("fuseblk /dev/sdb1", False), ("ext4 /dev/sda1", False)],
+)
+def test_locks_of_fuse_mounts_are_known_by_the_list_of_mounts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, system: str, is_fuse: bool
+) -> None:
+    device = tmp_path.stat().st_dev
+    lines = [
+        "22 27 0:999 / /proc rw,relatime - fuse proc rw",
+        f"42 27 {os.major(device)}:{os.minor(device)} / /mnt/a\\040b rw,nosuid shared:1 - {system} rw,user_id=0",
+    ]
+    monkeypatch.setattr(Path, "read_text", lambda *_: "\n".join(lines))
+    assert locks._is_fuse(tmp_path) == is_fuse
+
+
+def test_a_folder_without_locks_where_nothing_can_be_renamed_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOTSUP, os.strerror(errno.ENOTSUP))
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    with exclusive(str(tmp_path), 1) as locked:
+        assert not locked
+    monkeypatch.setattr(Path, "rename", refused)
+    with exclusive(str(tmp_path), 1):  # who writes the tables may reach them in another way
+        pass
+    monkeypatch.setattr(locks, "_is_local_to", lambda *_: True)
+    with (
+        pytest.raises(WarehouseError, match="files there cannot be renamed or given permissions"),
+        exclusive(str(tmp_path), 1),
+    ):
+        pass
+    assert {path.name for path in tmp_path.iterdir()} == {locks.LOCK_NAME, locks.JVM_LOCK_NAME}
+
+
+@pytest.mark.classic("its JVM tells")
+def test_the_session_tells_whether_a_folder_is_this_machines(spark, tmp_path: Path) -> None:
+    assert locks._is_local_to(spark, tmp_path)
+    assert not locks._is_local_to(None, tmp_path)
