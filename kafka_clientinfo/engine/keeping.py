@@ -30,6 +30,8 @@ from .abilities import conf_value
 
 STAGED = "_staged"
 _BEGAN = "%Y%m%d%H%M%S"
+_PATIENCE_SECONDS = 10
+"""How long pyarrow may look for what is left on gs."""
 _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
@@ -144,7 +146,10 @@ def _is_refused(error: Exception) -> bool:
 
 def _store(path: str) -> tuple[fs.FileSystem, str]:
     folder = local_folder(path)
-    return fs.FileSystem.from_uri(path) if folder is None else (fs.LocalFileSystem(), str(folder.absolute()))
+    if folder is not None:
+        return fs.LocalFileSystem(), str(folder.absolute())
+    # Spark may have credentials that pyarrow has not, which then tries for a quarter of an hour.
+    return fs.FileSystem.from_uri(f"{path}?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else path)
 
 
 def _names(folder: str) -> list[str]:

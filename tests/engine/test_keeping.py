@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.address import Address, address_in
-from kafka_clientinfo.engine import kept, release
+from kafka_clientinfo.engine import keeping, kept, release
 from kafka_clientinfo.engine.keeping import Staging
 
 NO_STAGING: Any = None
@@ -125,3 +125,19 @@ class TestStaging:
         with Staging(None, Address(str(tmp_path))).removed_after():  # type: ignore[arg-type]
             pass
         assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("gs://lake/w/_staged", "gs://lake/w/_staged?retry_limit_seconds=10"),
+        ("s3://lake/w/_staged", "s3://lake/w/_staged"),
+    ],
+)
+def test_a_store_that_only_spark_reaches_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch, path: str, asked: str
+) -> None:
+    uris: list[str] = []
+    monkeypatch.setattr(keeping, "fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=uris.append)))
+    assert keeping._names(path) == []
+    assert uris == [asked]

@@ -11,9 +11,10 @@ import os
 import socket
 import sys
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlencode
 
@@ -36,12 +37,14 @@ class Store(NamedTuple):
         warehouse: a folder beside it, as Spark names it; the logs are in the folder of that name with `-logs`.
         conf: entries of the session's conf.
         modules: a folder with Python modules that reading needs, if it needs any.
+        environment: what keeps the clients from asking other machines.
     """
 
     logs: str
     warehouse: str
     conf: dict[str, str]
     modules: str = ""
+    environment: Mapping[str, str] = MappingProxyType({})
 
 
 def hadoop_version() -> str:
@@ -85,7 +88,9 @@ def gs(folder: Path) -> Iterator[Store]:
         conf = {f"spark.hadoop.fs.gs.{key}": value for key, value in given.items()}
         conf["spark.hadoop.fs.AbstractFileSystem.gs.impl"] = "com.google.cloud.hadoop.fs.gcs.GoogleHadoopFS"
         options = f"endpoint_override={address}&scheme=http&retry_limit_seconds=30"
-        yield Store(f"gs://anonymous@lake/w-logs?{options}", "gs://lake/w", conf | connectors())
+        # what a run has staged is looked for without the options of LOGS
+        nowhere = {"GCE_METADATA_ROOT": f"{HOST}:9", "CLOUD_STORAGE_EMULATOR_ENDPOINT": f"http://{address}"}
+        yield Store(f"gs://anonymous@lake/w-logs?{options}", "gs://lake/w", conf | connectors(), environment=nowhere)
 
 
 @contextmanager

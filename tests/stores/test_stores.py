@@ -38,7 +38,12 @@ def test_runs_read_and_write_there(
             str(tmp_path / "fresh"),
         ]
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, text=True, check=True, cwd=ROOT, env={**os.environ, "PYTHONPATH": path}
+            command,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=True,
+            cwd=ROOT,
+            env={**os.environ, **store.environment, "PYTHONPATH": path},
         )
     rows = json.loads(done.stdout.splitlines()[-1])
     assert rows["requests"] > 0
