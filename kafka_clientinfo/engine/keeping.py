@@ -149,7 +149,9 @@ def _store(path: str) -> tuple[fs.FileSystem, str]:
     if folder is not None:
         return fs.LocalFileSystem(), str(folder.absolute())
     # Spark may have credentials that pyarrow has not, which then tries for a quarter of an hour.
-    return fs.FileSystem.from_uri(f"{path}?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else path)
+    patience = f"?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else ""
+    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(path + patience)
+    return found
 
 
 def _names(folder: str) -> list[str]:
