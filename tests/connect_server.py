@@ -27,7 +27,7 @@ def connect_server(conf: Mapping[str, str], log: Path, environment: Mapping[str,
         log: file for what the server writes.
         environment: of the server and its Python workers.
     """
-    port = _free_port()
+    port = free_port()
     entries = session_conf({"spark.master": "local[2]", **conf}, check_java())
     entries |= {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
     jars = spark_jars()
@@ -49,7 +49,8 @@ def connect_server(conf: Mapping[str, str], log: Path, environment: Mapping[str,
             process.wait()
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """A port of this machine that nobody listens on."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         return int(taken.getsockname()[1])

@@ -1,16 +1,10 @@
 """Logs on an S3 store: a stand-in of its own in an environment of its own, asked over HTTP."""
 
-import os
-import socket
-import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pyarrow import fs as arrow_fs
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.errors import InputError
@@ -18,48 +12,20 @@ from kafka_clientinfo.ingestion import find_logs, make_plan
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.ingestion.test_plan import LOG
+from tests.moto import KEYS, bucket, moto_server
 
 pytestmark = pytest.mark.oracle
-KEYS = "testing:s3cret%2Fkey"
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
-
-
-def server_command(folder: Path) -> list[str]:
-    """The server of KAFKA_CLIENTINFO_MOTO (a moto_server), or of an environment that is made for it."""
-    named = os.environ.get("KAFKA_CLIENTINFO_MOTO")
-    if named:
-        return [named]
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    subprocess.run([str(folder / "bin" / "pip"), "install", "-qq", "moto[server]>=5"], check=True)
-    return [str(folder / "bin" / "moto_server")]
 
 
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    port = free_port()
-    command = [*server_command(tmp_path_factory.mktemp("moto")), "-H", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                break
-            except OSError:
-                time.sleep(0.2)
-        yield f"127.0.0.1:{port}"
-        server.terminate()
+    with moto_server(tmp_path_factory.mktemp("moto")) as endpoint:
+        yield endpoint
 
 
 @pytest.fixture(scope="module")
 def store(endpoint: str) -> Any:
-    options = f"endpoint_override={endpoint}&scheme=http&allow_bucket_creation=true"
-    store, _ = arrow_fs.FileSystem.from_uri(f"s3://{KEYS}@logs/?{options}")
-    store.create_dir("logs")
+    store = bucket(endpoint)
     for path, data in {
         "logs/prod/b1/kafka-request.log": LOG * 3000,
         "logs/prod/b1/kafka-request.log.1": json_record(client_id="one") + LOG,
