@@ -10,7 +10,7 @@ LOGS ?= sample_logs
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
-.PHONY: help setup run test long check lint types docs bench pythons processes browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
+.PHONY: help setup run test long check lint types docs bench pythons processes cluster browser connect oracle sparks fuzz soak mutants picture dist sbom clean check-tools
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,7 +57,7 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 long: setup ## The tests that build whole warehouses, in several ways
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) -m long
 
-check: test long docs pythons connect processes browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
+check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
 $(VENV)/.docs: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,docs]'
@@ -117,6 +117,9 @@ pythons: setup ## Run the tests on Python 3.11 and 3.13, as far as they are inst
 
 processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C
 	$(BIN)/python -m pytest -m process
+
+cluster: setup ## Submit jobs to a standalone cluster; compare the tables of every way to build
+	$(BIN)/python -m pytest -m cluster
 
 fuzz: setup ## Read a million damaged records and account for every byte
 	$(BIN)/python -m pytest -m soak tests/logs/test_fuzz.py -s
