@@ -28,6 +28,8 @@ _KNOWN = (
     ("IOException: Broken pipe", "a Python worker of Spark was killed, perhaps for want of memory"),
     ("OutOfMemoryError", "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
 )
+_LACKED = re.compile(r"pyspark/worker\.py.*ModuleNotFoundError: No module named '(\w+)", re.DOTALL)
+_SHIPPED = "kafka_clientinfo"
 _AGAIN = "what was committed is whole, and the next run goes on from there"
 
 
@@ -63,6 +65,9 @@ def told(error: BaseException, warehouse: str) -> str:
     chain = _chain(error)
     texts = [_text(one) for one in chain]
     text = "\n".join(filter(None, texts))
+    if lacked := _LACKED.search(text):
+        ship = ", or ship the wheel by --py-files, as a copy whose name ends in .zip" if lacked[1] == _SHIPPED else ""
+        return f"the executors' Python has no module {lacked[1]}; install it there{ship}; {_AGAIN}"
     for sign, meaning in _KNOWN:
         if sign in text:
             return f"{meaning}: {_place(text, sign, warehouse)}; {_AGAIN}"

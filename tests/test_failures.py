@@ -9,6 +9,10 @@ from py4j.protocol import Py4JError, Py4JJavaError
 from kafka_clientinfo.failures import told
 
 AGAIN = "what was committed is whole, and the next run goes on from there"
+WORKER = (
+    'Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File "/spark/python/lib/'
+    "pyspark.zip/pyspark/worker.py\", line 3369, in main\nModuleNotFoundError: No module named '{}'\n\n\tat org.X(Y.scala:1)"
+)
 STAGE = (
     "An error occurred while calling o41.save.\n: org.apache.spark.SparkException: Job aborted due to stage failure.\n"
 )
@@ -49,6 +53,15 @@ def caused(message: str, cause: BaseException) -> Exception:
             ),
             "another process has the metastore's Derby database open, which is for one at a time; run one after the other: "
             f"/data/metastore.; {AGAIN}",
+        ),
+        (
+            RuntimeError(STAGE + WORKER.format("kafka_clientinfo")),
+            "the executors' Python has no module kafka_clientinfo; install it there, or ship the wheel by --py-files, as a "
+            f"copy whose name ends in .zip; {AGAIN}",
+        ),
+        (
+            of_server("Job aborted due to stage failure", STAGE + WORKER.format("zstandard.backend_c")),
+            f"the executors' Python has no module zstandard; install it there; {AGAIN}",
         ),
         (
             RuntimeError(STAGE + "Caused by: java.io.IOException: Broken pipe\n\tat java.base/java.io.X"),
