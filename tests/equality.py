@@ -55,8 +55,15 @@ def assert_same_folders(found: Path, expected: Path) -> None:
 
 def _stored_rows(table: Path) -> list[str]:
     """The rows of a table without the columns that are not compared, each as text, sorted."""
-    rows = DeltaTable(table).to_pyarrow_table().to_pylist()
-    return sorted(repr({name: value for name, value in row.items() if name not in NOT_COMPARED}) for row in rows)
+    rows = DeltaTable(table).to_pyarrow_table().to_pylist(maps_as_pydicts="strict")
+    return sorted(repr({name: _ordered(row[name]) for name in row if name not in NOT_COMPARED}) for row in rows)
+
+
+def _ordered(value: Any) -> Any:
+    """A value whose maps, which have no order, are in that of their keys."""
+    if isinstance(value, dict):
+        return {key: _ordered(value[key]) for key in sorted(value, key=str)}
+    return [_ordered(item) for item in value] if isinstance(value, list) else value
 
 
 def assert_same_rows(found: Any, expected: Any, name: str) -> None:
