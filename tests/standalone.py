@@ -32,7 +32,7 @@ ENVIRONMENT = "environment"
 _PLATFORM = ("pyarrow", "numpy", "pandas", "zstandard", "lz4")
 _NOT_NEEDED = ("tests", "include", "__pycache__")
 _OTHERS = ("PYTHONPATH", "PYSPARK_PYTHON", "PYSPARK_DRIVER_PYTHON", "SPARK_HOME", "SPARK_REMOTE", "VIRTUAL_ENV")
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=256m"
 _STARTS_WITHIN_SECONDS = 120
 _ENDS_WITHIN_SECONDS = 1200
 
@@ -109,10 +109,10 @@ class Job:
     log: Path
 
     def report(self) -> dict[str, Any]:
-        """Wait for its end; returns what it printed as JSON."""
+        """Wait for its end; returns what it printed as JSON: spark-submit joins its standard error to that."""
         output, _ = self.process.communicate(timeout=_ENDS_WITHIN_SECONDS)
         assert self.process.returncode == 0, (output, self.log.read_text()[-4000:])
-        found: dict[str, Any] = json.loads(output)
+        found: dict[str, Any] = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
         return found
 
 
