@@ -79,7 +79,8 @@ def on_s3(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
     with moto_server(tmp_path_factory.mktemp("moto")) as endpoint:
         store = bucket(endpoint)
         for path in logs.rglob("*.log*"):
-            with store.open_output_stream(f"logs/{path.relative_to(logs.parent)}") as file:
+            place = f"logs/{path.relative_to(logs.parent)}"
+            with store.open_output_stream(place, compression=None) as file:  # else by the name
                 file.write(path.read_bytes())
         yield f"s3://{KEYS}@logs/prod?endpoint_override={endpoint}&scheme=http"
 
