@@ -4,15 +4,10 @@ import errno
 import fcntl
 import gzip
 import os
-import subprocess
 import sys
-import time
-import venv
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
-from ctypes.util import find_library
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from shutil import which
 from typing import Any
 
 import pytest
@@ -23,7 +18,9 @@ from kafka_clientinfo.engine import exclusive, maintain
 from kafka_clientinfo.errors import ClientInfoError, WarehouseError
 from kafka_clientinfo.logs.framing import split_records
 
+from . import mounting
 from .equality import assert_same_tables
+from .mounting import python_that_mounts
 from .soak.processes import Job
 from .test_crashes import assert_each_once
 
@@ -31,11 +28,6 @@ pytestmark = pytest.mark.oracle
 ROOT = Path(__file__).resolve().parent.parent
 LOG = "kafka-request.log"
 _SECONDS = 600
-_NEEDS = {
-    "/dev/fuse": os.path.exists("/dev/fuse"),
-    "fusermount3": which("fusermount3"),
-    "libfuse 3": find_library("fuse3"),
-}
 
 Mounted = Callable[..., AbstractContextManager[Path]]
 
@@ -43,30 +35,10 @@ Mounted = Callable[..., AbstractContextManager[Path]]
 @pytest.fixture(scope="module")
 def mounted(tmp_path_factory: pytest.TempPathFactory) -> Mounted:
     """Mounts a new folder, without what is named."""
-    missing = ", ".join(name for name, found in _NEEDS.items() if not found)
-    if missing:
-        pytest.skip(f"there is no {missing} (Debian: the package fuse3, and a machine whose kernel has FUSE)")
-    place = tmp_path_factory.mktemp("mfusepy")
-    venv.create(place, with_pip=True)
-    python = str(place / "bin" / "python")
-    if subprocess.run([python, "-m", "pip", "install", "-qq", "mfusepy>=3"], check=False).returncode:
-        pytest.skip("mfusepy cannot be fetched")
+    python = python_that_mounts(tmp_path_factory.mktemp("mfusepy"))
 
-    @contextmanager
-    def mount(*without: str) -> Iterator[Path]:
-        stored, at = tmp_path_factory.mktemp("stored"), tmp_path_factory.mktemp("mount")
-        command = [python, str(ROOT / "tests" / "bucket_mount.py"), str(stored), str(at), *without]
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
-            while server.poll() is None and not os.path.ismount(at):
-                time.sleep(0.1)
-            if server.poll() is not None:
-                assert server.stderr is not None
-                pytest.skip(f"nothing can be mounted here: {server.stderr.read()}")
-            try:
-                yield at
-            finally:
-                subprocess.run(["fusermount3", "-u", "-z", str(at)], check=False)
-                server.terminate()
+    def mount(*without: str) -> AbstractContextManager[Path]:
+        return mounting.mounted(python, tmp_path_factory.mktemp("stored"), tmp_path_factory.mktemp("mount"), *without)
 
     return mount
 

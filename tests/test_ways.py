@@ -16,6 +16,7 @@ from kafka_clientinfo.settings import load_settings
 
 from .connect_server import connect_server
 from .equality import assert_same_folders
+from .mounting import mounted, python_that_mounts
 from .standalone import by_py_files, platform_python, standalone_cluster
 from .test_packaging import built, copy_of_the_source
 
@@ -84,12 +85,22 @@ def on_a_cluster(logs: Path, place: Path) -> Path:
     return place / "lake"
 
 
+def on_a_mount(logs: Path, place: Path) -> Path:
+    stored, at = place / "stored", place / "at"
+    at.mkdir()
+    shutil.copytree(logs, stored / "logs")
+    with mounted(python_that_mounts(place / "mfusepy"), stored, at):
+        command(at / "logs", "--warehouse", str(at / "lake"))
+    return stored / "lake"
+
+
 WAYS: dict[str, Callable[[Path, Path], Path]] = {
     "by path": by_path,
     "by path, Spark Connect": by_path_connect,
     "by name": by_name,
     "by name, Spark Connect, rules of serverless compute": by_name_serverless,
     "by path, standalone cluster": on_a_cluster,
+    "by path, mount without append and locks": on_a_mount,
 }
 """Makes the tables of logs, with all that it needs in a folder of its own; returns the folder of the tables."""
 FIRST = next(iter(WAYS))
