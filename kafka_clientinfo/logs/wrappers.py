@@ -252,7 +252,7 @@ def _event_time(found: dict[str, Any]) -> bytes | None:
 
 def _time(value: object) -> bytes | None:
     if isinstance(value, str):
-        text = value[:64].encode("ascii", "replace")
+        text = value.encode("ascii", "replace")
         return text if _TIME.fullmatch(text) else None
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e15:
         return _of_epoch(round(value * (1000 if abs(value) > _MILLIS_FROM else 1_000_000)))

@@ -126,11 +126,11 @@ class MessageSchema:
             header: version of the header of the new version and of all above.
         """
         last = self.latest
-        flexible = self.flexible if last + 1 in self.flexible else Versions(last + 1, None)
+        first_flexible = self.flexible.first if last in self.flexible else last + 1
         return replace(
             self,
             valid=Versions(self.valid.first, last + 1),
-            flexible=flexible if flexible.last is None else Versions(flexible.first, None),
+            flexible=Versions(first_flexible, None),
             header_ranges=with_header(self.header_ranges, last + 1, header),
             fields=None if self.fields is None else _lasting(self.fields, last),
             structs={name: _lasting(fields, last) for name, fields in self.structs.items()},

@@ -186,6 +186,19 @@ def test_it_finds_the_records_behind_an_oversized_one_of_any_size(monkeypatch: p
         assert [record.data for record in found[1:]] == [last] * 3
 
 
+@pytest.mark.parametrize("step", [1, 50, 1000])
+@pytest.mark.parametrize("size", [1023, 1024, 1025, 1200])
+def test_a_record_is_whole_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, size: int, step: int) -> None:
+    for name, value in (("MAX_RECORD", 1024), ("KEPT_HEAD", 100), ("KEPT_TAIL", 100)):
+        monkeypatch.setattr(framing, name, value)
+    start, end = b"[2026-11-21 12:00:00,000] DEBUG ", b" (a)\n"
+    record = start + b"x" * (size - len(start) - len(end)) + end
+    first, *rest = split_records((record * 2)[at : at + step] for at in range(0, 2 * size, step))
+    assert [first.length, *(one.length for one in rest)] == [size, size]
+    if size <= 1024:
+        assert [first.data, *(one.data for one in rest)] == [record, record]
+
+
 @pytest.mark.parametrize("level", ["DEBUG Completed request:", "TRACE Processor 0 received request: "])
 def test_it_gets_through_many_prefixes_inside_one_record(level: str) -> None:
     start = f"[2026-01-01 00:00:00,000] {level}RequestHeader(apiKey=FETCH\n".encode()

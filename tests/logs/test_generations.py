@@ -98,6 +98,15 @@ def test_it_reads_all_seven_times(build: Any, fields: dict[str, Any]) -> None:
     assert event.logged_at - event.started_at == 7500
 
 
+@pytest.mark.parametrize(
+    ("stated", "expected"), [({}, False), ({"requestApiVersionDeprecated": "true"}, False),
+                             ({"requestApiVersionDeprecated": False}, False), ({"requestApiVersionDeprecated": True}, True)]
+)  # fmt: skip
+def test_a_version_is_deprecated_where_json_says_so(stated: dict[str, Any], expected: bool) -> None:
+    header = {"requestApiKey": 3, "requestApiVersion": 1, "correlationId": 1, "clientId": "a"}
+    assert request(json_record(header=header | stated)).api_version_deprecated is expected
+
+
 def test_it_reads_times_in_the_locale_of_the_broker() -> None:
     # 0.11 formats times with %f, so a German broker writes a comma.
     times = {"total": "272,278000", "queue": "0,25", "throttle": "1,5", "extra": ",messageConversionsTime:0,5"}

@@ -116,6 +116,25 @@ def test_an_entry_without_end_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPat
     assert b"".join(entry for entry, _ in ExportEntries().feed(damaged)) == damaged
 
 
+def test_what_is_longer_than_two_records_is_given_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MAX_RECORD", 1000)
+    entries, longest = ExportEntries(), b"A=" + b"x" * 1998
+    assert (list(entries.feed(longest)), entries.rest) == ([], longest)
+    assert (list(entries.feed(b"x")), entries.rest) == ([(longest + b"x", 2001)], b"")
+    assert list(entries.feed(b"\nA=1\n\n")) == list(ExportEntries().feed(b"\nA=1\n\n")) == [(b"\n", 1), (b"A=1\n\n", 5)]
+
+
+@pytest.mark.parametrize(("length", "whole"), [(999, True), (1000, True), (1001, False)])
+def test_a_value_is_as_long_as_it_says_unless_that_is_damage(
+    monkeypatch: pytest.MonkeyPatch, length: int, whole: bool
+) -> None:
+    monkeypatch.setattr(module, "MAX_RECORD", 1000)
+    entry = b"MESSAGE\n" + length.to_bytes(8, "little") + b"x\n\n" + b"x" * (length - 3) + b"\n\n"
+    found = [text for text, _ in ExportEntries().feed(entry)]
+    assert (found == [entry]) is whole
+    assert b"".join(found) == entry
+
+
 @pytest.mark.parametrize("step", [1, 7, 100, 1 << 20])
 def test_an_entry_is_whole_up_to_its_empty_line_whatever_its_fields_hold(
     monkeypatch: pytest.MonkeyPatch, step: int

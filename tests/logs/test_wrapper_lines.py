@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
@@ -17,7 +17,10 @@ from tests.logs.test_layouts import LATEST
         (datetime(2027, 1, 2, tzinfo=UTC), b"Dec 31 23:59:59", b"2026"),
         (datetime(2027, 1, 2, tzinfo=UTC), b"Jan  1 00:00:00", b"2027"),
         (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  1 08:00:00", b"2027"),
-        (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  3 08:00:00", b"2026"),
+        (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  1 23:00:00", b"2027"),
+        (datetime(2026, 12, 31, 23, tzinfo=UTC), b"Jan  1 23:00:01", b"2026"),
+        (datetime(2027, 1, 1, 3, tzinfo=timezone(timedelta(hours=4))), b"Jan  1 23:00:00", b"2027"),
+        (datetime(2027, 1, 1, 3, tzinfo=timezone(timedelta(hours=4))), b"Jan  1 23:00:01", b"2026"),
     ],
 )
 def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year: bytes) -> None:
@@ -37,6 +40,9 @@ def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year:
         (docker, b'{"log":"a\\n","stream":"stdout","time":"2026-11-21T02:45:09.1Z"}', Line(b"a", b"stdout", True, b"2026-11-21T02:45:09.1Z")),
         (docker, b'{"log":"\\ud800","stream":"stdout","time":7}', Line("\N{REPLACEMENT CHARACTER}".encode(), b"stdout", False, b"1970-01-01T00:00:07.000000Z")),
         (docker, b'{"log":"a\\n"}', None),
+        (docker, b'{"log":"a\\n","stream":1}', None),
+        (docker, b'{"log":{"level":"info"},"stream":"stdout"}', None),
+        (docker, b'["log"]', None),
         (docker, b'{"log":' + b"[" * 100_000, None),
         (syslog(LATEST), b"<14>1 - - - - - -", Line(b"", b"", True, None, b"INFO")),
         (syslog(LATEST), b'<135>1 2026-11-21T02:45:09Z h a 1 m [x@1 a="\\]"][y b="c"] \xef\xbb\xbftext', Line(b"text", b"", True, b"2026-11-21T02:45:09Z", b"DEBUG")),
@@ -62,6 +68,15 @@ def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: L
         ({"timeMillis": 10**30}, None),
         ({"instant": {"epochSecond": 10**30, "nanoOfSecond": 0}}, None),
         ({"timestamp": True}, None),
+        ({"instant": {"epochSecond": 1}, "time": 2}, b"1970-01-01T00:00:02.000000Z"),
+        ({"instant": {"nanoOfSecond": 1}, "time": 2}, b"1970-01-01T00:00:02.000000Z"),
+        ({"instant": {"epochSecond": 1, "nanoOfSecond": 1.5}, "time": 2}, b"1970-01-01T00:00:02.000000Z"),
+        ({"instant": {"epochSecond": True, "nanoOfSecond": 1000}, "time": 2}, b"1970-01-01T00:00:02.000000Z"),
+        ({"instant": {"epochSecond": 0, "nanoOfSecond": 999}, "timeMillis": 2}, b"1970-01-01T00:00:00.000000Z"),
+        ({"instant": {"epochSecond": 0, "nanoOfSecond": 1000}}, b"1970-01-01T00:00:00.000001Z"),
+        ({"instant": 1, "timeMillis": 2, "time": 3}, b"1970-01-01T00:00:00.002000Z"),
+        ({"timeMillis": "1", "time": 2}, b"1970-01-01T00:00:02.000000Z"),
+        ({"timeMillis": 0, "time": 2}, b"1970-01-01T00:00:00.000000Z"),
         ({}, None),
     ],
 )
@@ -148,6 +163,21 @@ def test_it_reads_the_months_of_syslog(month: int, name: str) -> None:
 )
 def test_it_knows_the_heads_of_syslog(line: bytes, is_one: bool) -> None:
     assert is_syslog(line) == is_one
+
+
+@pytest.mark.parametrize(
+    ("loggers", "expected"),
+    [
+        ({"log.logger": "", "log": {"logger": "a"}, "logger": "b"}, b"a"),
+        ({"log.logger": 5, "logger_name": "b"}, b"b"),
+        ({"logger": ""}, None),
+        ({"logger": ["a"]}, None),
+    ],
+)
+def test_it_takes_the_first_logger_that_is_a_name(loggers: dict[str, object], expected: bytes | None) -> None:
+    got = event(json.dumps({"message": "m"} | loggers).encode())
+    assert got is not None
+    assert got.logger == expected
 
 
 @pytest.mark.parametrize(("length", "kept"), [(254, 254), (255, 255), (256, 255)])

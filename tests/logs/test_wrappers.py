@@ -66,6 +66,13 @@ def test_it_takes_no_end_inside_a_client_id_for_the_records_end(pattern: str, wr
     assert client_ids(wrap(plain, pattern, wrapper)) == [client_id, "b"]
 
 
+@pytest.mark.parametrize("words", ["listener:x", "sendTime:0.0", " from connection a;totalTime:1.0,sendTime:0.0"])
+def test_it_takes_no_words_of_an_end_for_one(words: str) -> None:
+    client_id = f"x\n{words};y (kafka.request.logger)\n{forged_in('kafka')}"
+    plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
+    assert client_ids(wrap(plain, "kafka", "cri")) == [client_id, "b"]
+
+
 def test_it_counts_the_starts_behind_a_forged_end() -> None:
     # A stamp is no start where the pattern has none, but somebody's attempt at one.
     client_id = f"x{TAIL}\n[2026-01-01 00:00:00,000] DEBUG y\nz\n[2026-01-01 00:00:00,000] INFO w"

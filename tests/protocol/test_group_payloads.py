@@ -78,6 +78,19 @@ def it_reads_clients_that_state_a_version_they_do_not_send() -> None:
     assert payload.body == {"topics": ["t1"], "userData": None}
 
 
+@pytest.mark.parametrize("sent", range(4))
+@pytest.mark.parametrize("stated", range(4))
+def it_reads_the_newest_layout_that_takes_all_bytes(stated: int, sent: int) -> None:
+    body = dict(list(SUBSCRIPTION.items())[: sent + 2 if sent else 2])
+    raw = b"\0%c" % stated + protocol.encode_group_payload("ConsumerProtocolSubscription", sent, body)[2:]
+    if sent > stated:
+        with pytest.raises(DecodeError):
+            protocol.decode_member_metadata("consumer", raw)
+        return
+    payload = protocol.decode_member_metadata("consumer", raw)
+    assert (payload.version, payload.layout_version, payload.body) == (stated, sent, body)
+
+
 @pytest.mark.kip("KIP-559", 8)
 @pytest.mark.parametrize(("text", "expected"), CONNECT_METADATA.items())
 def it_reads_connect_workers(text: str, expected: tuple[int, dict[str, Any]]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -219,8 +220,7 @@ def it_demands_of_valid_versions_alone_that_header_and_body_are_flexible(
 def it_names_file_property_and_fix(change: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError) as caught:
         parse({**VALID, **change})
-    assert str(caught.value).startswith("File.json: ")
-    assert message in str(caught.value)
+    assert str(caught.value).startswith(f"File.json: {message}")
 
 
 @pytest.mark.parametrize(
@@ -235,6 +235,45 @@ def it_names_file_property_and_fix(change: dict[str, Any], message: str) -> None
 def it_checks_messages_without_a_header(change: dict[str, Any], message: str) -> None:
     with pytest.raises(SchemaError, match=message):
         parse({**DATA, **change})
+
+
+@pytest.mark.parametrize(
+    ("flexible", "expected"),
+    [
+        ("none", "4+"),
+        ("0+", "0+"),
+        ("3+", "3+"),
+        ("2-3", "2+"),
+        ("3-4", "3+"),
+        ("4+", "4+"),
+        ("5+", "4+"),
+        ("0-2", "4+"),
+    ],
+)
+def it_adds_a_version_that_is_flexible(flexible: str, expected: str) -> None:
+    document = {name: value for name, value in VALID.items() if name != "headerVersions"} | {"type": "response"}
+    schema = replace(parse(document), flexible=parse_versions(flexible, ""))
+    added = schema.with_version(1)
+    assert (str(added.valid), str(added.flexible)) == ("0-4", expected)
+    assert [added.header_version(version) for version in (3, 4, 9)] == [schema.header_version(3), 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("versions", "expected"), [("0-3", "0-4"), ("3", "3-4"), ("1+", "1+"), ("0-2", "0-2"), ("none", "none")]
+)
+@pytest.mark.parametrize("name", ["versions", "nullableVersions", "taggedVersions", "flexibleVersions"])
+def it_adds_a_version_with_the_fields_of_the_last(name: str, versions: str, expected: str) -> None:
+    outer = {"name": "Outer", "type": "[]S", "versions": "1+", "fields": [NUMBER | {"versions": "2-3"}]}
+    field = {"name": "F", "type": "string", "versions": "0+"} | {name: versions}
+    if name == "taggedVersions" and versions != "none":
+        field["tag"] = 0
+    added = parse(VALID | {"fields": [field, outer]}).with_version(3)
+    (first, second) = added.fields
+    found = {"nullableVersions": first.nullable, "taggedVersions": first.tagged, "flexibleVersions": first.flexible}
+    assert {**found, "versions": first.versions}[name] == parse_versions(expected, "")
+    assert (second.versions, second.flexible) == (Versions(1, None), None)
+    assert [inner.versions for inner in added.structs["S"]] == [Versions(2, 4)]
+    assert replace(parse(VALID), fields=None).with_version(3).fields is None
 
 
 @pytest.mark.parametrize("key", [0, 32767])
@@ -261,10 +300,20 @@ PROPERTIES = {
 }
 
 
-@pytest.mark.parametrize("text", ["{", "[]", '{"name": "A", "name": "B"}', "// a comment\n{}"])
-def it_refuses_what_is_no_json_object(text: str) -> None:
-    with pytest.raises(SchemaError, match=r"^File\.json: "):
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("{", "is not JSON as schemas need it (Expecting property name"),
+        ("[]", "must be a JSON object"),
+        ('{"name": "A", "about": "a", "name": "B"}',
+         "is not JSON as schemas need it (a property is there twice in {name, about, name}); correct it there"),
+        ("// a comment\n{}", "type: None must be a text; add it"),
+    ],
+)  # fmt: skip
+def it_refuses_what_is_no_json_object(text: str, message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
         parse_schema(text, "File.json")
+    assert str(caught.value).startswith(f"File.json: {message}")
 
 
 @pytest.mark.parametrize(
