@@ -2,6 +2,7 @@
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -207,6 +208,44 @@ def test_it_refuses_a_zone_that_is_none(zone: bytes) -> None:
     (event,) = parse(json_record().replace(b"12:00:00,000]", b"12:00:00,000" + zone + b"]"))
     assert isinstance(event, RejectedRecord)
     assert event.reason == "malformed_value"
+
+
+CLOSED = "Closing socket for a because of error"
+TRACE = "java.io.EOFException\n\tat x.y(Z.java:1)"
+LOGGED = "2026-11-21 12:00:00"
+
+
+@pytest.mark.parametrize(
+    ("pattern", "logger_ends", "lines", "text"),
+    [
+        ("stamped", True, f"[{LOGGED},5] INFO x (a.B) [t]", f"[{LOGGED}.5] INFO x (a.B)\n"),
+        ("stamped", True, f"{LOGGED}Z [t] INFO  x", f"[{LOGGED}Z] INFO x\n"),
+        ("stamped", False, f"{LOGGED} +01:00 INFO x", f"[{LOGGED}+01:00] INFO x (kafka.request.logger)\n"),
+        ("stamped", False, f"{LOGGED} INFO x (a.B)", f"[{LOGGED}] INFO x (a.B)\n"),
+        ("stamped", True, f"{LOGGED} ERROR {CLOSED} (a.B)\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
+        ("logger_first", True, f"{LOGGED} INFO [t] a.B:7 - x (c.D)", f"[{LOGGED}] INFO x (c.D) (a.B)\n"),
+        ("logger_first", True, f"{LOGGED} ERROR [t] a.B - {CLOSED}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n"),
+        ("logger_first", True, f"{LOGGED} ERROR a.B - {CLOSED}\n{TRACE}", f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{TRACE}\n"),
+        ("any", True, f"{LOGGED} INFO [t] a.B - x", f"[{LOGGED}] INFO [t] a.B - x\n"),
+        ("any", True, f"{LOGGED} DEBUG [t] a.B - Completed request:x", f"[{LOGGED}] DEBUG Completed request:x (a.B)\n"),
+        ("kafka", True, "x", "x"),
+    ],
+)  # fmt: skip
+def test_it_writes_records_as_kafkas_own_layout_has_them(
+    pattern: Any, logger_ends: bool, lines: str, text: str
+) -> None:
+    wrapped = "".join(f"2026-11-21T12:00:00Z stdout F {line}\n" for line in lines.split("\n"))
+    layout = Layout(wrapper="cri", pattern=pattern, logger_ends=logger_ends)
+    (record,) = found(wrapped.encode(), layout)
+    assert record.text == text.encode()
+
+
+@pytest.mark.parametrize("trace", ["", TRACE, f"{TRACE}\nCaused by: x"])
+def test_an_event_holds_its_stack_trace(trace: str) -> None:
+    message = f"{CLOSED}\n{trace}".rstrip("\n")
+    line = json.dumps({"message": message, "time": LOGGED, "level": "ERROR", "logger": "a.B"}).encode() + b"\n"
+    (record,) = found(line, Layout(pattern="json"))
+    assert record.text == f"[{LOGGED}] ERROR {CLOSED} (a.B)\n{trace}".encode() + b"\n" * bool(trace)
 
 
 def test_it_infers_the_level_where_none_is_written() -> None:

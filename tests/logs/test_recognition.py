@@ -2,6 +2,8 @@
 
 import bz2
 import gzip
+import io
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -81,6 +83,25 @@ def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str,
 )
 def test_it_tells_a_request_log_by_what_it_holds(tmp_path: Path, data: bytes, content: str) -> None:
     assert content_of(save(tmp_path, data)) == content
+
+
+@dataclass
+class Shrunk:
+    """A file that is shorter than it was found to be, so that reading behind its bytes fails."""
+
+    data: bytes
+    size: int = 1 << 20
+
+    def open(self) -> io.BytesIO:
+        return io.BytesIO(self.data)
+
+
+def test_it_reads_no_further_than_it_must() -> None:
+    assert content_of(Shrunk(LOG)) == "requests"
+    assert content_of(Shrunk(b"x" + b"\0" * 65 + b"x" * 4030)) == "other"
+    for data in (SERVER, HANDLED, b"x"):
+        with pytest.raises(OSError, match="it has become shorter than the 1048576 bytes"):
+            content_of(Shrunk(data))
 
 
 def test_it_looks_no_further_than_so_many_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
