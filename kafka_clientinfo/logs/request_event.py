@@ -78,7 +78,7 @@ class RequestEvent(NamedTuple):
     is_forwarded: bool
     is_duplicate: bool
     error_code: int | None
-    total_time_ms: float | None
+    total_time_ms: float
     request_queue_time_ms: float | None
     local_time_ms: float | None
     remote_time_ms: float | None

@@ -66,7 +66,7 @@ class TwinMemory:
     def marked(self, event: RequestEvent) -> RequestEvent:
         """The request, with `is_duplicate` set where it is a twin."""
         key = twin_key(event)
-        if key is not None and self.is_twin(key, event.total_time_ms or 0.0):
+        if key is not None and self.is_twin(key, event.total_time_ms):
             return event._replace(is_duplicate=True)
         return event
 

@@ -190,6 +190,21 @@ def test_the_detail_is_cut() -> None:
     (failed,) = parse(CLOSING + "java.lang.LongException: " + "x" * 900 + "\n")
     assert isinstance(failed, FailedRequest)
     assert (len(failed.detail), failed.detail[:24]) == (500, "java.lang.LongException:")
+    (login,) = parse(
+        "[2026-11-21 02:47:29,215] INFO Failed authentication with /10.0.0.9 (channelId=10.0.0.1:1-10.0.0.9:2-6) "
+        f"({'x' * 900}) (a.Selector)\n"
+    )
+    assert isinstance(login, FailedRequest)
+    assert login.detail == "x" * 500
+
+
+@pytest.mark.parametrize(("behind", "is_read"), [(0, True), (1, False)])
+def test_a_stack_trace_is_read_up_to_16_kib(behind: int, is_read: bool) -> None:
+    prefix, cause = CLOSING.index("Closing"), "java.io.EOFException"
+    text = CLOSING + "x" * (16_384 - len(CLOSING[prefix:]) - len(cause) - 1 + behind) + "\n" + cause + "\n"
+    (failed,) = parse(text)
+    assert isinstance(failed, FailedRequest)
+    assert failed.detail == (cause if is_read else "no exception is logged")
 
 
 def test_a_date_that_does_not_exist_is_passed_over() -> None:
