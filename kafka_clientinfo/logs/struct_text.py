@@ -145,13 +145,13 @@ class _Reader:
     def _find(self, what: str) -> int:
         found = self.text.find(what, self.at)
         if found < 0:
-            raise _NotAStruct(what)
+            raise _NotAStruct
         return found
 
     def _name(self) -> str:
         found = _FIELD.match(self.text, self.at)
         if found is None:
-            raise _NotAStruct("a field name")
+            raise _NotAStruct
         self.at = found.end()
         return found[1]
 
@@ -159,16 +159,14 @@ class _Reader:
         self.at = self._find("}") + 1
 
     def _take(self, what: str) -> bool:
-        if self.at >= len(self.text):
-            raise _NotAStruct(what)
-        if self.text.startswith(what, self.at):
-            self.at += 1
-            return True
-        return False
+        if not self.text.startswith(what, self.at):
+            return False
+        self.at += 1
+        return True
 
     def _expect(self, what: str, depth: int) -> None:
         if depth > _MAX_DEPTH or not self._take(what):
-            raise _NotAStruct(what)
+            raise _NotAStruct
 
 
 def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | None:
@@ -184,7 +182,7 @@ def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | Non
     reader = _Reader(text)
     try:
         value = reader.struct(fields, 0, True)
-    except (_NotAStruct, RecursionError):
+    except _NotAStruct:  # nesting is bounded
         return None
     if reader.at != len(text):
         return None

@@ -101,7 +101,7 @@ def test_it_reads_bodies_that_no_schema_knows(text: str, expected: dict[str, Any
 
 @pytest.mark.parametrize(
     "text",
-    ["", "x", "{", "{a", "{a=", "{a={b=1}", "{a=[1}", "{a=[{b=1}{c=1}]}", "{_tagged_fields=", "{a=[1]x}",
+    ["", "x", "{", "{a", "{a=", "{a={b=1}", "{}x", "{a=[1]}x", "{a=[", "{a=1,", "{a=[{b=1}", "{a=[{b=1},", "{a={b=1}x}", "{a=[1}", "{a=[{b=1}{c=1}]}", "{_tagged_fields=", "{a=[1]x}",
      "{a=" * 40 + "}" * 40, "{a=[" * 20 + "{}" + "]}" * 20],
 )  # fmt: skip
 def test_it_gives_nothing_for_text_that_is_no_struct(text: str) -> None:

@@ -4,6 +4,7 @@ import bz2
 import gzip
 import io
 import lzma
+import random
 from collections.abc import Callable
 from pathlib import Path
 
@@ -169,6 +170,15 @@ def test_a_bomb_comes_in_pieces(codec: str, megabytes: int, largest: int) -> Non
     sizes = [len(piece) for piece in decompressed(io.BytesIO(packed).read)]
     assert sum(sizes) == megabytes << 20
     assert max(sizes) <= largest << 20
+
+
+@every_codec
+def test_it_reads_little_more_than_it_gives(codec: str) -> None:
+    members = 40
+    packed = io.BytesIO(PACKS[codec](random.Random(7).randbytes(256 << 10)) * members)
+    first = next(decompressed(packed.read))
+    assert len(first) < members << 18
+    assert packed.tell() <= len(first) + (1 << 20)
 
 
 @pytest.mark.parametrize("text", [b"", b"[2026-11-21", b"BZhere", b"\x1f\x8b no", b"PKzip", b"(\xb5/", b"\x50*M"])
