@@ -227,8 +227,8 @@ def _named(name: str) -> tuple[Wrapper, Pattern]:
 
 def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:
     """The sample's whole lines, or its only one as far as it goes."""
-    text = sample.decode(encoding, "replace").lstrip("\ufeff\0").encode() if encoding != "utf-8" else sample
-    lines = text.removeprefix(codecs.BOM_UTF8).lstrip(b"\0").split(b"\n", _SAMPLE_LINES)
+    text = sample.decode(encoding, "replace").lstrip("\ufeff\0")
+    lines = text.encode().split(b"\n", _SAMPLE_LINES)
     return [line for line in lines[:-1] or lines if line.strip()]
 
 

@@ -17,9 +17,7 @@ def runs(spec: StructSpec) -> list[tuple[tuple[FieldSpec, ...], FieldSpec | None
     """Cut the untagged fields into runs of fixed numbers, each with the field that ends it."""
     steps: list[tuple[tuple[FieldSpec, ...], FieldSpec | None]] = []
     run: list[FieldSpec] = []
-    for field in spec.fields:
-        if field.tag is not None:
-            continue
+    for field in (field for field in spec.fields if field.tag is None):
         if field.type in FIXED:
             run.append(field)
         else:

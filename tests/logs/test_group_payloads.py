@@ -61,6 +61,66 @@ def test_the_answer_to_sync_group_can_name_the_protocol_type() -> None:
     assert both == {"assignments": [expected, expected]}
 
 
+@pytest.mark.parametrize(
+    ("asked", "answered", "members"),
+    [
+        ({"memberId": "asks"}, {"memberId": "is given"}, ["asks"]),
+        ({"memberId": ""}, {"memberId": "is given"}, ["is given"]),
+        ({}, {}, [None]),
+        ({"memberId": "a"}, {"memberId": "b", "members": [{"memberId": "c", "metadata": RANGE["metadata"]}]}, ["a", "c"]),
+        ({"memberId": "a"}, {"members": ["c", {"memberId": "d", "metadata": RANGE["metadata"]}]}, ["a", "d"]),
+        ({"memberId": "a"}, {"members": {"memberId": "c"}}, ["a"]),
+    ],
+)  # fmt: skip
+def test_a_subscription_is_that_of_its_member(asked: Any, answered: Any, members: list[str | None]) -> None:
+    request = {"protocolType": "consumer", "protocols": [RANGE], **asked}
+    found = decoded(JOIN_GROUP, request, {"protocolName": "chosen", **answered})["subscriptions"]
+    assert [(entry["memberId"], entry["protocolName"]) for entry in found] == [
+        (name, "chosen" if place else "range") for place, name in enumerate(members)
+    ]
+
+
+def test_the_answer_to_join_group_can_name_another_protocol_type() -> None:
+    request = {"memberId": "m", "protocolType": "sr", "protocols": [RANGE]}
+    answer = {"protocolType": "consumer", "members": [{"memberId": "m", "metadata": RANGE["metadata"]}]}
+    found = decoded(JOIN_GROUP, request, answer)
+    assert found["undecoded"] == {"unknown protocol type": 1}
+    assert [entry["protocolType"] for entry in found["subscriptions"]] == ["consumer"]
+
+
+def test_what_a_member_is_given_is_its_own() -> None:
+    found = decoded(SYNC_GROUP, {"memberId": "m", "protocolType": "consumer"}, {"assignment": T1})
+    assert found == {"assignments": [CONSUMERS]}
+    assert decoded(SYNC_GROUP, {"memberId": "m", "protocolType": "consumer"}, {"assignment": ""}) is None
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_assignments_are_assumed_where_all_of_them_are_listed(more: int) -> None:
+    given = [{"memberId": str(number), "assignment": T1} for number in range(MAX_LISTED + more)]
+    found = decoded(SYNC_GROUP, {"assignments": given})
+    assert found["undecoded"] == {"no protocol type": MAX_LISTED + more}
+    assert [len(entries) for entries in found.get("assumed", {}).values()] == ([] if more > 0 else [MAX_LISTED + more])
+    assert "assumed" not in decoded(SYNC_GROUP, {"assignments": [*given[:3], {"memberId": "m", "assignment": "AA=="}]})
+
+
+def test_the_text_is_the_same_whatever_the_order() -> None:
+    members = [
+        {"memberId": "ü", "memberMetadata": data, "memberAssignment": ""} for data in ("!", 7, RANGE["metadata"])
+    ]
+    texts = {
+        group_payloads(
+            DESCRIBE_GROUPS or 0, None, json.dumps({"groups": [{"protocolType": "consumer", "members": some}]})
+        )
+        for some in (members, members[::-1])
+    }
+    (text,) = texts
+    assert text is not None
+    assert text.startswith(
+        '{"subscriptions":[{"memberId":"ü","protocolType":"consumer","groupId":null,"protocolName":null,'
+    )
+    assert text.endswith('"undecoded":{"malformed":1,"no bytes":1}}')
+
+
 def test_describe_groups_names_group_and_member() -> None:
     member = {"memberId": "m", "memberMetadata": RANGE["metadata"], "memberAssignment": T1}
     group = {"groupId": "g", "protocolType": "consumer", "protocolData": "range", "members": [member]}

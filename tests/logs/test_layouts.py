@@ -240,6 +240,11 @@ def test_it_writes_records_as_kafkas_own_layout_has_them(
     assert record.text == text.encode()
 
 
+def test_it_hands_on_bytes_that_are_no_utf_8() -> None:
+    (record,) = found(b"2026-11-21T12:00:00Z stdout F [2026-11-21 12:00:00] INFO \xff (a.B)\n", Layout(wrapper="cri"))
+    assert record.text == b"[2026-11-21 12:00:00] INFO \xff (a.B)\n"
+
+
 @pytest.mark.parametrize("trace", ["", TRACE, f"{TRACE}\nCaused by: x"])
 def test_an_event_holds_its_stack_trace(trace: str) -> None:
     message = f"{CLOSED}\n{trace}".rstrip("\n")

@@ -1,8 +1,10 @@
 """Files: compression, damage, ranges, where a range may start, and what makes a file the same file."""
 
 import gzip
+import io
 import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -187,6 +189,51 @@ def test_a_long_first_record_is_known_by_its_beginning(save: Save, more: int, wh
     assert len(first) == wanted
     found = head(save(first + json_record() if whole else first[:-1] + b"x"))
     assert found.first_record == (first[: reader.IDENTITY_BYTES] if whole or more > 0 else None)
+
+
+@pytest.mark.parametrize("near", [0, 1, 3000, 5000, 9000])
+def test_it_looks_for_a_start_in_a_window(save: Save, monkeypatch: pytest.MonkeyPatch, near: int) -> None:
+    monkeypatch.setattr(reader, "START_WINDOW", 4096)
+    lines = json_record() * 2
+    prefix = len("[2026-11-21 12:00:00,000] DEBUG ")
+    for before in range(near + 3300, near + 4200, 10):
+        path = save(b"x" * (before - 1) + b"\n" + lines)
+        start = before + len(json_record())
+        found = start if start + prefix <= near + 4096 else None
+        assert record_start(path, near, json_requests=True) == found, before
+
+
+@dataclass
+class Stored:
+    """A file of which so many bytes are to be read."""
+
+    data: bytes
+    size: int | None
+
+    def open(self) -> io.BytesIO:
+        return io.BytesIO(self.data)
+
+
+@pytest.mark.parametrize("size", [0, 1, 15, 16, 17, 70_000, None])
+@pytest.mark.parametrize("first", [1, 16, 1 << 16, None])
+def test_a_file_that_grows_meanwhile_is_read_up_to_its_size(size: int | None, first: int | None) -> None:
+    data = (EXCERPTS["json"] * 20)[:70_100]
+    found = list(read_blocks(Stored(data, size), first=first))
+    assert b"".join(found) == data[:size]
+    assert not found or len(found[0]) == min(len(data[:size]), first or reader.BLOCK)
+    assert head(Stored(data, size)).size == len(data[:size])
+    packed = gzip.compress(data[:size])
+    assert b"".join(read_blocks(Stored(packed + b"more", len(packed)))) == data[:size]
+
+
+@pytest.mark.parametrize("less", [1, 10, 100])
+def test_a_file_that_has_become_shorter_cannot_be_read(less: int) -> None:
+    for data in (EXCERPTS["json"], gzip.compress(EXCERPTS["json"])):
+        blocks = read_blocks(Stored(data[:-less], len(data)))
+        with pytest.raises(
+            OSError, match=f"^.* it has become shorter than the {len(data)} bytes that were found before$"
+        ):
+            list(blocks)
 
 
 def test_it_takes_the_layout_that_was_found_before(save: Save) -> None:
