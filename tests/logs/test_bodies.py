@@ -230,8 +230,8 @@ def test_it_never_raises_whatever_the_text(text: str, api: tuple[int, int]) -> N
 
 
 def test_names_that_no_schema_knows_are_written_as_json_writes_them() -> None:
-    text = "{a_bc_def=1,_x=2,api_versions=3,plain=4}"
-    assert struct_to_json(text, None) == '{"aBcDef":1,"x":2,"apiKeys":3,"plain":4}'
+    text = "{a_bc_def=1,_x=2,api_versions=3,plain=4,X_b=5,c_X=6}"
+    assert struct_to_json(text, None) == '{"aBcDef":1,"x":2,"apiKeys":3,"plain":4,"XB":5,"cX":6}'
 
 
 @pytest.mark.parametrize(

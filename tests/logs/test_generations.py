@@ -87,6 +87,15 @@ def test_it_reads_every_field(line: bytes, expected: dict[str, Any]) -> None:
     assert {name: event[name] for name in expected} == expected
 
 
+@pytest.mark.parametrize("build", [request_header_struct_record, api_key_struct_record, name_text_record])
+def test_what_text_does_not_state_is_false_or_nothing(build: Any) -> None:
+    event = request(build())
+    assert (event.is_forwarded, event.is_duplicate, event.forged_lines) == (False, False, 0)
+    unknown = (event.client_instance_id, event.api_version_deprecated, event.replica_id, event.group_payloads)
+    assert unknown == (None, None, None, None)
+    assert (event.error_code, event.request, event.response) == (None, None, None)  # the bodies of METADATA are not kept
+
+
 @pytest.mark.parametrize(
     ("build", "fields"),
     [(json_record, {}), (request_header_struct_record, {}), (api_key_struct_record, {}), (name_text_record, {})],
