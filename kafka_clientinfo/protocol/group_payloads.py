@@ -5,7 +5,6 @@ business and stay bytes. Both known ones start with a version of their own.
 """
 
 import base64
-import binascii
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -127,5 +126,5 @@ def _bytes(payload: bytes | str, protocol_type: str) -> bytes:
         return payload
     try:
         return base64.b64decode(payload, validate=True)
-    except (binascii.Error, ValueError) as error:
+    except ValueError as error:
         raise DecodeError(f"payload of {protocol_type}", "", 0, f"base64 ({error})") from None

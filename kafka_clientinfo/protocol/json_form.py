@@ -6,7 +6,6 @@ dict.
 """
 
 import base64
-import binascii
 from typing import Any
 
 from kafka_clientinfo.errors import EncodeError, SchemaError
@@ -131,5 +130,5 @@ def _element_from_json(field: FieldSpec, value: Any, where: str) -> Any:
         return value
     try:
         return base64.b64decode(value, validate=True)
-    except (binascii.Error, TypeError, ValueError) as error:
+    except (TypeError, ValueError) as error:
         raise EncodeError(f"{where}: is no base64: {error}") from None

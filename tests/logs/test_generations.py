@@ -93,7 +93,11 @@ def test_what_text_does_not_state_is_false_or_nothing(build: Any) -> None:
     assert (event.is_forwarded, event.is_duplicate, event.forged_lines) == (False, False, 0)
     unknown = (event.client_instance_id, event.api_version_deprecated, event.replica_id, event.group_payloads)
     assert unknown == (None, None, None, None)
-    assert (event.error_code, event.request, event.response) == (None, None, None)  # the bodies of METADATA are not kept
+    assert (event.error_code, event.request, event.response) == (
+        None,
+        None,
+        None,
+    )  # the bodies of METADATA are not kept
 
 
 @pytest.mark.parametrize(
@@ -230,6 +234,20 @@ def test_a_client_id_before_0_9_ends_where_a_field_of_a_request_begins(name: str
 )
 def test_only_controlled_shutdown_prints_an_option(api: str, client_id: str) -> None:
     assert request(name_text_record(api=api, client_id="Some(app)")).client_id == client_id
+
+
+@pytest.mark.parametrize(
+    ("key", "stated", "expected"),
+    [(3, "METADATA", "METADATA"), (3, "OTHER", "METADATA"), (3, None, "METADATA"), (999, "NEW", "NEW"),
+     (999, "", "UNKNOWN(999)"), (999, None, "UNKNOWN(999)"), (-1, None, "UNKNOWN(-1)")],
+)  # fmt: skip
+def test_an_api_that_is_not_known_has_the_name_that_the_broker_writes(
+    key: int, stated: str | None, expected: str
+) -> None:
+    line = json_record(header={"requestApiKey": key, "requestApiVersion": 0, "correlationId": 1, "clientId": "a"})
+    line = line.replace(b'"METADATA"', b"null" if stated is None else f'"{stated}"'.encode())
+    assert (request(line).api_key, request(line).api_name) == (key, expected)
+    assert request(api_key_struct_record().replace(b"api_key=3", b"api_key=999")).api_name == "UNKNOWN(999)"
 
 
 def test_an_api_has_todays_name_whatever_the_log_calls_it() -> None:

@@ -165,6 +165,11 @@ def test_names_that_are_no_utf_8_are_replaced() -> None:
     assert json.loads(found.encode())["subscriptions"][0]["topics"] == ["\N{REPLACEMENT CHARACTER}1"]
 
 
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000, '"consumer"'])
+def test_a_body_that_is_no_object_holds_no_payload(text: str) -> None:
+    assert group_payloads(JOIN_GROUP or 0, text, text) is None
+
+
 def test_other_apis_hold_no_payload() -> None:
     assert decoded(18, {"protocols": [RANGE]}) is None
 

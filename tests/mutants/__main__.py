@@ -274,18 +274,37 @@ def _passes(tests: Sequence[str], known: Container[str]) -> bool:
     return not tests or _run(files, Only(tests, known)) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def explanations() -> dict[tuple[str, str, str | None], str]:
-    """Reasons of known survivors by file, line before and line after; None after covers every change of the line.
+class Explanation(NamedTuple):
+    """Why a change of a line cannot be seen: the change to `after`, or every change within `part`."""
+
+    file: str
+    before: str
+    why: str
+    after: str | None = None
+    part: str | None = None
+
+    def covers(self, mutant: Mutant, before: str, after: str) -> bool:
+        """Whether this is the change of a mutant from one line to another."""
+        if (mutant.file, before) != (self.file, self.before):
+            return False
+        if self.after is not None:
+            return after == self.after
+        start, _, end = before.partition(self.part or before)
+        return len(after) >= len(start + end) and after.startswith(start) and after.endswith(end)
+
+
+def explanations() -> list[Explanation]:
+    """Known survivors.
 
     Raises:
-        SystemExit: a file no longer holds the line before, so that the entry explains nothing.
+        SystemExit: a file no longer holds the line or its part, so that the entry explains nothing.
     """
-    known = tomllib.loads(EXPLAINED.read_text("utf-8")).get("mutant", [])
+    known = [Explanation(**one) for one in tomllib.loads(EXPLAINED.read_text("utf-8")).get("mutant", [])]
     for one in known:
-        lines = (ROOT / one["file"]).read_text("utf-8").splitlines()
-        if one["before"] not in map(str.strip, lines):
-            raise SystemExit(f"mutants: explained.toml: {one['file']} has no line {one['before']!r}; take it out")
-    return {(one["file"], one["before"], one.get("after")): one["why"] for one in known}
+        lines = (ROOT / one.file).read_text("utf-8").splitlines()
+        if one.before not in map(str.strip, lines) or (one.part or "") not in one.before:
+            raise SystemExit(f"mutants: explained.toml: {one.file} has no line {one.before!r}; take it out")
+    return known
 
 
 def main() -> int:
@@ -309,8 +328,8 @@ def main() -> int:
     gc.freeze()
     for mutant in mutants:
         before, after = mutant.difference()
-        why = known.get((mutant.file, before, after)) or known.get((mutant.file, before, None))
-        found = "explained" if why else outcome(mutant, reached, chosen_by.seconds)
+        is_known = any(one.covers(mutant, before, after) for one in known)
+        found = "explained" if is_known else outcome(mutant, reached, chosen_by.seconds)
         if found in ("survived", "explained"):
             print(f"{found}: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}", flush=True)
         outcomes[found] += 1

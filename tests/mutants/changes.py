@@ -61,6 +61,11 @@ def _is_of_literal_type(node: Any) -> bool:
     return around is not None and around.get_previous_sibling().get_code().strip() == "Literal"
 
 
+def _is_of_protocol(node: Any) -> bool:
+    around = _outer(node, "classdef")
+    return around is not None and around.children[3].get_code() == "Protocol"
+
+
 def _is_of_type_variable(node: Any) -> bool:
     call = _outer(node, "atom_expr")
     return call is not None and call.children[0].get_code().strip() == "TypeVar"
@@ -87,6 +92,7 @@ _NO_MUTANTS: tuple[tuple[str, Callable[[str, Any], bool]], ...] = (
         lambda operator, node: node.type == "operator" and node.parent.type in ("parameters", "param"),
     ),
     ("a cache's decorator and its size, which only save time", lambda operator, node: _is_of_cache(node)),
+    ("what a protocol declares, which mypy checks", lambda operator, node: _is_of_protocol(node)),
     (
         "the texts of a type, which mypy checks, and the name of a type variable",
         lambda operator, node: operator == "text" and (_is_of_literal_type(node) or _is_of_type_variable(node)),

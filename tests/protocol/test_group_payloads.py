@@ -134,6 +134,8 @@ def it_takes_no_bytes_for_no_assignment() -> None:
         (b"\x00\x00\x7f\xff\xff\xff", "topics: at byte 2 expected a length of array from 0 to 0, found 2147483647"),
         (b"\x00\x01\x00\x00\x00\x00", "ConsumerProtocolSubscription.userData: at byte 6 expected 4 bytes"),
         ("no base64!", "payload of consumer: at byte 0 expected base64"),
+        ("AAA", "payload of consumer: at byte 0 expected base64"),
+        ("ü", "payload of consumer: at byte 0 expected base64"),
     ],
 )
 def it_says_what_is_wrong(raw: bytes | str, text: str) -> None:

@@ -51,6 +51,7 @@ def it_cannot_bring_records_back() -> None:
     [
         ({"type": "bytes"}, {"value": "?"}, "M.value: is no base64"),
         ({"type": "bytes"}, {"value": 5}, "M.value: is no base64"),
+        ({"type": "bytes"}, {"value": "ü"}, "M.value: is no base64"),
         ({"type": "[]int8"}, {"value": 5}, "M.value: must be a list"),
         ({"type": "S", "fields": []}, {"value": 5}, "M.value: must be a JSON object"),
     ],
@@ -61,8 +62,10 @@ def it_refuses_documents_of_another_shape(field: dict[str, Any], document: Any, 
 
 
 def it_refuses_values_of_another_shape() -> None:
-    with pytest.raises(EncodeError, match=r"M\.value: is no string"):
-        struct_to_json(spec_of(type="string"), {"value": 5}, "M")
+    for kind, value in (("string", 5), ("string", "\ud800"), ("bytes", 5), ("bytes", "text"), ("S", 5)):
+        fields = {"fields": [{"name": "A", "type": "int8", "versions": "0+"}]} if kind == "S" else {}
+        with pytest.raises(EncodeError, match=rf"^M\.value: is no {kind}: "):
+            struct_to_json(spec_of(type=kind, **fields), {"value": value}, "M")
 
 
 HEADER = {"requestApiKey": 12, "requestApiVersion": 0, "correlationId": 1, "clientId": "c"}

@@ -106,7 +106,7 @@ def _header(left: dict[str, Any]) -> tuple[Header, str | None, bool | None]:
     if not isinstance(header, dict):
         raise MalformedRecord("malformed_header", "no requestHeader object")
     key = int16(header.get("requestApiKey"), "requestApiKey")
-    name = _text(header.get("requestApiKeyName"), "requestApiKeyName") or api_name(key) or f"UNKNOWN({key})"
+    stated = _text(header.get("requestApiKeyName"), "requestApiKeyName")
     instance_id = _text(header.get("clientInstanceId"), "clientInstanceId")
     if instance_id is not None and not _INSTANCE_ID.fullmatch(instance_id):
         raise MalformedRecord("malformed_value", f"clientInstanceId is {instance_id[:40]!r}, not a Uuid in base64url")
@@ -114,7 +114,7 @@ def _header(left: dict[str, Any]) -> tuple[Header, str | None, bool | None]:
     return (
         Header(
             key,
-            api_name(key) or name,
+            api_name(key) or stated or f"UNKNOWN({key})",
             int16(header.get("requestApiVersion"), "requestApiVersion"),
             int32(header.get("correlationId"), "correlationId"),
             _text(header.get("clientId"), "clientId"),
