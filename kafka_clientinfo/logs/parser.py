@@ -91,7 +91,7 @@ class Parser:
                 return self._without_prefix(record, data)
         if not data.startswith(COMPLETED, prefix.end()):
             return self._of_another_kind(record.offset, data, prefix)
-        if record.length > MAX_RECORD or len(record.data) < record.length or len(data) > MAX_RECORD:
+        if len(record.data) < record.length or len(data) > MAX_RECORD:
             return _rejected(record, "oversized", f"{record.length} bytes, at most {MAX_RECORD} are read")
         if not record.finished:
             return _rejected(record, "unfinished", "the file ends inside this record")
@@ -122,7 +122,7 @@ class Parser:
         for pattern, kind in _OTHER_KINDS:
             if pattern.match(data, prefix.end()):
                 return IgnoredRecord(offset, kind)
-        logger = _LOGGER.search(data, max(prefix.end(), len(data) - _LOGGER_WINDOW))
+        logger = _LOGGER.search(data, len(data) - _LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())
         if logger is None or _REQUEST_LOGGER.fullmatch(logger[1]):
             return IgnoredRecord(offset, "other")

@@ -165,6 +165,28 @@ def test_it_waits_for_a_last_record_that_is_half_written(tail: str) -> None:
     assert (first.finished, last.finished, last.data) == (True, False, tail.encode())
 
 
+def test_a_request_that_seems_to_have_ended_waits_for_the_rest_of_a_line() -> None:
+    client_id = f"x{TAIL} (kafka.request.logger)\nrest"
+    first, second = wrap(request_header_struct_record(client_id=client_id), "kafka", "cri").splitlines(keepends=True)
+    part, rest = second[:-30].replace(b" F ", b" P ") + b"\n", second[: second.index(b" F ") + 3] + second[-30:]
+    assert client_ids(first + part + f"{STAMP} stderr F text\n".encode() + rest) == [client_id]
+    (waiting,) = found(first + part)
+    assert (waiting.data, waiting.finished) == (first + part, False)
+
+
+def test_a_line_in_parts_has_the_time_of_its_first() -> None:
+    whole = json_record().partition(b"] DEBUG ")[2]
+    data = b"2026-11-21T12:00:00Z stdout P " + whole[:50] + b"\n2026-11-21T12:00:01Z stdout F " + whole[50:]
+    (record,) = found(data, Layout(wrapper="cri", pattern="message"))
+    assert record.text == b"[2026-11-21T12:00:00Z] DEBUG " + whole
+
+
+def test_only_a_files_first_line_may_follow_filler() -> None:
+    filler = b"\xef\xbb\xbf\0\0"
+    first, second = found(filler + b"a\n" + filler + b"b\n", Layout(wrapper="cri", pattern="any"))
+    assert (first.text, second.text) == (b"a", filler + b"b")
+
+
 def test_it_waits_for_a_part_of_a_docker_line() -> None:
     whole = wrap(json_record(), "kafka", "docker")
     first, last = found(whole + whole.replace(b"\\n", b"", 1))
@@ -255,6 +277,14 @@ def test_a_quiet_stream_holds_nothing_back(quiet: str, other: str, end: str, mos
 
     next(layout_records(feed(), 0, Layout(wrapper="cri", pattern="stamped")))
     assert 1 <= fed[-1] <= most
+
+
+def test_a_failure_waits_for_its_stack_trace_until_another_stream_goes_on() -> None:
+    closing = f"{STAMP} stdout F {STARTED}ERROR Closing socket for a because of error{LOGGER}\n".encode()
+    layout = Layout(wrapper="cri", pattern="stamped")
+    assert [record.finished for record in found(closing, layout)] == [False]
+    records = found(closing + f"{STAMP} stderr F x\n".encode(), layout)
+    assert [record.finished for record in records] == [True, True]
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])

@@ -207,8 +207,9 @@ def it_reads_a_refusal_in_version_0_whatever_was_asked(asked: int) -> None:
     assert protocol.encode_response(read) == frame
 
 
-def it_reads_version_0_only_as_a_refusal() -> None:
-    frame = protocol.encode_response(Response({"correlationId": 7}, {"errorCode": 0, "apiKeys": []}, 18, 0))
+@pytest.mark.parametrize("code", [-1, 0, 34, 36, 42])
+def it_reads_version_0_only_as_a_refusal(code: int) -> None:
+    frame = protocol.encode_response(Response({"correlationId": 7}, {"errorCode": code, "apiKeys": []}, 18, 0))
     with pytest.raises(DecodeError, match=r"ApiVersionsResponse\.apiKeys"):
         protocol.decode_response(frame, 18, 3)
     with pytest.raises(DecodeError, match="a version of 0-5, found 9"):
