@@ -35,7 +35,7 @@ def json_error_code(data: bytes, start: int = 0, end: int | None = None) -> int 
 
 def text_error_code(response: bytes) -> int | None:
     """The top-level error_code of a response in struct text; None where it has none."""
-    found = _TEXT_ERROR_LEFT.match(response) or _TEXT_ERROR_RIGHT.search(response, max(0, len(response) - 64))
+    found = _TEXT_ERROR_LEFT.match(response) or _TEXT_ERROR_RIGHT.search(response, len(response) - 64)
     return int(found[1]) if found else None
 
 

@@ -83,7 +83,7 @@ where the first record starts that it did not take, and how many it took.
 
 def strip_logger(data: bytes) -> bytes | None:
     """The record without ` (logger)` and line end, or None where it does not end with a logger."""
-    end = _LOGGER_END.search(data, max(0, len(data) - _LOGGER_WINDOW))
+    end = _LOGGER_END.search(data, len(data) - _LOGGER_WINDOW)
     if end is None:
         return None
     return data[: end.start()].rstrip(b" ")

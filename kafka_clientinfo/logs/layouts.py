@@ -171,7 +171,7 @@ def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
     """Message and logger of `MESSAGE (LOGGER)` or `MESSAGE (LOGGER) [THREAD]`, the rightmost that reaches the end."""
     last = None
     text = text.rstrip(b"\r\n")
-    at = max(0, len(text) - _END_WINDOW)
+    at = len(text) - _END_WINDOW
     while (found := _END.search(text, at)) is not None:
         last, at = found, found.start(1)
     if last is None:
