@@ -275,10 +275,11 @@ def it_sees_unknown_tagged_fields_in_any_row(count: int) -> None:
     for place in range(count):
         rows = [plain] * count
         rows[place] = plain | {UNKNOWN_TAGS: {5: b"\0"}}
-        body = {**FLEXIBLE, "rows": rows}
-        raw = codec(1).encode(body)
-        assert codec(1).decode_all(raw) == body
-        assert codec(1).walk(raw, 0) == len(raw)
+        body = {**FLEXIBLE, "id": 0, "flags": 0, "rows": rows}
+        for before in range(14):
+            raw = bytes(before) + codec(1).encode(body)
+            assert codec(1).decode_all(raw, before) == body
+            assert codec(1).walk(raw, before) == len(raw)
     full = {**FLEXIBLE, "rows": [{"a": -1, "b": 0xFFFFFFFF}] * count}
     assert codec(1).decode_all(codec(1).encode(full)) == full
 
