@@ -54,8 +54,6 @@ def struct_body(text: bytes, key: int, version: int, kind: Literal["request", "r
         return None
     decoded = text.decode("utf-8", "replace")
     known = _fields(key, version, kind)
-    if decoded == "{}":
-        return decoded
     converted = struct_to_json(decoded, known)
     if converted is None and known is not None:
         return struct_to_json(decoded, None)

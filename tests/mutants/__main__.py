@@ -275,13 +275,14 @@ def _passes(tests: Sequence[str], known: Container[str]) -> bool:
 
 
 class Explanation(NamedTuple):
-    """Why a change of a line cannot be seen: the change to `after`, or every change within `part`."""
+    """Why a change of a line cannot be seen: the change to `after`, or those within `part`: all, or some `into` others."""
 
     file: str
     before: str
     why: str
     after: str | None = None
     part: str | None = None
+    into: Sequence[str] | None = None
 
     def covers(self, mutant: Mutant, before: str, after: str) -> bool:
         """Whether this is the change of a mutant from one line to another."""
@@ -290,7 +291,9 @@ class Explanation(NamedTuple):
         if self.after is not None:
             return after == self.after
         start, _, end = before.partition(self.part or before)
-        return len(after) >= len(start + end) and after.startswith(start) and after.endswith(end)
+        if len(after) < len(start + end) or not after.startswith(start) or not after.endswith(end):
+            return False
+        return self.into is None or after[len(start) : len(after) - len(end)].strip() in self.into
 
 
 def explanations() -> list[Explanation]:
