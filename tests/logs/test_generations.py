@@ -188,7 +188,10 @@ def test_it_remembers_so_many_requests(monkeypatch: pytest.MonkeyPatch, between:
     first, *rest = requests(parse(json_record() + others))
     keys = [key for event in [first, *rest] if (key := twins.twin_key(event)) is not None]
     memory = twins.TwinMemory()
-    memory.add_distinct((key, 1.5) for key in keys)
+    for number, key in enumerate(keys):
+        memory.add_distinct([])
+        assert memory.keys() == keys[max(0, number - 4) : number]
+        memory.add_distinct([(key, 1.5)])
     assert memory.keys() == keys[-4:]
 
 
