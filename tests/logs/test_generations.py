@@ -120,6 +120,13 @@ def test_a_version_is_deprecated_where_json_says_so(stated: dict[str, Any], expe
     assert request(json_record(header=header | stated)).api_version_deprecated is expected
 
 
+@pytest.mark.parametrize("build", [request_header_struct_record, api_key_struct_record])
+@pytest.mark.parametrize("principal", ["", "User:a", "a,listener:x", ",listener:", "User:CN=a,OU=b"])
+def test_a_principal_ends_at_the_last_listener(build: Any, principal: str) -> None:
+    event = request(build(principal=principal))
+    assert (event.principal, event.listener) == (principal, "PLAINTEXT")
+
+
 def test_it_reads_times_in_the_locale_of_the_broker() -> None:
     # 0.11 formats times with %f, so a German broker writes a comma.
     times = {"total": "272,278000", "queue": "0,25", "throttle": "1,5", "extra": ",messageConversionsTime:0,5"}

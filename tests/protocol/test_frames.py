@@ -53,6 +53,10 @@ def it_refuses_lengths_that_lie(size: int) -> None:
     assert list(splitter.feed(framed(b"ab"))) == [b"ab"]
     with pytest.raises(DecodeError, match=f"^frame.length: at byte 6 expected .* from 0 to 100, found {size}"):
         list(splitter.feed(struct.pack(">i", size)))
+    splitter = FrameSplitter(max_frame=100)
+    assert list(splitter.feed(framed(b"ab"))) == [b"ab"]
+    with pytest.raises(DecodeError, match="at byte 15 expected"):
+        list(splitter.feed(framed(b"abcde") + struct.pack(">i", size)))
 
 
 @pytest.mark.parametrize("size", [0, 1, 99, 100])
