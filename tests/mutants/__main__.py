@@ -3,10 +3,10 @@
 cosmic-ray makes the mutants; one of them is taken for each place, all or a sample. A first run of the tests tells which
 of them reach which line and how long each takes. For each mutant that `explained.toml` does not explain, a process is
 forked that gives the mutant in the place of its module, and runs tests until one fails: those that reach the line before
-those that reach only the module, the module's own (`test_MODULE.py`) before others, fast before slow, as many as fit
-into --seconds. A line that runs only while its module is imported, as a table's, is reached by the tests that reach a
-line with the name that it gives, or that name it themselves. What survives is equivalent to the original (then
-`explained.toml` says why), or a test is missing.
+those that reach only the module, the module's own (`test_MODULE.py`) before others, fast before slow, then from every
+file in turn, as many as fit into --seconds of a processor. A line that runs only while its module is imported, as a
+table's, is reached by the tests that reach a line with the name that it gives, or that name it themselves. What survives
+is equivalent to the original (then `explained.toml` says why), or a test is missing.
 """
 
 import argparse
@@ -53,8 +53,8 @@ class Reach(NamedTuple):
     lines: dict[str, dict[int, set[str]]]
     seconds: dict[str, float]
 
-    def tests(self, mutant: Mutant) -> list[str]:
-        """Tests for a mutant, in the order in which they are to run."""
+    def tests(self, mutant: Mutant) -> tuple[list[str], list[str]]:
+        """Tests for a mutant, in the orders in which they are to run: from fast to slow, and from every file in turn."""
         lines = self.lines.get(mutant.file, {})
         near = lines.get(mutant.line, set()) or self._by_name(mutant)
         own = f"/test_{Path(mutant.file).stem}.py::"
@@ -62,7 +62,14 @@ class Reach(NamedTuple):
         def place(name: str) -> tuple[bool, bool, float]:
             return name not in near, own not in name, self._cost(name)
 
-        return sorted(near.union(*lines.values()) or self.seconds, key=place)
+        fast_first = sorted(near.union(*lines.values()) or self.seconds, key=place)
+        turns: Counter[tuple[bool, bool, str]] = Counter()
+        in_turn: list[tuple[bool, bool, int, str]] = []
+        for name in fast_first:
+            is_far, is_others, _ = place(name)
+            turns[group := (is_far, is_others, name.partition("::")[0])] += 1
+            in_turn.append((is_far, is_others, turns[group], name))
+        return fast_first, [name for *_, name in sorted(in_turn)]
 
     def _by_name(self, mutant: Mutant) -> set[str]:
         """Tests for a line that runs only while its module is imported, found by the names that it gives."""
@@ -133,9 +140,9 @@ class Watch:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self.coverage.switch_context(item.nodeid)
-        started = time.perf_counter()
+        started = time.process_time()
         result = yield
-        self.seconds[item.nodeid] = time.perf_counter() - started
+        self.seconds[item.nodeid] = time.process_time() - started
         return result
 
 
@@ -247,9 +254,9 @@ def _reach(files: dict[str, dict[str, list[str]]], seconds: dict[str, float]) ->
 
 def outcome(mutant: Mutant, reached: Reach, seconds: float) -> str:
     """What becomes of a mutant: killed, timeout, or survived."""
-    tests = reached.tests(mutant)
-    few = reached.fitting(tests, min(_FEW, seconds))
-    rest = reached.fitting((name for name in tests if name not in set(few)), seconds - _FEW)
+    fast_first, in_turn = reached.tests(mutant)
+    few = reached.fitting(fast_first, min(_FEW, seconds))
+    rest = reached.fitting((name for name in in_turn if name not in set(few)), seconds - _FEW)
     process = os.fork()
     if process == 0:
         _silenced()
