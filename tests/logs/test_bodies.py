@@ -214,6 +214,12 @@ def test_the_request_ends_at_the_first_response() -> None:
     assert (event.request, event.error_code) == ('{"groups":["g"]}', 0)
 
 
+def test_a_request_may_have_no_response() -> None:
+    line = request_header_struct_record(api="DESCRIBE_GROUPS", request="{group_ids=[g]}", response="{error_code=9}")
+    event = request(line.replace(b",response:{error_code=9}", b""))
+    assert (event.request, event.response, event.error_code) == ('{"groups":["g"]}', None, None)
+
+
 @pytest.mark.parametrize("build", [json_record, request_header_struct_record])
 def test_a_body_with_credentials_is_not_kept(build: Any) -> None:
     in_json = build is json_record

@@ -226,9 +226,9 @@ def it_tells_the_same_of_a_cut_message_whether_it_walks_or_reads(version: int, b
         assert (walked.value.where(), walked.value.offset) == (read.value.path, read.value.offset), cut
 
 
-@pytest.mark.parametrize("number", [0, 1, 2])
+@pytest.mark.parametrize("number", range(6))
 def it_names_the_element_that_is_wrong(number: int) -> None:
-    pairs = [{"left": 1, "right": "r" * length} for length in range(3)]
+    pairs = [{"left": 1, "right": "r" * length} for length in range(6)]
     raw = codec(0).encode({**PLAIN, "pairs": pairs})
     at = raw.index(b"\x00\x01\x00" + bytes((number,)) + b"r" * number) + 2
     wrong = raw[:at] + b"\xff\xff" + raw[at + 2 :]
