@@ -171,7 +171,10 @@ def _check_takes_commits(folder: Path, spark: Any) -> None:
 
 def _is_local_to(spark: Any, folder: Path) -> bool:
     """Whether the session's JVM takes the path for one of this machine; platforms may have a file system of their own."""
+    jvm = jvm_of(spark)
     with suppress(Exception):  # no session, or one that does not tell
-        path = jvm_of(spark).org.apache.hadoop.fs.Path(str(folder))  # type: ignore[union-attr]
-        return str(path.getFileSystem(spark._jsc.hadoopConfiguration()).getUri().getScheme()) == "file"
+        system = jvm.org.apache.hadoop.fs.Path(str(folder)).getFileSystem(  # type: ignore[union-attr]
+            jvm.org.apache.spark.deploy.SparkHadoopUtil.get().conf()  # type: ignore[union-attr]
+        )
+        return str(system.getUri().getScheme()) == "file"
     return False
