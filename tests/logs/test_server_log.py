@@ -128,6 +128,7 @@ def test_a_failed_login_names_its_channel() -> None:
     )
     assert isinstance(failed, FailedRequest)
     assert (failed.remote_host, failed.reason) == ("10.0.0.9", "failed_authentication")
+    assert failed.connection_id == "10.0.0.1:19592-10.0.0.9:42010-68"
     assert failed.detail == "Authentication failed: Invalid username or password"
 
 

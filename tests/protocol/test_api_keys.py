@@ -86,7 +86,9 @@ def it_has_kafkas_error_codes_in_its_enum() -> None:
 
 
 def it_has_kafkas_numbers_in_its_enum() -> None:
-    assert {key.name: int(key) for key in ApiKey} == {key.name: protocol.api_key(key.name) for key in ApiKey}
+    assert {name: int(key) for name, key in ApiKey.__members__.items()} == {
+        name: protocol.api_key(name) for name in ApiKey.__members__
+    }
 
 
 @pytest.mark.parametrize("name", protocol.__all__)
