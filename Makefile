@@ -43,7 +43,6 @@ types: setup ## mypy --strict on the package
 
 # Two processes with a Spark session each, in the order of tests/conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
-ALSO_LONG := -m 'not oracle and not soak and not process and not benchmark and not browser'
 WITH_COVERAGE := tests/protocol tests/logs
 # Lines only, of what these tests alone run; from Python 3.12 on that costs nearly nothing.
 MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report
@@ -55,7 +54,7 @@ test: lint types ## What must pass at every commit: lint, types, tests; coverage
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
 long: setup ## The tests that build whole warehouses, in several ways
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) -m long
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=only
 
 check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 
@@ -97,8 +96,8 @@ sparks: setup ## Make the same tables with other releases of Spark (needs the pa
 SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/engine tests/ingestion tests/commands
 
 connect: setup ## Run the tests of sessions on Spark Connect, and of runs under the rules of serverless compute
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(ALSO_LONG) --spark=connect
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(ALSO_LONG) --spark=serverless $(SERVERLESS)
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=connect
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=serverless $(SERVERLESS)
 
 # Releases of Python on which the tests run besides that of .venv, each where it is found.
 PYTHONS ?= 3.11 3.13
@@ -112,7 +111,7 @@ pythons: setup ## Run the tests on Python 3.11 and 3.13, as far as they are inst
 		if test -z "$$found"; then echo "make: SKIPPED: no Python $$version is found here" >&2; continue; fi; \
 		"$$found" -m venv --clear build/python$$version \
 		&& build/python$$version/bin/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev]' \
-		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) $(ALSO_LONG) || exit 1; \
+		&& build/python$$version/bin/python -m pytest $(TWO_AT_ONCE) --long=also || exit 1; \
 	done
 
 processes: setup ## Run the command and the jobs as processes: exit codes, kills, Ctrl-C

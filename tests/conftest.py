@@ -10,11 +10,12 @@ them as a whole. Modules come in this order, so that nobody waits long for the o
 
 `--spark=connect` runs the tests that ask for a session, and no others, on a server of Spark Connect; `--spark=serverless`
 under the rules of serverless compute besides (tests/serverless.py). Tests that need a classic session are skipped then.
+`--long=also` runs the tests that are marked long too, `--long=only` no others.
 """
 
 import fcntl
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -33,14 +34,15 @@ hypothesis.settings.load_profile("no test asserts a time")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--spark", choices=("classic", "connect", "serverless"), default="classic", help="the session")
+    parser.addoption("--long", choices=("no", "also", "only"), default="no", help="tests that are marked long")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Order the modules by what they ask for; a fixture counts wherever it is asked for, also by another one."""
+    if (long := config.getoption("--long")) != "also":
+        _keep(config, items, lambda item: (item.get_closest_marker("long") is not None) == (long == "only"))
     if config.getoption("--spark") != "classic":
-        others = [item for item in items if "spark" not in getattr(item, "fixturenames", ())]
-        config.hook.pytest_deselected(items=others)
-        items[:] = [item for item in items if item not in set(others)]
+        _keep(config, items, lambda item: "spark" in getattr(item, "fixturenames", ()))
         for item in items:
             if mark := item.get_closest_marker("classic"):
                 item.add_marker(pytest.mark.skip(reason=f"needs a classic session: {mark.args[0]}"))
@@ -56,6 +58,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return 2 if "spark" in fixtures else 4
 
     items.sort(key=place)
+
+
+def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
+    config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
+    items[:] = filter(wanted, items)
 
 
 def _module(item: pytest.Item) -> str:
