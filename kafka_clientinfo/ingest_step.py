@@ -29,7 +29,7 @@ from .ingestion import (
     wrongly_cut,
 )
 from .ingestion.by_spark import parse_logs, readable_rows, statistics_of, with_instants
-from .ingestion.reading_progress import size_of, watched
+from .ingestion.reading_progress import watched
 from .run_report import Progress, RunReport
 from .settings import Settings
 from .tables import table_spec, table_specs
@@ -181,7 +181,7 @@ def _parsed(
 ) -> tuple[DataFrame, list[dict[str, Any]]]:
     """What the workers make of a plan, kept, and the statistics of its splits."""
     say = progress.detail if isinstance(progress, ProgressLine) else None
-    with watched(size_of(plan), say) as folder:
+    with watched(plan.size_on_disk, say) as folder:
         parsed = kept(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
         return parsed, statistics_of(parsed)
 

@@ -115,14 +115,14 @@ class _Scan:
     def read(self) -> None:
         """Read everything. Where a log is followed, Ctrl-C is its end; a second one stops the command."""
         from ..ingestion.in_process import Reading
-        from ..ingestion.reading_progress import Teller
+        from ..ingestion.reading_progress import ReadingTeller
 
         self._say("read and parse")
         with self._stopping() if self._arguments.follow else nullcontext():
             waiting = self._tick if self._arguments.follow else _nothing
             self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
             if self._progress is not None:
-                self._reading.told = Teller(self._reading.size, self._progress.detail).add
+                self._reading.told = ReadingTeller(self._reading.size, self._progress.detail).add
             for part in self._reading.parts():
                 self._tables.add(part)
         self._say("derive")

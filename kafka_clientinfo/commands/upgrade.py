@@ -74,12 +74,13 @@ def execute(context: Context) -> int:
     tables, waits = context.built_tables("upgrade_impact", filters.cluster)
     found = impact(tables, given.target, given.all_targets, filters, waits, limit_of(given))
     owned, done = None, []
+    ownership = Ownership(owners, tables)
     if owners.rules and found.matrix:
-        names_of_clients = Ownership(owners, tables).names_of_clients()
+        of_clients = ownership.names_of_clients()
         for row in found.matrix:
-            row["owners"] = names_of_clients.get(tuple(row[name] for name in CLIENT), [])
+            row["owners"] = of_clients.get(tuple(row[name] for name in CLIENT), [])
     if owners.rules and given.target is not None:
-        divided = owned_impact(tables, given.target, filters, Ownership(owners, tables))
+        divided = owned_impact(tables, given.target, filters, ownership)
         names = owners_of_uses(divided)
         for row in found.rows:
             row["owners"] = names.get(tuple(row[name] for name in USE), [])

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from .plan import Plan
-from .reading_progress import Counter
+from .reading_progress import TaskCounter
 from .split_statistics import Statistics, counted
 from .worker import PLACEHOLDER, SCHEMA, read_splits
 
@@ -36,7 +36,7 @@ def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_fold
     def read(batches: Iterable[pa.RecordBatch]) -> Iterable[Any]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                counter = Counter(progress_folder, number)
+                counter = TaskCounter(progress_folder, number)
                 try:
                     yield from read_splits(bins[number], zone, counter.add)
                 finally:

@@ -15,7 +15,6 @@ from ..errors import ConfigError, InputError
 from ..settings import Settings
 from .discovery import find_logs, with_server_logs
 from .plan import FAILURES, PlannedFile, Problem, Split, make_plan
-from .reading_progress import size_of
 from .split_statistics import counted, file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SCHEMA, SplitReader
@@ -79,7 +78,7 @@ class Reading:
             paths = find_logs(logs, self._settings.log_layout)
             plan = make_plan(with_server_logs(paths) if with_servers else paths, {}, self._settings, 1)
             self.problems += plan.problems
-            self.size = size_of(plan)
+            self.size = plan.size_on_disk
             splits = {split.file_id: split for splits in plan.splits for split in splits}
             return [(file, splits[file.file_id]) for file in plan.files]
         if len(logs) > 1:

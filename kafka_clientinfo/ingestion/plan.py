@@ -148,6 +148,17 @@ class Plan:
         )
 
     @property
+    def size_on_disk(self) -> int:
+        """Bytes on disk that its tasks read; of a compressed file all, as that is read from its beginning."""
+        files = {file.file_id: file for file in self.files}
+        size = 0
+        for split in (split for content in self.splits for split in content):
+            file = files[split.file_id]
+            begin, end = (0, None) if file.compressed else (split.start, split.end)
+            size += max(0, (file.size_on_disk if end is None else end) - begin)
+        return size
+
+    @property
     def placeholders(self) -> dict[str, int]:
         """The rejected records to delete before this plan is read: offsets by file_id."""
         return {file.file_id: file.resume_at for file in self.files if file.was_damaged}

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import IO
 
 from ..logs.reader import RawBytes
-from .plan import Plan, Split
 
 _EVERY = 0.5
 """Seconds between two writes of a task."""
@@ -25,7 +25,7 @@ _MINUTES_FROM = 120
 """Seconds."""
 
 
-class Counter:
+class TaskCounter:
     """Counts what a task reads, in a file that is named after its number.
 
     Args:
@@ -35,32 +35,33 @@ class Counter:
 
     def __init__(self, folder: str, number: int) -> None:
         """Make the file."""
-        self._descriptor: int | None = None
+        self._file: IO[bytes] | None = None
         if folder:
             with suppress(OSError):
-                self._descriptor = os.open(Path(folder) / str(number), os.O_WRONLY | os.O_CREAT, 0o600)
+                self._file = (Path(folder) / str(number)).open("wb", buffering=0)
         self._count, self._written = 0, 0.0
 
     def add(self, count: int) -> None:
         """Count bytes in."""
         self._count += count
-        if self._descriptor is not None and time.monotonic() - self._written >= _EVERY:
+        if time.monotonic() - self._written >= _EVERY:
             self._write()
 
     def close(self) -> None:
         """Write the last count."""
-        if self._descriptor is not None:
-            self._write()
-            os.close(self._descriptor)
-            self._descriptor = None
+        self._write()
+        if self._file is not None:
+            self._file.close()
 
     def _write(self) -> None:
         self._written = time.monotonic()
-        with suppress(OSError):
-            os.pwrite(self._descriptor or 0, self._count.to_bytes(8, "little"), 0)
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.seek(0)
+                self._file.write(self._count.to_bytes(8, "little"))
 
 
-class Counted:
+class CountedFile:
     """An open file, of which every read is told."""
 
     def __init__(self, raw: RawBytes, told: Callable[[int], None]) -> None:
@@ -78,19 +79,6 @@ class Counted:
         return self._raw.seek(offset, whence)
 
 
-def size_of(plan: Plan) -> int:
-    """Bytes on disk that a plan's tasks read."""
-    files = {file.file_id: file for file in plan.files}
-
-    def read(split: Split) -> int:
-        file = files[split.file_id]
-        if file.compressed:
-            return file.size_on_disk
-        return max(0, (file.size_on_disk if split.end is None else split.end) - split.start)
-
-    return sum(read(split) for splits in plan.splits for split in splits)
-
-
 @contextmanager
 def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
     """Tell how far the tasks of a reading are, once a second.
@@ -100,7 +88,7 @@ def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
         say: is called with text; None: nobody is told.
 
     Yields:
-        The folder for `Counter`; empty where nobody is told.
+        The folder for `TaskCounter`; empty where nobody is told.
     """
     if say is None:
         yield ""
@@ -116,7 +104,7 @@ def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
             watcher.join()
 
 
-class Teller:
+class ReadingTeller:
     """Tells once a second how far a reading in this process is.
 
     Args:
@@ -134,7 +122,7 @@ class Teller:
         self._count += count
         if (now := time.monotonic()) - self._said >= _SHOWN_EVERY:
             self._said = now
-            self._say(far(self._count, self._total, now - self._began))
+            self._say(progress_text(self._count, self._total, now - self._began))
 
 
 def _watch(folder: Path, total: int, say: Callable[[str], None], over: threading.Event) -> None:
@@ -142,7 +130,7 @@ def _watch(folder: Path, total: int, say: Callable[[str], None], over: threading
     while not over.wait(_SHOWN_EVERY):
         if done := _sum(folder):
             began = began or time.monotonic() - _SHOWN_EVERY  # before that, Spark plans and starts its workers
-            say(far(done, total, time.monotonic() - began))
+            say(progress_text(done, total, time.monotonic() - began))
 
 
 def _sum(folder: Path) -> int:
@@ -153,7 +141,7 @@ def _sum(folder: Path) -> int:
     return found
 
 
-def far(done: int, total: int, seconds: float) -> str:
+def progress_text(done: int, total: int, seconds: float) -> str:
     """Text of how far a reading is, such as `312 of 1,024 MB, 25 MB/s, 28 s left`.
 
     Args:

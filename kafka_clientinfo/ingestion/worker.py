@@ -25,7 +25,7 @@ from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, S
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
-from .reading_progress import Counted
+from .reading_progress import CountedFile
 from .storage import HeldFile, local_file
 
 __all__ = ["PLACEHOLDER", "REPLACED", "SCHEMA", "SplitReader", "read_splits"]
@@ -106,7 +106,9 @@ class SplitReader:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         try:
             with self.file.open() as raw:
-                yield from self._read(HeldFile(raw if self.told is None else Counted(raw, self.told), self.file.size))
+                yield from self._read(
+                    HeldFile(raw if self.told is None else CountedFile(raw, self.told), self.file.size)
+                )
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
             self._stopped(f"{error.detail} behind byte {error.offset} of its content")

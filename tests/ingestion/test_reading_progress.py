@@ -8,7 +8,7 @@ import pytest
 import zstandard
 
 from kafka_clientinfo.ingestion import make_plan, reading_progress
-from kafka_clientinfo.ingestion.reading_progress import Counter, Teller, far, size_of, watched
+from kafka_clientinfo.ingestion.reading_progress import ReadingTeller, TaskCounter, progress_text, watched
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 
@@ -28,7 +28,7 @@ REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
     ],
 )
 def test_it_tells_size_rate_and_time_left(done: int, total: int, seconds: float, text: str) -> None:
-    assert far(done, total, seconds) == text
+    assert progress_text(done, total, seconds) == text
 
 
 @pytest.mark.parametrize("packed", ["plain", "gzip", "zstd"])
@@ -43,7 +43,7 @@ def test_counting_changes_no_row_and_misses_no_byte(tmp_path: Path, packed: str,
     counted: list[int] = []
     for splits in plan.splits:
         assert list(read_splits(splits, "UTC", counted.append)) == list(read_splits(splits, "UTC"))
-    assert size_of(plan) == len(content)
+    assert plan.size_on_disk == len(content)
     assert sum(counted) >= len(content)
 
 
@@ -51,7 +51,7 @@ def test_tasks_tell_the_driver_through_a_folder(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(reading_progress, "_SHOWN_EVERY", 0.01)
     said: list[str] = []
     with watched(5_000_000, said.append) as folder:
-        counters = [Counter(folder, number) for number in range(2)]
+        counters = [TaskCounter(folder, number) for number in range(2)]
         for counter in counters:
             counter.add(1_000_000)
             counter.close()
@@ -64,7 +64,7 @@ def test_where_nobody_is_told_nothing_is_written(tmp_path: Path) -> None:
     with watched(5, None) as folder:
         assert folder == ""
     for nowhere in (folder, str(tmp_path / "of another machine")):
-        counter = Counter(nowhere, 1)
+        counter = TaskCounter(nowhere, 1)
         counter.add(7)
         counter.close()
     assert list(tmp_path.iterdir()) == []
@@ -74,7 +74,7 @@ def test_a_reading_in_this_process_tells_once_in_a_while(monkeypatch: pytest.Mon
     moments = iter([0.0, 0.5, 1.0, 1.2, 4.0])
     monkeypatch.setattr(time, "monotonic", lambda: next(moments))
     said: list[str] = []
-    teller = Teller(10_000_000, said.append)
+    teller = ReadingTeller(10_000_000, said.append)
     for _ in range(4):
         teller.add(2_000_000)
     assert said == ["4 of 10 MB", "8 of 10 MB, 2.0 MB/s, 1 s left"]

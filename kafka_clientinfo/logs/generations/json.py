@@ -91,7 +91,7 @@ def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> B
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    """What stands between two braces."""
+    """Read what stands between two braces."""
     try:
         value: dict[str, Any] = json.loads(text.decode("utf-8", "replace"))
     except RecursionError:  # whose text depends on how deep the caller is
