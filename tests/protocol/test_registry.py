@@ -1,0 +1,82 @@
+"""What the registry knows of the APIs by their schemas, and what it says where one is lacking."""
+
+import json
+
+import pytest
+
+from kafka_clientinfo import resources
+from kafka_clientinfo.errors import SchemaError
+from kafka_clientinfo.protocol import drafts, released
+from kafka_clientinfo.protocol.registry import Registry
+
+from .test_schema import VALID, parse
+
+
+def it_needs_request_and_response() -> None:
+    with pytest.raises(SchemaError, match="API key 42: has only one"):
+        Registry([parse(VALID)])
+
+
+def it_needs_a_known_name() -> None:
+    with pytest.raises(
+        SchemaError, match="no such message; known are ConnectWorkerAssignment, ConnectWorkerMetadata, "
+    ):
+        released().named("Nothing", 0)
+    with pytest.raises(SchemaError, match="no drafts 'KIP-0'; there are KIP-1313, KIP-35-option-3, "):
+        drafts("KIP-0")
+
+
+@pytest.mark.kip("KIP-35", 18)
+def it_covers_every_api_that_a_broker_ever_advertised() -> None:
+    """The ranges that real brokers advertise, 0.10 to 4.4."""
+    seen = 0
+    folder = resources.schemas() / "broker_api_ranges"
+    for file, text in resources.texts(folder, ".json"):
+        for api in json.loads(text)["apis"]:
+            for version in range(api["min"], api["max"] + 1):
+                request, response = released().header_versions(api["key"], version)
+                assert (request, response) in ((0, 0), (1, 0), (2, 0), (2, 1)), (file, api)
+            assert api["max"] in released().requests[api["key"]].valid, (file, api)
+            seen += 1
+    assert seen > 1000
+
+
+def it_knows_no_header_below_the_first_version() -> None:
+    draft = drafts("KIP-35-option-3")
+    assert draft.request_header_version(3, 1) is None
+    with pytest.raises(SchemaError, match="API key 3 version 1: not known"):
+        draft.header_versions(3, 1)
+    for registry in (released(), draft):
+        for key, response in registry.responses.items():
+            assert registry.request_header_version(key, -1) is None
+            assert registry.response_header_version(key, -1) is None
+            assert response.header_version(-1) is registry.requests[key].header_version(-1) is None
+
+
+@pytest.mark.parametrize(("lacking", "other"), [("request", "response"), ("response", "request")])
+def it_needs_a_header_of_request_and_response(lacking: str, other: str) -> None:
+    document = {"apiKey": 42, "validVersions": "1-2", "flexibleVersions": "none"}
+    lowest = {"request": "1", "response": "0"}
+    registry = Registry(
+        parse({**document, "type": kind, "name": kind, "headerVersions": {versions: lowest[kind]}})
+        for kind, versions in ((lacking, "1+"), (other, "0+"))
+    )
+    assert registry.header_versions(42, 1) == (1, 0)
+    with pytest.raises(SchemaError, match="API key 42 version 0: not known; look at schemas/messages"):
+        registry.header_versions(42, 0)
+
+
+@pytest.mark.parametrize("short", ["request", "response"])
+def it_supports_what_request_and_response_have(short: str) -> None:
+    document = {"apiKey": 42, "flexibleVersions": "none", "fields": []}
+    kinds = ("request", "response")
+    schemas = [
+        {**document, "type": kind, "name": kind, "validVersions": "0" if kind == short else "0-1"} for kind in kinds
+    ]
+    registry = Registry(map(parse, schemas))
+    assert [registry.supports(42, version) for version in (-1, 0, 1, 2)] == [False, True, False, False]
+    assert not registry.supports(43, 0)
+    for schema in schemas:
+        if schema["type"] == short:
+            del schema["fields"]
+    assert not Registry(map(parse, schemas)).supports(42, 0)
