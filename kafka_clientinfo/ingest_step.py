@@ -13,6 +13,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from .arrow_rows import relation_of
 from .console import ProgressLine
 from .engine import Warehouse, cores, kept, release, sized, stays_as_kept
 from .ingestion import (
@@ -190,7 +191,7 @@ def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: s
     """Make the commit that makes the rows count that this run has appended; returns its rows."""
     spec = table_spec("ingested_files")
     values = [tuple(row[name] for name in spec.column_names) for row in rows]
-    written = lake.spark.createDataFrame(values, spec.ddl.replace(" NOT NULL", ""))
+    written = relation_of(lake.spark, values, spec.ddl)
     lake.upsert("ingested_files", written, batch_id)
     return written
 

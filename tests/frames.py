@@ -9,6 +9,7 @@ from chispa import assert_df_equality
 from pyspark.sql import functions as F
 
 from kafka_clientinfo import derivation
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables import table_spec
@@ -94,8 +95,7 @@ def answered(*apis: tuple[int, int, int]) -> str:
 
 def frame(spark: Any, table: str, rows: list[dict[str, Any]]) -> Any:
     spec = table_spec(table)
-    ddl = spec.ddl.replace(" NOT NULL", "")
-    return spark.createDataFrame([tuple(row.get(name) for name in spec.column_names) for row in rows], ddl)
+    return relation_of(spark, [tuple(row.get(name) for name in spec.column_names) for row in rows], spec.ddl)
 
 
 def ledger(spark: Any, *rows: dict[str, Any]) -> Any:

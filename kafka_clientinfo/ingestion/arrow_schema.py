@@ -9,20 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
+from ..arrow_rows import arrow_type
 from ..logs.request_event import RequestEvent
 from ..tables import table_spec
-from ..tables.types import split_field, split_type
 
-TIMESTAMP = pa.timestamp("us", tz="UTC")
-_SCALARS = {
-    "string": pa.string(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "double": pa.float64(),
-    "boolean": pa.bool_(),
-    "timestamp": TIMESTAMP,
-    "binary": pa.binary(),
-}
 _WHERE = ("cluster", "broker", "file_id")
 _LATER = ("ingested_at",)
 """Columns that a run adds to what was read."""
@@ -43,18 +33,6 @@ _STATISTICS = (
     "covers_broker_start",
     "error",
 )
-
-
-def arrow_type(kind: str) -> pa.DataType:
-    """Say a type of Spark's in Arrow's words; raises KeyError for one that no table declares."""
-    word, parts = split_type(kind)
-    if word == "array":
-        return pa.list_(arrow_type(parts[0]))
-    if word == "map":
-        return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
-    if word == "struct":
-        return pa.struct([pa.field(name, arrow_type(of)) for name, of in map(split_field, parts)])
-    return _SCALARS[word]
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:

@@ -21,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..arrow_rows import TIMESTAMP
 from ..logs.clock import LogClock
 from ..logs.connection import remote_end
 from ..logs.framing import MAX_RECORD, PREFIX
@@ -41,7 +42,7 @@ from ..logs.group_payloads import group_payloads
 from ..logs.parser import HEADER_WITH_INSTANCE_ID, INSTANTS
 from ..logs.request_event import RequestEvent
 from ..logs.twins import TwinMemory
-from .arrow_schema import EVENT_FIELDS, TIMESTAMP, arrays_of
+from .arrow_schema import EVENT_FIELDS, arrays_of
 from .twin_columns import TwinFinder
 
 Columns = dict[str, pa.Array]

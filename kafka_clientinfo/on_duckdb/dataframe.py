@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count as numbers
 from types import SimpleNamespace
-from typing import Any
 
 import duckdb
 import pyarrow as pa
@@ -38,13 +37,10 @@ class SparkSession:
         """Keep it."""
         self.connection = connection
 
-    def createDataFrame(self, rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":  # noqa: N802
-        """Make a relation of rows; dicts are maps of texts."""
-        columns = duckdb_fields(ddl)
-        values = list(zip(*rows, strict=True)) if rows else [()] * len(columns)
-        arrays = [_array(column, field.kind) for column, field in zip(values, columns, strict=True)]
+    def createDataFrame(self, table: pa.Table) -> "DataFrame":  # noqa: N802
+        """Make a relation of a table of Arrow's."""
         name = f"rows{next(_numbers)}"
-        self.connection.register(f"{name}_arrow", pa.Table.from_arrays(arrays, [field.name for field in columns]))
+        self.connection.register(f"{name}_arrow", table)
         self.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {name}_arrow")
         self.connection.unregister(f"{name}_arrow")
         return self.table(name)
@@ -57,13 +53,6 @@ class SparkSession:
         """Name the columns of what stands behind FROM, and their types."""
         rows = self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
         return [(row[0], row[1]) for row in rows]
-
-
-def _array(values: Sequence[Any], kind: str) -> pa.Array:
-    if kind.startswith("MAP("):
-        return pa.array([list(value.items()) for value in values], pa.map_(pa.string(), pa.string()))
-    found: pa.DataType = {"INTEGER": pa.int32(), "BOOLEAN": pa.bool_()}.get(kind.removesuffix("[]"), pa.string())
-    return pa.array(values, pa.list_(found) if kind.endswith("[]") else found)
 
 
 class DataFrame:

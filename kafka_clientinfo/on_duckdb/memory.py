@@ -8,8 +8,9 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ..arrow_rows import TIMESTAMP, arrow_type
 from ..engine.answers import Parameters, Rows, TableSize, in_utc, names_in
-from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, TIMESTAMP, arrow_type
+from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
 from ..ingestion.in_process import Part
 from ..settings import Settings
 from ..tables import table_spec, table_specs

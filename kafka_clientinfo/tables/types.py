@@ -1,4 +1,4 @@
-"""Types of columns in Spark's words, taken apart and said in DuckDB's; Arrow's are in `ingestion.arrow_schema`."""
+"""Types of columns in Spark's words, taken apart and said in DuckDB's; Arrow's are in `arrow_rows`."""
 
 import re
 from functools import lru_cache
@@ -36,7 +36,12 @@ def split_type(kind: str) -> tuple[str, list[str]]:
 def split_field(text: str) -> Field:
     """Take a field apart, `name:type` or `name type`."""
     name, kind = re.split(r"[:\s]\s*", text.strip(), maxsplit=1)
-    return Field(name, kind)
+    return Field(name.strip("`"), kind)
+
+
+def split_fields(ddl: str) -> list[Field]:
+    """Take columns apart, `name type, …` or `name:type, …`."""
+    return list(map(split_field, _pieces(ddl)))
 
 
 @lru_cache(maxsize=256)
@@ -68,7 +73,7 @@ def duckdb_struct(ddl: str) -> str:
 
 def duckdb_fields(ddl: str) -> list[Field]:
     """Read columns of Spark's, `name type, …` or `name:type, …`, with the types that DuckDB has for them."""
-    return [Field(name, duckdb_type(kind)) for name, kind in map(split_field, _pieces(ddl))]
+    return [Field(name, duckdb_type(kind)) for name, kind in split_fields(ddl)]
 
 
 def _duckdb_struct(parts: list[str]) -> str:

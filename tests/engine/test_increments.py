@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.address import Address
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.engine import increments, release
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging
@@ -56,9 +57,9 @@ def stored(
     ]
     known = [("c", "b", name, no, at(opened), at(last), "f", offset) for name, no, opened, last, offset in connections]
     return Stored(
-        spark.createDataFrame(rows, REQUESTS),
-        spark.createDataFrame(known, CONNECTIONS),
-        spark.createDataFrame(files, FILES),
+        relation_of(spark, rows, REQUESTS),
+        relation_of(spark, known, CONNECTIONS),
+        relation_of(spark, files, FILES),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.engine import State, Warehouse, remove_late, retain
 from kafka_clientinfo.engine.state import Deletion
 from kafka_clientinfo.errors import WarehouseError
@@ -90,7 +91,7 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
         "connections": [("f", n, "c", "b", name, number, at(last)) for name, number, n, last in CONNECTIONS],
     }
     for name, values in rows.items():
-        made.append(name, spark.createDataFrame(values, SPECS[name].ddl), "1")
+        made.append(name, relation_of(spark, values, SPECS[name].ddl), "1")
     newest = made.read("ingested_files").selectExpr("CAST(max(ingested_at) AS STRING)").first()[0]
     made.update_state(built_until=newest, rows=made.rows())
     return root
@@ -173,11 +174,11 @@ def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark:
     retain(lake, 1, at(1000) + DAY)
     later = AT + timedelta(hours=1)
     lake.append(
-        "ingested_files", spark.createDataFrame([("g", at(-10), at(1500), later)], SPECS["ingested_files"].ddl), "2"
+        "ingested_files", relation_of(spark, [("g", at(-10), at(1500), later)], SPECS["ingested_files"].ddl), "2"
     )
     late = [("ended before", 500), ("never seen", 500), ("later too", 990), ("ended before", 1500)]
     rows = [("g", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(late)]
-    lake.append("requests", spark.createDataFrame(rows, SPECS["requests"].ddl), "2")
+    lake.append("requests", relation_of(spark, rows, SPECS["requests"].ddl), "2")
     # The file comes before f in its broker's order, so its requests lie before those that are there.
     assert remove_late(lake, later) == 3
     assert left(lake) == LEFT | {"ended before": 1}
@@ -204,7 +205,7 @@ def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finish
         "rejected_records": ("g", 2),
     }
     for name, row in late.items():
-        lake.append(name, spark.createDataFrame([row], SPECS[name].ddl), "2")
+        lake.append(name, relation_of(spark, [row], SPECS[name].ddl), "2")
     kill_at(lake, monkeypatch, "delete_rows", 1)
     with pytest.raises(KeyboardInterrupt):
         remove_late(lake, later)

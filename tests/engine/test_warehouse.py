@@ -9,6 +9,7 @@ import pytest
 from chispa import assert_df_equality
 from deltalake import DeltaTable as RustTable
 
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.engine import State, Warehouse, sql
 from kafka_clientinfo.engine.layout import differences, layout_of
 from kafka_clientinfo.errors import WarehouseError
@@ -123,7 +124,7 @@ def test_rows_are_deleted_by_condition_and_by_key(spark: Any, plain: Warehouse) 
     assert not plain.exists("facts")
     plain.append("facts", facts(spark, *(fact(name, requests=number) for number, name in enumerate("abcd"))), "1")
     assert plain.delete("facts", f"connection_id = {sql.literal('a')} AND requests = 0") == 1
-    keys = spark.createDataFrame([("b",), ("c",), ("other",)], "connection_id string")
+    keys = relation_of(spark, [("b",), ("c",), ("other",)], "connection_id string")
     assert plain.delete_rows("facts", keys, "t.requests < 2") == 1
     assert plain.rows()["facts"] == 2
     assert [table.name for table in spark.catalog.listTables() if "kafka_clientinfo" in table.name] == []

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.tables import parse_spec
 
 AT = datetime(2026, 11, 21, 2, 45, 9, 935000, tzinfo=UTC)
@@ -61,7 +62,7 @@ SPECS = {name: parse_spec(text, name) for name, text in _TEXTS.items()}
 
 
 def rows_of(spark: Any, name: str, *rows: tuple[Any, ...]) -> Any:
-    return spark.createDataFrame(list(rows), SPECS[name].ddl.replace(" NOT NULL", ""))
+    return relation_of(spark, rows, SPECS[name].ddl)
 
 
 def fact(connection: str, seq: int = 0, requests: int = 1, hours: int = 0) -> tuple[Any, ...]:
@@ -74,4 +75,4 @@ def facts(spark: Any, *rows: tuple[Any, ...]) -> Any:
 
 def touched(spark: Any, kept_until: datetime | None, *connections: str) -> Any:
     ddl = "cluster string, broker string, connection_id string, kept_until timestamp"
-    return spark.createDataFrame([("c", "b", connection, kept_until) for connection in connections], ddl)
+    return relation_of(spark, [("c", "b", connection, kept_until) for connection in connections], ddl)

@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from kafka_clientinfo.ingestion.arrow_schema import EVENT_FIELDS, arrow_type
+from kafka_clientinfo.arrow_rows import arrow_type
+from kafka_clientinfo.ingestion.arrow_schema import EVENT_FIELDS
 from kafka_clientinfo.logs.request_event import RequestEvent
 from kafka_clientinfo.tables import table_specs
 from kafka_clientinfo.tables.types import duckdb_fields, duckdb_type
@@ -44,7 +45,7 @@ def test_a_type_that_nobody_has_is_refused() -> None:
 def test_columns_are_read_with_their_types() -> None:
     assert duckdb_fields("a int, `b` array<struct<c:string, d:bigint>>, e:double") == [
         ("a", "INTEGER"),
-        ("`b`", 'STRUCT("c" VARCHAR, "d" BIGINT)[]'),
+        ("b", 'STRUCT("c" VARCHAR, "d" BIGINT)[]'),
         ("e", "DOUBLE"),
     ]
 

@@ -12,6 +12,7 @@ from dataclasses import astuple
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from ...arrow_rows import relation_of
 from ...protocol import UNKNOWN
 from ...tables.client_libraries import client_libraries, fits
 
@@ -144,4 +145,4 @@ def _works_now(brokers: Column) -> Column:
 
 
 def _fits(spark: SparkSession) -> DataFrame:
-    return spark.createDataFrame([astuple(fit) for fit in fits(client_libraries())], _FITS)
+    return relation_of(spark, [astuple(fit) for fit in fits(client_libraries())], _FITS)

@@ -11,6 +11,7 @@ from dataclasses import astuple
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from ...arrow_rows import relation_of
 from ...connections import is_client, sorted_texts
 from ...tables import CONNECTION_KEY
 from ...tables.broker_releases import api_traits, judgements, releases
@@ -124,4 +125,4 @@ def _by_all(reason: str) -> Column:
 def _judgements(spark: SparkSession) -> DataFrame:
     rows = [astuple(judgement) for judgement in judgements()]
     maps = ", ".join(f"{name} {_MAP}" for name in ("refused_by", "deprecated_by", "undecided_by"))
-    return spark.createDataFrame(rows, f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")
+    return relation_of(spark, rows, f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")

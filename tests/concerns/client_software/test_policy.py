@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns.client_software.policy import compared_versions, policy_findings
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings
@@ -99,8 +100,8 @@ PERMISSIVE: dict[str, Policy] = {
 def refused(spark: Any) -> dict[str, set[str]]:
     """The verdicts of each permissive policy over unknown software, and over software that no list names."""
     columns = F.col("name"), F.col("version"), F.col("client_id")
-    clients = spark.createDataFrame(
-        [("unknown", "unknown", "app"), ("rdkafka", "2", "app")], "name string, version string, client_id string"
+    clients = relation_of(
+        spark, [("unknown", "unknown", "app"), ("rdkafka", "2", "app")], "name string, version string, client_id string"
     )
     verdicts = {
         title: F.array_compact(
@@ -138,6 +139,6 @@ def test_versions_compare_in_mavens_order(spark: Any) -> None:
     pairs = (
         [(-1, *pair) for pair in OLDER_AND_NEWER] + [(0, *pair) for pair in EQUAL] + [(1, *pair) for pair in NOT_OLDER]
     )
-    asked = spark.createDataFrame(pairs, "expected int, one string, other string")
+    asked = relation_of(spark, pairs, "expected int, one string, other string")
     found = asked.withColumn("found", F.signum(compared_versions(F.col("one"), F.col("other"))).cast("int"))
     assert [tuple(row) for row in found.where("found <> expected").collect()] == []

@@ -7,6 +7,7 @@ import pytest
 from chispa import assert_df_equality
 from pyspark.sql import functions as F
 
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns.usage import upgrade_impact
 from kafka_clientinfo.tables.broker_releases import REASONS, releases
 from tests.concerns.usage.uses import FETCH, HEARTBEAT, JOIN, PRODUCE, connection, usage
@@ -141,7 +142,7 @@ def rows(impact: Any) -> dict[str, Any]:
 @pytest.mark.kip("KIP-1313", 44, case="header v3 hides ApiVersions")
 @pytest.mark.kip("KIP-35", 5, case="advertised and refused")
 def test_a_release_refuses_a_version_or_will_or_cannot_be_judged_or_takes_it(impact: Any, spark: Any) -> None:
-    targets = spark.createDataFrame([(name, case.target) for name, case in CASES.items()], "case string, target string")
+    targets = relation_of(spark, [(name, case.target) for name, case in CASES.items()], "case string, target string")
     found = impact.join(targets, on=impact["cluster"] == targets["case"], how="inner").select(
         "case",
         "target",
@@ -150,7 +151,7 @@ def test_a_release_refuses_a_version_or_will_or_cannot_be_judged_or_takes_it(imp
         F.try_element_at("undecided_by", "target").alias("undecided"),
     )
     expected = [(name, case.target, case.refused, case.deprecated, case.undecided) for name, case in CASES.items()]
-    assert_df_equality(found, spark.createDataFrame(expected, HOW), ignore_row_order=True, ignore_nullable=True)
+    assert_df_equality(found, relation_of(spark, expected, HOW), ignore_row_order=True, ignore_nullable=True)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.columns])

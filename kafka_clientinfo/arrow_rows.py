@@ -1,0 +1,74 @@
+"""Rows that Python holds, as Arrow's, and as relations.
+
+Spark 4 keeps a table of Arrow's in the plan. A list of rows it would cut into tasks, each of which pickles its part and sends it
+through a Python worker, once for every action on the relation.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from .tables.types import split_field, split_fields, split_type
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+_SCALARS = {
+    "string": pa.string(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "double": pa.float64(),
+    "boolean": pa.bool_(),
+    "timestamp": TIMESTAMP,
+    "binary": pa.binary(),
+}
+
+
+def arrow_type(kind: str) -> pa.DataType:
+    """Say a type of Spark's in Arrow's words; raises KeyError for one that no table declares."""
+    word, parts = split_type(kind)
+    if word == "array":
+        return pa.list_(arrow_type(parts[0]))
+    if word == "map":
+        return pa.map_(arrow_type(parts[0]), arrow_type(parts[1]))
+    if word == "struct":
+        return pa.struct([pa.field(name, arrow_type(of)) for name, of in map(split_field, parts)])
+    return _SCALARS[word]
+
+
+def arrow_table(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
+    """Make a table of rows.
+
+    Args:
+        rows: a value per column each; structs are tuples or dicts.
+        ddl: the columns in Spark's words, `name type, …`; all are nullable.
+    """
+    fields = [pa.field(name, arrow_type(kind)) for name, kind in split_fields(_nullable(ddl))]
+    columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
+    arrays = [_array(column, field.type) for column, field in zip(columns, fields, strict=True)]
+    return pa.Table.from_arrays(arrays, schema=pa.schema(fields))
+
+
+def relation_of(spark: "SparkSession", rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
+    """Make a relation of rows; see `arrow_table`."""
+    if _takes_arrow(spark):
+        return spark.createDataFrame(arrow_table(rows, ddl))
+    return spark.createDataFrame(list(rows), _nullable(ddl))
+
+
+def _nullable(ddl: str) -> str:
+    return ddl.replace(" NOT NULL", "")
+
+
+def _takes_arrow(spark: "SparkSession") -> bool:
+    of = type(spark).__module__.partition(".")[0]
+    return of != "pyspark" or not str(sys.modules[of].__version__).startswith("3.")
+
+
+def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    if pa.types.is_map(kind):  # pyarrow 14 takes no dicts
+        values = [None if value is None else list(value.items()) for value in values]
+    return pa.array(values, kind)
