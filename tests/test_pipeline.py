@@ -119,6 +119,7 @@ def grown(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFac
     return Grown(root / "lake", log, ingested, built, read_on, nothing_new, ingested_nothing, [before, commits()])
 
 
+@pytest.mark.long
 def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
     spark: Any, at_once: Path, grown: Grown
 ) -> None:
@@ -126,6 +127,7 @@ def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
     assert_same_tables(spark, grown.warehouse, at_once)
 
 
+@pytest.mark.long
 def test_a_second_run_adds_nothing(grown: Grown) -> None:
     before, after = grown.commits
     assert before == after
@@ -134,6 +136,7 @@ def test_a_second_run_adds_nothing(grown: Grown) -> None:
     assert sorted(grown.ingested_nothing["unchanged"]) == sorted(map(str, grown.log.parent.iterdir()))
 
 
+@pytest.mark.long
 def test_steps_print_a_summary_or_one_json_object(grown: Grown) -> None:
     requests = grown.built["tables"]["requests"]
     assert f"{requests} requests" in grown.ingested
@@ -195,10 +198,11 @@ def test_logs_that_are_not_there_are_named(spark: Any, tmp_path: Path) -> None:
         pipeline.run(spark, [str(tmp_path / "nowhere")], str(tmp_path / "lake"))
 
 
-def test_the_callers_time_zone_comes_back(spark: Any, at_once: Path) -> None:
+def test_the_callers_time_zone_comes_back(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_warehouse, tmp_path / "lake")
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
-        pipeline.build(spark, str(at_once))
+        pipeline.build(spark, str(tmp_path / "lake"))
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -74,6 +74,7 @@ def found(spark: Any, damaged: str) -> dict[str, Check]:
     return {check.name: check for check in verify(spark, damaged)}
 
 
+@pytest.mark.long
 def test_quick_checks_find_what_the_others_find(spark: Any, damaged: str, found: dict[str, Check]) -> None:
     here = local_tables(damaged)
     assert here is not None
@@ -90,6 +91,7 @@ def test_quick_checks_find_what_the_others_find(spark: Any, damaged: str, found:
                 assert sorted(map(str, check.findings)) == sorted(map(str, found[name].findings))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("name", "says"),
     [
@@ -117,11 +119,13 @@ def test_damage_is_found_by_the_check_that_is_for_it(found: dict[str, Check], na
     assert check.advice
 
 
+@pytest.mark.long
 def test_the_damage_of_one_kind_is_counted(found: dict[str, Check]) -> None:
     assert found["keys"].failed == 1
     assert found["offsets in files"].failed == 2
 
 
+@pytest.mark.long
 def test_rows_of_a_run_that_broke_off_are_no_damage(found: dict[str, Check]) -> None:
     """They lie beyond what was read of their file, and are not counted in."""
     assert "of no file" not in str(found["rows of files"].findings)

@@ -84,6 +84,7 @@ def test_who_claims_must_have_seen_the_last_commit(spark: Any, root: str) -> Non
         lake.claim()
 
 
+@pytest.mark.long
 def test_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
     slow = run(spark, root)
     slow.append("events", event(spark, "kept"), "1")
@@ -107,6 +108,7 @@ def test_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
     assert run(spark, root).state.built_with == "quick"
 
 
+@pytest.mark.long
 def test_a_merge_is_numbered_too(spark: Any, root: str) -> None:
     slow = run(spark, root, small_table_bytes=0)
     slow.upsert("events", event(spark, "first"), "1")
@@ -120,6 +122,7 @@ def test_a_merge_is_numbered_too(spark: Any, root: str) -> None:
     assert conf_value(spark, "spark.databricks.delta.write.txnVersion") is None
 
 
+@pytest.mark.long
 def test_a_command_that_cannot_be_numbered_is_refused(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     @contextmanager
     def refused(spark: Any, conf: Mapping[str, str]) -> Iterator[None]:

@@ -27,6 +27,7 @@ def opened(spark: Any, root: str) -> Warehouse:
     return lake
 
 
+@pytest.mark.long
 def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
     lake = opened(spark, schema)
     assert lake.append("facts", facts(spark, fact("x")), "1") == 1

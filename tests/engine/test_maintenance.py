@@ -11,6 +11,7 @@ from kafka_clientinfo.engine import Warehouse, maintain, maintenance
 from .tiny import SPECS, fact, facts
 
 
+@pytest.mark.long
 def test_it_compacts_and_tells_what_it_did(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lake = Warehouse(spark, str(tmp_path), True, SPECS)
     lake.create_missing(SPECS)

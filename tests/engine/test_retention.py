@@ -143,6 +143,7 @@ def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call:
     monkeypatch.setattr(lake, method, killed)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "call", "is_begun"),
     [

@@ -20,7 +20,7 @@ from .tiny import AT, SPECS, fact, facts, rows_of, touched
 HUGE, NOTHING = 1 << 40, 0
 
 
-@pytest.fixture(params=["written anew", "merged into"])
+@pytest.fixture(params=[pytest.param("written anew", marks=pytest.mark.long), "merged into"])
 def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Warehouse:
     """A warehouse whose tables count as small or as large: rows are replaced in two ways, with one result."""
     size = HUGE if request.param == "written anew" else NOTHING
@@ -130,6 +130,7 @@ def test_rows_are_deleted_by_condition_and_by_key(spark: Any, plain: Warehouse) 
     assert [table.name for table in spark.catalog.listTables() if "kafka_clientinfo" in table.name] == []
 
 
+@pytest.mark.long
 def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark: Any, plain: Warehouse) -> None:
     new = rows_of(spark, "sums", ("x", "X", 3, AT), (None, None, 1, AT))
     plain.overwrite("sums", new, "0")

@@ -90,6 +90,7 @@ def test_both_readings_agree_on_the_sample_logs(path: Path) -> None:
     check(path, whole(path))
 
 
+@pytest.mark.oracle
 @pytest.mark.skipif(not CORPUS_LOGS, reason=f"no logs in {CORPUS}: the corpus is not part of the repository")
 @pytest.mark.parametrize("path", CORPUS_LOGS, ids=lambda path: "-".join(path.relative_to(CORPUS).parts[:-1]))
 def test_both_readings_agree_on_real_logs(path: Path) -> None:

@@ -20,6 +20,7 @@ def expected_of(path: Path) -> Path:
     return CORPUS.parent / "accept" / "expected" / f"{run if node == run else f'{run}.{node}'}.json.gz"
 
 
+@pytest.mark.oracle
 @ABSENT
 @pytest.mark.parametrize("path", LOGS, ids=lambda path: "-".join(path.relative_to(CORPUS).parts[:-1]))
 def test_it_reads_every_request_of_a_real_log(path: Path) -> None:
