@@ -44,17 +44,18 @@ types: setup ## mypy --strict on the package
 # Two processes with a Spark session each, in the order of tests/conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_COVERAGE := tests/protocol tests/logs
-# Lines only, of what these tests alone run; from Python 3.12 on that costs nearly nothing.
+# Lines only, as each costs time before Python 3.12.
 MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report
 CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-test: lint types ## What must pass at every commit: lint, types, tests; coverage by file
+test: lint types ## What must pass at every commit: lint, types, tests
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
-	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
-	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE:%=--ignore=%)
 
-long: setup ## The tests that build whole warehouses, in several ways
-	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=only
+long: setup ## All tests with those that build whole warehouses, in several ways; coverage by file
+	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-report=
+	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
+	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
 check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
 

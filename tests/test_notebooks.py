@@ -30,6 +30,7 @@ def test_a_notebook_takes_its_inputs_from_widgets(name: str) -> None:
     assert len(dict(declared)) == text.count("dbutils.widgets.text(")
 
 
+@pytest.mark.long
 class TestNotebooks:
     """Each on the sample's tables, in a session that any other could be put for."""
 
@@ -80,7 +81,6 @@ class TestNotebooks:
         assert [(row["saved"], row["spent"], row["net"]) for row in shown[0]] == [(147474, 212880, -65406)]
         assert len(shown[1]) == 5
 
-    @pytest.mark.long
     def test_the_set_up_makes_the_tables_and_finds_them_sound(self, spark: Any, tmp_path: Path) -> None:
         """Without a volume, which only Databricks has."""
         given = {"volume": "", "logs": str(ROOT / "sample_logs" / "kafka-2.7.2"), "cluster": "orders"}
