@@ -54,18 +54,15 @@ def arrow_table(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
 
 def relation_of(spark: "SparkSession", rows: Sequence[Sequence[Any]], ddl: str) -> "DataFrame":
     """Make a relation of rows; see `arrow_table`."""
-    if _takes_arrow(spark):
+    of = type(spark).__module__.partition(".")[0]
+    if of != "pyspark":
         return spark.createDataFrame(arrow_table(rows, ddl))
-    return spark.createDataFrame(list(rows), _nullable(ddl))
+    takes_arrow = not str(sys.modules[of].__version__).startswith("3.")
+    return spark.createDataFrame(arrow_table(rows, ddl) if takes_arrow else list(rows), _nullable(ddl))
 
 
 def _nullable(ddl: str) -> str:
     return ddl.replace(" NOT NULL", "")
-
-
-def _takes_arrow(spark: "SparkSession") -> bool:
-    of = type(spark).__module__.partition(".")[0]
-    return of != "pyspark" or not str(sys.modules[of].__version__).startswith("3.")
 
 
 def _array(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
