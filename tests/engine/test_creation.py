@@ -54,6 +54,7 @@ def test_a_word_is_refused_where_the_catalog_keeps_tables(spark: Any, schema: st
         Warehouse(spark, "warehouse")
 
 
+@pytest.mark.usefixtures("free_conf")  # serverless compute keeps what its catalog is to itself
 def test_a_session_that_forgets_names_is_told_so(spark: Any) -> None:
     with pytest.raises(ConfigError, match="forgets its tables when the session ends"):
         Warehouse(spark, "spark_catalog.kafka")
