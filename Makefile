@@ -44,7 +44,7 @@ types: setup ## mypy --strict on the package
 # Two processes with a Spark session each, in the order of tests/conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_COVERAGE := tests/protocol tests/logs
-# Lines only, as each costs time before Python 3.12.
+# Measured by lines, not by branches, as tracing makes these tests slower.
 MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report
 CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 

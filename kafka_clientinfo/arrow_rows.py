@@ -1,7 +1,7 @@
-"""Rows that Python holds, as Arrow's, and as relations.
+"""Makes relations of rows that Python holds, by way of Arrow.
 
-Spark 4 keeps a table of Arrow's in the plan. A list of rows it would cut into tasks, each of which pickles its part and sends it
-through a Python worker, once for every action on the relation.
+Spark 4 keeps a table of Arrow's in the plan. With a list of rows, every action on the relation would send the rows through
+Python workers again.
 """
 
 import sys

@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ..arrow_rows import TIMESTAMP, arrow_type
+from ..arrow_rows import TIMESTAMP, arrow_table
 from ..engine.answers import Parameters, Rows, TableSize, in_utc, names_in
 from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
 from ..ingestion.in_process import Part
@@ -66,12 +66,11 @@ class MemoryTables:
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
         """Replace the table ingested_files."""
         columns = [column for column in table_spec("ingested_files").columns if "map" not in column.type]
-        rows = list(rows)
-        arrays = [pa.array([row[column.name] for row in rows], arrow_type(column.type)) for column in columns]
+        values = [[row[column.name] for column in columns] for row in rows]
         items = ", ".join(
             f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"' for column in columns
         )
-        files = pa.Table.from_arrays(arrays, [column.name for column in columns])
+        files = arrow_table(values, ", ".join(f"{column.name} {column.type}" for column in columns))
         self._take(files, "CREATE OR REPLACE TABLE ingested_files AS", items)
 
     def _take(self, rows: pa.Table, statement: str, items: str) -> None:
