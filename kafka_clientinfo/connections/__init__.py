@@ -13,6 +13,7 @@ from .judged import (
     is_api_versions,
     is_api_versions_success,
     judged_requests,
+    range_of,
 )
 from .table import connections, only_of_clients
 from .texts import (
@@ -58,6 +59,7 @@ __all__ = [
     "no_texts",
     "only_of_clients",
     "place",
+    "range_of",
     "request_name",
     "sentence",
     "shown",

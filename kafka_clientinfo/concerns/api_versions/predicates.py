@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, any_before, is_api_versions, is_api_versions_success, last_before
+from ...connections import Columns, any_before, is_api_versions, is_api_versions_success, last_before, range_of
 from ...protocol import ApiKey, ErrorCode
 
 FIRST_VERSION_WITH_NAME = 3
@@ -42,4 +42,4 @@ def loses_name(version: Column, highest: Column) -> Column:
 
 def offered() -> Column:
     """Takes the range of ApiVersions itself out of its answer; null where the answer has none."""
-    return F.get(F.filter("api_ranges", lambda item: item["apiKey"] == int(ApiKey.API_VERSIONS)), F.lit(0))
+    return range_of(F.col("api_ranges"), F.lit(int(ApiKey.API_VERSIONS)))

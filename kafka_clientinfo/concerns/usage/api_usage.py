@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import is_api_versions_success, place
+from ...connections import is_api_versions_success, place, range_of
 from ...protocol import ApiKey
 from ...tables import CONNECTION_KEY
 
@@ -39,7 +39,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     of_connection = Window.partitionBy(*CONNECTION_KEY)
     answer = F.max_by("answer", "answer_seq").over(of_connection)
     offered = used.withColumn("advertised", answer["api_ranges"]).withColumn(
-        "offered", F.get(F.filter("advertised", lambda item: item["apiKey"] == F.col("api_key")), F.lit(0))
+        "offered", range_of(F.col("advertised"), F.col("api_key"))
     )
     return offered.select(
         *(name for name in used.columns if name not in ("answer", "answer_seq", "marked")),
@@ -58,8 +58,8 @@ def _deprecated() -> Column:
     Brokers mark versions from 3.7 on, and write nothing beside the others. 3.7 is told by Fetch v16, which its answer
     offers, and 4.0 by connection ids that end in two numbers.
     """
-    fetch = F.filter("advertised", lambda item: item["apiKey"] == int(ApiKey.FETCH))
-    marks = F.exists(fetch, lambda item: item["maxVersion"] >= _FETCH_OF_3_7) | F.col("connection_id").rlike(_ID_OF_4_0)
+    fetch = range_of(F.col("advertised"), F.lit(int(ApiKey.FETCH)))
+    marks = (fetch["maxVersion"] >= _FETCH_OF_3_7) | F.col("connection_id").rlike(_ID_OF_4_0)
     return F.when(F.col("marked") | marks, F.col("marked"))
 
 
@@ -70,7 +70,7 @@ def _is_answer() -> Column:
 def _within() -> Column:
     """Tells whether a version was offered; null where no answer is known, false for an API that the answer lacks."""
     inside = F.col("api_version").between(F.col("offered.minVersion"), F.col("offered.maxVersion"))
-    return F.when(F.size("advertised") > 0, F.coalesce(inside, F.lit(False)))
+    return F.when(F.size(F.col("advertised.apiKey")) > 0, F.coalesce(inside, F.lit(False)))
 
 
 def _highest_mutual() -> Column:
