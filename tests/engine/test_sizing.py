@@ -19,7 +19,7 @@ def test_small_runs_interpret_and_large_ones_compile() -> None:
     assert small.conf.keys() == large.conf.keys()
 
 
-@pytest.mark.parametrize(("gibibytes", "partitions"), [(0.5, 8), (2, 16), (1000, 200)])
+@pytest.mark.parametrize(("gibibytes", "partitions"), [(0.5, 8), (2, 32), (1000, 200)])
 def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> None:
     assert size_of(int(gibibytes * (1 << 30)), cores=8).partitions == partitions
 
