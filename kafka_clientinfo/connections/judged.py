@@ -99,7 +99,7 @@ def judged_requests(
         *_named({n: c for n, c in read.items() if n in looked_at}),
         F.struct(*carried).alias("carried"),
     )
-    # A column by then, so that each answer is parsed once.
+    # In a step of its own, or each answer would be parsed once for every place where `_by_field` names it.
     narrow = narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
     earlier = {"was_answered": any_before(is_api_versions_success())}
     for concern in concerns:
@@ -138,7 +138,7 @@ def _field(name: str) -> Callable[[Column], Column]:
 
 
 def range_of(api_ranges: Column, api_key: Column) -> Column:
-    """Takes the range that an ApiVersions answer offers for an API: minVersion and maxVersion, null where it has none."""
+    """Takes the range that an ApiVersions answer offers for an API: minVersion and maxVersion, both null where it offers none."""
     found = F.call_function("array_position", api_ranges["apiKey"], api_key)
     place = F.nullif(found.cast("int"), F.lit(0))
     return F.struct(*(F.element_at(api_ranges[name], place).alias(name) for name in _RANGE[1:]))

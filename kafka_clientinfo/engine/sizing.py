@@ -24,7 +24,11 @@ Measured on two cores, CPU seconds of a first run, interpreted and compiled: 28,
 REQUEST_BYTES = 600
 """What a request weighs in steps that work on stored requests, whose windows and counts do not need all of its columns."""
 _PARTITION_BYTES = 64 << 20
-"""What two tasks read of kept rows at once must leave room in a heap of 2 GB: judged requests weigh 1 to 1.5 kB each."""
+"""Planned bytes of one partition.
+
+Tasks hold the partition of kept rows that they read in memory. A judged request weighs about twice what is planned for
+it, so a partition takes some 130 MB of the heap, and the heap is 2 GB by default.
+"""
 _MOST_PARTITIONS = 200
 _BROADCAST_BYTES = str(10 << 20)
 
@@ -49,8 +53,8 @@ class Size:
             "spark.sql.codegen.wholeStage": compiled,
             "spark.sql.codegen.factoryMode": "NO_CODEGEN" if self.is_small else "FALLBACK",
             "spark.sql.shuffle.partitions": str(self.partitions),
-            # Planning again after each stage pays where the sizes of joins are not known beforehand: what is kept of
-            # rows that Python made counts as tiny, so what is broadcast is only decided when its bytes are there.
+            # Planning again after each stage pays where the sizes of joins are not known beforehand. Before a stage has
+            # run, Spark takes rows that Python made for a few bytes, and would broadcast millions of them.
             "spark.sql.adaptive.enabled": compiled,
             "spark.sql.adaptive.autoBroadcastJoinThreshold": _BROADCAST_BYTES,
             "spark.sql.autoBroadcastJoinThreshold": _BROADCAST_BYTES if self.is_small else "-1",

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.engine import sized, sizing, utc
 from kafka_clientinfo.engine.sizing import SMALL_BYTES, set_where_allowed, size_of
@@ -64,3 +65,17 @@ def test_every_entry_is_in_effect_in_a_session_that_knows_none_of_them(spark: An
         for key, value in before.items():
             if value is not None:
                 spark.conf.set(key, value)
+
+
+@pytest.mark.usefixtures("free_conf")
+def test_a_large_run_plans_no_broadcast_of_rows_that_python_made(
+    spark: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Spark takes them for as many bytes as what they were made of."""
+    made = spark.range(3).mapInArrow(lambda batches: batches, "id long")
+    joined = made.join(made.withColumn("one", F.lit(1)), on="id")
+    joined.explain()
+    assert "Broadcast" in capsys.readouterr().out  # what the session does by itself
+    with sized(spark, 1 << 40):
+        made.join(made.withColumn("one", F.lit(1)), on="id").explain()
+    assert "Broadcast" not in capsys.readouterr().out

@@ -41,5 +41,5 @@ def loses_name(version: Column, highest: Column) -> Column:
 
 
 def offered() -> Column:
-    """Takes the range of ApiVersions itself out of its answer; null where the answer has none."""
+    """Takes the range of ApiVersions itself out of its answer; see `range_of`."""
     return range_of(F.col("api_ranges"), F.lit(int(ApiKey.API_VERSIONS)))
