@@ -85,31 +85,44 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
 
     Returns:
         The requests with session_no (1 for the first connection of an id), opened_at, opened_seq (0 but for
-        connections of one id that open at one instant), seq (0 for a connection's first request), and `earlier`.
+        connections of one id that open at one instant, or after a clock was set back), seq (0 for a connection's first request), and `earlier`.
     """
     kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
     cut = requests.withColumn("is_boundary", _is_boundary(settings))
     numbered = cut.select(
         *(name for name in cut.columns if name != "kept_connections"),
-        (F.sum(F.col("is_boundary").cast("int")).over(_of_connection_id()) + kept).cast("int").alias("session_no"),
+        (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
         F.row_number().over(_of_connection_id()).alias("row_no"),
     )
     opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "client_id"))
+    # The greatest is of the newest instant, and there of the first connection that opened.
+    instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("earliest")))
     placed = numbered.select(
         *(name for name in numbered.columns if name != "is_boundary"),
         F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
-        F.collect_list(F.when(F.col("is_boundary"), F.col("logged_at"))).over(_up_to_now()).alias("openings"),
+        F.max(instant).over(_up_to_now()).alias("newest"),
         *(column.alias(name) for name, column in (earlier or {}).items()),
     )
-    at_one_instant = F.filter("openings", lambda opened: opened == F.col("opening.logged_at"))
     return placed.select(
-        *(name for name in placed.columns if name not in ("opening", "openings", "row_no")),
+        *(name for name in placed.columns if name not in ("opening", "newest", "row_no")),
         (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
         F.col("opening.logged_at").alias("opened_at"),
-        (F.size(at_one_instant) - 1).alias("opened_seq"),
+        _opened_seq().alias("opened_seq"),
         F.col("opening.client_id").alias("first_client_id"),
     )
+
+
+def _opened_seq() -> Column:
+    """Counts the connections of an id before this one, from the first that opened at the same instant.
+
+    How many connections an id has is up to whoever connects, so a request takes along only the newest instant at which
+    one opened, not all. Where this one opened before that (a clock was set back) it counts all of the id: no two may
+    have one key.
+    """
+    is_newest = F.col("opening.logged_at") == F.col("newest.logged_at")
+    first = F.when(is_newest, -F.col("newest.earliest")).otherwise(F.lit(1))
+    return F.col("session_no") - first
 
 
 def any_before(condition: Column) -> Column:

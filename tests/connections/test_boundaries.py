@@ -107,6 +107,27 @@ def test_connections_that_open_in_the_same_instant_are_numbered(found: dict[str,
     assert [(row["opened_seq"], row["first"]["client_id"]) for row in rows] == [(0, "c0"), (1, "c1"), (2, "c2")]
 
 
+# Per case: seconds at which the connections of one id open, in log order, and the opened_seq of each.
+OPENINGS = {
+    "rising": ([0, 1, 2], [0, 0, 0]),
+    "twice at one instant, twice at another": ([0, 0, 3, 4, 4], [0, 1, 0, 0, 1]),
+    "a clock that was set back": ([5, 6, 5, 6, 3, 3, 7, 7], [0, 0, 2, 2, 4, 5, 0, 1]),
+}
+
+
+def test_no_two_connections_of_an_id_have_one_key(spark: Any) -> None:
+    rows = [
+        r(at_second, correlation_id=9 - number, client_id=f"c{number}", connection_id=name)
+        for name, (seconds, _) in OPENINGS.items()
+        for number, at_second in enumerate(seconds)
+    ]
+    found = opened(spark, rows, Settings())
+    for name, (_, expected) in OPENINGS.items():
+        connections_of_id = sorted(found[name], key=lambda row: row["session_no"])
+        assert [row["opened_seq"] for row in connections_of_id] == expected, name
+        assert len({(row["opened_at"], row["opened_seq"]) for row in connections_of_id}) == len(expected), name
+
+
 def test_the_idle_limit_is_a_setting(spark: Any) -> None:
     rows = [request("s", 0), request("s", 601)]
     assert [row["requests"] for row in opened(spark, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]

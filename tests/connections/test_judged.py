@@ -1,4 +1,4 @@
-"""Each answer to ApiVersions, some 4 kB of JSON, is parsed once, however many columns are made of it."""
+"""How the judged requests are planned: what a request costs may not depend on the other requests of its connection."""
 
 from typing import Any
 
@@ -11,11 +11,22 @@ from kafka_clientinfo.settings import Settings
 from tests.frames import api_versions, log
 
 
-@pytest.mark.usefixtures("free_conf")
-def test_an_answer_is_parsed_once(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.fixture
+def plan(spark: Any, free_conf: None, capsys: pytest.CaptureFixture[str]) -> str:
     requests, files = log(spark, [api_versions("?", 0, 3)])
     # Behind an exchange, as Spark computes what it makes of rows of its own while it plans.
     judged = judged_requests(requests.repartition(1), files, Settings(), concerns())
     with set_for(spark, {"spark.sql.debug.maxToStringFields": "1000"}):
         judged.explain()
-    assert capsys.readouterr().out.count("from_json(") == 1
+    return capsys.readouterr().out
+
+
+def test_an_answer_is_parsed_once(plan: str) -> None:
+    """It is some 4 kB of JSON, and many columns are made of it."""
+    assert plan.count("from_json(") == 1
+
+
+def test_no_request_takes_along_a_list_of_what_came_before_it(plan: str) -> None:
+    """A client makes as many connections of one id as it likes; with lists of them, 40,000 took minutes."""
+    assert "Window" in plan
+    assert "collect_" not in plan
