@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, is_api_versions
+from ...connections import Columns, is_api_versions, is_api_versions_success
 from ...protocol import ErrorCode
 from ...settings import Settings
 from .predicates import loses_name, offered
@@ -13,7 +13,10 @@ _NO_ERROR_LOGGED = -1
 
 
 def aggregates() -> Columns:
-    """Collects the ApiVersions requests of a connection in order."""
+    """Collects the ApiVersions requests of a connection in order, and takes those that its outcome follows from.
+
+    These are aggregates of their own: a search of the collected ones would take as many steps as a client likes.
+    """
     attempt = F.struct(
         "seq",
         F.col("api_version").alias("version"),
@@ -21,19 +24,26 @@ def aggregates() -> Columns:
         offered()["minVersion"].alias("offered_min"),
         offered()["maxVersion"].alias("offered_max"),
     )
-    return {"attempts": F.sort_array(F.collect_list(F.when(is_api_versions(), attempt)))}
+    is_accepted = is_api_versions_success()
+    is_refused = is_api_versions() & ~is_accepted
+    return {
+        "attempts": F.sort_array(F.collect_list(F.when(is_api_versions(), attempt))),
+        "accepted_attempts": F.count_if(is_accepted),
+        "first_accepted": F.min(F.when(is_accepted, attempt)),
+        "last_refused": F.max(F.when(is_refused & ~F.col("was_answered"), attempt)),
+    }
 
 
 def columns(settings: Settings) -> Columns:
-    """Columns of the group api_versions of the table `connections`, and `first_success`, the seq of the first accepted one."""
+    """Columns of the group api_versions of the table `connections`."""
     fell_back = _outcome() == "fell_back"
     return {
         "api_versions_attempts": F.transform("attempts", _shown),
         "api_versions_outcome": _outcome(),
-        "fallback_from": F.when(fell_back, _refusal()["version"]),
-        "fallback_to": F.when(fell_back, _accepted()["version"]),
+        "fallback_from": F.when(fell_back, F.col("last_refused.version")),
+        "fallback_to": F.when(fell_back, F.col("first_accepted.version")),
         "fallback_kind": F.when(fell_back, _fallback_kind()),
-        "api_versions_successes": F.size(_successes()).cast("bigint"),
+        "api_versions_successes": F.col("accepted_attempts"),
         "api_versions_inferred": (F.size("attempts") > 0) & (F.col("first.log_generation") == "api_key_struct"),
     }
 
@@ -43,29 +53,10 @@ def _shown(attempt: Column) -> Column:
     return F.struct(*(attempt[name].alias(name) for name in names))
 
 
-def _successes() -> Column:
-    return F.filter("attempts", lambda attempt: attempt["error_code"] == 0)
-
-
-def _accepted() -> Column:
-    """Takes the first attempt that was accepted; attempts are in the order of their seq."""
-    return F.get(_successes(), F.lit(0))
-
-
-def _refusal() -> Column:
-    """Takes the last attempt that was refused before the first accepted one."""
-    accepted = _accepted()["seq"]
-    refused = F.filter(
-        "attempts",
-        lambda attempt: (attempt["error_code"] != 0) & (accepted.isNull() | (attempt["seq"] < accepted)),
-    )
-    return F.get(refused, F.size(refused) - 1)
-
-
 def _outcome() -> Column:
     certain = (F.col("start") == "observed") & ~F.col("info_only")
     none = F.when(certain, "not_sent").otherwise("not_observed")
-    error = _refusal()["error_code"]
+    error = F.col("last_refused.error_code")
     success = (
         F.when(error == _UNSUPPORTED, "fell_back")
         .when(error == _INVALID, "negotiated_after_invalid_request")
@@ -76,12 +67,12 @@ def _outcome() -> Column:
         .when(error == _INVALID, "rejected_invalid_request")
         .otherwise("rejected_other")
     )
-    return F.when(F.size("attempts") == 0, none).when(_accepted().isNotNull(), success).otherwise(failure)
+    return F.when(F.size("attempts") == 0, none).when(F.col("accepted_attempts") > 0, success).otherwise(failure)
 
 
 def _fallback_kind() -> Column:
     """Names where a client goes after UNSUPPORTED_VERSION; KIP-511 asks for the highest version that the answer offers."""
-    to, highest = _accepted()["version"], _refusal()["offered_max"]
+    to, highest = F.col("first_accepted.version"), F.col("last_refused.offered_max")
     return (
         F.when(highest.isNotNull() & (to == highest), "to_highest_offered")
         .when((to == 0) & (highest > 0), "to_zero_although_more_was_offered")
