@@ -104,15 +104,15 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
             F.max("logged_at").alias("last_refused_at"),
         )
     )
-    later = api_usage.select(*CONNECTION_KEY, "api_key", "api_version", "first_at").join(
-        F.broadcast(refused), on=["cluster", "broker", "api_key"], how="inner"
+    # The host is in the join: how many hosts are refused, and how many versions, is up to whoever connects.
+    apis = refused.select("cluster", "broker", "api_key").distinct()
+    used = api_usage.select(*CONNECTION_KEY, "api_key", "api_version", "first_at").join(
+        F.broadcast(apis), on=["cluster", "broker", "api_key"], how="left_semi"
     )
-    lower = later.where(
-        (F.col("api_version") < F.col("refused_version")) & (F.col("first_at") >= F.col("first_refused_at"))
-    )
-    same_host = clients.withColumnRenamed("remote_host", "its_host")
-    of_host = lower.join(same_host, on=list(CONNECTION_KEY), how="inner").where(
-        F.col("its_host") == F.col("remote_host")
+    of_host = (
+        used.join(clients, on=list(CONNECTION_KEY), how="inner")
+        .join(refused, on=list(where), how="inner")
+        .where((F.col("api_version") < F.col("refused_version")) & (F.col("first_at") >= F.col("first_refused_at")))
     )
     first = F.struct("first_at", "api_version", "connection_id", "principal", "client_id")
     key = (*where, "refused_version")
