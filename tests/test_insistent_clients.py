@@ -1,0 +1,83 @@
+"""A client may send as many requests on a connection, and make as many connections of an id, as it likes.
+
+Each kind of record is written tens of thousands of times. Were the work for one to grow with the number of the others,
+this run would take hours instead of a minute.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo import pipeline
+from kafka_clientinfo.engine import Warehouse
+from tests.builders import json_record
+
+pytestmark = pytest.mark.long
+TIMES = 40_000
+
+
+def _refused_api_versions(number: int) -> bytes:
+    answer = {"errorCode": 35, "apiKeys": [{"apiKey": 18, "minVersion": 0, "maxVersion": 4}]}
+    return json_record(api="API_VERSIONS", version=0, correlation_id=number, response=answer, at=number / 1000)
+
+
+def _another_client_each_time(number: int) -> bytes:
+    """Correlation ids that do not rise and another client id: a new connection, ten of them in each millisecond."""
+    return json_record(
+        api="HEARTBEAT", correlation_id=0, client_id=f"c{number % 2}", response={"errorCode": 0}, at=number // 10 / 1000
+    )
+
+
+def _another_client_id_each_time(number: int) -> bytes:
+    return json_record(
+        api="HEARTBEAT", correlation_id=number, client_id=f"{number:0>200}", response={"errorCode": 0}, at=number / 1000
+    )
+
+
+KINDS: tuple[Callable[[int], bytes], ...] = (
+    _refused_api_versions,
+    _another_client_each_time,
+    _another_client_id_each_time,
+)
+
+
+def _lines() -> Iterator[bytes]:
+    for port, kind in enumerate(KINDS, start=50_000):
+        place = f"10.0.0.2:{port}-0".encode()
+        for number in range(TIMES):
+            yield kind(number).replace(b"10.0.0.2:40000-0", place)
+
+
+def _of_port(spark: Any, warehouse: Path, port: int) -> list[Any]:
+    rows = Warehouse(spark, str(warehouse)).read("connections").where(f"remote_port = {port}")
+    return rows.orderBy("session_no").collect()
+
+
+@pytest.fixture(scope="module")
+def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("insistent")
+    with (root / "kafka-request.log").open("wb") as log:
+        log.writelines(_lines())
+    report = pipeline.run(spark, [str(root / "kafka-request.log")], str(root / "warehouse"))
+    assert report.tables["requests"] == len(KINDS) * TIMES
+    return root / "warehouse"
+
+
+def test_attempts_to_negotiate_are_kept_and_judged(spark: Any, warehouse: Path) -> None:
+    (row,) = _of_port(spark, warehouse, 50_000)
+    assert row["api_versions_outcome"] == "rejected_unsupported_version"
+    assert len(row["api_versions_attempts"]) == TIMES
+
+
+def test_connections_of_one_id_have_keys_of_their_own(spark: Any, warehouse: Path) -> None:
+    rows = _of_port(spark, warehouse, 50_001)
+    assert [row["opened_seq"] for row in rows] == [number % 10 for number in range(TIMES)]
+    assert len({(row["opened_at"], row["opened_seq"]) for row in rows}) == TIMES
+
+
+def test_client_ids_are_counted_and_some_of_them_listed(spark: Any, warehouse: Path) -> None:
+    (row,) = _of_port(spark, warehouse, 50_002)
+    assert row["client_id_other"] == TIMES - 1
+    assert row["other_client_ids"] == [f"{number:0>200}" for number in range(1, 21)]
