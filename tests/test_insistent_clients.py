@@ -1,7 +1,7 @@
 """A client may send as many requests on a connection, and make as many connections of an id, as it likes.
 
-Each kind of record is written tens of thousands of times. Were the work for one to grow with the number of the others,
-this run would take hours instead of a minute.
+Each kind of record is written tens of thousands of times, the last of them in a second delivery. Were the work for one to
+grow with the number of the others, these runs would take an hour instead of a minute.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,6 +16,8 @@ from tests.builders import json_record
 
 pytestmark = pytest.mark.long
 TIMES = 40_000
+LAST = 100
+"""How many come in the second delivery."""
 
 
 def _refused_api_versions(number: int) -> bytes:
@@ -43,10 +45,10 @@ KINDS: tuple[Callable[[int], bytes], ...] = (
 )
 
 
-def _lines() -> Iterator[bytes]:
+def _lines(numbers: range) -> Iterator[bytes]:
     for port, kind in enumerate(KINDS, start=50_000):
         place = f"10.0.0.2:{port}-0".encode()
-        for number in range(TIMES):
+        for number in numbers:
             yield kind(number).replace(b"10.0.0.2:40000-0", place)
 
 
@@ -58,10 +60,11 @@ def _of_port(spark: Any, warehouse: Path, port: int) -> list[Any]:
 @pytest.fixture(scope="module")
 def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("insistent")
-    with (root / "kafka-request.log").open("wb") as log:
-        log.writelines(_lines())
-    report = pipeline.run(spark, [str(root / "kafka-request.log")], str(root / "warehouse"))
-    assert report.tables["requests"] == len(KINDS) * TIMES
+    for numbers in (range(TIMES - LAST), range(TIMES - LAST, TIMES)):
+        with (root / "kafka-request.log").open("ab") as log:
+            log.writelines(_lines(numbers))
+        report = pipeline.run(spark, [str(root / "kafka-request.log")], str(root / "warehouse"))
+        assert report.tables["requests"] == len(KINDS) * numbers.stop
     return root / "warehouse"
 
 

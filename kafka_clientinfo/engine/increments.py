@@ -213,9 +213,10 @@ def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
 
 def _opens_behind_all_before(is_deleted: Column) -> Column:
     """Whether this connection and the later ones of its id opened after all earlier ones, and have their requests."""
-    in_order = Window.partitionBy(*_KEY).orderBy("session_no")
-    earlier = F.max("opened_at").over(in_order.rowsBetween(Window.unboundedPreceding, -1))
-    from_here = in_order.rowsBetween(0, Window.unboundedFollowing)
+    of_id = Window.partitionBy(*_KEY)
+    earlier = F.max("opened_at").over(of_id.orderBy("session_no").rowsBetween(Window.unboundedPreceding, -1))
+    # Backwards: of a frame up to the last row Spark computes every row's value anew.
+    from_here = of_id.orderBy(F.desc("session_no")).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return (earlier.isNull() | (earlier < F.min("opened_at").over(from_here))) & ~F.max(is_deleted).over(from_here)
 
 
