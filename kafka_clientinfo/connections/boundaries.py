@@ -85,7 +85,8 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
 
     Returns:
         The requests with session_no (1 for the first connection of an id), opened_at, opened_seq (0 but for
-        connections of one id that open at one instant, or after a clock was set back), seq (0 for a connection's first request), and `earlier`.
+        connections of one id that open at one instant, or after a clock was set back), seq (0 for a connection's
+        first request), and `earlier`.
     """
     kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
