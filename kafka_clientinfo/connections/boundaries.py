@@ -97,8 +97,8 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
         F.row_number().over(_of_connection_id()).alias("row_no"),
     )
     opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "client_id"))
-    # The greatest is of the newest instant, and there of the first connection that opened.
-    instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("earliest")))
+    # The greatest of these is of the newest instant, and there of the first connection, as its number is negated.
+    instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("minus_session_no")))
     placed = numbered.select(
         *(name for name in numbered.columns if name != "is_boundary"),
         F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
@@ -115,14 +115,14 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
 
 
 def _opened_seq() -> Column:
-    """Counts the connections of an id before this one, from the first that opened at the same instant.
+    """Numbers the connections of an id that opened at one instant, from 0.
 
-    How many connections an id has is up to whoever connects, so a request takes along only the newest instant at which
-    one opened, not all. Where this one opened before that (a clock was set back) it counts all of the id: no two may
-    have one key.
+    A request takes along only the newest instant at which a connection of its id opened, not all: how many there are is
+    up to whoever connects. Where a clock was set back, a connection opened before that instant; its number is then that
+    of all earlier connections of the id, which no other connection has.
     """
     is_newest = F.col("opening.logged_at") == F.col("newest.logged_at")
-    first = F.when(is_newest, -F.col("newest.earliest")).otherwise(F.lit(1))
+    first = F.when(is_newest, -F.col("newest.minus_session_no")).otherwise(F.lit(1))
     return F.col("session_no") - first
 
 

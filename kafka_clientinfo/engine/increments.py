@@ -215,7 +215,7 @@ def _opens_behind_all_before(is_deleted: Column) -> Column:
     """Whether this connection and the later ones of its id opened after all earlier ones, and have their requests."""
     of_id = Window.partitionBy(*_KEY)
     earlier = F.max("opened_at").over(of_id.orderBy("session_no").rowsBetween(Window.unboundedPreceding, -1))
-    # Backwards: of a frame up to the last row Spark computes every row's value anew.
+    # In reverse order, as Spark reads a frame that ends at the last row anew for every row.
     from_here = of_id.orderBy(F.desc("session_no")).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return (earlier.isNull() | (earlier < F.min("opened_at").over(from_here))) & ~F.max(is_deleted).over(from_here)
 

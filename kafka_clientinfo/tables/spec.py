@@ -23,7 +23,11 @@ _CONNECTION_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("broker", "string", "Broker (connection's key)"),
     ("connection_id", "string", "Connection id as logged (connection's key)"),
     ("opened_at", "timestamp", "Time of the connection's first record, UTC (connection's key)"),
-    ("opened_seq", "int", "0, but for connections of one id that open in the same instant (connection's key)"),
+    (
+        "opened_seq",
+        "int",
+        "0, but for connections of one id that open in the same instant, or after a clock was set back (connection's key)",
+    ),
 )
 _KEYS = frozenset(
     {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "columns", "checks", "aggregates"}

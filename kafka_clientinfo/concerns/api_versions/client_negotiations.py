@@ -104,7 +104,7 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
             F.max("logged_at").alias("last_refused_at"),
         )
     )
-    # The host is in the join: how many hosts are refused, and how many versions, is up to whoever connects.
+    # Joined by host, not compared afterwards: how many hosts and versions are refused is up to whoever connects.
     apis = refused.select("cluster", "broker", "api_key").distinct()
     used = api_usage.select(*CONNECTION_KEY, "api_key", "api_version", "first_at").join(
         F.broadcast(apis), on=["cluster", "broker", "api_key"], how="left_semi"

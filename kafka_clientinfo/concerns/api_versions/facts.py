@@ -15,7 +15,7 @@ _NO_ERROR_LOGGED = -1
 def aggregates() -> Columns:
     """Collects the ApiVersions requests of a connection in order, and takes those that its outcome follows from.
 
-    These are aggregates of their own: a search of the collected ones would take as many steps as a client likes.
+    The latter are aggregates too, not found in the list afterwards: a client decides how long the list is.
     """
     attempt = F.struct(
         "seq",
