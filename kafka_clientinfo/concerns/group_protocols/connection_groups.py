@@ -3,23 +3,18 @@
 A message is self-describing when it carries the protocol type that says what its bytes are: JoinGroup requests
 always, JoinGroup responses from v7, SyncGroup requests and responses from v5, both where the type is really there;
 DescribeGroups responses always. The heartbeats of the consumer, share and streams groups hold no such bytes.
-
-What is not told can be known from the JoinGroup before it, on the same connection, of the same member and generation:
-which type the assignments of an older SyncGroup have, and which protocol name it is about.
 """
 
 from collections.abc import Mapping
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import EXAMPLE_TYPE, GROUP_APIS, example, merged_texts, place, sorted_texts
+from ...connections import EXAMPLE_TYPE, example, merged_texts, sorted_texts
 from ...protocol import ApiKey, ErrorCode
 from ...settings import Settings
-from ...tables import CONNECTION_KEY
-from .names import name_mismatch
+from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, stated
 
-_JOIN, _SYNC, _DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
 _HEARTBEATS = {
     int(ApiKey.CONSUMER_GROUP_HEARTBEAT): "consumer",
     int(ApiKey.SHARE_GROUP_HEARTBEAT): "share",
@@ -28,13 +23,7 @@ _HEARTBEATS = {
 _MEMBERS = 1000
 _SUBSCRIPTIONS = 20
 _TOPICS = 100
-_KEY = (*CONNECTION_KEY, "group_id")
-_MESSAGE = (*_KEY, "api_key", "api_name", "api_version", "sent_type")
-_REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
-    protocols array<struct<name:string>>, subscribedTopicNames array<string>, rackId string,
-    topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>, generationId int"""
-_RESPONSE = """protocolType string, protocolName string, memberId string, generationId int,
-    groups array<struct<groupId:string,protocolType:string,protocolData:string>>"""
+_MESSAGE = (*GROUP_KEY, "api_key", "api_name", "api_version", "sent_type")
 _PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
 _SUBSCRIPTION = {
     "member_id": "string",
@@ -47,88 +36,31 @@ _SUBSCRIPTION = {
     "user_data_bytes": "bigint",
 }
 """Names and types of a subscription's fields."""
-_PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,protocolName:string,version:int,
-    topics:array<string>,ownedPartitions:array<struct<topic:string,partitions:array<int>>>,generationId:int,
-    rackId:string,userDataBytes:bigint>>, undecoded map<string,bigint>,
-    assignments array<{assignment}>, assumed map<string,array<{assignment}>>""".format(
-    assignment="struct<memberId:string,version:int,assignedPartitions:array<struct<topic:string,partitions:array<int>>>>"
-)
 
 
-def transform(judged_requests: DataFrame, settings: Settings) -> DataFrame:
+def transform(group_messages: DataFrame, settings: Settings) -> DataFrame:
     """Makes one row per connection and group."""
-    messages = _messages(judged_requests)
-    facts = _aggregated(messages, settings)
-    for name, part in (("subscriptions", _subscriptions(messages)), ("assignments", _assignments(messages))):
-        facts = facts.join(part, on=list(_KEY), how="left").withColumn(
+    facts = _aggregated(group_messages, settings)
+    for name, part in (
+        ("subscriptions", _subscriptions(group_messages)),
+        ("assignments", _assignments(group_messages)),
+    ):
+        facts = facts.join(part, on=list(GROUP_KEY), how="left").withColumn(
             name, F.coalesce(name, F.array().cast(part.schema[name].dataType))
         )
     return facts
 
 
-def _messages(judged_requests: DataFrame) -> DataFrame:
-    """Reads the bodies of group messages; one row per group, of which DescribeGroups may name many."""
-    chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
-        *CONNECTION_KEY,
-        "seq",
-        "api_key",
-        "api_name",
-        "api_version",
-        "error_code",
-        "logged_at",
-        place().alias("place"),
-        F.from_json("request", _REQUEST).alias("sent"),
-        F.from_json("response", _RESPONSE).alias("answer"),
-        F.col("response").isNotNull().alias("answered"),
-        F.from_json("group_payloads", _PAYLOADS).alias("payloads"),
-    )
-    described = F.transform("answer.groups", lambda g: _of(g["groupId"], g["protocolType"], g["protocolData"]))
-    own = F.array(_of(F.col("sent.groupId"), F.col("answer.protocolType"), F.col("answer.protocolName")))
-    groups = F.when(F.col("api_key") == _DESCRIBE, described).otherwise(own)
-    exploded = chosen.withColumn("of", F.explode(groups))
-    told = exploded.where("of.group_id IS NOT NULL").select(
-        "*",
-        F.col("of.group_id").alias("group_id"),
-        _text("sent.protocolType").alias("sent_type"),
-        _text("of.type").alias("told_type"),
-        _text("of.name").alias("told_name"),
-    )
-    return told.withColumn("joined", _joined()).withColumn("name_mismatch", name_mismatch())
-
-
-def _of(group_id: Column, kind: Column, name: Column) -> Column:
-    return F.struct(group_id.alias("group_id"), kind.alias("type"), name.alias("name"))
-
-
-def _joined() -> Column:
-    """Takes the last JoinGroup before a SyncGroup, where it was of the same member and answered with the same generation."""
-    earlier = Window.partitionBy(*_KEY).orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
-    answered = F.struct(
-        F.col("answer.memberId").alias("member"),
-        F.col("answer.generationId").alias("generation"),
-        F.col("sent_type").alias("type"),
-        F.col("told_name").alias("name"),
-        F.expr("transform(sent.protocols, p -> p.name)").alias("offered"),
-    )
-    last = F.last(F.when(F.col("api_key") == _JOIN, answered), ignorenulls=True).over(earlier)
-    is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))
-    return F.when((F.col("api_key") == _SYNC) & is_same, last)
-
-
-def _text(name: str) -> Column:
-    return F.when(F.col(name) != "", F.col(name))
-
-
 def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
     """Tells whether the request and the response can be read on their own; null where there is nothing to read."""
     request = (
-        F.when(F.col("api_key") == _DESCRIBE, F.lit(None).cast("boolean"))
-        .when(F.col("api_key") == _SYNC, F.col("sent_type").isNotNull() & _text("sent.protocolName").isNotNull())
+        F.when(F.col("api_key") == DESCRIBE, F.lit(None).cast("boolean"))
+        .when(F.col("api_key") == SYNC, F.col("sent_type").isNotNull() & stated("sent.protocolName").isNotNull())
         .otherwise(heartbeat | F.col("sent_type").isNotNull())
     )
-    told = heartbeat | (F.col("api_key") == _DESCRIBE) | F.col("told_type").isNotNull()
+    told = heartbeat | (F.col("api_key") == DESCRIBE) | F.col("told_type").isNotNull()
     # Before 1.0 no response is logged, and by its version it could not carry a type.
-    too_old = F.col("api_key").isin(_JOIN, _SYNC) & (F.col("api_version") < 5)
+    too_old = F.col("api_key").isin(JOIN, SYNC) & (F.col("api_version") < 5)
     return request, F.when(F.col("answered") | too_old, told)
 
 
@@ -179,7 +111,7 @@ def _sent_names() -> Column:
 
 
 def _member() -> Column:
-    return F.coalesce(_text("sent.memberId"), _text("answer.memberId"))
+    return F.coalesce(stated("sent.memberId"), stated("answer.memberId"))
 
 
 def _undecoded() -> Column:
@@ -187,7 +119,7 @@ def _undecoded() -> Column:
     undecoded = F.map_values("payloads.undecoded")
     counts = F.coalesce(F.aggregate(undecoded, F.lit(0).cast("bigint"), lambda total, n: total + n), F.lit(0))
     known = F.when(_by_joined_type().isNotNull(), F.size(_by_joined_type())).otherwise(0)
-    return F.sum(F.when(F.col("api_key") != _DESCRIBE, F.greatest(counts - known, F.lit(0))).otherwise(0))
+    return F.sum(F.when(F.col("api_key") != DESCRIBE, F.greatest(counts - known, F.lit(0))).otherwise(0))
 
 
 def _by_joined_type() -> Column:
@@ -198,10 +130,12 @@ def _by_joined_type() -> Column:
 def _assignments(messages: DataFrame) -> DataFrame:
     """Takes the last assignment of every member, and whether its message or the JoinGroup before it tells the type."""
     told = F.col("payloads.assignments")
-    chosen = F.when(F.col("api_key") == _SYNC, F.coalesce(told, _by_joined_type()))
+    chosen = F.when(F.col("api_key") == SYNC, F.coalesce(told, _by_joined_type()))
     read_by = F.when(told.isNotNull(), "message").otherwise("join_group")
-    stated = messages.select(*_KEY, "seq", "logged_at", read_by.alias("type_told_by"), F.explode(chosen).alias("a"))
-    last = stated.groupBy(*_KEY, F.col("a.memberId").alias("member_id")).agg(
+    stated = messages.select(
+        *GROUP_KEY, "seq", "logged_at", read_by.alias("type_told_by"), F.explode(chosen).alias("a")
+    )
+    last = stated.groupBy(*GROUP_KEY, F.col("a.memberId").alias("member_id")).agg(
         F.max_by(F.struct("logged_at", "type_told_by", "a"), "seq").alias("last")
     )
     entry = F.struct(
@@ -213,7 +147,7 @@ def _assignments(messages: DataFrame) -> DataFrame:
     )
     return (
         last.where(F.col("member_id").isNotNull())
-        .groupBy(*_KEY)
+        .groupBy(*GROUP_KEY)
         .agg(F.slice(F.array_sort(F.collect_list(entry)), 1, _SUBSCRIPTIONS).alias("assignments"))
     )
 
@@ -235,9 +169,9 @@ def _by_group(by_version: DataFrame) -> DataFrame:
     )
     no_texts = F.array().cast("array<string>")
     sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(no_texts)
-    return by_version.groupBy(*_KEY).agg(
+    return by_version.groupBy(*GROUP_KEY).agg(
         sorted_texts(kind).alias("kinds"),
-        F.bool_or(F.col("api_key") != _DESCRIBE).alias("takes_part"),
+        F.bool_or(F.col("api_key") != DESCRIBE).alias("takes_part"),
         F.sum("requests").alias("requests"),
         F.min("first_at").alias("first_at"),
         F.max("last_at").alias("last_at"),
@@ -259,7 +193,7 @@ def _by_group(by_version: DataFrame) -> DataFrame:
         F.max("last_mismatch_at").alias("last_mismatch_at"),
         *(
             F.sum(F.when(F.col("api_key") == key, F.col("inconsistent")).otherwise(0)).alias(f"inconsistent_{name}")
-            for key, name in ((_JOIN, "join_group"), (_SYNC, "sync_group"))
+            for key, name in ((JOIN, "join_group"), (SYNC, "sync_group"))
         ),
     )
 
@@ -331,11 +265,11 @@ def _is_subscription(subscription: Column) -> Column:
 
 def _subscriptions(messages: DataFrame) -> DataFrame:
     """Takes the last subscription of every member under every protocol name."""
-    told = F.when(F.col("api_key") == _JOIN, _of_consumers()).when(
+    told = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
         F.col("api_key").isin(*_HEARTBEATS), F.filter(F.array(_of_heartbeat()), _is_subscription)
     )
-    stated = messages.select(*_KEY, "seq", "logged_at", F.explode(told).alias("s"))
-    last = stated.groupBy(*_KEY, F.col("s.member_id"), F.col("s.protocol_name")).agg(
+    stated = messages.select(*GROUP_KEY, "seq", "logged_at", F.explode(told).alias("s"))
+    last = stated.groupBy(*GROUP_KEY, F.col("s.member_id"), F.col("s.protocol_name")).agg(
         F.max_by(F.struct(F.col("logged_at").alias("stated_at"), "s"), "seq").alias("last")
     )
     entry = F.struct(
@@ -346,6 +280,6 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
             for name in ("version", "topics", "owned_partitions", "generation_id", "rack_id", "user_data_bytes")
         ),
     )
-    return last.groupBy(*_KEY).agg(
+    return last.groupBy(*GROUP_KEY).agg(
         F.slice(F.array_sort(F.collect_list(entry)), 1, _SUBSCRIPTIONS).alias("subscriptions")
     )

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.concerns.group_protocols import connection_groups, group_protocols
+from kafka_clientinfo.concerns.group_protocols import connection_groups, group_messages, group_protocols
 from kafka_clientinfo.concerns.group_protocols.rules import (
     findings_inconsistent,
     findings_mixed_types,
@@ -229,7 +229,7 @@ def found(spark: Any) -> Found:
     settings, needed = Settings(), with_needed("group_protocols")
     judged = judged_requests(*log(spark, rows), settings, needed).cache()
     opened = connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")).cache()
-    derived = connection_groups.transform(judged, settings).cache()
+    derived = connection_groups.transform(group_messages.transform(judged), settings).cache()
     of_connections = as_stored(derived, "connection_groups")
     groups = as_stored(group_protocols.transform(of_connections, opened), "group_protocols").cache()
     findings = [findings_inconsistent(groups), findings_mixed_types(groups)]
@@ -323,3 +323,16 @@ ENFORCED = {
 def test_a_violation_says_whether_the_broker_enforced_the_rule(found: Found, rule: str) -> None:
     row = found.violations[VIOLATIONS[rule][0], rule]
     assert (row["rejected"], row["taken"]) == ENFORCED[rule]
+
+
+def test_a_group_that_is_described_does_not_take_along_the_others(spark: Any) -> None:
+    """One answer describes as many groups as its client asks for."""
+    settings, names = Settings(), [f"g{number}" for number in range(500)]
+    described = [
+        {"groupId": name, "protocolType": "consumer", "protocolData": "range", "members": []} for name in names
+    ]
+    rows = [message(0, "DESCRIBE", 3, {"groups": names}, {"groups": described})]
+    judged = judged_requests(*log(spark, rows), settings, with_needed("group_protocols"))
+    messages = group_messages.transform(judged)
+    assert messages.count() == len(names)
+    assert "groupId" not in messages.schema["answer"].simpleString()

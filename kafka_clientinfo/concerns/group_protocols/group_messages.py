@@ -1,0 +1,91 @@
+"""The messages of groups, with their bodies read: what the table `connection_groups` counts. A relation of a run, no table.
+
+What a message does not tell can be known from the JoinGroup before it, on the same connection, of the same member and
+generation: which type the assignments of an older SyncGroup have, and which protocol name it is about (KIP-559).
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ...connections import GROUP_APIS, place
+from ...protocol import ApiKey
+from ...tables import CONNECTION_KEY
+from .names import name_mismatch
+
+JOIN, SYNC, DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
+GROUP_KEY = (*CONNECTION_KEY, "group_id")
+_REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
+    protocols array<struct<name:string>>, subscribedTopicNames array<string>, rackId string,
+    topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>, generationId int"""
+_RESPONSE = """protocolType string, protocolName string, memberId string, generationId int,
+    groups array<struct<groupId:string,protocolType:string,protocolData:string>>"""
+_PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,protocolName:string,version:int,
+    topics:array<string>,ownedPartitions:array<struct<topic:string,partitions:array<int>>>,generationId:int,
+    rackId:string,userDataBytes:bigint>>, undecoded map<string,bigint>,
+    assignments array<{assignment}>, assumed map<string,array<{assignment}>>""".format(
+    assignment="struct<memberId:string,version:int,assignedPartitions:array<struct<topic:string,partitions:array<int>>>>"
+)
+
+
+def transform(judged_requests: DataFrame) -> DataFrame:
+    """Makes one row per message and group, of which DescribeGroups may name many.
+
+    Returns:
+        `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at and place of the request; sent, answer and
+        payloads, what is read of its bodies; answered, whether an answer is logged; sent_type, told_type and told_name, the
+        protocol type of the request, and the type and name of the answer; joined, what the JoinGroup before a SyncGroup says;
+        and name_mismatch.
+    """
+    chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
+        *CONNECTION_KEY,
+        "seq",
+        "api_key",
+        "api_name",
+        "api_version",
+        "error_code",
+        "logged_at",
+        place().alias("place"),
+        F.from_json("request", _REQUEST).alias("sent"),
+        F.from_json("response", _RESPONSE).alias("answer"),
+        F.col("response").isNotNull().alias("answered"),
+        F.from_json("group_payloads", _PAYLOADS).alias("payloads"),
+    )
+    described = F.transform("answer.groups", lambda g: _of(g["groupId"], g["protocolType"], g["protocolData"]))
+    own = F.array(_of(F.col("sent.groupId"), F.col("answer.protocolType"), F.col("answer.protocolName")))
+    groups = F.when(F.col("api_key") == DESCRIBE, described).otherwise(own)
+    exploded = chosen.withColumn("of", F.explode(groups)).where("of.group_id IS NOT NULL")
+    # Without the groups of the answer: each group's row would take along all others.
+    own_answer = F.struct("answer.memberId", "answer.generationId").alias("answer")
+    told = exploded.select(
+        *(name for name in chosen.columns if name != "answer"),
+        own_answer,
+        F.col("of.group_id").alias("group_id"),
+        stated("sent.protocolType").alias("sent_type"),
+        stated("of.type").alias("told_type"),
+        stated("of.name").alias("told_name"),
+    )
+    return told.withColumn("joined", _joined()).withColumn("name_mismatch", name_mismatch())
+
+
+def _of(group_id: Column, kind: Column, name: Column) -> Column:
+    return F.struct(group_id.alias("group_id"), kind.alias("type"), name.alias("name"))
+
+
+def _joined() -> Column:
+    """Takes the last JoinGroup before a SyncGroup, where it was of the same member and answered with the same generation."""
+    earlier = Window.partitionBy(*GROUP_KEY).orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
+    answered = F.struct(
+        F.col("answer.memberId").alias("member"),
+        F.col("answer.generationId").alias("generation"),
+        F.col("sent_type").alias("type"),
+        F.col("told_name").alias("name"),
+        F.expr("transform(sent.protocols, p -> p.name)").alias("offered"),
+    )
+    last = F.last(F.when(F.col("api_key") == JOIN, answered), ignorenulls=True).over(earlier)
+    is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))
+    return F.when((F.col("api_key") == SYNC) & is_same, last)
+
+
+def stated(name: str) -> Column:
+    """Takes a text; null where it is empty, as brokers write what is not there."""
+    return F.when(F.col(name) != "", F.col(name))
