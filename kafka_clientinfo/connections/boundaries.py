@@ -23,6 +23,8 @@ from ..tables import CONNECTION_ID_KEY
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
+_ID_HASH = "id_hash"
+"""A number that two connection ids hardly share: Spark compares the first column of a sort without looking at the rows."""
 
 
 def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
@@ -90,7 +92,8 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
     """
     kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
-    cut = requests.withColumn("is_boundary", _is_boundary(settings))
+    hashed = requests.withColumn(_ID_HASH, F.xxhash64(*CONNECTION_ID_KEY))
+    cut = hashed.withColumn("is_boundary", _is_boundary(settings))
     numbered = cut.select(
         *(name for name in cut.columns if name != "kept_connections"),
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
@@ -106,7 +109,7 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
         *(column.alias(name) for name, column in (earlier or {}).items()),
     )
     return placed.select(
-        *(name for name in placed.columns if name not in ("opening", "newest", "row_no")),
+        *(name for name in placed.columns if name not in (_ID_HASH, "opening", "newest", "row_no")),
         (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
         F.col("opening.logged_at").alias("opened_at"),
         _opened_seq().alias("opened_seq"),
@@ -147,7 +150,7 @@ def first_up_to_now(value: Column) -> Column:
 
 
 def _of_connection_id() -> WindowSpec:
-    return Window.partitionBy(*CONNECTION_ID_KEY).orderBy(*LOG_POSITION)
+    return Window.partitionBy(_ID_HASH, *CONNECTION_ID_KEY).orderBy(*LOG_POSITION)
 
 
 def _before() -> WindowSpec:

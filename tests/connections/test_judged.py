@@ -30,3 +30,8 @@ def test_no_request_takes_along_a_list_of_what_came_before_it(plan: str) -> None
     """A client makes as many connections of one id as it likes; with lists of them, 40,000 took minutes."""
     assert "Window" in plan
     assert "collect_" not in plan
+
+
+def test_requests_are_sorted_by_a_number_first(plan: str) -> None:
+    """Spark compares the first column of a sort without looking at the rows; cluster and broker are the same in most."""
+    assert "Sort [id_hash" in plan
