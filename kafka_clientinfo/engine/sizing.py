@@ -31,6 +31,11 @@ it, so a partition takes some 130 MB of the heap, and the heap is 2 GB by defaul
 """
 _MOST_PARTITIONS = 200
 _BROADCAST_BYTES = str(10 << 20)
+_HASHED_GROUPS = 4096
+"""Groups up to which a task gathers values by hash; for more of them Spark sorts all of its rows, as it does from 128 on by default.
+
+A connection's aggregates take some kilobytes of the heap.
+"""
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,7 @@ class Size:
             "spark.sql.adaptive.enabled": compiled,
             "spark.sql.adaptive.autoBroadcastJoinThreshold": _BROADCAST_BYTES,
             "spark.sql.autoBroadcastJoinThreshold": _BROADCAST_BYTES if self.is_small else "-1",
+            "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(_HASHED_GROUPS),
             "spark.databricks.delta.snapshotPartitions": "1" if self.is_small else "4",
             # Each commit would run a job to list all files in its checksum.
             "spark.databricks.delta.allFilesInCrc.enabled": "false",

@@ -20,7 +20,8 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     """
     after_answer = F.col("was_answered")
     used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
-        F.max("api_name").alias("api_name"),
+        # One name per key. Gathered, as Spark would sort all requests for aggregates that are texts or structs, if none gathers.
+        F.array_max(F.collect_set("api_name")).alias("api_name"),
         F.count("*").alias("requests"),
         F.count_if(F.col("error_code") != 0).alias("errors"),
         F.min("logged_at").alias("first_at"),

@@ -150,6 +150,15 @@ def test_its_violation_points_at_the_first_of_them(broken: dict[str, Any]) -> No
     assert row["example"]["correlation_id"] == 2
 
 
+def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    requests, files = log(spark, [av(0, ANSWER)])
+    judged = judged_requests(requests.repartition(1), files, Settings(), concerns())
+    api_usage.transform(judged).explain()
+    counted = capsys.readouterr().out.partition("partial_count")[0]
+    assert "ObjectHashAggregate" in counted
+    assert "SortAggregate" not in counted
+
+
 @pytest.mark.kip("KIP-35", 10)
 def test_a_version_that_the_policy_forbids_is_a_violation_whatever_is_offered(relations: tuple[Any, Any]) -> None:
     policy = Policy(forbidden_versions=(("METADATA", 0, 3), ("METADATA", 13, 32767), ("FETCH", 9, 9)))
