@@ -44,6 +44,23 @@ def test_it_keeps_rows_as_the_session_can(master: str, how: str) -> None:
     assert kept(Rows(master), NO_STAGING) == how  # type: ignore[arg-type, comparison-overlap]
 
 
+class RowsOfKryo(Rows):
+    """Stands for a relation of a session on one machine whose serializer is Kryo, and whose Spark is no older than 4."""
+
+    def __init__(self) -> None:
+        super().__init__("local[2]")
+        conf = {"spark.master": "local[2]", "spark.serializer": "org.apache.spark.serializer.KryoSerializer"}
+        self.sparkSession = SimpleNamespace(conf=SimpleNamespace(get=conf.get))
+
+    def localCheckpoint(self, eager: bool = True, storageLevel: Any = None) -> Any:  # noqa: N802, N803
+        return storageLevel
+
+
+def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
+    level: Any = kept(RowsOfKryo(), NO_STAGING)  # type: ignore[arg-type]
+    assert (level.useMemory, level.useDisk, level.deserialized) == (True, True, False)
+
+
 @pytest.mark.parametrize("master", ["", "local[2]"])
 @pytest.mark.parametrize(
     "refusal",
