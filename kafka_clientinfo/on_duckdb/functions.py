@@ -64,6 +64,7 @@ def _listing(name: str) -> Callable[..., Column]:
 coalesce, greatest, least = _listing("coalesce"), _listing("greatest"), _listing("least")
 length, lower, upper, rtrim = (_simple(f"{name}({{}})") for name in ("length", "lower", "upper", "rtrim"))
 octet_length = _simple("strlen({})")
+xxhash64 = _listing("hash")  # another number, as good
 nullif = _simple("nullif({}, {})")
 hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
 base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")
