@@ -8,8 +8,8 @@ Every part is optional, and none knows another concern:
   `connections` that follow from them; `AFTER`, names of the concerns whose columns those read.
 - rules.py: `REQUEST_RULES`, `connection_rules(settings)`, and functions named `findings_…`, whose parameters name the
   relations that they need.
-- any other module with a function `transform`: a table of the module's name, made of the relations that its
-  parameters name.
+- any other module with a function `transform`: a relation of the module's name, made of the relations that its
+  parameters name; it is written where a table of that name is declared, and else only read by others.
 """
 
 from collections.abc import Callable, Mapping
@@ -102,7 +102,7 @@ class Concern:
 
     @property
     def transforms(self) -> Mapping[str, Callable[..., DataFrame]]:
-        """Functions that make the concern's tables, by the table's name."""
+        """Functions that make the concern's relations, by name."""
         return {name: module.transform for name, module in self.modules.items() if hasattr(module, "transform")}
 
     def _columns(self, module: str, function: str, *arguments: Any) -> Columns:

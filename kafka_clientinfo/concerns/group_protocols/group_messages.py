@@ -1,4 +1,4 @@
-"""The messages of groups, with their bodies read: what the table `connection_groups` counts. A relation of a run, no table.
+"""The messages of groups, with their bodies read: what `connection_groups` counts. It is no table, but a relation of the run.
 
 What a message does not tell can be known from the JoinGroup before it, on the same connection, of the same member and
 generation: which type the assignments of an older SyncGroup have, and which protocol name it is about (KIP-559).
