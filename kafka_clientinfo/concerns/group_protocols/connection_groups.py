@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from ...connections import EXAMPLE_TYPE, example, merged_texts, sorted_texts
 from ...protocol import ApiKey, ErrorCode
 from ...settings import Settings
-from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, stated
+from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, unless_empty
 
 _HEARTBEATS = {
     int(ApiKey.CONSUMER_GROUP_HEARTBEAT): "consumer",
@@ -55,7 +55,7 @@ def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
     """Tells whether the request and the response can be read on their own; null where there is nothing to read."""
     request = (
         F.when(F.col("api_key") == DESCRIBE, F.lit(None).cast("boolean"))
-        .when(F.col("api_key") == SYNC, F.col("sent_type").isNotNull() & stated("sent.protocolName").isNotNull())
+        .when(F.col("api_key") == SYNC, F.col("sent_type").isNotNull() & unless_empty("sent.protocolName").isNotNull())
         .otherwise(heartbeat | F.col("sent_type").isNotNull())
     )
     told = heartbeat | (F.col("api_key") == DESCRIBE) | F.col("told_type").isNotNull()
@@ -111,7 +111,7 @@ def _sent_names() -> Column:
 
 
 def _member() -> Column:
-    return F.coalesce(stated("sent.memberId"), stated("answer.memberId"))
+    return F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))
 
 
 def _undecoded() -> Column:

@@ -32,7 +32,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
 
     Returns:
         `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at and place of the request; sent, answer and
-        payloads, what is read of its bodies; answered, whether an answer is logged; sent_type, told_type and told_name, the
+        payloads, what is read of its bodies (payloads not of DescribeGroups, which does not tell whose they are); answered, whether an answer is logged; sent_type, told_type and told_name, the
         protocol type of the request, and the type and name of the answer; joined, what the JoinGroup before a SyncGroup says;
         and name_mismatch.
     """
@@ -48,21 +48,21 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.from_json("request", _REQUEST).alias("sent"),
         F.from_json("response", _RESPONSE).alias("answer"),
         F.col("response").isNotNull().alias("answered"),
-        F.from_json("group_payloads", _PAYLOADS).alias("payloads"),
+        F.when(F.col("api_key") != DESCRIBE, F.from_json("group_payloads", _PAYLOADS)).alias("payloads"),
     )
     described = F.transform("answer.groups", lambda g: _of(g["groupId"], g["protocolType"], g["protocolData"]))
     own = F.array(_of(F.col("sent.groupId"), F.col("answer.protocolType"), F.col("answer.protocolName")))
     groups = F.when(F.col("api_key") == DESCRIBE, described).otherwise(own)
     exploded = chosen.withColumn("of", F.explode(groups)).where("of.group_id IS NOT NULL")
-    # Without the groups of the answer: each group's row would take along all others.
+    # Without the groups of the answer and, above, their payloads: each group's row would take along all others.
     own_answer = F.struct("answer.memberId", "answer.generationId").alias("answer")
     told = exploded.select(
         *(name for name in chosen.columns if name != "answer"),
         own_answer,
         F.col("of.group_id").alias("group_id"),
-        stated("sent.protocolType").alias("sent_type"),
-        stated("of.type").alias("told_type"),
-        stated("of.name").alias("told_name"),
+        unless_empty("sent.protocolType").alias("sent_type"),
+        unless_empty("of.type").alias("told_type"),
+        unless_empty("of.name").alias("told_name"),
     )
     return told.withColumn("joined", _joined()).withColumn("name_mismatch", name_mismatch())
 
@@ -86,6 +86,6 @@ def _joined() -> Column:
     return F.when((F.col("api_key") == SYNC) & is_same, last)
 
 
-def stated(name: str) -> Column:
+def unless_empty(name: str) -> Column:
     """Takes a text; null where it is empty, as brokers write what is not there."""
     return F.when(F.col(name) != "", F.col(name))

@@ -20,7 +20,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     """
     after_answer = F.col("was_answered")
     used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
-        # One name per key. Gathered, as Spark would sort all requests for aggregates that are texts or structs, if none gathers.
+        # One name per key. Where no aggregate gathers, Spark sorts all requests for those that are texts or structs.
         F.array_max(F.collect_set("api_name")).alias("api_name"),
         F.count("*").alias("requests"),
         F.count_if(F.col("error_code") != 0).alias("errors"),
