@@ -3,6 +3,7 @@
 import os
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -35,7 +36,9 @@ def connect_server(conf: Mapping[str, str], log: Path, environment: Mapping[str,
     for key, value in entries.items():
         command += ["--conf", f"{key}={value}"]
     command.append(str(next(jars.glob("spark-connect_*.jar"))))
-    server = {name: value for name, value in environment.items() if name not in _CLIENTS_OWN}
+    server = {"PYSPARK_PYTHON": sys.executable} | {
+        name: value for name, value in environment.items() if name not in _CLIENTS_OWN
+    }
     with log.open("w") as output:
         process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, env=server)
         try:
