@@ -24,7 +24,7 @@ from ..tables import CONNECTION_ID_KEY
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
 _ID_HASH = "id_hash"
-"""A number that two connection ids hardly share. It is sorted by first: a first number is compared without looking at rows."""
+"""A number made of the connection id. Requests are sorted by it first: Spark compares a first number without reading rows."""
 
 
 def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:

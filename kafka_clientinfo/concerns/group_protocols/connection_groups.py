@@ -115,11 +115,11 @@ def _member() -> Column:
 
 
 def _undecoded() -> Column:
-    """Counts payloads that stay bytes; only DescribeGroups can name several groups, and then it is not told whose they are."""
+    """Counts payloads that stay bytes."""
     undecoded = F.map_values("payloads.undecoded")
     counts = F.coalesce(F.aggregate(undecoded, F.lit(0).cast("bigint"), lambda total, n: total + n), F.lit(0))
     known = F.when(_by_joined_type().isNotNull(), F.size(_by_joined_type())).otherwise(0)
-    return F.sum(F.when(F.col("api_key") != DESCRIBE, F.greatest(counts - known, F.lit(0))).otherwise(0))
+    return F.sum(F.greatest(counts - known, F.lit(0)))
 
 
 def _by_joined_type() -> Column:

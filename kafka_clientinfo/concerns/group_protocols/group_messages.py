@@ -1,4 +1,4 @@
-"""The messages of groups, with their bodies read: what `connection_groups` counts. It is no table, but a relation of the run.
+"""The messages of groups, with their bodies read: a relation that `connection_groups` counts, and no table.
 
 What a message does not tell can be known from the JoinGroup before it, on the same connection, of the same member and
 generation: which type the assignments of an older SyncGroup have, and which protocol name it is about (KIP-559).
@@ -32,9 +32,9 @@ def transform(judged_requests: DataFrame) -> DataFrame:
 
     Returns:
         `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at and place of the request; sent, answer and
-        payloads, what is read of its bodies (payloads not of DescribeGroups, which does not tell whose they are); answered, whether an answer is logged; sent_type, told_type and told_name, the
+        payloads, what is read of its bodies; answered, whether an answer is logged; sent_type, told_type and told_name, the
         protocol type of the request, and the type and name of the answer; joined, what the JoinGroup before a SyncGroup says;
-        and name_mismatch.
+        and name_mismatch. Of DescribeGroups, payloads are null: it is not told which of its groups they belong to.
     """
     chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
         *CONNECTION_KEY,
@@ -54,11 +54,10 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     own = F.array(_of(F.col("sent.groupId"), F.col("answer.protocolType"), F.col("answer.protocolName")))
     groups = F.when(F.col("api_key") == DESCRIBE, described).otherwise(own)
     exploded = chosen.withColumn("of", F.explode(groups)).where("of.group_id IS NOT NULL")
-    # Without the groups of the answer and, above, their payloads: each group's row would take along all others.
-    own_answer = F.struct("answer.memberId", "answer.generationId").alias("answer")
     told = exploded.select(
         *(name for name in chosen.columns if name != "answer"),
-        own_answer,
+        # Not the answer's groups, or the row of each would take along all others.
+        F.struct("answer.memberId", "answer.generationId").alias("answer"),
         F.col("of.group_id").alias("group_id"),
         unless_empty("sent.protocolType").alias("sent_type"),
         unless_empty("of.type").alias("told_type"),

@@ -18,6 +18,7 @@ from kafka_clientinfo.tables import rules
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.messages import (
     METADATA_OWNED,
+    METADATA_V3,
     T1,
     assigned,
     heartbeat,
@@ -328,11 +329,13 @@ def test_a_violation_says_whether_the_broker_enforced_the_rule(found: Found, rul
 def test_a_group_that_is_described_does_not_take_along_the_others(spark: Any) -> None:
     """One answer describes as many groups as its client asks for."""
     settings, names = Settings(), [f"g{number}" for number in range(500)]
+    member = {"memberId": "m1", "memberMetadata": METADATA_V3, "memberAssignment": T1}
     described = [
-        {"groupId": name, "protocolType": "consumer", "protocolData": "range", "members": []} for name in names
+        {"groupId": name, "protocolType": "consumer", "protocolData": "range", "members": [member]} for name in names
     ]
     rows = [message(0, "DESCRIBE", 3, {"groups": names}, {"groups": described})]
     judged = judged_requests(*log(spark, rows), settings, with_needed("group_protocols"))
+    assert judged.where("group_payloads IS NOT NULL").count() == 1
     messages = group_messages.transform(judged)
-    assert messages.count() == len(names)
+    assert messages.where("payloads IS NULL").count() == len(names)
     assert "groupId" not in messages.schema["answer"].simpleString()
