@@ -2,6 +2,7 @@
 
 from functools import reduce
 from operator import or_
+from string import ascii_lowercase, ascii_uppercase
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -54,5 +55,5 @@ def compared_versions(version: Column, other: Column) -> Column:
 
 def _in_mavens_words(version: Column) -> Column:
     """Writes a version in words that Maven orders: without a leading v; what stands before a release under a name that Maven does not know becomes an alpha."""
-    plain = F.regexp_replace(F.substring(F.lower(version), 1, _LONGEST_VERSION), r"^v", "")
-    return F.regexp_replace(F.translate(plain, "_+~", "---"), r"[-.]?(?:dev|preview|pre|ea)(?![a-z])", "-alpha-")
+    plain = F.translate(F.substring(version, 1, _LONGEST_VERSION), ascii_uppercase + "_+~", ascii_lowercase + "---")
+    return F.regexp_replace(F.regexp_replace(plain, r"^v", ""), r"[-.]?(?:dev|preview|pre|ea)(?![a-z])", "-alpha-")
