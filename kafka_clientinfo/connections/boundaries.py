@@ -19,12 +19,17 @@ from pyspark.sql import functions as F
 
 from ..protocol import UNKNOWN, ApiKey
 from ..settings import Settings
-from ..tables import CONNECTION_ID_KEY
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
+_ID = ("broker_no", "connection_id")
+"""Columns that tell a connection id from those of other brokers: numbers are compared and copied sooner than names."""
+WHO = ("principal", "client_id", "client_software_name")
+"""Texts by which boundaries are found; a request has them in a struct, `who`."""
+_COMPARED = ("api_key", "correlation_id", "is_forwarded", "logged_at", "who")
+"""Columns of the request before that boundaries are found by."""
 _ID_HASH = "id_hash"
-"""A number made of the connection id. Requests are sorted by it first: Spark compares a first number without reading rows."""
+"""A number made of `_ID`. Requests are sorted by it first: Spark compares a first number without reading rows."""
 
 
 def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
@@ -36,8 +41,8 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
     Returns:
-        The requests with file_no, which orders the files of a broker, and complete_since: from when on the log holds
-        every connection's beginning; null where it never does.
+        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker; and
+        complete_since: from when on the log holds every connection's beginning; null where it never does.
     """
     return requests.join(F.broadcast(_files(ingested_files, settings)), on="file_id", how="inner")
 
@@ -66,6 +71,7 @@ def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         .select(
             "file_id",
             "file_no",
+            F.dense_rank().over(Window.orderBy("cluster", "broker")).alias("broker_no"),
             F.least(F.min(complete).over(until_here), F.min("first_logged_at").over(until_here) + idle).alias(
                 "complete_since"
             ),
@@ -80,8 +86,8 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
     what looks at earlier requests of the same connection takes note of its number (see `any_before`).
 
     Args:
-        requests: requests with `LOG_POSITION`; of each connection id all, or all from the beginning of one of its
-            connections on, with kept_connections, the number of connections before that.
+        requests: requests with `who`, as `with_log_position` makes them; of each connection id all, or all from the beginning
+            of one of its connections on, with kept_connections, the number of connections before that.
         settings: `max_idle_ms` is used.
         earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
 
@@ -92,14 +98,18 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
     """
     kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
-    hashed = requests.withColumn(_ID_HASH, F.xxhash64(*CONNECTION_ID_KEY))
-    cut = hashed.withColumn("is_boundary", _is_boundary(settings))
+    hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
+    followed = hashed.select(
+        "*",
+        *(F.lag(name).over(_of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
+        F.row_number().over(_of_connection_id()).alias("row_no"),
+    )
+    cut = followed.select(*hashed.columns, "row_no", _is_boundary(settings).alias("is_boundary"))
     numbered = cut.select(
         *(name for name in cut.columns if name != "kept_connections"),
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
-        F.row_number().over(_of_connection_id()).alias("row_no"),
     )
-    opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "client_id"))
+    opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "who.client_id"))
     # The greatest of these is of the newest instant, and there of the first connection, as its number is negated.
     instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("minus_session_no")))
     placed = numbered.select(
@@ -150,7 +160,7 @@ def first_up_to_now(value: Column) -> Column:
 
 
 def _of_connection_id() -> WindowSpec:
-    return Window.partitionBy(_ID_HASH, *CONNECTION_ID_KEY).orderBy(*LOG_POSITION)
+    return Window.partitionBy(_ID_HASH, *_ID).orderBy(*LOG_POSITION)
 
 
 def _before() -> WindowSpec:
@@ -162,12 +172,17 @@ def _up_to_now() -> WindowSpec:
 
 
 def _last(name: str) -> Column:
-    """Takes a column of the request before, of the same connection id."""
-    return F.lag(name).over(_of_connection_id())
+    """Takes a value of the request before, of the same connection id."""
+    return F.col("who_before")[name] if name in WHO else F.col(f"{name}_before")
+
+
+def _who(name: str) -> Column:
+    """Takes one of the texts of `WHO`."""
+    return F.col("who")[name]
 
 
 def _differs(name: str) -> Column:
-    return ~F.coalesce(F.col(name), F.lit("")).eqNullSafe(F.coalesce(_last(name), F.lit("")))
+    return ~F.coalesce(_who(name), F.lit("")).eqNullSafe(F.coalesce(_last(name), F.lit("")))
 
 
 def _is_boundary(settings: Settings) -> Column:
@@ -181,14 +196,14 @@ def _is_boundary(settings: Settings) -> Column:
 
 def _other_client(starts_over: Column) -> Column:
     # With header v3 a later client id may be left out (KIP-1313), which logs show as null or as nothing.
-    left_out = F.coalesce(F.col("header_version") >= 3, F.lit(False)) & (F.coalesce("client_id", F.lit("")) == "")
+    left_out = F.coalesce(F.col("header_version") >= 3, F.lit(False)) & (F.coalesce(_who("client_id"), F.lit("")) == "")
     return starts_over & _differs("client_id") & ~left_out
 
 
 def _software_lost() -> Column:
     known_before = _last("client_software_name") != UNKNOWN
     explained = _last("api_key") == ApiKey.API_VERSIONS
-    return known_before & F.col("client_software_name").isNotNull() & _differs("client_software_name") & ~explained
+    return known_before & _who("client_software_name").isNotNull() & _differs("client_software_name") & ~explained
 
 
 def _new_handshake(starts_over: Column) -> Column:
@@ -199,12 +214,12 @@ def _new_handshake(starts_over: Column) -> Column:
     """
     was_working = ~_last("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
     at_the_start = F.col("correlation_id").between(0, 3)
-    software_unknown = F.coalesce(F.col("client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
+    software_unknown = F.coalesce(_who("client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     return (F.col("api_key") == ApiKey.API_VERSIONS) & starts_over & was_working & at_the_start & software_unknown
 
 
 def _other_principal() -> Column:
-    return F.col("principal").isNotNull() & _last("principal").isNotNull() & _differs("principal")
+    return _who("principal").isNotNull() & _last("principal").isNotNull() & _differs("principal")
 
 
 def _was_idle(settings: Settings) -> Column:

@@ -3,9 +3,9 @@
 They are made once in a run, with one shuffle by connection id, and kept: `connections` aggregates them, `violations`
 explodes them, and the concerns' other tables count them. So a count and a violation come of one expression.
 
-Rows are narrow, as windows sort, keep and copy them column by column: of the bodies only those of the group APIs go
-along as text, from all others a concern reads what it needs before the shuffle, and what no window looks at is packed
-into one struct meanwhile (500,000 requests: 15 % of the time).
+Rows are narrow, as windows sort, keep and copy them column by column, and texts cost the most: of the bodies only those
+of the group APIs go along as text, and from all others a concern reads what it needs before the shuffle. What no window
+looks at is packed into one struct meanwhile, which is copied as a whole, and the texts that show a boundary into another.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,33 +16,29 @@ from pyspark.sql import functions as F
 from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
 from ..settings import Settings
-from ..tables import CONNECTION_KEY
-from .boundaries import any_before, with_connection, with_log_position
+from .boundaries import WHO, any_before, with_connection, with_log_position
 from .concern import Columns, Concern
 
 ZERO_UUID = "A" * 22
 """Kafka's zero Uuid in base64url: not a client instance id (KIP-1313)."""
 
 _LOOKED_AT = (
-    "cluster",
-    "broker",
     "connection_id",
-    "file_id",
     "byte_offset",
     "logged_at",
     "started_at",
-    "principal",
     "api_key",
     "api_version",
     "header_version",
     "correlation_id",
-    "client_id",
     "client_instance_id",
-    "client_software_name",
     "is_forwarded",
 )
 """Columns of a record that windows look at."""
 _CARRIED = (
+    "cluster",
+    "broker",
+    "file_id",
     "remote_host",
     "remote_port",
     "listener",
@@ -94,7 +90,9 @@ def judged_requests(
     read = dict(_read()) | of_concerns
     carried = [F.col(name) for name in _CARRIED] + _named({n: c for n, c in read.items() if n not in looked_at})
     narrow = requests.where(~F.col("is_duplicate")).select(
+        "file_id",
         *_LOOKED_AT,
+        F.struct(*WHO).alias("who"),
         *kept,
         *_named({n: c for n, c in read.items() if n in looked_at}),
         F.struct(*carried).alias("carried"),
@@ -104,9 +102,10 @@ def judged_requests(
     earlier = {"was_answered": any_before(is_api_versions_success())}
     for concern in concerns:
         earlier |= concern.earlier()
-    placed = with_connection(with_log_position(narrow, ingested_files, settings), settings, earlier)
-    own = [name for name in placed.columns if name not in (*CONNECTION_KEY, "carried", "file_no", "started_at")]
-    unpacked = placed.select(*CONNECTION_KEY, *own, "carried.*")
+    located = with_log_position(narrow, ingested_files, settings).drop("file_id")
+    placed = with_connection(located, settings, earlier)
+    own = [name for name in placed.columns if name not in ("who", "carried", "broker_no", "file_no", "started_at")]
+    unpacked = placed.select(*own, "who.*", "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
     return unpacked.select("*", *predicates)
 

@@ -62,7 +62,7 @@ def _listing(name: str) -> Callable[..., Column]:
 
 
 coalesce, greatest, least = _listing("coalesce"), _listing("greatest"), _listing("least")
-length, lower, upper, rtrim = (_simple(f"{name}({{}})") for name in ("length", "lower", "upper", "rtrim"))
+length, rtrim = (_simple(f"{name}({{}})") for name in ("length", "rtrim"))
 octet_length = _simple("strlen({})")
 xxhash64 = _listing("hash")  # another number, as good
 nullif = _simple("nullif({}, {})")
@@ -84,6 +84,7 @@ sequence = _simple("generate_series({}, {})")
 explode = _simple("unnest({})")
 inline = _simple("unnest({}, max_depth := 2)")
 row_number = _simple("row_number()")
+dense_rank = _simple("dense_rank()")
 bool_or, bool_and = _simple("bool_or({})"), _simple("bool_and({})")
 min, max = _simple("min({})"), _simple("max({})")  # noqa: A001
 min_by, max_by = (

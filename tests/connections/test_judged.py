@@ -1,5 +1,6 @@
 """How the judged requests are planned: what a request costs may not depend on the other requests of its connection."""
 
+import re
 from typing import Any
 
 import pytest
@@ -35,3 +36,13 @@ def test_no_request_takes_along_a_list_of_what_came_before_it(plan: str) -> None
 def test_requests_are_sorted_by_a_number_first(plan: str) -> None:
     """Spark compares the first column of a sort without looking at the rows; cluster and broker are the same in most."""
     assert "Sort [id_hash" in plan
+
+
+def test_windows_carry_few_texts(plan: str) -> None:
+    """Each text is read and copied at every step of every row; those that no window needs by themselves lie in a struct."""
+    texts = {"cluster", "broker", "file_id", "principal", "client_id", "client_software_name", "remote_host"}
+    windows = [line for line in plan.splitlines() if "Window [lag(" in line]
+    assert len(windows) == 1
+    assert not [text for text in texts if f"lag({text}#" in plan]
+    shuffled = next(line for line in plan.splitlines() if "AS id_hash#" in line)
+    assert not [text for text in texts if re.search(rf"[\[ ]{text}#\d+[,\]]", shuffled)]
