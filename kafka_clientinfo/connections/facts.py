@@ -40,8 +40,7 @@ def aggregates() -> Columns:
         "session_no": F.max("session_no"),
         "last_request_at": F.max("logged_at"),
         "requests": F.count("*"),
-        "first": F.max(F.when(F.col("seq") == 0, F.struct(*_OF_FIRST))),
-        "first_place": F.max(F.when(F.col("seq") == 0, place())),
+        "first": _first(F.struct(*_OF_FIRST, place().alias("place"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
@@ -68,6 +67,11 @@ def is_client() -> Column:
 def has_broker_name(client_id: Column) -> Column:
     """Tells whether a client id looks like those of Kafka's own senders."""
     return F.coalesce(client_id.rlike(BROKER_CLIENT_ID), F.lit(False))
+
+
+def _first(value: Column) -> Column:
+    """Takes a value of the first request; gathered, as Spark copies the greatest or least of texts for every row anew."""
+    return F.get(F.collect_list(F.when(F.col("seq") == 0, value)), F.lit(0))
 
 
 def _is_inter_broker() -> Column:

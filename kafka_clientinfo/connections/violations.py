@@ -115,7 +115,7 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
     ]
     nothing = F.lit(None).cast("struct<rule:string,message:string>")
     exploded = connections.where(is_client()).select(
-        *CONNECTION_KEY, "first_place", F.explode(F.array_compact(F.array(nothing, *broken))).alias("found")
+        *CONNECTION_KEY, "first.place", F.explode(F.array_compact(F.array(nothing, *broken))).alias("found")
     )
     found = exploded.select(
         "found.rule",
@@ -123,7 +123,7 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
         F.lit(1).cast("bigint").alias("occurrences"),
         F.col("opened_at").alias("first_at"),
         F.col("opened_at").alias("last_at"),
-        F.col("first_place").alias("place"),
+        "place",
         "found.message",
     )
     return _with_enforcement(_as_findings(found, settings))
