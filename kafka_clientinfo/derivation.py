@@ -159,15 +159,28 @@ class _Whole(dict[str, Any]):
 
 
 def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
-    """Call `derive` for every step after those that it needs, some at once: a small commit is mostly latency."""
+    """Call `derive` for every step after those that it needs, some at once: a small commit is mostly latency.
+
+    Of the steps that could begin, those begin that most others wait for, and of these those that need most.
+    """
     found = steps()
-    sorter = TopologicalSorter({name: set(step.needs) - SOURCES for name, step in found.items()})
+    needs = {name: set(step.needs) - SOURCES for name, step in found.items()}
+    waiting = {name: sum(name in _all_needs(other, needs) for other in found) for name in found}
+    sorter = TopologicalSorter(needs)
     sorter.prepare()
+    ready: list[str] = []
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running: dict[Future[None], str] = {}
         while sorter.is_active():
-            for name in sorted(sorter.get_ready()):
+            ready = sorted([*ready, *sorter.get_ready()], key=lambda name: (-waiting[name], -len(needs[name]), name))
+            while ready and len(running) < _AT_ONCE:
+                name = ready.pop(0)
                 running[pool.submit(derive, found[name])] = name
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 done.result()
                 sorter.done(running.pop(done))
+
+
+def _all_needs(name: str, needs: Mapping[str, set[str]]) -> set[str]:
+    """The steps that one needs, and those that these need."""
+    return needs[name].union(*(_all_needs(need, needs) for need in needs[name]))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import steps
+from kafka_clientinfo import derivation, steps
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern
 from kafka_clientinfo.tables import table_specs
@@ -47,3 +47,16 @@ def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: py
     monkeypatch.setattr(steps, "concerns", lambda: (*concerns(), concern_of(transform)))
     with pytest.raises(ValueError, match=r"my_table needs the relation 'conections'; known are .*connections"):
         steps.steps.__wrapped__()
+
+
+def test_steps_begin_behind_what_they_need_and_first_those_that_most_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(derivation, "_AT_ONCE", 1)
+    begun: list[str] = []
+    derivation._in_order_of_inputs(lambda step: begun.append(step.name))
+    place = begun.index
+    assert sorted(begun) == sorted(steps.steps())
+    assert all(
+        place(need) < place(name) for name, step in steps.steps().items() for need in set(step.needs) & set(begun)
+    )
+    # violations wait for client_negotiations, and nothing for the other two, of which one needs more.
+    assert place("client_negotiations") < place("client_inventory") < place("client_connections")
