@@ -21,6 +21,14 @@ def sorted_texts(values: Column) -> Column:
     return F.slice(F.array_sort(F.collect_set(values)), 1, LISTED)
 
 
+def number_of_texts(*values: Column | str) -> Column:
+    """Counts the distinct non-null texts of a group, or combinations of texts, where a task can hold them all.
+
+    Spark shuffles the rows of a group once more for `count_distinct`, and once for each column of several.
+    """
+    return F.size(F.collect_set(F.struct(*values) if len(values) > 1 else values[0])).cast("bigint")
+
+
 def merged_texts(lists: Column, limit: int = LISTED) -> Column:
     """Aggregates a group's lists of texts to their union, sorted, the first `limit`."""
     return F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list(lists)))), 1, limit)

@@ -8,6 +8,7 @@ a rolling upgrade the old brokers decide, and the row says that they differ.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ...connections import number_of_texts
 from ...protocol import api_names
 from ...settings import Settings
 from ...tables.broker_releases import features
@@ -40,12 +41,12 @@ def _current(ranges: DataFrame, settings: Settings) -> DataFrame:
 def _clusters(current: DataFrame, ingested_files: DataFrame) -> DataFrame:
     """Counts, per cluster, brokers and listeners that answered, and brokers whose log has no answer."""
     answered = current.groupBy("cluster").agg(
-        F.count_distinct("broker").alias("brokers"),
-        F.count_distinct("broker", F.coalesce("listener", F.lit(""))).alias("answering"),
+        number_of_texts("broker").alias("brokers"),
+        number_of_texts("broker", F.coalesce("listener", F.lit(""))).alias("answering"),
         F.max("newest").alias("as_of"),
     )
     logged = (
-        ingested_files.where(F.col("requests") > 0).groupBy("cluster").agg(F.count_distinct("broker").alias("logged"))
+        ingested_files.where(F.col("requests") > 0).groupBy("cluster").agg(number_of_texts("broker").alias("logged"))
     )
     silent = F.greatest(F.coalesce("logged", "brokers") - F.col("brokers"), F.lit(0))
     return answered.join(logged, on="cluster", how="left").select(*answered.columns, silent.alias("brokers_silent"))
@@ -54,7 +55,7 @@ def _clusters(current: DataFrame, ingested_files: DataFrame) -> DataFrame:
 def _common(current: DataFrame, clusters: DataFrame) -> DataFrame:
     met = current.groupBy("cluster", "api_key").agg(
         F.count("*").alias("having"),
-        F.count_distinct("broker").alias("brokers_with_api"),
+        number_of_texts("broker").alias("brokers_with_api"),
         F.max("min_version").alias("low"),
         F.min("max_version").alias("high"),
         F.min("min_version").alias("lowest_min"),

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import is_client, no_texts, sorted_texts
+from ...connections import is_client, no_texts, number_of_texts, sorted_texts
 from ...tables import CONNECTION_KEY
 
 _CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
@@ -63,5 +63,5 @@ def _groups(owners: DataFrame, connection_groups: DataFrame) -> DataFrame:
     return (
         joined.join(owners, on=list(CONNECTION_KEY), how="inner")
         .groupBy(*_CLIENT)
-        .agg(F.countDistinct("group_id").alias("group_count"), sorted_texts(F.col("group_id")).alias("groups"))
+        .agg(number_of_texts("group_id").alias("group_count"), sorted_texts(F.col("group_id")).alias("groups"))
     )

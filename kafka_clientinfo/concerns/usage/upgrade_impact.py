@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
-from ...connections import is_client, sorted_texts
+from ...connections import is_client, number_of_texts, sorted_texts
 from ...tables import CONNECTION_KEY
 from ...tables.broker_releases import api_traits, judgements, releases
 from .upgrade_advice import CLIENT, with_advice
@@ -82,7 +82,7 @@ def _aggregated(limited: DataFrame) -> DataFrame:
         F.max("api_name").alias("api_name"),
         F.sum("requests").alias("requests"),
         F.count_distinct(*CONNECTION_KEY).alias("connections"),
-        F.count_distinct("remote_host").alias("hosts"),
+        number_of_texts("remote_host").alias("hosts"),
         sorted_texts(F.col("remote_host")).alias("host_list"),
         F.min("first_at").alias("first_seen"),
         F.max("last_at").alias("last_seen"),
