@@ -274,10 +274,10 @@ class WindowSpec:
 
     def render(self, scope: Scope) -> str:
         """Make its SQL."""
-        parts = ", ".join(part.render(scope) for part in self._parts)
-        order = ", ".join(f"{column.render(scope)} ASC NULLS FIRST" for column in self._order)
-        clauses = (f"PARTITION BY {parts}" if parts else "", f"ORDER BY {order}" if order else "", self._frame)
-        return " ".join(filter(None, clauses))
+        text = f"PARTITION BY {', '.join(part.render(scope) for part in self._parts)}"
+        if self._order:
+            text += " ORDER BY " + ", ".join(f"{column.render(scope)} ASC NULLS FIRST" for column in self._order)
+        return f"{text} {self._frame}".rstrip()
 
 
 def _bound(place: int) -> str:
@@ -297,8 +297,3 @@ class Window:
     def partitionBy(*parts: Column | str) -> WindowSpec:  # noqa: N802
         """Take rows together that are equal in these columns."""
         return WindowSpec(parts)
-
-    @staticmethod
-    def orderBy(*order: Column | str) -> WindowSpec:  # noqa: N802
-        """Take all rows together, sorted, nulls first."""
-        return WindowSpec((), order)
