@@ -22,9 +22,9 @@ def sorted_texts(values: Column) -> Column:
 
 
 def number_of_texts(*values: Column | str) -> Column:
-    """Counts the distinct non-null texts of a group, or combinations of texts, where a task can hold them all.
+    """Counts the distinct texts of a group that are not null, or the combinations of several; a task holds all of them.
 
-    Spark shuffles the rows of a group once more for `count_distinct`, and once for each column of several.
+    For `count_distinct` Spark shuffles rows once more; where one aggregation has several, it also repeats every row for each.
     """
     return F.size(F.collect_set(F.struct(*values) if len(values) > 1 else values[0])).cast("bigint")
 
