@@ -57,9 +57,8 @@ def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     until_previous = F.max("last_logged_at").over(order.rowsBetween(Window.unboundedPreceding, -1))
     gap_micros = F.unix_micros("first_logged_at") - F.unix_micros(until_previous)
     is_hole = F.coalesce(gap_micros > settings.coverage_gap_ms * 1000, F.lit(True))
-    brokers = Window.partitionBy(F.lit(0)).orderBy(
-        "cluster", "broker"
-    )  # Spark Connect warns of windows without a partition
+    # With a partition, as Spark Connect warns of windows without one.
+    brokers = Window.partitionBy(F.lit(0)).orderBy("cluster", "broker")
     stretch = Window.partitionBy("cluster", "broker", "stretch")
     idle = F.expr(f"make_dt_interval(0, 0, 0, {settings.max_idle_ms / 1000})")
     # The frame of a running minimum: a later file that shows a broker's start says nothing of the files before it.

@@ -70,7 +70,7 @@ def has_broker_name(client_id: Column) -> Column:
 
 
 def _first(value: Column) -> Column:
-    """Takes a value of the first request; gathered, as Spark copies the greatest or least of texts for every row anew."""
+    """Takes a value of the first request. It is gathered, as Spark would copy a greatest or least struct at every request."""
     return F.get(F.collect_list(F.when(F.col("seq") == 0, value)), F.lit(0))
 
 
