@@ -14,6 +14,7 @@ from .judged import (
     is_api_versions_success,
     judged_requests,
     range_of,
+    requests_where,
 )
 from .table import connections, only_of_clients
 from .texts import (
@@ -63,6 +64,7 @@ __all__ = [
     "place",
     "range_of",
     "request_name",
+    "requests_where",
     "sentence",
     "shown",
     "sorted_texts",

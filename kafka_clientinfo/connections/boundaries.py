@@ -30,6 +30,8 @@ _COMPARED = ("api_key", "correlation_id", "is_forwarded", "logged_at", "who")
 """Columns of the request before that boundaries are found by."""
 _ID_HASH = "id_hash"
 """A number made of `_ID`. Requests are sorted by it first: Spark compares a first number without reading rows."""
+ID_NUMBERS = (_ID_HASH, "broker_no")
+"""Columns by which requests lie together with those of their connection id, beside the id itself."""
 
 
 def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
@@ -96,7 +98,7 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
     Returns:
         The requests with session_no (1 for the first connection of an id), opened_at, opened_seq (0 but for
         connections of one id that open at one instant, or after a clock was set back), seq (0 for a connection's
-        first request), and `earlier`.
+        first request), `ID_NUMBERS` and `earlier`.
     """
     kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
@@ -121,7 +123,7 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
         *(column.alias(name) for name, column in (earlier or {}).items()),
     )
     return placed.select(
-        *(name for name in placed.columns if name not in (_ID_HASH, "opening", "newest", "row_no")),
+        *(name for name in placed.columns if name not in ("opening", "newest", "row_no")),
         (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
         F.col("opening.logged_at").alias("opened_at"),
         _opened_seq().alias("opened_seq"),

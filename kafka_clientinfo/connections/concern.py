@@ -4,8 +4,9 @@ Every part is optional, and none knows another concern:
 - predicates.py: `reads()`, columns read from a request's record; `earlier()`, columns made of the requests before it on
   its connection, and `LOOKS_BACK_AT`, names of the read columns that those look at; `predicates()`, columns that say what
   holds of the request.
-- facts.py: `aggregates()`, aggregates of those columns over a connection; `columns(settings)`, the columns of the table
-  `connections` that follow from them; `AFTER`, names of the concerns whose columns those read.
+- facts.py: `aggregates()`, aggregates of those columns over a connection, where a row may stand for several requests
+  (`requests_where` counts them); `columns(settings)`, the columns of the table `connections` that follow from them; `AFTER`,
+  names of the concerns whose columns those read.
 - rules.py: `REQUEST_RULES`, `connection_rules(settings)`, and functions named `findings_…`, whose parameters name the
   relations that they need.
 - any other module with a function `transform`: a relation of the module's name, made of the relations that its

@@ -38,8 +38,8 @@ def aggregates() -> Columns:
     """Aggregates of a connection's requests: counts, its first request, and evidence of its role."""
     return {
         "session_no": F.max("session_no"),
-        "last_request_at": F.max("logged_at"),
-        "requests": F.count("*"),
+        "last_request_at": F.max("latest_at"),
+        "requests": F.sum("requests"),
         "first": _first(F.struct(*_OF_FIRST, place().alias("place"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),

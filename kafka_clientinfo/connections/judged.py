@@ -1,7 +1,10 @@
-"""The judged requests: every request with its connection, and with every concern's predicates as columns.
+"""The judged requests: requests with their connection, and with every concern's predicates as columns.
 
 They are made once in a run, with one shuffle by connection id, and kept: `connections` aggregates them, `violations`
 explodes them, and the concerns' other tables count them. So a count and a violation come of one expression.
+
+Requests of a connection that are alike in all that is judged are one row, a kind, which says how many they are. Most of
+a log is the same fetches and heartbeats again and again; what is judged, kept and aggregated is far less.
 
 Rows are narrow, as windows sort, keep and copy them column by column, and texts cost the most: of the bodies only those
 of the group APIs go along as text, and from all others a concern reads what it needs before the shuffle. What no window
@@ -16,7 +19,7 @@ from pyspark.sql import functions as F
 from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
 from ..settings import Settings
-from .boundaries import WHO, any_before, with_connection, with_log_position
+from .boundaries import ID_NUMBERS, WHO, any_before, with_connection, with_log_position
 from .concern import Columns, Concern
 
 ZERO_UUID = "A" * 22
@@ -52,6 +55,8 @@ _CARRIED = (
     "forged_lines",
 )
 """Columns of a record that go along."""
+_DIFFERING = ("logged_at", "correlation_id", "byte_offset")
+"""Columns in which requests of one kind differ; a row has those of the first."""
 API_RANGES = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
 """What is read of an ApiVersions response's JSON."""
 _RANGE = ("apiKey", "minVersion", "maxVersion")
@@ -69,7 +74,9 @@ GROUP_APIS = (
 def judged_requests(
     requests: DataFrame, ingested_files: DataFrame, settings: Settings, concerns: Sequence[Concern]
 ) -> DataFrame:
-    """Makes one row per request that counts; of those logged twice the first counts.
+    """Makes one row per kind of request that a connection sent; of requests logged twice the first counts.
+
+    A connection's first request, and each of ApiVersions and of `GROUP_APIS`, is a row of its own.
 
     Args:
         requests: rows of the table `requests`; of each connection id all, or all from the beginning of one of its
@@ -79,8 +86,10 @@ def judged_requests(
         concerns: whose columns are added.
 
     Returns:
-        The connection's key, session_no and seq (0 for its first request); the request's own columns; error_code, that of
-        ApiVersions inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
+        The connection's key and session_no; requests, how many they are; seq (0 for a connection's first request) of the
+        first of them, last_seq of the last; logged_at, correlation_id and byte_offset of the first, earliest_at and
+        latest_at of all; the columns in which they are alike: those of the record; error_code, that of ApiVersions inferred
+        where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
         request, response and group_payloads of `GROUP_APIS`; first_client_id; was_answered (an ApiVersions request of the
         connection was accepted before); complete_since; and the concerns' columns.
     """
@@ -104,10 +113,29 @@ def judged_requests(
         earlier |= concern.earlier()
     located = with_log_position(narrow, ingested_files, settings).drop("file_id")
     placed = with_connection(located, settings, earlier)
-    own = [name for name in placed.columns if name not in ("who", "carried", "broker_no", "file_no", "started_at")]
-    unpacked = placed.select(*own, "who.*", "carried.*")
+    folded = _folded_by_kind(placed.drop("file_no", "started_at"))
+    own = [name for name in folded.columns if name not in ("who", "carried", *ID_NUMBERS)]
+    unpacked = folded.select(*own, "who.*", "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
     return unpacked.select("*", *predicates)
+
+
+def _folded_by_kind(requests: DataFrame) -> DataFrame:
+    """Folds the requests of a connection that are alike to one row, without a shuffle: they lie together already.
+
+    What differs is aggregated column by column, as Spark hashes groups only where it aggregates numbers and times.
+    """
+    stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, GROUP_APIS))
+    alike = [name for name in requests.columns if name not in ("seq", *_DIFFERING)]
+    folded = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
+        F.count("*").alias("requests"),
+        F.min("seq").alias("seq"),
+        F.max("seq").alias("last_seq"),
+        *(F.min_by(name, "seq").alias(name) for name in _DIFFERING),
+        F.min("logged_at").alias("earliest_at"),
+        F.max("logged_at").alias("latest_at"),
+    )
+    return folded.drop("alone")
 
 
 def _named(columns: Columns) -> list[Column]:
@@ -141,6 +169,11 @@ def range_of(api_ranges: Column, api_key: Column) -> Column:
     found = F.call_function("array_position", api_ranges["apiKey"], api_key)
     place = F.nullif(found.cast("int"), F.lit(0))
     return F.struct(*(F.element_at(api_ranges[name], place).alias(name) for name in _RANGE[1:]))
+
+
+def requests_where(condition: Column) -> Column:
+    """Counts the requests of which a condition holds: an aggregate of judged requests, whose rows stand for several."""
+    return F.sum(F.when(condition, F.col("requests")).otherwise(0))
 
 
 def _api_versions_error() -> Column:

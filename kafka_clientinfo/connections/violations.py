@@ -23,7 +23,7 @@ from ..tables import CONNECTION_KEY, rules
 from .concern import Concern, RequestRule
 from .examples import example, place
 from .facts import is_client
-from .judged import is_rejected, is_taken
+from .judged import is_rejected, is_taken, requests_where
 from .texts import harmless
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
@@ -76,7 +76,7 @@ def _of_requests(
         for name, rule in enabled.items()
     ]  # fmt: skip
     exploded = judged.where(_any(rule.predicate for rule in enabled.values())).select(
-        *CONNECTION_KEY, "seq", "logged_at", place().alias("place"), is_rejected().alias("is_rejected"),
+        *CONNECTION_KEY, "requests", "seq", "earliest_at", "latest_at", place().alias("place"), is_rejected().alias("is_rejected"),
         is_taken().alias("is_taken"), F.explode(F.array_compact(F.array(*broken))).alias("found")
     )  # fmt: skip
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
@@ -86,11 +86,11 @@ def _of_requests(
         .where(F.expr("array_contains(applying, found.rule)"))
         .groupBy(F.col("found.rule").alias("rule"), *CONNECTION_KEY)
         .agg(
-            F.count("*").alias("occurrences"),
-            F.count_if("is_rejected").alias("rejected"),
-            F.count_if("is_taken").alias("taken"),
-            F.min("logged_at").alias("first_at"),
-            F.max("logged_at").alias("last_at"),
+            F.sum("requests").alias("occurrences"),
+            requests_where(F.col("is_rejected")).alias("rejected"),
+            requests_where(F.col("is_taken")).alias("taken"),
+            F.min("earliest_at").alias("first_at"),
+            F.max("latest_at").alias("last_at"),
             F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
         )
     )

@@ -1,15 +1,23 @@
-"""How the judged requests are planned: what a request costs may not depend on the other requests of its connection."""
+"""The judged requests: which of them are one row, and how they are planned.
 
+What a request costs may not depend on the other requests of its connection.
+"""
+
+import random
 import re
 from typing import Any
 
 import pytest
+from chispa import assert_df_equality
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.connections import judged_requests
+from kafka_clientinfo.concerns.usage import api_usage
+from kafka_clientinfo.connections import connections, judged, judged_requests, violations
 from kafka_clientinfo.engine.sizing import set_for
 from kafka_clientinfo.settings import Settings
-from tests.frames import api_versions, log
+from kafka_clientinfo.tables import CONNECTION_KEY
+from tests.frames import ZERO, answered, api_versions, at, log, named, request
 
 
 @pytest.fixture
@@ -46,3 +54,99 @@ def test_windows_carry_few_texts(plan: str) -> None:
     assert not [text for text in texts if f"lag({text}#" in plan]
     shuffled = next(line for line in plan.splitlines() if "AS id_hash#" in line)
     assert not [text for text in texts if re.search(rf"[\[ ]{text}#\d+[,\]]", shuffled)]
+
+
+def test_requests_are_folded_where_they_lie(plan: str) -> None:
+    """After the windows nothing is shuffled, and groups are hashed, not sorted."""
+    after_windows = plan[: plan.index("Window [")]
+    assert "HashAggregate" in after_windows
+    assert "Exchange" not in after_windows
+    assert "Sort" not in after_windows
+
+
+def test_alike_requests_are_one_row(spark: Any) -> None:
+    """It has the number of its requests, the first's place, the last's number, and the times between which all are."""
+    sent = [
+        api_versions("?", 0, 3),
+        request("?", 1, "FETCH", 12),
+        request("?", 9, "FETCH", 12),
+        request("?", 3, "FETCH", 12, correlation_id=99),
+        request("?", 4, "FETCH", 12, client_id="other", correlation_id=100),
+        request("?", 5, "JOIN", 5, correlation_id=101),
+        request("?", 6, "JOIN", 5, correlation_id=102),
+    ]
+    names = ("requests", "seq", "last_seq", "correlation_id", "byte_offset")
+    times = (F.unix_seconds(name) - F.lit(at(0).timestamp()) for name in ("logged_at", "earliest_at", "latest_at"))
+    found = judged_requests(*log(spark, sent), Settings(), concerns()).orderBy("seq").select(*names, *times).collect()
+    assert [tuple(row) for row in found] == [
+        (1, 0, 0, 0, 0, 0, 0, 0),
+        (3, 1, 3, 1, 1, 1, 1, 9),
+        (1, 4, 4, 100, 4, 4, 4, 4),
+        (1, 5, 5, 101, 5, 5, 5, 5),
+        (1, 6, 6, 102, 6, 6, 6, 6),
+    ]
+
+
+def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever clients send, and however a clock is set: as if every request were a row of its own."""
+    requests, files = log(spark, _any_requests(random.Random(1)))
+    folded = judged_requests(requests, files, Settings(), concerns()).cache()
+    monkeypatch.setattr(judged, "_folded_by_kind", _each_alone)
+    single = judged_requests(requests, files, Settings(), concerns()).cache()
+    assert folded.count() < 0.8 * requests.count()
+    for name, one, other in zip(("connections", "violations", "api_usage"), _made(folded), _made(single), strict=True):
+        assert other.count(), name
+        order = [
+            key
+            for key in ("rule", *CONNECTION_KEY, "seq", "api_key", "api_version", "header_version")
+            if key in one.columns
+        ]
+        assert_df_equality(one.orderBy(*order), other.orderBy(*order), ignore_nullable=True)
+
+
+def _each_alone(requests: Any) -> Any:
+    alone = {
+        "requests": F.lit(1).cast("bigint"),
+        "last_seq": F.col("seq"),
+        "earliest_at": F.col("logged_at"),
+        "latest_at": F.col("logged_at"),
+    }
+    return requests.withColumns(alone)
+
+
+def _made(rows: Any) -> tuple[Any, ...]:
+    found = connections(rows, Settings(), concerns()).cache()
+    broken = violations(rows, found, [], Settings(), concerns())
+    return found, broken, api_usage.transform(rows)
+
+
+def _any_requests(chance: random.Random) -> list[dict[str, Any]]:
+    """Requests of two connection ids, of few kinds and with whatever breaks a rule; the clock is set back now and then."""
+    rows = []
+    for second in range(600):
+        one_of = chance.choice
+        given: dict[str, Any] = {
+            "correlation_id": second + 10,
+            "logged_at": at(second - one_of((0, 0, 0, 40))),
+            "client_id": one_of((*["app"] * 9, None, "other", "")),
+            "client_software_name": one_of((*["sarama"] * 49, "unknown")),
+            "header_version": one_of((*[2] * 9, 1, 3)),
+            "client_instance_id": one_of((*[None] * 9, ZERO, "qyf0yGJHTw6wM1mT8UHC6Q")),
+            "api_version_deprecated": one_of((*[False] * 9, True)),
+        }
+        usual = [("FETCH", 12), ("FETCH", 4), ("PRODUCE", 9), ("METADATA", 12)] * 6
+        api, version = one_of((*usual, ("AV", 3), ("AV", 0), ("JOIN", 7), ("HEARTBEAT", 1)))
+        if api == "AV":
+            given |= {
+                "request": named(one_of(("sarama", "a b")), "1"),
+                "response": answered((1, 0, 11), (18, 0, 3)),
+                "error_code": one_of((0, 0, 35, 42)),
+            }
+        elif api in ("JOIN", "HEARTBEAT"):
+            given |= {
+                "request": '{"groupId":"g","memberId":"m","protocolType":"consumer"}',
+                "response": "{}",
+                "error_code": one_of((0, 23)),
+            }
+        rows.append(request(f"127.0.0.1:9092-10.0.0.9:4000{second % 2}-1", second, api, version, **given))
+    return rows

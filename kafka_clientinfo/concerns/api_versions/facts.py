@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, is_api_versions, is_api_versions_success
+from ...connections import Columns, is_api_versions, is_api_versions_success, requests_where
 from ...protocol import ErrorCode
 from ...settings import Settings
 from .predicates import loses_name, offered
@@ -28,7 +28,7 @@ def aggregates() -> Columns:
     is_refused = is_api_versions() & ~is_accepted
     return {
         "attempts": F.sort_array(F.collect_list(F.when(is_api_versions(), attempt))),
-        "accepted_attempts": F.count_if(is_accepted),
+        "accepted_attempts": requests_where(is_accepted),
         "first_accepted": F.min(F.when(is_accepted, attempt)),
         "last_refused": F.max(F.when(is_refused & ~F.col("was_answered"), attempt)),
     }

@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, no_texts, only_of_clients, sorted_texts
+from ...connections import Columns, no_texts, only_of_clients, requests_where, sorted_texts
 from ...settings import Settings
 from .predicates import stated
 
@@ -14,13 +14,15 @@ def aggregates() -> Columns:
     """Counts the requests of a connection by how their client id compares with the first one."""
     is_same, is_other = F.col("client_id_is_same"), F.col("client_id_is_other")
     return {
-        "same_client_ids": F.count_if(is_same),
-        "null_client_ids": F.count_if("client_id_is_null"),
-        "lost_client_ids": F.count_if("client_id_is_lost"),
-        "v3_repeated_client_ids": F.count_if("client_id_is_repeated"),
-        "different_client_ids": F.count_if(is_other),
+        "same_client_ids": requests_where(is_same),
+        "null_client_ids": requests_where(F.col("client_id_is_null")),
+        "lost_client_ids": requests_where(F.col("client_id_is_lost")),
+        "v3_repeated_client_ids": requests_where(F.col("client_id_is_repeated")),
+        "different_client_ids": requests_where(is_other),
         "different_client_id_texts": sorted_texts(F.when(is_other, F.col("client_id"))),
-        "repeated_client_id_bytes": F.sum(F.when(is_same, F.octet_length("client_id")).otherwise(0)),
+        "repeated_client_id_bytes": F.sum(
+            F.when(is_same, F.octet_length("client_id") * F.col("requests")).otherwise(0)
+        ),
     }
 
 

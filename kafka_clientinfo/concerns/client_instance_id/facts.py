@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import ZERO_UUID, Columns, has_header_v3, no_texts, only_of_clients, sorted_texts
+from ...connections import ZERO_UUID, Columns, has_header_v3, no_texts, only_of_clients, requests_where, sorted_texts
 from ...settings import Settings
 from .predicates import is_telemetry
 from .uuids import uuid_bits
@@ -14,10 +14,10 @@ def aggregates() -> Columns:
     different = F.col("instance_id_is_different")
     return {
         "own_instance_id": _first(F.col("first_instance_id")),
-        "header_v3": F.count_if(has_header_v3()),
-        "zero_ids": F.count_if("instance_id_is_zero"),
-        "missing_ids": F.count_if("instance_id_is_missing"),
-        "different_ids": F.count_if(different),
+        "header_v3": requests_where(has_header_v3()),
+        "zero_ids": requests_where(F.col("instance_id_is_zero")),
+        "missing_ids": requests_where(F.col("instance_id_is_missing")),
+        "different_ids": requests_where(different),
         "different_id_texts": sorted_texts(F.when(different, F.col("client_instance_id"))),
         "first_telemetry_sent": _first(F.col("telemetry_sent_id")),
         "first_telemetry_given": _first(F.col("telemetry_given_id")),

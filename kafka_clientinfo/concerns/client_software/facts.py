@@ -3,14 +3,13 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, is_api_versions, is_client, no_texts, sorted_texts
+from ...connections import Columns, is_api_versions, is_client, no_texts, requests_where, sorted_texts
 from ...protocol import BROKER_PATTERN_SQL, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
 from ...settings import Settings
 from .policy import policy_findings
 from .predicates import becomes, can_name
 
 AFTER = ("api_versions", "client_id")
-_LAST = ("seq", "client_software_name", "client_software_version")
 
 
 def aggregates() -> Columns:
@@ -18,17 +17,22 @@ def aggregates() -> Columns:
     accepted = becomes().isNotNull()
     return {
         # A forwarded request carries the software of the client that it came from.
-        "last": F.max(F.when(~F.col("is_forwarded"), F.struct(*_LAST))),
+        "last": F.max(
+            F.when(
+                ~F.col("is_forwarded"),
+                F.struct(F.col("last_seq").alias("seq"), "client_software_name", "client_software_version"),
+            )
+        ),
         "all_valid_by_kip": _all_match(KIP_PATTERN_SQL),
         "all_valid_by_broker": _all_match(BROKER_PATTERN_SQL),
         "invalid_names": _invalid("sent_software_name"),
         "invalid_versions": _invalid("sent_software_version"),
-        "resets": F.count_if("software_is_reset"),
-        "changes": F.count_if("software_is_changed"),
+        "resets": requests_where(F.col("software_is_reset")),
+        "changes": requests_where(F.col("software_is_changed")),
         "became": F.max_by(F.struct("seq", becomes().alias("software")), F.when(accepted, F.col("seq"))),
         "last_named": F.max_by(becomes(), F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
-        "refused_names": F.count_if(
+        "refused_names": requests_where(
             (F.col("error_code") == int(ErrorCode.INVALID_REQUEST))
             & (F.col("software_name_is_invalid") | F.col("software_version_is_invalid"))
         ),

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import is_api_versions_success, place, range_of
+from ...connections import is_api_versions_success, place, range_of, requests_where
 from ...protocol import ApiKey
 from ...tables import CONNECTION_KEY
 
@@ -22,17 +22,17 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
         # One name per key. Where no aggregate gathers, Spark sorts all requests for those that are texts or structs.
         F.array_max(F.collect_set("api_name")).alias("api_name"),
-        F.count("*").alias("requests"),
-        F.count_if(F.col("error_code") != 0).alias("errors"),
-        F.min("logged_at").alias("first_at"),
-        F.max("logged_at").alias("last_at"),
+        F.sum("requests").alias("requests"),
+        requests_where(F.col("error_code") != 0).alias("errors"),
+        F.min("earliest_at").alias("first_at"),
+        F.max("latest_at").alias("last_at"),
         F.bool_or("api_version_deprecated").alias("marked"),
         F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
         F.min(F.struct("seq", place().alias("place"))).alias("first_request"),
-        F.count_if(after_answer).alias("requests_after_answer"),
+        requests_where(after_answer).alias("requests_after_answer"),
         F.min(F.when(after_answer, F.struct("seq", place().alias("place")))).alias("first_after_answer"),
-        F.min(F.when(after_answer, F.col("logged_at"))).alias("first_at_after_answer"),
-        F.max(F.when(after_answer, F.col("logged_at"))).alias("last_at_after_answer"),
+        F.min(F.when(after_answer, F.col("earliest_at"))).alias("first_at_after_answer"),
+        F.max(F.when(after_answer, F.col("latest_at"))).alias("last_at_after_answer"),
         # KIP-35: an answer is good for its connection only, and the last one counts.
         F.max_by(F.struct("api_ranges"), F.when(_is_answer(), F.col("seq"))).alias("answer"),
         F.max(F.when(_is_answer(), F.col("seq"))).alias("answer_seq"),
