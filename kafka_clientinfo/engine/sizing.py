@@ -26,8 +26,8 @@ REQUEST_BYTES = 600
 _PARTITION_BYTES = 64 << 20
 """Planned bytes of one partition.
 
-Where kept rows are objects (see `keeping`), a task holds the partition that it reads in memory. A judged request weighs
-about twice what is planned for it, so a partition takes some 130 MB of the heap, and the heap is 2 GB by default.
+Where kept rows are objects (see `keeping`), a task holds the partition that it reads in memory. A judged request that is
+like no other weighs about twice what is planned for it, so a partition takes up to 130 MB of the heap, of 2 GB by default.
 """
 _MOST_PARTITIONS = 200
 _BROADCAST_BYTES = str(10 << 20)
