@@ -31,7 +31,7 @@ _COMPARED = ("api_key", "correlation_id", "is_forwarded", "logged_at", "who")
 _ID_HASH = "id_hash"
 """A number made of `_ID`. Requests are sorted by it first: Spark compares a first number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
-"""Columns by which requests lie together with those of their connection id, beside the id itself."""
+"""Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 
 
 def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:

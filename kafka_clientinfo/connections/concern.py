@@ -3,7 +3,7 @@
 Every part is optional, and none knows another concern:
 - predicates.py: `reads()`, columns read from a request's record; `earlier()`, columns made of the requests before it on
   its connection, and `LOOKS_BACK_AT`, names of the read columns that those look at; `predicates()`, columns that say what
-  holds of the request.
+  holds of the request. These are made once for all requests of a kind (see `judged`), so they follow from what those share.
 - facts.py: `aggregates()`, aggregates of those columns over a connection, where a row may stand for several requests
   (`requests_where` counts them); `columns(settings)`, the columns of the table `connections` that follow from them; `AFTER`,
   names of the concerns whose columns those read.

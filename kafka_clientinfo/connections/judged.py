@@ -86,10 +86,10 @@ def judged_requests(
         concerns: whose columns are added.
 
     Returns:
-        The connection's key and session_no; requests, how many they are; seq (0 for a connection's first request) of the
-        first of them, last_seq of the last; logged_at, correlation_id and byte_offset of the first, earliest_at and
-        latest_at of all; the columns in which they are alike: those of the record; error_code, that of ApiVersions inferred
-        where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
+        The connection's key and session_no. How the requests of the kind differ: requests (their number); seq (0 for a
+        connection's first request), logged_at, correlation_id and byte_offset of the first of them; last_seq; earliest_at
+        and latest_at, the bounds of logged_at. What they share: the record's other columns; error_code, that of ApiVersions
+        inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
         request, response and group_payloads of `GROUP_APIS`; first_client_id; was_answered (an ApiVersions request of the
         connection was accepted before); complete_since; and the concerns' columns.
     """

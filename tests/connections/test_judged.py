@@ -59,9 +59,8 @@ def test_windows_carry_few_texts(plan: str) -> None:
 def test_requests_are_folded_where_they_lie(plan: str) -> None:
     """After the windows nothing is shuffled, and groups are hashed, not sorted."""
     after_windows = plan[: plan.index("Window [")]
-    assert "HashAggregate" in after_windows
-    assert "Exchange" not in after_windows
-    assert "Sort" not in after_windows
+    assert " HashAggregate" in after_windows
+    assert not [slower for slower in ("ObjectHashAggregate", "Sort", "Exchange") if slower in after_windows]
 
 
 def test_alike_requests_are_one_row(spark: Any) -> None:
