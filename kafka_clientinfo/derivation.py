@@ -13,13 +13,14 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
+from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .engine import Warehouse, increments, kept, release, with_kept_failures
+from .engine import Warehouse, increments, kept, kept_in_memory, release, with_kept_failures
 from .settings import Settings
 from .steps import SOURCES, Step, read_by_others, steps
 
@@ -52,6 +53,7 @@ class Derivation:
         self.given = given
         self.committed = self._source("requests").where(self.is_committed)
         self.relations: dict[str, Any] = {}
+        self.wholes: dict[str, Any] = {}
         self.kept: list[DataFrame] = []
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
@@ -60,12 +62,12 @@ class Derivation:
             self.increment = self._increment()
         if self.increment.touched is not None:
             self.kept.append(self.increment.touched)
-        self.relations |= {
-            "requests": self.increment.requests,
+        self.wholes |= {
             "ingested_files": self._source("ingested_files"),
             "failed_requests": self._source("failed_requests").where(self.is_committed),
             "settings": self.settings,
         }
+        self.relations |= {**self.wholes, "requests": self.increment.requests}
 
         def derive(step: Step) -> None:
             with stage(step.name):
@@ -97,20 +99,26 @@ class Derivation:
     def _derive(self, step: Step) -> None:
         if step.write_mode == "aggregate":
             self._aggregate(step)
-        elif step.write_mode == "overwrite":
-            rows = self._kept(step.name, step.make(_Whole(self)))
-            self.lake.overwrite(step.name, rows, self.newest)
-            self.relations[step.name] = rows
+        elif step.is_of_whole_tables:
+            self._make_whole(step, step.make(_Whole(self)))
         else:
             self._of_connections(step)
+
+    def _make_whole(self, step: Step, rows: DataFrame) -> None:
+        self.relations[step.name] = self.wholes[step.name] = self._kept(step.name, rows)
+        if step.write_mode is not None:
+            self.lake.overwrite(step.name, self.wholes[step.name], self.newest)
 
     def _of_connections(self, step: Step) -> None:
         rows = self._kept(step.name, step.make(self.relations))
         self.relations[step.name] = rows
         if step.write_mode is not None:
+            if self.is_whole:
+                self.wholes[step.name] = rows
             rows = with_kept_failures(self.lake, rows) if step.name == "violations" else rows
             touched, since = self.increment.touched, self.increment.since
-            self.lake.replace_connections(step.name, rows, touched, since, self.newest)
+            keep = partial(self._kept_whole, step.name)
+            self.lake.replace_connections(step.name, rows, touched, since, self.newest, keep)
 
     def _kept(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in read_by_others():
@@ -118,25 +126,29 @@ class Derivation:
         self.kept.append(kept(rows, self.lake.staging))
         return self.kept[-1]
 
+    def _kept_whole(self, name: str, rows: DataFrame) -> DataFrame:
+        """Keeps all rows of a table, as later steps read them sooner from memory than from the table."""
+        found = kept_in_memory(rows) if name in read_by_others() else None
+        if found is None:
+            return rows
+        self.kept.append(found)
+        self.wholes[name] = found
+        return found
+
     def whole(self, name: str) -> Any:
-        """Takes a whole table; what this run has made of everything need not be read again."""
-        step = steps().get(name)
-        if name in ("settings", "failed_requests") or (
-            step is not None and (self.is_whole or step.write_mode == "overwrite")
-        ):
-            return self.relations[name]
-        return self._source(name)
+        """Takes a whole table; what this run has in memory need not be read again."""
+        return self.wholes[name] if name in self.wholes else self._source(name)
 
     def _aggregate(self, step: Step) -> None:
         if self.is_whole:
-            self.relations[step.name] = self._kept(step.name, step.make({"new_requests": self.committed}))
-            self.lake.overwrite(step.name, self.relations[step.name], self.newest)
+            self._make_whole(step, step.make({"new_requests": self.committed}))
             return
         # Stored rows, and what is counted in there, of one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
         new = self.committed.where(F.col("ingested_at") > self._counted_until(stored))
-        self.lake.aggregate(step.name, stored, step.make({"new_requests": new}), self.newest)
-        self.relations[step.name] = self.lake.read(step.name)
+        keep = partial(self._kept_whole, step.name)
+        self.lake.aggregate(step.name, stored, step.make({"new_requests": new}), self.newest, keep)
+        self.relations[step.name] = self.whole(step.name)
 
     def _counted_until(self, stored: DataFrame) -> Column:
         """Ingestion time up to which requests are counted in; a run that broke after its commit has counted in more."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arrow_rows import relation_of
@@ -37,6 +37,7 @@ from .tables import table_spec, table_specs
 
 _READ_INTO = ("requests", "rejected_records", "failed_requests")
 """Tables whose rows are uncommitted until ingested_files is written."""
+_FEW_FILES = 1000
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,11 @@ class Ingested:
     files: Mapping[str, Mapping[str, Any]]
     tables: Mapping[str, DataFrame] = field(default_factory=dict)
     kept: Sequence[DataFrame] = ()
+
+    def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
+        """`tables`, and ingested_files where its rows are few enough to be part of every plan that reads them."""
+        files = {"ingested_files": _files(spark, self.files.values())} if len(self.files) <= _FEW_FILES else {}
+        return {**self.tables, **files}
 
     def release(self) -> None:
         """Let the rows in memory go."""
@@ -164,7 +170,7 @@ def _read(
             if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
             written = [*rows, *(packed.row for packed in plan.packed)]
-            tables["ingested_files"] = _write_files(lake, written, plan.batch_id)
+            _write_files(lake, written, plan.batch_id)
     except BaseException:
         release(parsed)
         raise
@@ -187,13 +193,14 @@ def _parsed(
         return parsed, statistics_of(parsed)
 
 
-def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> DataFrame:
-    """Make the commit that makes the rows count that this run has appended; returns its rows."""
+def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> None:
+    """Make the commit that makes the rows count that this run has appended."""
+    lake.upsert("ingested_files", _files(lake.spark, rows), batch_id)
+
+
+def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
     spec = table_spec("ingested_files")
-    values = [tuple(row[name] for name in spec.column_names) for row in rows]
-    written = relation_of(lake.spark, values, spec.ddl)
-    lake.upsert("ingested_files", written, batch_id)
-    return written
+    return relation_of(spark, [tuple(row[name] for name in spec.column_names) for row in rows], spec.ddl)
 
 
 def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:

@@ -157,7 +157,8 @@ def _build(
         lake.one_file = size.is_small
         lake.claim()
         report.too_late = remove_late(lake, datetime.now(UTC))
-        derivation = Derivation(lake, settings, until, newest, {} if report.too_late else ingested.tables)
+        given = {} if report.too_late else ingested.in_memory(lake.spark)
+        derivation = Derivation(lake, settings, until, newest, given)
         derivation.run(lambda name: report.stage(name, progress))
         report.tables = lake.rows()
         lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)

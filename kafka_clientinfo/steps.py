@@ -35,6 +35,15 @@ class Step:
         spec = table_specs().get(self.name)
         return None if spec is None else spec.write_mode
 
+    @property
+    def is_of_whole_tables(self) -> bool:
+        """Whether it is made of whole tables, and not of what a run computes again of them.
+
+        Where no table says so, that is where it needs nothing but derived tables.
+        """
+        derived = {name for name, spec in table_specs().items() if spec.derived}
+        return self.write_mode == "overwrite" or (self.write_mode is None and set(self.needs) <= derived)
+
 
 @lru_cache(maxsize=1)
 def steps() -> dict[str, Step]:

@@ -35,6 +35,13 @@ def test_a_step_is_called_with_the_relations_that_its_parameters_name(monkeypatc
     assert step.make({"judged_requests": 1, "settings": 2, "connections": 3}) == (1, 2)
 
 
+def test_a_step_is_of_whole_tables_where_nothing_it_needs_is_of_the_run_alone() -> None:
+    of_whole_tables = {name for name, step in steps.steps().items() if step.is_of_whole_tables}
+    overwritten = {name for name, spec in table_specs().items() if spec.write_mode == "overwrite"}
+    assert of_whole_tables - overwritten == {"judged_usage"}
+    assert overwritten <= of_whole_tables
+
+
 def test_violations_need_what_the_findings_of_all_concerns_need() -> None:
     needs = set(steps.steps()["violations"].needs)
     assert {"judged_requests", "connections", "settings", "group_protocols", "failed_requests"} <= needs

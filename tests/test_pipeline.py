@@ -4,6 +4,7 @@ import gzip
 import io
 import json
 import shutil
+from collections import Counter
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -86,6 +87,8 @@ class Grown(NamedTuple):
     ingested_nothing: dict[str, Any]
     commits: list[dict[str, int]]
     """Commits of the tables before and after the runs that found nothing new."""
+    reads: Counter[str]
+    """How often the run that read on read each table."""
 
 
 @pytest.fixture(scope="module")
@@ -113,10 +116,16 @@ def grown(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFac
         patch.setattr(pipeline, "Warehouse", breaking_at("ingested_files"))
         with pytest.raises(RuntimeError, match="power failure"):
             pipeline.run(spark, [str(root)], lake.root)
-    read_on, before = json.loads(printed("run", str(log.parent), "--json")), commits()
+    reads: Counter[str] = Counter()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pipeline, "Warehouse", counting_reads(reads))
+        read_on = json.loads(printed("run", str(log.parent), "--json"))
+    before = commits()
     nothing_new = printed("run", str(log.parent), str(log))
     ingested_nothing = json.loads(printed("ingest", str(log.parent), "--json"))
-    return Grown(root / "lake", log, ingested, built, read_on, nothing_new, ingested_nothing, [before, commits()])
+    return Grown(
+        root / "lake", log, ingested, built, read_on, nothing_new, ingested_nothing, [before, commits()], reads
+    )
 
 
 @pytest.mark.long
@@ -125,6 +134,13 @@ def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
 ) -> None:
     assert sorted(file["from_offset"] > 0 for file in grown.read_on["files"]) == [False, True]
     assert_same_tables(spark, grown.warehouse, at_once)
+
+
+@pytest.mark.long
+def test_a_run_that_reads_on_reads_each_derived_table_once_at_most(grown: Grown) -> None:
+    derived = {name for name, spec in table_specs().items() if spec.derived}
+    assert {name: grown.reads[name] for name in derived if grown.reads[name] > 1} == {}
+    assert grown.reads["connections"] == 1
 
 
 @pytest.mark.long
@@ -181,6 +197,15 @@ def test_what_a_session_may_not_keep_is_staged_while_the_run_lasts(
     monkeypatch.undo()
     assert list((lake / "_staged").iterdir()) == []
     assert_same_tables(spark, lake, at_once)
+
+
+def counting_reads(reads: Counter[str]) -> type[Warehouse]:
+    class Counting(Warehouse):
+        def read(self, name: str) -> Any:
+            reads[name] += 1
+            return super().read(name)
+
+    return Counting
 
 
 def breaking_at(table: str) -> type[Warehouse]:

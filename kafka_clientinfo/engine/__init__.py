@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from .answers import Rows, StoredTables, Tables, UnreadableTableError
     from .checks import Check
     from .creation import make_views
-    from .keeping import kept, release, stays_as_kept
+    from .keeping import kept, kept_in_memory, release, stays_as_kept
     from .locks import exclusive
     from .maintenance import MaintenanceReport, existing_warehouse, maintain
     from .quick_verification import quick_checks
@@ -48,6 +48,7 @@ __all__ = [
     "existing_warehouse",
     "increments",
     "kept",
+    "kept_in_memory",
     "local_tables",
     "maintain",
     "make_views",
@@ -68,7 +69,7 @@ _PLACES = {
     "answers": ("Rows", "StoredTables", "Tables", "UnreadableTableError"),
     "checks": ("Check",),
     "creation": ("make_views",),
-    "keeping": ("kept", "release", "stays_as_kept"),
+    "keeping": ("kept", "kept_in_memory", "release", "stays_as_kept"),
     "locks": ("exclusive",),
     "maintenance": ("MaintenanceReport", "existing_warehouse", "maintain"),
     "quick_verification": ("quick_checks",),

@@ -112,6 +112,12 @@ class Staging:
 
 def kept(rows: DataFrame, staging: Staging) -> DataFrame:
     """The same rows, computed once: when they are first needed where they are persisted, else at once."""
+    found = kept_in_memory(rows)
+    return staging.keep(rows) if found is None else found
+
+
+def kept_in_memory(rows: DataFrame) -> DataFrame | None:
+    """The same rows, computed once; None on serverless compute."""
     try:
         if stays_as_kept(rows.sparkSession):
             return _checkpoint(rows)
@@ -123,7 +129,7 @@ def kept(rows: DataFrame, staging: Staging) -> DataFrame:
     except Exception as error:
         if not _is_refused(error):
             raise
-    return staging.keep(rows)
+    return None
 
 
 def stays_as_kept(spark: SparkSession) -> bool:

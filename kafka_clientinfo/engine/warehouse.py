@@ -1,10 +1,10 @@
 """The Delta tables of one warehouse: made by their first write, appended to once, replaced by connection.
 
 A run opens the warehouse once, before it reads; its writes claim it where no lock is held. Every write is one commit,
-and tells how many rows its table then holds, so that nobody counts them.
+which tells how many rows it wrote, so that few tables have to be counted.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
@@ -31,6 +31,9 @@ SMALL_TABLE_BYTES = 16 << 20
 _BYTES_PER_VALUE = 4
 """What a value takes in a file, roughly; a table's rows are known, its bytes would have to be asked for."""
 _AT_ONCE = 3
+
+Keep = Callable[[DataFrame], DataFrame]
+"""Returns the same rows, kept or not."""
 
 
 class Warehouse:
@@ -70,7 +73,7 @@ class Warehouse:
         self._claims = Claims(spark, self.address, locked)
         self._claiming = Lock()
         self._state: State | None = None
-        self._rows: dict[str, int] = {}
+        self._rows: dict[str, int | None] = {}  # of tables that this run has written; None where it is not known
         self._existing: set[str] = set()
         self._creating = {name: Lock() for name in self.specs}
 
@@ -204,7 +207,8 @@ class Warehouse:
         killed before it could store their number.
         """
         derived = {name for name, spec in self.specs.items() if spec.derived}
-        known = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
+        noted = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
+        known = {name: number for name, number in noted.items() if number is not None}
         unknown = [name for name in self.specs if name not in known]
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             known |= dict(zip(unknown, pool.map(self.count, unknown), strict=True))
@@ -234,11 +238,8 @@ class Warehouse:
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             list(pool.map(self._create, names))
 
-    def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> int:
+    def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; `batch_id` is kept in the table's history.
-
-        Returns:
-            How many rows the table then holds.
 
         Raises:
             WarehouseError: not as many rows were written as expected.
@@ -250,25 +251,32 @@ class Warehouse:
                 "lost, and the log has changed since; run again, which deletes these rows first"
             )
         before = self._rows.get(name)
-        return self._note_rows(name, None if written is None or before is None else before + written)
+        self._rows[name] = None if written is None or before is None else before + written
 
-    def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> int:
-        """Replace the whole table, in one commit; returns how many rows it then holds."""
-        return self._note_rows(name, self._write(name, rows, "overwrite", batch_id))
+    def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> None:
+        """Replace the whole table, in one commit."""
+        self._rows[name] = self._write(name, rows, "overwrite", batch_id)
 
-    def upsert(self, name: str, rows: DataFrame, batch_id: str) -> int:
-        """Insert rows, or replace those with the same key, in one commit; returns how many rows it then holds."""
+    def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
+        """Insert rows, or replace those with the same key, in one commit."""
         spec = self.spec(name)
         if self._is_empty(name):
-            return self.append(name, rows, batch_id)
-        new = rewriting.shaped(rows, spec)
-        if self._is_small(spec):
-            return self.overwrite(name, rewriting.upserted(self.read(name), new, spec), batch_id)
-        return self._merge(name, new, rewriting.UPSERT)
+            self.append(name, rows, batch_id)
+        elif self._is_small(spec):
+            new = rewriting.shaped(rows, spec)
+            self.overwrite(name, rewriting.upserted(self.read(name), new, spec), batch_id)
+        else:
+            self._merge(name, rewriting.shaped(rows, spec), rewriting.UPSERT)
 
     def replace_connections(
-        self, name: str, rows: DataFrame, touched: DataFrame | None, since: datetime | None, batch_id: str
-    ) -> int:
+        self,
+        name: str,
+        rows: DataFrame,
+        touched: DataFrame | None,
+        since: datetime | None,
+        batch_id: str,
+        keep: Keep = lambda rows: rows,
+    ) -> None:
         """Replace the rows of connections by those that were recomputed, in one commit.
 
         Rows without a connection (violations of groups, or from server.log) are replaced too. A small table is written
@@ -281,20 +289,22 @@ class Warehouse:
                 opened_at whose rows stay (null: none stay). None replaces all rows.
             since: no row to be replaced opened before; None where that is not known.
             batch_id: kept in the table's history.
-
-        Returns:
-            How many rows the table then holds.
+            keep: called with all rows of the table, where it is written anew of stored and new ones, before it is.
         """
         spec = self.spec(name)
         if touched is None or self._is_empty(name):  # not appended to: an overtaken run may just have filled it
-            return self.overwrite(name, rows, batch_id)
+            self.overwrite(name, rows, batch_id)
+            return
         new = rewriting.shaped(rows, spec)
         if self._is_small(spec):
-            return self.overwrite(name, rewriting.with_replaced(self.read(name), new, touched, spec), batch_id)
+            self.overwrite(name, keep(rewriting.with_replaced(self.read(name), new, touched, spec)), batch_id)
+            return
         changes = rewriting.changes(self.read(name), new, touched, since, spec)
-        return self._merge(name, changes, rewriting.REPLACE, rewriting.within(since))
+        self._merge(name, changes, rewriting.REPLACE, rewriting.within(since))
 
-    def aggregate(self, name: str, stored: DataFrame, rows: DataFrame, batch_id: str) -> int:
+    def aggregate(
+        self, name: str, stored: DataFrame, rows: DataFrame, batch_id: str, keep: Keep = lambda rows: rows
+    ) -> None:
         """Write the table as rows aggregated into the stored ones, in one commit.
 
         Args:
@@ -302,12 +312,10 @@ class Warehouse:
             stored: a snapshot of it.
             rows: what the snapshot has not counted yet.
             batch_id: kept in the table's history.
-
-        Returns:
-            How many rows the table then holds.
+            keep: called with all rows of the table before it is written.
         """
         spec = self.spec(name)
-        return self.overwrite(name, rewriting.aggregated(stored, rewriting.shaped(rows, spec), spec), batch_id)
+        self.overwrite(name, keep(rewriting.aggregated(stored, rewriting.shaped(rows, spec), spec)), batch_id)
 
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows under a condition in SQL; returns how many."""
@@ -368,30 +376,25 @@ class Warehouse:
         if self._claims.locked and self._rows.get(name) == 0:
             mode = "append"  # nothing is there to replace, and Delta need not look what is
         options = {"userMetadata": batch_id, **self._claims.options(name)}
-        written = write(shaped, self.table(name), mode, options)
+        written = write(shaped, self.address, name, mode, options)
         self._check_ledger(name)
         return written
 
-    def _merge(self, name: str, changes: DataFrame, clauses: str, bound: str = "true") -> int:
+    def _merge(self, name: str, changes: DataFrame, clauses: str, bound: str = "true") -> None:
         self.claim()
         spec = self.spec(name)
         with sql.named_view(self.spark, changes) as view:
             self._command(name, rewriting.merge(self.table(name), view, spec, clauses, bound))
         self._check_ledger(name)
-        return self._note_rows(name, None)
 
     def _command(self, name: str, statement: str) -> int:
         """Run a MERGE or DELETE; returns how many rows it affected."""
         with self._claims.command(name):
             row = self.spark.sql(statement).first()
-        self._rows.pop(name, None)
+        self._rows[name] = None
         return 0 if row is None else int(row["num_affected_rows"])
 
     def _check_ledger(self, name: str) -> None:
         """Delta passes over commits of an overtaken run without a word; rows of other tables don't count then."""
         if name == LEDGER:
             self._claims.check()
-
-    def _note_rows(self, name: str, number: int | None) -> int:
-        self._rows[name] = self.count(name) if number is None else number
-        return self._rows[name]

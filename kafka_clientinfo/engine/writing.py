@@ -10,40 +10,44 @@ from uuid import uuid4
 from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F
 
+from ..address import Address
 from .sql import history
 
 _COMMIT_FILE = re.compile(r"\d{20}\.json")
 _OBSERVED_WITHIN_SECONDS = 10.0
 
 
-def write(rows: DataFrame, table: str, mode: str, options: Mapping[str, str]) -> int | None:
+def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> int | None:
     """Write rows in one commit.
 
     Args:
         rows: in the table's columns.
-        table: its name in SQL; it exists.
+        address: of the warehouse.
+        name: of the table; it exists.
         mode: append or overwrite.
         options: the writer's; `userMetadata` and, in a claim, `txnVersion`.
 
     Returns:
         How many rows were written; None where that is not known, or where Delta passed over the commit.
     """
+    spark, table = rows.sparkSession, address.table(name)
     if "txnVersion" in options:  # a commit that is passed over writes nothing, so that nothing would be observed
-        _commit(rows, table, mode, options)
-        return _rows_of_last_commit(rows.sparkSession, table, options["userMetadata"])
+        _commit(rows, address, name, mode, options)
+        return _rows_of_last_commit(spark, table, options["userMetadata"])
     observation = Observation(f"kafka_clientinfo_{uuid4().hex}")
     observed = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
-    _commit(observed, table, mode, options)
+    _commit(observed, address, name, mode, options)
     number = _observed_rows(observation)
-    return _rows_of_last_commit(rows.sparkSession, table, options["userMetadata"]) if number is None else number
+    return _rows_of_last_commit(spark, table, options["userMetadata"]) if number is None else number
 
 
-def _commit(rows: DataFrame, table: str, mode: str, options: Mapping[str, str]) -> None:
-    writer = rows.writeTo(table).options(**options)
-    if mode == "append":
-        writer.append()
+def _commit(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> None:
+    if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's within it
+        rows.write.format("delta").mode(mode).options(**options).save(address.place(name))
+    elif mode == "append":
+        rows.writeTo(address.table(name)).options(**options).append()
     else:
-        writer.overwrite(F.lit(True))
+        rows.writeTo(address.table(name)).options(**options).overwrite(F.lit(True))
 
 
 def _observed_rows(observation: Observation) -> int | None:

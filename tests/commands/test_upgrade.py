@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.concerns.usage import upgrade_impact
 from kafka_clientinfo.engine import Warehouse
 from kafka_clientinfo.tables import broker_releases
+from tests.concerns.usage import uses
 from tests.frames import at, frame, ledger
 
 HOSTILE = "evil\x1b[2J\r\n\u202e"
@@ -61,7 +61,7 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
         "api_usage": frame(spark, "api_usage", used),
         "broker_api_versions": frame(spark, "broker_api_versions", [offer | {"first_seen": at(0), "last_seen": at(9)}]),
     }
-    impact = upgrade_impact.transform(frame(spark, "connections", connections), **tables)
+    impact = uses.impact(frame(spark, "connections", connections), **tables)
     for name, rows in (tables | {"upgrade_impact": impact}).items():
         lake.overwrite(name, rows, "1")
     ingested = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("old", "new", "info", "empty")]

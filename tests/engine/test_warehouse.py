@@ -38,7 +38,8 @@ def assert_rows(found: Any, expected: Any) -> None:
 
 def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Warehouse) -> None:
     assert not plain.exists("facts")
-    assert plain.append("facts", facts(spark, fact("x")), "1") == 1
+    plain.append("facts", facts(spark, fact("x")), "1")
+    assert plain.count("facts") == 1
     spec = SPECS["facts"]
     assert differences(spec, layout_of(spark, plain.table("facts"))) == []
     found = sql.detail(spark, plain.table("facts"))
@@ -67,14 +68,21 @@ def test_delta_enforces_the_constraints(spark: Any, plain: Warehouse, row: tuple
 
 
 @pytest.mark.parametrize("one_file", [False, True])
-def test_a_write_tells_how_many_rows_the_table_holds(spark: Any, plain: Warehouse, one_file: bool) -> None:
+def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
+    spark: Any, plain: Warehouse, one_file: bool
+) -> None:
     plain.one_file = one_file
-    assert plain.overwrite("facts", facts(spark), "0") == 0
-    assert plain.append("facts", facts(spark, fact("x"), fact("y")).repartition(2), "1", expected=2) == 2
-    assert plain.append("facts", facts(spark, fact("z")), "2") == 3
-    assert plain.overwrite("facts", facts(spark, fact("z")).where("false"), "3") == 0
+    plain.overwrite("facts", facts(spark), "0")
+    assert plain.rows()["facts"] == 0
+    plain.append("facts", facts(spark, fact("x"), fact("y")).repartition(2), "1", expected=2)
+    assert plain.rows()["facts"] == 2
+    plain.append("facts", facts(spark, fact("z")), "2")
+    assert plain.rows()["facts"] == 3
+    plain.overwrite("facts", facts(spark, fact("z")).where("false"), "3")
+    assert plain.rows()["facts"] == 0
     again = Warehouse(spark, plain.root, True, SPECS)
-    assert again.append("facts", facts(spark, fact("x")), "4") == 1
+    again.append("facts", facts(spark, fact("x")), "4")
+    assert again.rows()["facts"] == 1
     assert again.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
     detail = sql.detail(spark, plain.table("facts"))
     assert detail is not None
@@ -88,34 +96,50 @@ def test_an_append_of_other_rows_than_expected_is_an_error(spark: Any, plain: Wa
 
 def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("x", 1), fact("y")), "1")
-    new = facts(spark, fact("x", 0, 9))
-    assert lake.replace_connections("facts", new, touched(spark, None, "x"), None, "2") == 2
-    assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
+    new, wholes = facts(spark, fact("x", 0, 9)), list[Any]()
+
+    def keep(whole: Any) -> Any:
+        wholes.append(whole.cache())
+        return wholes[-1]
+
+    lake.replace_connections("facts", new, touched(spark, None, "x"), None, "2", keep)
+    assert lake.rows()["facts"] == 2
+    found = lake.read("facts")
+    assert_rows(found, facts(spark, fact("x", 0, 9), fact("y")))
+    assert len(wholes) == (lake._small_table_bytes == HUGE)
+    for whole in wholes:
+        assert_rows(whole, found)
+        whole.unpersist()
 
 
 def test_connections_up_to_an_instant_stay(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("x", hours=1), fact("x", hours=2)), "1")
     since = AT + timedelta(minutes=30)
     new = facts(spark, fact("x", hours=2, requests=7), fact("x", hours=3))
-    assert lake.replace_connections("facts", new, touched(spark, AT, "x"), since, "2") == 3
+    lake.replace_connections("facts", new, touched(spark, AT, "x"), since, "2")
+    assert lake.count("facts") == 3
     assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"))))
 
 
 def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
     lake.append("facts", facts(spark, fact("x"), fact("y")), "1")
-    assert lake.replace_connections("facts", facts(spark, fact("z")), None, None, "2") == 1
+    lake.replace_connections("facts", facts(spark, fact("z")), None, None, "2")
+    assert lake.count("facts") == 1
     assert_rows(lake.read("facts"), facts(spark, fact("z")))
 
 
 def test_replacing_twice_changes_nothing(spark: Any, lake: Warehouse) -> None:
     for batch in ("1", "2", "3"):
         rows = facts(spark, fact("x"), fact("x", 1))
-        assert lake.replace_connections("facts", rows, touched(spark, None, "x"), None, batch) == 2
+        lake.replace_connections("facts", rows, touched(spark, None, "x"), None, batch)
+        assert lake.count("facts") == 2
 
 
 def test_upsert_inserts_and_replaces_by_key(spark: Any, lake: Warehouse) -> None:
-    assert lake.upsert("facts", facts(spark, fact("x"), fact("y")), "1") == 2
-    assert lake.upsert("facts", facts(spark, fact("x", 0, 5), fact("z")), "2") == 3
+    lake.upsert("facts", facts(spark, fact("x"), fact("y")), "1")
+    assert lake.count("facts") == 2
+    lake.upsert("facts", facts(spark, fact("x", 0, 5), fact("z")), "2")
+    assert lake.count("facts") == 3
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 5), fact("y"), fact("z")))
 
 
@@ -137,7 +161,8 @@ def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark:
     for batch in ("1", "2"):
         stored = plain.read_snapshot("sums")
         for _ in ("the overtaken run", "this run"):
-            assert plain.aggregate("sums", stored, new, batch) == 2
+            plain.aggregate("sums", stored, new, batch)
+            assert plain.count("sums") == 2
     assert_rows(plain.read("sums"), rows_of(spark, "sums", ("x", "X", 9, AT), (None, None, 3, AT)))
 
 

@@ -1,128 +1,144 @@
-"""Who would break at each release: the versions that clients use, against what real brokers of that release took.
+"""Who would break at each release, and to what release of its library such a client can be upgraded.
 
-A log shows the versions that were used, never those that a client knows. A client that negotiates (KIP-35) and
-uses an old version because today's broker offers nothing newer may well know a newer one; one that uses an old
-version although the broker offers more does not (or is told not to), and breaks where the old one is gone. So each
-use of a version is first judged by what limited it: the client, or the broker.
+Which library a client is of is told by its software name (KIP-511), and where brokers know none, by the client id, if that is
+one that a library picks itself. Of the library's releases, as they were measured, the first counts that speaks, of every
+API that the client uses, a version that today's brokers take and one that the target takes. Where no release fits both,
+the way leads over a broker release between, with which today's client still works (KIP-1124).
 """
 
+import re
 from dataclasses import astuple
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
-from ...connections import is_client, number_of_texts, sorted_texts
-from ...tables import CONNECTION_KEY
-from ...tables.broker_releases import api_traits, judgements, releases
-from .upgrade_advice import CLIENT, with_advice
+from ...protocol import UNKNOWN
+from ...tables.client_libraries import client_libraries, fits
+from .judged_usage import CLIENT
 
-_USE = ("api_key", "api_version", "by_broker", "fixed")
+_FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
+_ADVICE = ("upgrade_to", "upgrade_over")
 _MAP = "map<string,string>"
-_NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
+_NUMBERS = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})"
+_LONGEST_OWN_ID = 255
+"""Client ids that are longer are not matched: libraries pick short ones."""
 
 
-def transform(connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
-    """Makes one row per client, API and version, with what every known release makes of it and what to do about it.
+def transform(judged_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+    """Adds to every client, API and version what to do about the releases that refuse it.
 
-    Only of clients' connections.
+    Returns:
+        The rows of `judged_usage` with library (null where it is not known), upgrade_to (per release that refuses the row,
+        the first fitting release of the library) and upgrade_over (for those of them that today's brokers do not take, the
+        release of Kafka to upgrade brokers to before that).
     """
-    used = _used(connections, api_usage)
-    judged = _judged(_aggregated(_limited(used, _brokers(api_usage, broker_api_versions))))
-    return with_advice(judged, broker_api_versions)
-
-
-def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
-    """Adds clients to what they used. A client may ask once and apply the answer on its later connections too."""
-    negotiated = F.col("api_versions_outcome").isin(*_NEGOTIATED)
-    same_client = Window.partitionBy("cluster", "principal", "client_id")
-    clients = connections.where(is_client()).select(
-        *CONNECTION_KEY,
-        *CLIENT[1:],
-        "remote_host",
-        (F.col("api_versions_outcome") == "not_sent").alias("not_sent"),
-        F.bool_or(negotiated).over(same_client).alias("asks"),
+    named = judged_usage.withColumn("library", _library())
+    clients = _advised(named, broker_api_versions)
+    joined = named.alias("use").join(
+        F.broadcast(clients.alias("advised")),
+        on=[F.col(f"use.{name}").eqNullSafe(F.col(f"advised.{name}")) for name in CLIENT],
+        how="left",
     )
-    return clients.join(api_usage, on=list(CONNECTION_KEY), how="inner")
+    of_row = {name: _refused_only(F.col(f"advised.{name}")).alias(name) for name in _ADVICE}
+    return joined.select(*(F.col(f"use.{name}").alias(name) for name in named.columns), *of_row.values())
 
 
-def _brokers(api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
-    """Takes, per broker and API, the highest version that it offered (the lowest such, if that changed) or anybody used."""
-    key = ("cluster", "broker", "api_key")
-    offered = broker_api_versions.groupBy(*key).agg(F.min("max_version").alias("broker_max"))
-    taken = api_usage.groupBy(*key).agg(F.max("api_version").alias("highest_taken"))
-    return taken.join(offered, on=list(key), how="left")
+def _refused_only(advice: Column) -> Column:
+    """Takes the entries for releases that refuse the row itself; the client may break there by another API only."""
+    of_row = F.map_keys(F.col("use.refused_by"))
+    entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map().cast(_MAP)))
+    return F.map_from_entries(F.filter(entries, lambda entry: F.array_contains(of_row, entry["key"])))
 
 
-def _limited(used: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Adds `limit`: whether client or broker kept the version from being higher; null where the log does not tell."""
-    joined = used.join(F.broadcast(brokers), on=["cluster", "broker", "api_key"], how="left")
-    version = F.col("api_version")
-    fixed = F.col("not_sent") & ~F.col("asks")
-    limit = (
-        F.when(fixed, "client")
-        .when(F.col("advertised_max").isNotNull(), _who(version == F.col("advertised_max")))
-        # A broker marks versions as deprecated that its clients have long had successors for.
-        .when(F.col("deprecated"), "client")
-        .when(F.col("broker_max").isNotNull(), _who(version >= F.col("broker_max")))
-        # No range is logged (before 1.0, or hidden by SASL): that others used a higher version shows that it is taken.
-        .when(version < F.col("highest_taken"), "client")
-        .when(F.col("asks"), "broker")
+def _library() -> Column:
+    """Names the library by its software name, else by the client id."""
+    name, client_id = F.col("client_software_name"), F.col("client_id")
+    found, by_id = F.lit(None).cast("string"), F.lit(None).cast("string")
+    for library in client_libraries():
+        if library.software is not None:
+            found = F.when(name == library.software, library.name).otherwise(found)
+        if library.client_ids is not None:
+            by_id = F.when(client_id.rlike(f"^(?:{library.client_ids})$"), library.name).otherwise(by_id)
+    return F.when(name != UNKNOWN, found).when(F.length(client_id) <= _LONGEST_OWN_ID, by_id)
+
+
+def _current() -> Column:
+    """Reads the release that a client has, as numbers; no number where it is not known, which is below all."""
+    stated = F.regexp_extract("client_software_version", rf"^v?{_NUMBERS}", 1)
+    in_id = F.lit("")
+    for library in client_libraries():
+        if library.client_ids is not None and re.compile(library.client_ids).groups:
+            told = F.regexp_extract("client_id", f"^(?:{library.client_ids})$", 1)
+            in_id = F.when(F.col("library") == library.name, F.regexp_extract(told, rf"^{_NUMBERS}$", 1)).otherwise(
+                in_id
+            )
+    text = F.when(stated != "", stated).when(F.col("client_software_name") == UNKNOWN, in_id).otherwise("")
+    return F.when(text == "", F.array().cast("array<int>")).otherwise(F.split(text, r"\.").cast("array<int>"))
+
+
+def _advised(named: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+    """Makes one row per client that a release refuses and whose library is known, with upgrade_to and upgrade_over."""
+    refusals = F.array_distinct(F.flatten(F.collect_list(F.map_keys("refused_by")))).alias("refusals")
+    used = F.collect_list(F.struct("api_key", "api_version")).alias("used")
+    clients = named.where(F.col("library").isNotNull()).groupBy(*CLIENT, "library").agg(refusals, used)
+    broken = clients.where(F.size("refusals") > 0).withColumns({"current": _current(), "use": F.explode("used")})
+    today = broker_api_versions.groupBy("cluster", "api_key").agg(
+        F.max("min_version").alias("broker_min"), F.min("max_version").alias("broker_max")
     )
-    return joined.withColumns({"fixed": fixed, "limit": limit})
-
-
-def _who(at_the_top: Column) -> Column:
-    return F.when(at_the_top, "broker").otherwise("client")
-
-
-def _aggregated(limited: DataFrame) -> DataFrame:
-    by_broker_only = F.bool_and(F.coalesce(F.col("limit") == "broker", F.lit(False)))
-    return limited.groupBy(*CLIENT, "api_key", "api_version").agg(
-        F.max("api_name").alias("api_name"),
-        F.sum("requests").alias("requests"),
-        F.count_distinct(*CONNECTION_KEY).alias("connections"),
-        number_of_texts("remote_host").alias("hosts"),
-        sorted_texts(F.col("remote_host")).alias("host_list"),
-        F.min("first_at").alias("first_seen"),
-        F.max("last_at").alias("last_seen"),
-        F.when(F.bool_or(F.col("limit") == "client"), "client")
-        .when(by_broker_only, "broker")
-        .otherwise("unknown")
-        .alias("limited_by"),
-        F.bool_or("fixed").alias("fixed"),
-        F.bool_and("info_only").alias("info_only"),
-        F.coalesce(F.bool_or(F.col("header_version") >= 3), F.lit(False)).alias("header_v3"),
+    uses = broken.select("*", "use.*").join(F.broadcast(today), on=["cluster", "api_key"], how="left")
+    speakers = uses.join(F.broadcast(_fits(named.sparkSession)), on=["library", "api_key"], how="inner").where(
+        F.col("numbers") >= F.col("current")
     )
-
-
-def _judged(used: DataFrame) -> DataFrame:
-    """Adds what every release makes of the version, as three maps; a release in none of them takes it.
-
-    No release is known to read header v3 (KIP-1313): where header v2 has its tags, it has an id, and a broker that takes
-    the one for the other closes the connection, even on ApiVersions, unless the id happens to look like tags.
-    """
-    by_broker = F.col("limited_by") == "broker"
-    judgements = F.broadcast(_judgements(used.sparkSession))
-    joined = used.withColumn("by_broker", by_broker).join(judgements, on=list(_USE), how="left")
-    # Versions above all known ones have no judgement of their own.
-    nothing = F.create_map().cast(_MAP)
-    answered = F.col("api_key").isin(*api_traits().always_answered)
-    undecided = F.coalesce("undecided_by", F.when(answered, nothing).otherwise(_by_all("newer_than_known")))
-    has_v3 = F.col("header_v3")
-    return joined.select(
-        *used.columns,
-        F.when(has_v3, nothing).otherwise(F.coalesce("refused_by", nothing)).alias("refused_by"),
-        F.when(has_v3, nothing).otherwise(F.coalesce("deprecated_by", nothing)).alias("deprecated_by"),
-        F.when(has_v3, _by_all("header_v3")).otherwise(undecided).alias("undecided_by"),
+    # Where no range is logged, the version that the client uses is one that today's brokers take.
+    fits_today = (F.col("low") <= F.coalesce("broker_max", "api_version")) & (
+        F.col("high") >= F.coalesce("broker_min", "api_version")
     )
+    by_release = speakers.groupBy(*CLIENT, "refusals", "numbers", "release").agg(
+        F.bool_and(fits_today).alias("today"), F.collect_list("takes").alias("takes")
+    )
+    # In the order of the first, which is that of the releases.
+    taken = F.filter(
+        F.get("takes", F.lit(0)), lambda broker: ~F.exists("takes", lambda takes: ~F.array_contains(takes, broker))
+    )
+    candidate = F.struct("numbers", "release", "today", taken.alias("takes"))
+    candidates = by_release.groupBy(*CLIENT, "refusals").agg(
+        F.array_sort(F.collect_list(candidate)).alias("candidates")
+    )
+    return candidates.select(*CLIENT, *_ways())
 
 
-def _by_all(reason: str) -> Column:
-    return F.create_map(*(F.lit(part) for name in releases() for part in (name, reason)))
+def _ways() -> tuple[Column, Column]:
+    """Picks, per release that refuses the client, the first candidate; and what to upgrade brokers to before."""
+
+    def way(target: Column) -> Column:
+        at_target = F.filter("candidates", lambda one: F.array_contains(one["takes"], target))
+        at_once = F.get(F.filter(at_target, lambda one: one["today"]), F.lit(0))
+        # Brokers come in the order of their releases; the client works with those that do not refuse it.
+        between = F.transform(
+            at_target,
+            lambda one: F.struct(one["release"], F.get(_works_now(one["takes"]), F.lit(0)).alias("over")),
+        )
+        over = F.get(F.filter(between, lambda one: one["over"].isNotNull()), F.lit(0))
+        return F.struct(
+            target.alias("target"),
+            F.coalesce(at_once["release"], over["release"]).alias("release"),
+            F.when(at_once.isNull(), over["over"]).alias("over"),
+        )
+
+    ways = F.transform("refusals", way)
+
+    def as_map(name: str) -> Column:
+        known = F.filter(ways, lambda one: one[name].isNotNull())
+        return F.map_from_entries(F.transform(known, lambda one: F.struct(one["target"], one[name])))
+
+    return as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over")
 
 
-def _judgements(spark: SparkSession) -> DataFrame:
-    rows = [astuple(judgement) for judgement in judgements()]
-    maps = ", ".join(f"{name} {_MAP}" for name in ("refused_by", "deprecated_by", "undecided_by"))
-    return relation_of(spark, rows, f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")
+def _works_now(brokers: Column) -> Column:
+    """Takes the brokers that do not refuse the client as it is."""
+    return F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker))
+
+
+def _fits(spark: SparkSession) -> DataFrame:
+    return relation_of(spark, [astuple(fit) for fit in fits(client_libraries())], _FITS)

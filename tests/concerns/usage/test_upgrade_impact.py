@@ -1,191 +1,149 @@
-"""Who would break: what each release makes of a version, and what limited the version that was used."""
+"""Who would break at each release, and what to upgrade it to: a release of its library that the target and brokers take."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from chispa import assert_df_equality
-from pyspark.sql import functions as F
 
-from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns.usage import upgrade_impact
-from kafka_clientinfo.tables.broker_releases import REASONS, releases
-from tests.concerns.usage.uses import FETCH, HEARTBEAT, JOIN, PRODUCE, connection, usage
+from kafka_clientinfo.tables.client_libraries import parse_libraries
+from tests.concerns.usage import uses
+from tests.concerns.usage.uses import FETCH, PRODUCE, connection, usage
 from tests.frames import as_stored, frame
 
-HOW = "case string, target string, refused string, deprecated string, undecided string"
+METADATA, UNPLAYED = (3, "METADATA"), (29, "DESCRIBE_ACLS")
+LIBRARIES = r"""
+[[libraries]]
+name = "Lib"
+package = "pypi:lib"
+software = "lib"
+client_ids = 'lib-([0-9.]+)|lib'
+
+[[libraries.releases]]
+release = "1.2"
+worked_with = ["2.8.2"]
+failed_with = ["4.0.1"]
+speaks = {PRODUCE = [0, 2], FETCH = [0, 3], METADATA = [0, 5]}
+
+[[libraries.releases]]
+release = "1.10"
+worked_with = ["2.8.2"]
+failed_with = []
+speaks = {PRODUCE = [0, 7], FETCH = [0, 11], METADATA = [0, 5]}
+
+[[libraries.releases]]
+release = "2.0"
+worked_with = ["2.8.2", "4.0.1"]
+failed_with = []
+speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [1, 9]}
+
+[[libraries]]
+name = "Counts its clients"
+package = "npm:counts"
+client_ids = 'counts-[0-9]+'
+
+[[libraries.releases]]
+release = "1.1"
+worked_with = []
+failed_with = []
+speaks = {FETCH = [4, 12]}
+
+[[libraries]]
+name = "New only"
+package = "pypi:new"
+software = "new"
+
+[[libraries.releases]]
+release = "5.0"
+worked_with = []
+failed_with = []
+speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [9, 12]}
+"""
+OFFERS = {"old": {0: (0, 2), 1: (0, 3), 3: (0, 5)}, "today": {0: (0, 9), 1: (0, 12), 3: (0, 9)}}
+"""Ranges that brokers advertise, by the word in a case's cluster."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A client's connections and what they used; what a target release makes of it, and columns of the row."""
+    """A client by its software and client id, what it used on which brokers, and the advice for 4.0.1."""
 
-    connections: list[dict[str, Any]]
+    software: tuple[str, str]
+    client_id: str
     used: list[dict[str, Any]]
-    target: str
-    refused: str | None = None
-    deprecated: str | None = None
-    undecided: str | None = None
-    columns: dict[str, Any] = field(default_factory=dict)
+    library: str | None
+    upgrade_to: str | None
+    upgrade_over: str | None = None
+    brokers: str = "today"
+    outcome: str = "negotiated"
 
 
-ONE = [connection("?")]
-NEVER_ASKS = [connection("?", "not_sent")]
-NOT_OBSERVED = [connection("?", "not_observed")]
-CASES: dict[str, Case] = {
-    "advertised and refused": Case(
-        ONE, [usage(PRODUCE, 2, 9)], "4.0.1", refused="refused_although_advertised", columns={"limited_by": "client"}
+UNKNOWN = ("unknown", "unknown")
+OLD_FETCH = [usage(FETCH, 3, 12)]
+CASES = {
+    "the first release that speaks a newer version": Case(("lib", "1.2"), "app", OLD_FETCH, "Lib", "1.10"),
+    "releases compare as numbers": Case(("lib", "1.9"), "app", OLD_FETCH, "Lib", "1.10"),
+    "never an older one": Case(("lib", "1.11"), "app", OLD_FETCH, "Lib", "2.0"),
+    "its own release, told to use an old version": Case(("lib", "2.0"), "app", OLD_FETCH, "Lib", "2.0"),
+    "newer than all that were measured": Case(("lib", "3.0"), "app", OLD_FETCH, "Lib", None),
+    "a version that is no number": Case(("lib", "dev"), "app", OLD_FETCH, "Lib", "1.10"),
+    "a number of any length": Case(("lib", "9" * 300), "app", OLD_FETCH, "Lib", None),
+    "a library by the client id that it picks": Case(UNKNOWN, "lib-1.2", OLD_FETCH, "Lib", "1.10"),
+    "a release in the client id": Case(UNKNOWN, "lib-1.11", OLD_FETCH, "Lib", "2.0"),
+    "a number in the client id that is no release": Case(UNKNOWN, "counts-9", OLD_FETCH, "Counts its clients", "1.1"),
+    "a client id that only begins like one": Case(UNKNOWN, "lib-1.2\nx", OLD_FETCH, None, None),
+    "a client id that is like one, of other software": Case(("other", "1"), "lib", OLD_FETCH, None, None),
+    "every API that it uses": Case(
+        ("lib", "1.2"), "app", [usage(PRODUCE, 2, 9), usage(FETCH, 3, 12), usage(METADATA, 5, 9)], "Lib", "1.10"
     ),
-    "no longer advertised": Case(ONE, [usage(FETCH, 3, 12)], "4.0.1", refused="below_range"),
-    "taken, but not by a later release": Case(ONE, [usage(FETCH, 3, 12)], "3.9.1", deprecated="4.0.1"),
-    "taken, nobody tried": Case(ONE, [usage(FETCH, 12, 12)], "3.8.1"),
-    "old but still taken": Case(ONE, [usage(JOIN, 1, 7)], "4.0.1"),
-    "the old broker offered nothing newer": Case(
-        ONE, [usage(FETCH, 3, 3)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}
+    "an API that was not played": Case(("lib", "1.2"), "app", [*OLD_FETCH, usage(UNPLAYED, 0, 2)], "Lib", "1.10"),
+    "today's brokers take no newer version": Case(
+        ("new", "4.0"), "app", [usage(FETCH, 3, 3), usage(METADATA, 4)], "New only", "5.0", "2.4.1", "old", "not_sent"
     ),
-    "one of two connections could have gone higher": Case(
-        [connection("?"), connection("? 2", client_id="?")],
-        [usage(FETCH, 3, 3), usage(FETCH, 3, 12, connection_id="? 2")],
-        "4.0.1",
-        refused="below_range",
-        columns={"limited_by": "client", "connections": 2, "requests": 20, "hosts": 1, "host_list": ["10.0.0.9"]},
-    ),
-    "a fixed version": Case(
-        NEVER_ASKS, [usage(FETCH, 0)], "4.0.1", refused="below_range", columns={"limited_by": "client"}
-    ),
-    "asked on another connection": Case(
-        [connection("?", "not_sent", broker="old"), connection("? 2", client_id="?")],
-        [usage(FETCH, 3, broker="old")],
-        "4.0.1",
-        undecided="held_back_by_broker",
-        columns={"limited_by": "broker"},
-    ),
-    "below what the broker offers others": Case(
-        [connection("?", "not_observed", broker="old")], [usage(FETCH, 2, broker="old")], "4.0.1", refused="below_range"
-    ),
-    "no range is logged, and nobody went higher": Case(
-        ONE, [usage(FETCH, 2)], "4.0.1", undecided="held_back_by_broker", columns={"limited_by": "broker"}
-    ),
-    "no range is logged, but others went higher": Case(
-        [connection("?"), connection("? 2", role="broker")],
-        [usage(FETCH, 2), usage(FETCH, 3, connection_id="? 2")],
-        "4.0.1",
-        refused="below_range",
-        columns={"limited_by": "client"},
-    ),
-    "an INFO log": Case(
-        NOT_OBSERVED,
-        [usage(FETCH, 3, deprecated=True, info_only=True)],
-        "4.0.1",
-        refused="below_range",
-        columns={"info_only": True, "limited_by": "client"},
-    ),
-    "nothing known of the limit": Case(
-        NOT_OBSERVED, [usage(FETCH, 3)], "4.0.1", refused="below_range", columns={"limited_by": "unknown"}
-    ),
-    "a downgrade of one who asks": Case(ONE, [usage(FETCH, 17, 17)], "2.8.2", undecided="negotiates_down"),
-    "a downgrade of one who does not": Case(NEVER_ASKS, [usage(FETCH, 17)], "2.8.2", refused="above_range"),
-    "an API that the target does not have": Case(ONE, [usage(HEARTBEAT, 0, 1)], "2.8.2", refused="api_absent"),
-    "a feature is off": Case(ONE, [usage(HEARTBEAT, 0, 1)], "3.9.1", undecided="needs_feature"),
-    "telemetry needs a plugin, and clients do without": Case(ONE, [usage((71, "T"), 0, 0)], "4.0.1"),
-    "only in ZooKeeper mode": Case(ONE, [usage((38, "T"), 1, 2)], "3.0.2", undecided="needs_zookeeper"),
-    "only brokers need it": Case(ONE, [usage((6, "U"), 7, 7)], "4.0.1", undecided="inter_broker"),
-    "ApiVersions is always answered": Case(ONE, [usage((18, "A"), 5, 4)], "0.10.0.1"),
-    "ApiVersions of any version is answered": Case(ONE, [usage((18, "A"), 99, 4)], "4.0.1"),
-    "header v3 hides ApiVersions": Case(
-        ONE, [usage((18, "A"), 6, header_version=3)], "3.9.1", undecided="header_v3", columns={"refused_by": {}}
-    ),
-    "header v3 under a number that a release has with header v2": Case(
-        ONE, [usage((42, "D"), 3, header_version=3)], "4.4.0", undecided="header_v3"
-    ),
-    "newer than any known release": Case(ONE, [usage(FETCH, 32767)], "4.4.0", undecided="newer_than_known"),
-    "an unknown API": Case(ONE, [usage((-7, "?"), -1)], "4.4.0", undecided="newer_than_known"),
-    "without principal and client id": Case(
-        [connection("?", principal=None, client_id=None, remote_host=None)],
-        [usage(PRODUCE, 0, 9)],
-        "4.0.1",
-        refused="refused_although_advertised",
-        columns={"hosts": 0, "host_list": []},
-    ),
+    "it works at the target": Case(("lib", "2.0"), "app", [usage(FETCH, 12, 12)], "Lib", None),
 }
 
 
 @pytest.fixture(scope="module")
-def impact(spark: Any) -> Any:
-    """The table of all cases; each is a cluster of its own."""
-    opened, used = [], []
+def rows(spark: Any) -> dict[str, list[Any]]:
+    """Rows of all cases by name; each is a cluster of its own."""
+    opened, used, offers = [], [], []
     for name, case in CASES.items():
-        opened += [row | {"cluster": name} for row in case.connections]
+        software = dict(zip(("client_software_name", "client_software_version"), case.software, strict=True))
+        opened += [connection("?", case.outcome, cluster=name, client_id=case.client_id, **software)]
         used += [{"cluster": name, "broker": "b", "connection_id": "?"} | row for row in case.used]
-    opened += [connection("a broker", role="broker"), connection("forwarding", role="forwarding")]
-    used += [usage(PRODUCE, 0, cluster="c", broker="b", connection_id=name) for name in ("a broker", "forwarding")]
-    offers = [
-        {"cluster": name, "broker": "old", "listener": "L", "api_key": 1, "min_version": 0, "max_version": 3}
-        for name in CASES
-    ]
+        for key, (low, high) in OFFERS[case.brokers].items():
+            offers.append(
+                {
+                    "cluster": name,
+                    "broker": "b",
+                    "listener": "L",
+                    "api_key": key,
+                    "min_version": low,
+                    "max_version": high,
+                }
+            )
     tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers}
-    made = upgrade_impact.transform(*(frame(spark, name, rows) for name, rows in tables.items()))
-    return as_stored(made, "upgrade_impact").cache()
-
-
-@pytest.fixture(scope="module")
-def rows(impact: Any) -> dict[str, Any]:
-    """The one row of each case: brokers and forwarded requests are no clients."""
-    found = {row["cluster"]: row for row in impact.collect()}
-    assert len(found) == impact.count()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(upgrade_impact, "client_libraries", lambda: parse_libraries(LIBRARIES))
+        made = uses.impact(*(frame(spark, name, given) for name, given in tables.items()))
+    found: dict[str, list[Any]] = {}
+    for row in as_stored(made, "upgrade_impact").collect():
+        found.setdefault(row["cluster"], []).append(row)
     return found
 
 
-@pytest.mark.kip("KIP-511", 27, case="no longer advertised")
-@pytest.mark.kip("KIP-35", 14, case="ApiVersions is always answered")
-@pytest.mark.kip("KIP-35", 19, case="a fixed version")
-@pytest.mark.kip("KIP-1313", 44, case="header v3 hides ApiVersions")
-@pytest.mark.kip("KIP-35", 5, case="advertised and refused")
-def test_a_release_refuses_a_version_or_will_or_cannot_be_judged_or_takes_it(impact: Any, spark: Any) -> None:
-    targets = relation_of(spark, [(name, case.target) for name, case in CASES.items()], "case string, target string")
-    found = impact.join(targets, on=impact["cluster"] == targets["case"], how="inner").select(
-        "case",
-        "target",
-        F.try_element_at("refused_by", "target").alias("refused"),
-        F.try_element_at("deprecated_by", "target").alias("deprecated"),
-        F.try_element_at("undecided_by", "target").alias("undecided"),
-    )
-    expected = [(name, case.target, case.refused, case.deprecated, case.undecided) for name, case in CASES.items()]
-    assert_df_equality(found, relation_of(spark, expected, HOW), ignore_row_order=True, ignore_nullable=True)
+@pytest.mark.parametrize("name", CASES)
+def test_a_client_that_breaks_is_told_the_first_release_that_fits(rows: dict[str, list[Any]], name: str) -> None:
+    case, found = CASES[name], rows[name]
+    assert len(found) == len(case.used)
+    assert {row["library"] for row in found} == {case.library}
+    refused = [row for row in found if "4.0.1" in row["refused_by"]]
+    assert {row["upgrade_to"].get("4.0.1") for row in refused} <= {case.upgrade_to}
+    assert {row["upgrade_over"].get("4.0.1") for row in refused} <= {case.upgrade_over}
+    assert refused or case.upgrade_to is None
 
 
-@pytest.mark.parametrize("name", [name for name, case in CASES.items() if case.columns])
-def test_it_tells_what_limited_the_version_and_who_used_it(rows: dict[str, Any], name: str) -> None:
-    assert {column: rows[name][column] for column in CASES[name].columns} == CASES[name].columns
-
-
-def test_a_use_is_one_row_for_all_releases(rows: dict[str, Any]) -> None:
-    assert set(rows) == set(CASES)
-    for name, row in rows.items():
-        named = [*row["refused_by"], *row["deprecated_by"], *row["undecided_by"]]
-        assert len(named) == len(set(named)), name
-        assert set(named) <= set(releases()), name
-
-
-def test_a_release_that_takes_the_version_is_not_named(rows: dict[str, Any]) -> None:
-    row = rows["ApiVersions of any version is answered"]
-    assert (row["refused_by"], row["deprecated_by"], row["undecided_by"]) == ({}, {}, {})
-    assert set(rows["an unknown API"]["undecided_by"]) == set(releases())
-
-
-def test_every_reason_is_explained(rows: dict[str, Any]) -> None:
-    reasons = {
-        reason
-        for row in rows.values()
-        for names in (row["refused_by"], row["undecided_by"])
-        for reason in names.values()
-    }
-    assert reasons <= set(REASONS)
-
-
-@pytest.mark.kip("KIP-35", 9)
-@pytest.mark.kip("KIP-35 revision 30", 7)
-def test_a_deprecated_use_names_the_first_release_that_refuses_it(rows: dict[str, Any]) -> None:
-    row = rows["taken, but not by a later release"]
-    assert set(row["deprecated_by"].values()) == {"4.0.1"}
-    assert "4.0.1" in row["refused_by"]
+def test_only_releases_that_refuse_a_row_have_advice(rows: dict[str, list[Any]]) -> None:
+    for found in rows.values():
+        for row in found:
+            assert set(row["upgrade_over"]) <= set(row["upgrade_to"]) <= set(row["refused_by"])

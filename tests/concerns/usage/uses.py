@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kafka_clientinfo.concerns.usage import judged_usage, upgrade_impact
 from tests.frames import at
 
 PRODUCE, FETCH, JOIN, HEARTBEAT = (0, "PRODUCE"), (1, "FETCH"), (11, "JOIN_GROUP"), (68, "CONSUMER_GROUP_HEARTBEAT")
@@ -40,3 +41,9 @@ def usage(api: tuple[int, str], version: int, advertised_max: int | None = None,
         "info_only": False,
         "advertised_max": advertised_max,
     } | given
+
+
+def impact(connections: Any, api_usage: Any, broker_api_versions: Any) -> Any:
+    """What `upgrade_impact` holds, made of these tables."""
+    judged = judged_usage.transform(connections, api_usage, broker_api_versions)
+    return upgrade_impact.transform(judged, broker_api_versions)

@@ -1,0 +1,132 @@
+"""Judges the versions that clients use, against what real brokers of each release took: who would break where.
+
+A log shows the versions that were used, never those that a client knows. A client that negotiates (KIP-35) and
+uses an old version because today's broker offers nothing newer may well know a newer one; one that uses an old
+version although the broker offers more does not (or is told not to), and breaks where the old one is gone. So each
+use of a version is first judged by what limited it: the client, or the broker.
+"""
+
+from dataclasses import astuple
+
+from pyspark.sql import Column, DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from ...arrow_rows import relation_of
+from ...connections import is_client, number_of_texts, sorted_texts
+from ...tables import CONNECTION_KEY
+from ...tables.broker_releases import api_traits, judgements, releases
+
+CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+"""Columns that tell one client from another."""
+_USE = ("api_key", "api_version", "by_broker", "fixed")
+_MAP = "map<string,string>"
+_NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
+
+
+def transform(connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+    """Makes one row per client, API and version that it used, with what every known release makes of it.
+
+    Only of clients' connections.
+
+    Returns:
+        The columns of the table `upgrade_impact` but for those of advice, and `fixed`: a client's whose version no answer
+        of ApiVersions moves.
+    """
+    used = _used(connections, api_usage)
+    return _judged(_aggregated(_limited(used, _brokers(api_usage, broker_api_versions))))
+
+
+def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
+    """Adds clients to what they used. A client may ask once and apply the answer on its later connections too."""
+    negotiated = F.col("api_versions_outcome").isin(*_NEGOTIATED)
+    same_client = Window.partitionBy("cluster", "principal", "client_id")
+    clients = connections.where(is_client()).select(
+        *CONNECTION_KEY,
+        *CLIENT[1:],
+        "remote_host",
+        (F.col("api_versions_outcome") == "not_sent").alias("not_sent"),
+        F.bool_or(negotiated).over(same_client).alias("asks"),
+    )
+    return clients.join(api_usage, on=list(CONNECTION_KEY), how="inner")
+
+
+def _brokers(api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+    """Takes, per broker and API, the highest version that it offered (the lowest such, if that changed) or anybody used."""
+    key = ("cluster", "broker", "api_key")
+    offered = broker_api_versions.groupBy(*key).agg(F.min("max_version").alias("broker_max"))
+    taken = api_usage.groupBy(*key).agg(F.max("api_version").alias("highest_taken"))
+    return taken.join(offered, on=list(key), how="left")
+
+
+def _limited(used: DataFrame, brokers: DataFrame) -> DataFrame:
+    """Adds `limit`: whether client or broker kept the version from being higher; null where the log does not tell."""
+    joined = used.join(F.broadcast(brokers), on=["cluster", "broker", "api_key"], how="left")
+    version = F.col("api_version")
+    fixed = F.col("not_sent") & ~F.col("asks")
+    limit = (
+        F.when(fixed, "client")
+        .when(F.col("advertised_max").isNotNull(), _who(version == F.col("advertised_max")))
+        # A broker marks versions as deprecated that its clients have long had successors for.
+        .when(F.col("deprecated"), "client")
+        .when(F.col("broker_max").isNotNull(), _who(version >= F.col("broker_max")))
+        # No range is logged (before 1.0, or hidden by SASL): that others used a higher version shows that it is taken.
+        .when(version < F.col("highest_taken"), "client")
+        .when(F.col("asks"), "broker")
+    )
+    return joined.withColumns({"fixed": fixed, "limit": limit})
+
+
+def _who(at_the_top: Column) -> Column:
+    return F.when(at_the_top, "broker").otherwise("client")
+
+
+def _aggregated(limited: DataFrame) -> DataFrame:
+    by_broker_only = F.bool_and(F.coalesce(F.col("limit") == "broker", F.lit(False)))
+    return limited.groupBy(*CLIENT, "api_key", "api_version").agg(
+        F.max("api_name").alias("api_name"),
+        F.sum("requests").alias("requests"),
+        F.count_distinct(*CONNECTION_KEY).alias("connections"),
+        number_of_texts("remote_host").alias("hosts"),
+        sorted_texts(F.col("remote_host")).alias("host_list"),
+        F.min("first_at").alias("first_seen"),
+        F.max("last_at").alias("last_seen"),
+        F.when(F.bool_or(F.col("limit") == "client"), "client")
+        .when(by_broker_only, "broker")
+        .otherwise("unknown")
+        .alias("limited_by"),
+        F.bool_or("fixed").alias("fixed"),
+        F.bool_and("info_only").alias("info_only"),
+        F.coalesce(F.bool_or(F.col("header_version") >= 3), F.lit(False)).alias("header_v3"),
+    )
+
+
+def _judged(used: DataFrame) -> DataFrame:
+    """Adds what every release makes of the version, as three maps; a release in none of them takes it.
+
+    No release is known to read header v3 (KIP-1313): where header v2 has its tags, it has an id, and a broker that takes
+    the one for the other closes the connection, even on ApiVersions, unless the id happens to look like tags.
+    """
+    by_broker = F.col("limited_by") == "broker"
+    judgements = F.broadcast(_judgements(used.sparkSession))
+    joined = used.withColumn("by_broker", by_broker).join(judgements, on=list(_USE), how="left")
+    # Versions above all known ones have no judgement of their own.
+    nothing = F.create_map().cast(_MAP)
+    answered = F.col("api_key").isin(*api_traits().always_answered)
+    undecided = F.coalesce("undecided_by", F.when(answered, nothing).otherwise(_by_all("newer_than_known")))
+    has_v3 = F.col("header_v3")
+    return joined.select(
+        *used.columns,
+        F.when(has_v3, nothing).otherwise(F.coalesce("refused_by", nothing)).alias("refused_by"),
+        F.when(has_v3, nothing).otherwise(F.coalesce("deprecated_by", nothing)).alias("deprecated_by"),
+        F.when(has_v3, _by_all("header_v3")).otherwise(undecided).alias("undecided_by"),
+    )
+
+
+def _by_all(reason: str) -> Column:
+    return F.create_map(*(F.lit(part) for name in releases() for part in (name, reason)))
+
+
+def _judgements(spark: SparkSession) -> DataFrame:
+    rows = [astuple(judgement) for judgement in judgements()]
+    maps = ", ".join(f"{name} {_MAP}" for name in ("refused_by", "deprecated_by", "undecided_by"))
+    return relation_of(spark, rows, f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")
