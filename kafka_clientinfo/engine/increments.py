@@ -30,7 +30,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..tables import CONNECTION_ID_KEY
-from .keeping import Staging, kept
+from .keeping import Staging, kept, release
 
 _KEY = list(CONNECTION_ID_KEY)
 _BOUNDS = (
@@ -106,17 +106,17 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
         max_idle_ms: `connections.max.idle.ms`: a connection that was idle for longer is over.
     """
     is_new = F.col("ingested_at") > F.lit(built_until).cast("timestamp")
-    ids = (
-        stored.requests.where(is_new)
-        .groupBy(*_KEY)
-        .agg(F.min("started_at").alias("new_from"), F.min("logged_at").alias("since"))
-    )
-    on_time = _from_the_newest(ids, stored, max_idle_ms)
-    late = _brokers_with_late_files(stored, is_new)
-    if not late:
-        return _increment(on_time, stored)
-    whole = _of_brokers(late, stored)
-    return _increment(on_time.join(whole, on=_KEY, how="left_anti").unionByName(whole), stored)
+    found = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
+    bounds = F.min("started_at").alias("new_from"), F.min("logged_at").alias("since")
+    new = kept(found.agg(*bounds, F.count("*").alias("requests")), stored.staging)
+    ids = new.groupBy(*_KEY).agg(F.min("new_from").alias("new_from"), F.min("since").alias("since"))
+    touched = _from_the_newest(ids, stored, max_idle_ms)
+    if late := _brokers_with_late_files(stored, new):
+        whole = _of_brokers(late, stored)
+        touched = touched.join(whole, on=_KEY, how="left_anti").unionByName(whole)
+    increment = _increment(touched, stored)
+    release(new)
+    return increment
 
 
 def _of_brokers(brokers: list[tuple[Any, Any]], stored: Stored) -> DataFrame:
@@ -243,10 +243,10 @@ def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
     return joined.select(*_KEY, *_bounds(F.col("kept_until"), number, nothing, nothing, nothing))
 
 
-def _brokers_with_late_files(stored: Stored, is_new: Column) -> list[tuple[Any, Any]]:
+def _brokers_with_late_files(stored: Stored, new: DataFrame) -> list[tuple[Any, Any]]:
     """Brokers of files that are new, or have grown, and come before one that was built, if only in part."""
-    new = stored.requests.where(is_new).groupBy("file_id").agg(F.count("*").alias("new"))
-    files = stored.files.where("requests > 0").join(F.broadcast(new), on="file_id", how="left")
+    of_file = new.groupBy("file_id").agg(F.sum("requests").alias("new"))
+    files = stored.files.where("requests > 0").join(F.broadcast(of_file), on="file_id", how="left")
     file_order, has_new = F.struct(*_FILE_ORDER), F.col("new") > 0
     was_built = F.col("requests") > F.coalesce("new", F.lit(0))
     ends = files.groupBy("cluster", "broker").agg(
