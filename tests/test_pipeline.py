@@ -17,6 +17,7 @@ from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.tables import table_specs
 
+from .acceptance import assert_accepted, needs_checker, shared
 from .equality import assert_same_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -234,23 +235,10 @@ def test_the_callers_time_zone_comes_back(spark: Any, sample_warehouse: Path, tm
 
 
 @pytest.mark.oracle
+@needs_checker
 def test_acceptance_of_the_corpus(spark: Any, tmp_path: Path) -> None:
-    import subprocess
-    import sys
-
-    shared = ROOT.parent / "shared"
-    if not (shared / "accept" / "check.py").exists():
-        pytest.skip("the independent checker and its corpus are not here")
-    pipeline.run(spark, [str(shared / "corpus")], str(tmp_path / "lake"))
-    command = [
-        sys.executable,
-        str(shared / "accept" / "check.py"),
-        str(tmp_path / "lake"),
-        str(shared / "accept" / "expected"),
-    ]
-    said = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert said.returncode == 0, said.stdout
-    shutil.rmtree(tmp_path / "lake")
+    pipeline.run(spark, [str(shared() / "corpus")], str(tmp_path / "lake"))
+    assert_accepted(tmp_path / "lake", shared() / "accept" / "expected")
 
 
 def test_each_step_can_be_called_by_its_public_name() -> None:

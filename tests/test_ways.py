@@ -14,6 +14,7 @@ import pytest
 
 from kafka_clientinfo.settings import load_settings
 
+from .acceptance import assert_accepted, needs_checker, shared
 from .connect_server import connect_server
 from .equality import assert_same_folders
 from .mounting import mounted, python_that_mounts
@@ -22,7 +23,6 @@ from .test_packaging import built, copy_of_the_source
 
 pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).resolve().parent.parent
-ACCEPT = next((found for above in ROOT.parents if (found := above / "shared" / "accept").is_dir()), None)
 BROKERS = {
     "kafka-0.8.2.2": "0.8.2.2-plaintext",
     "kafka-1.1.1-ssl": "1.1.1-ssl",
@@ -122,11 +122,8 @@ def test_every_way_gives_equal_tables(tables: Path, first: Path) -> None:
     assert_same_folders(tables, first)
 
 
-@pytest.mark.skipif(ACCEPT is None, reason="the independent checker is not here")
+@needs_checker
 def test_the_checker_passes_on_every_way(tables: Path, tmp_path: Path) -> None:
-    assert ACCEPT is not None
     for broker in BROKERS.values():
-        shutil.copy(ACCEPT / "expected" / f"{broker}.json.gz", tmp_path)
-    called = [sys.executable, str(ACCEPT / "check.py"), str(tables), str(tmp_path), "--all"]
-    done = subprocess.run(called, check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout + done.stderr
+        shutil.copy(shared() / "accept" / "expected" / f"{broker}.json.gz", tmp_path)
+    assert_accepted(tables, tmp_path)
