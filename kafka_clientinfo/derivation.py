@@ -127,7 +127,7 @@ class Derivation:
         return self.kept[-1]
 
     def _kept_whole(self, name: str, rows: DataFrame) -> DataFrame:
-        """Keeps all rows of a table, as later steps read them sooner from memory than from the table."""
+        """Keeps all rows of a table that later steps read, which takes less time than to read the table again."""
         found = kept_in_memory(rows) if name in read_by_others() else None
         if found is None:
             return rows

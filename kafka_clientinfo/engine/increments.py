@@ -109,14 +109,15 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
     found = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
     bounds = F.min("started_at").alias("new_from"), F.min("logged_at").alias("since")
     new = kept(found.agg(*bounds, F.count("*").alias("requests")), stored.staging)
-    ids = new.groupBy(*_KEY).agg(F.min("new_from").alias("new_from"), F.min("since").alias("since"))
-    touched = _from_the_newest(ids, stored, max_idle_ms)
-    if late := _brokers_with_late_files(stored, new):
-        whole = _of_brokers(late, stored)
-        touched = touched.join(whole, on=_KEY, how="left_anti").unionByName(whole)
-    increment = _increment(touched, stored)
-    release(new)
-    return increment
+    try:
+        ids = new.groupBy(*_KEY).agg(F.min("new_from").alias("new_from"), F.min("since").alias("since"))
+        touched = _from_the_newest(ids, stored, max_idle_ms)
+        if late := _brokers_with_late_files(stored, new):
+            whole = _of_brokers(late, stored)
+            touched = touched.join(whole, on=_KEY, how="left_anti").unionByName(whole)
+        return _increment(touched, stored)
+    finally:
+        release(new)
 
 
 def _of_brokers(brokers: list[tuple[Any, Any]], stored: Stored) -> DataFrame:

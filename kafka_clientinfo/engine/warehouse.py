@@ -33,7 +33,7 @@ _BYTES_PER_VALUE = 4
 _AT_ONCE = 3
 
 Keep = Callable[[DataFrame], DataFrame]
-"""Returns the same rows, kept or not."""
+"""Returns the rows that it is given, kept in memory or as they are."""
 
 
 class Warehouse:
@@ -289,7 +289,7 @@ class Warehouse:
                 opened_at whose rows stay (null: none stay). None replaces all rows.
             since: no row to be replaced opened before; None where that is not known.
             batch_id: kept in the table's history.
-            keep: called with all rows of the table, where it is written anew of stored and new ones, before it is.
+            keep: called with the stored rows that stay and the new ones, before a small table is written of them.
         """
         spec = self.spec(name)
         if touched is None or self._is_empty(name):  # not appended to: an overtaken run may just have filled it
@@ -312,7 +312,7 @@ class Warehouse:
             stored: a snapshot of it.
             rows: what the snapshot has not counted yet.
             batch_id: kept in the table's history.
-            keep: called with all rows of the table before it is written.
+            keep: called with the aggregated rows before the table is written of them.
         """
         spec = self.spec(name)
         self.overwrite(name, keep(rewriting.aggregated(stored, rewriting.shaped(rows, spec), spec)), batch_id)

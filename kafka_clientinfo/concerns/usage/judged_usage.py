@@ -29,8 +29,7 @@ def transform(connections: DataFrame, api_usage: DataFrame, broker_api_versions:
     Only of clients' connections.
 
     Returns:
-        The columns of the table `upgrade_impact` but for those of advice, and `fixed`: a client's whose version no answer
-        of ApiVersions moves.
+        The columns of the table `upgrade_impact` but for those that tell what to upgrade to.
     """
     used = _used(connections, api_usage)
     return _judged(_aggregated(_limited(used, _brokers(api_usage, broker_api_versions))))
