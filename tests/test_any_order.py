@@ -22,6 +22,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo import derivation, pipeline
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.steps import SOURCES
 from tests.equality import COMPARED, assert_same_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +31,7 @@ RECORDS = 500
 STEPS = (
     "judged_requests",
     "connections",
+    "group_messages",
     "connection_groups",
     "api_usage",
     "broker_api_versions",
@@ -106,6 +108,11 @@ def deliver(spark: Any, records: list[bytes], cuts: list[int], arrivals: list[Ar
                 (folder / name).write_bytes(gzip.compress(content) if arrival.packed else content)
         pipeline.run(spark, [str(folder)], str(root / "lake"))
     return root / "lake"
+
+
+def test_the_tables_that_are_compared_come_with_all_that_they_need() -> None:
+    needs = {need for name in STEPS for need in derivation.steps()[name].needs}
+    assert needs - SOURCES <= set(STEPS)
 
 
 HEALTHY = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]
