@@ -61,15 +61,13 @@ def after(table: str) -> Break:
     """Fail as soon as a table is committed."""
 
     class Torn(Warehouse):
-        def append(self, name: str, *rest: Any) -> int:
-            number = super().append(name, *rest)
+        def append(self, name: str, *rest: Any) -> None:
+            super().append(name, *rest)
             self._fail(name)
-            return number
 
-        def overwrite(self, name: str, *rest: Any) -> int:
-            number = super().overwrite(name, *rest)
+        def overwrite(self, name: str, *rest: Any) -> None:
+            super().overwrite(name, *rest)
             self._fail(name)
-            return number
 
         def update_state(self, **changes: Any) -> None:
             super().update_state(**changes)
