@@ -157,10 +157,11 @@ def test_broken_runs_in_a_row_are_mended_by_the_next(
 
 
 def places_before() -> dict[str, Break]:
-    """Before every stage; first of all after the one table that only the first run appends to, of server.log."""
+    """Before every stage; first of all beside the one table that only the first run appends to, of server.log."""
     return {
+        "before failed_requests": before("failed_requests"),
         "after failed_requests": after("failed_requests"),
-        **{f"before {stage}": before(stage) for stage in stages()},
+        **{f"before {stage}": before(stage) for stage in stages() if stage != "failed_requests"},
     }
 
 
