@@ -7,6 +7,8 @@ A relation of the name of a declared table is written to it, as its `write_mode`
     merge      | this run's relations: the connections that it recomputes | the rows of these connections
     aggregate  | requests that are not counted yet                      | nothing; they are counted in
     overwrite  | whole tables, which are written by then                | the whole table
+
+A relation without a table is kept while the run lasts; `Step.is_of_whole_tables` says which of these it is made of.
 """
 
 from collections.abc import Callable, Mapping

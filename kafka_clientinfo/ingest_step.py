@@ -38,6 +38,7 @@ from .tables import table_spec, table_specs
 _READ_INTO = ("requests", "rejected_records", "failed_requests")
 """Tables whose rows are uncommitted until ingested_files is written."""
 _FEW_FILES = 1000
+"""Rows of ingested_files up to which plans hold them, and do not read the table."""
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Ingested:
     kept: Sequence[DataFrame] = ()
 
     def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """`tables`, and ingested_files where its rows are few enough to be part of every plan that reads them."""
+        """`tables`, and ingested_files where its rows are few."""
         files = {"ingested_files": _files(spark, self.files.values())} if len(self.files) <= _FEW_FILES else {}
         return {**self.tables, **files}
 

@@ -138,7 +138,7 @@ def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
 
 
 @pytest.mark.long
-def test_a_run_that_reads_on_reads_each_derived_table_once_at_most(spark: Any, grown: Grown) -> None:
+def test_a_run_that_reads_on_does_not_read_again_what_it_has_written(spark: Any, grown: Grown) -> None:
     if kept_in_memory(spark.range(1)) is None:
         pytest.skip("what may not be kept in memory is read again")
     derived = {name for name, spec in table_specs().items() if spec.derived}

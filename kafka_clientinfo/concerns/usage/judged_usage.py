@@ -24,9 +24,7 @@ _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
 
 
 def transform(connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
-    """Makes one row per client, API and version that it used, with what every known release makes of it.
-
-    Only of clients' connections.
+    """Makes one row per client, API and version that it used on clients' connections, with what each known release makes of it.
 
     Returns:
         The columns of the table `upgrade_impact` but for those that tell what to upgrade to.
