@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..address import address_before, address_in
+from ..engine import required
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings, load_settings
 
@@ -109,9 +110,7 @@ class Context:
             WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
         """
         tables, root = self.tables(), self.warehouse
-        state = tables.state()
-        if state is None:
-            raise WarehouseError(f"{root} has no table ingested_files; make it with `kafka-clientinfo run`")
+        state = required(tables.state(), root)
         if state.built_until is None:
             raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
         if state.rows.get(table, 1) and not tables.exists(table):

@@ -5,7 +5,8 @@ import re
 from itertools import takewhile
 
 from .. import console
-from ..errors import ConfigError, WarehouseError
+from ..engine import required
+from ..errors import ConfigError
 from ..tables import table_specs, views
 from .context import Context, add_warehouse
 from .output import Answer, add_formats, ask, limit_of, show
@@ -32,8 +33,7 @@ def execute(context: Context) -> int:
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
     tables = context.tables()
-    if tables.state() is None:
-        raise WarehouseError(f"{context.warehouse} has no table ingested_files; make it with `kafka-clientinfo run`")
+    required(tables.state(), context.warehouse)
     try:
         found = ask(tables, "rows", "", read_only(query), None, limit_of(context.arguments))
     except Exception as error:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..errors import WarehouseError
+from ..engine import required
 from ..tables import table_specs, views
 from .context import Context, add_warehouse
 from .output import Answer, Table, add_formats, show
@@ -22,8 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     tables = context.tables()
-    if tables.state() is None:
-        raise WarehouseError(f"{context.warehouse} has no table ingested_files; make it with `kafka-clientinfo run`")
+    required(tables.state(), context.warehouse)
     rows: list[tuple[object, ...]] = []
     for spec in table_specs().values():
         if tables.exists(spec.name):

@@ -2,9 +2,9 @@
 
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
-    maintenance, verification, spark_tables > warehouse > retention, claims, writing, rewriting, creation > state > sql
+    verification > spark_tables, maintenance > warehouse > retention, claims, writing, rewriting, creation > state > sql
+    verification > quick_verification > checks, answers
     increments > keeping > locks, sizing > abilities
-    quick_verification > checks, answers
     reading > duckdb_tables, which needs no session, > answers > state
 
 A name is imported on first use: what reads local tables must not wait for Spark's modules.
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
     from .creation import make_views
     from .keeping import kept, kept_in_memory, release, stays_as_kept
     from .locks import exclusive
-    from .maintenance import MaintenanceReport, existing_warehouse, maintain
+    from .maintenance import MaintenanceReport, maintain
     from .quick_verification import quick_checks
     from .reading import local_tables
     from .retention import remove_late, retain, with_kept_failures
     from .sizing import Size, sized, utc
     from .spark_tables import SparkTables
-    from .state import LEDGER, State, state_of
+    from .state import LEDGER, State, required, state_of
     from .verification import verify
     from .warehouse import Warehouse
 
@@ -45,7 +45,6 @@ __all__ = [
     "Warehouse",
     "cores",
     "exclusive",
-    "existing_warehouse",
     "increments",
     "kept",
     "kept_in_memory",
@@ -55,6 +54,7 @@ __all__ = [
     "quick_checks",
     "release",
     "remove_late",
+    "required",
     "retain",
     "sized",
     "state_of",
@@ -71,13 +71,13 @@ _PLACES = {
     "creation": ("make_views",),
     "keeping": ("kept", "kept_in_memory", "release", "stays_as_kept"),
     "locks": ("exclusive",),
-    "maintenance": ("MaintenanceReport", "existing_warehouse", "maintain"),
+    "maintenance": ("MaintenanceReport", "maintain"),
     "quick_verification": ("quick_checks",),
     "reading": ("local_tables",),
     "retention": ("remove_late", "retain", "with_kept_failures"),
     "sizing": ("Size", "sized", "utc"),
     "spark_tables": ("SparkTables",),
-    "state": ("LEDGER", "State", "state_of"),
+    "state": ("LEDGER", "State", "required", "state_of"),
     "verification": ("verify",),
     "warehouse": ("Warehouse",),
 }

@@ -14,6 +14,7 @@ from typing import Any
 
 from pyspark.sql import Row, SparkSession
 
+from ..address import address_in
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings
 from . import sql
@@ -21,7 +22,7 @@ from .abilities import conf_value
 from .locks import exclusive
 from .retention import retain
 from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
-from .state import LEDGER, read_state
+from .state import read_state, required
 from .warehouse import Warehouse
 
 SAFE_HOURS = 168
@@ -81,7 +82,7 @@ def maintain(
     """
     settings = settings or Settings()
     _check_hours(spark, settings.vacuum_hours)
-    existing_warehouse(spark, warehouse)
+    required(read_state(spark, address_in(spark, warehouse)), warehouse)
     report = MaintenanceReport()
     with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark), ExitStack() as stack:
         tables = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)
@@ -104,18 +105,6 @@ def maintain(
         tables.staging.remove_leftovers(datetime.now(UTC) - timedelta(hours=0 if locked else settings.vacuum_hours))
         report.retained_from = tables.state.retained_from
     return report
-
-
-def existing_warehouse(spark: SparkSession, root: str) -> Warehouse:
-    """The warehouse at an address, to be read.
-
-    Raises:
-        WarehouseError: when there is none, or it does not fit this release.
-    """
-    lake = Warehouse(spark, root)
-    if read_state(spark, lake.address) is None:
-        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
-    return lake
 
 
 def _check_hours(spark: SparkSession, hours: int) -> None:

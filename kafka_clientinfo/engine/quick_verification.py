@@ -1,21 +1,19 @@
-"""The quick part of `verify`: layout, accounting of files, and whether the build is up to date, by SQL on any tables.
+"""The quick checks of `verify`: layout, accounting of files, and whether the build is up to date, by SQL on any tables.
 
-Keys, constraints, and connections against requests are left to `verification`, which reads every row of every table.
+Keys, constraints, and connections against requests are checked by `verification`, which reads every row of every table.
 """
 
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
-from ..errors import WarehouseError
 from ..tables import table_specs
 from .answers import StoredTables
 from .checks import LISTED, Check, check
 from .layout import differences, unreadable
-from .state import LEDGER, State
+from .state import LEDGER, SOURCES, State, required
 
-_SOURCES = ("requests", "rejected_records", "failed_requests")
-MADE = ("layout", "records of files", "rows of files", "offsets in files", "build")
-"""Names of the checks that are made here."""
+_AT_ONCE = 3
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:
@@ -24,18 +22,17 @@ def quick_checks(tables: StoredTables, root: str) -> list[Check]:
     Raises:
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
-    state = tables.state()
-    if state is None:
-        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
-    layouts = {spec: tables.layout(spec.name) if tables.exists(spec.name) else None for spec in table_specs().values()}
-    unlike = [
-        {"table": spec.name, "finding": text} for spec, found in layouts.items() for text in differences(spec, found)
-    ]
+    state = required(tables.state(), root)
+    specs = list(table_specs().values())
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        found = pool.map(lambda spec: tables.layout(spec.name) if tables.exists(spec.name) else None, specs)
+        layouts = list(zip(specs, found, strict=True))
+    unlike = [{"table": spec.name, "finding": text} for spec, layout in layouts for text in differences(spec, layout)]
     layout = check("layout", unlike)
-    if any(found is None or unreadable(spec, found.columns) for spec, found in layouts.items()):
+    if any(found is None or unreadable(spec, found.columns) for spec, found in layouts):
         return [layout]
     files = tables.query(f"SELECT * FROM {{{LEDGER}}} ORDER BY file_id").dicts()
-    stored = {(source, row["file_id"]): row for source in _SOURCES for row in _stored(tables, source)}
+    stored = {(source, row["file_id"]): row for source in SOURCES for row in _stored(tables, source)}
     return [layout, _records(files), _rows(files, stored, state), _offsets(tables, stored), _build(files, state)]
 
 
@@ -73,8 +70,8 @@ def _placed(source: str) -> str:
 
 def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, Any]], state: State) -> Check:
     """Rows of each file against what the ledger declares; retention has deleted some of files that begin early."""
-    findings, lacking = [], {source: [0, 0] for source in _SOURCES}
-    for source in _SOURCES:
+    findings, lacking = [], {source: [0, 0] for source in SOURCES}
+    for source in SOURCES:
         for file in files:
             declared = {
                 "requests": file["requests"],

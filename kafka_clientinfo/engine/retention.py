@@ -30,10 +30,8 @@ from pyspark.sql import functions as F
 from ..errors import WarehouseError
 from ..tables import CONNECTION_ID_KEY, table_spec
 from .keeping import Staging, kept, release
-from .state import LEDGER, Deletion, State
+from .state import LEDGER, SOURCES, Deletion, State
 
-SOURCES = ("requests", "rejected_records", "failed_requests")
-"""Tables that retention deletes from."""
 _FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _ROW = ("file_id", "byte_offset")
 

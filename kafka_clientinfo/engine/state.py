@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LEDGER = "ingested_files"
 """The table that is committed last, and carries the state."""
+SOURCES = ("requests", "rejected_records", "failed_requests")
+"""The tables of what logs hold, whose rows the ledger counts per file and retention deletes."""
 PROPERTY = "kafka_clientinfo.state"
 FORMAT = 2
 """Layout of the warehouses that this release makes and reads; release 0.1.0, which kept no state, made the first."""
@@ -86,6 +88,17 @@ def read_state(spark: "SparkSession", address: Address) -> State | None:
     """
     found = properties(spark, address.table(LEDGER))
     return None if found is None else state_of(found, address)
+
+
+def required(state: State | None, root: str) -> State:
+    """The state of a warehouse that must be there.
+
+    Raises:
+        WarehouseError: there is none at `root`.
+    """
+    if state is None:
+        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
+    return state
 
 
 def state_of(found: Mapping[str, str], address: Address) -> State:

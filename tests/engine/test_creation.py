@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql.types import StructType
 
 from kafka_clientinfo.address import Address, address_in
-from kafka_clientinfo.engine import Warehouse, existing_warehouse, sql
+from kafka_clientinfo.engine import Warehouse, sql, verify
 from kafka_clientinfo.engine.creation import make_schema, make_table
 from kafka_clientinfo.engine.layout import differences, layout_of
 from kafka_clientinfo.errors import ConfigError, WarehouseError
@@ -81,7 +81,7 @@ def test_a_ledger_of_others_is_refused(spark: Any, schema: str) -> None:
 
 def test_where_there_is_no_schema_there_is_nothing_to_read(spark: Any, schema: str) -> None:
     with pytest.raises(WarehouseError, match=f"{schema} has no table ingested_files"):
-        existing_warehouse(spark, schema)
+        verify(spark, schema)
     assert not spark.catalog.databaseExists(schema)
 
 
