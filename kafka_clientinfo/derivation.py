@@ -11,6 +11,7 @@ A relation of the name of a declared table is written to it, as its `write_mode`
 A relation without a table is kept while the run lasts; `Step.is_of_whole_tables` says which of these it is made of.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
@@ -24,7 +25,7 @@ from pyspark.sql import functions as F
 
 from .engine import Warehouse, increments, kept, kept_in_memory, release, with_kept_failures
 from .settings import Settings
-from .steps import SOURCES, Step, read_by_others, steps
+from .steps import Step, needed, read_by_others, steps
 
 _AT_ONCE = 3
 """Tables written at once: a small commit is mostly latency."""
@@ -178,8 +179,8 @@ def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
     Of the steps that could begin, those begin that most others wait for, and of these those that need most.
     """
     found = steps()
-    needs = {name: set(step.needs) - SOURCES for name, step in found.items()}
-    waiting = {name: sum(name in _all_needs(other, needs) for other in found) for name in found}
+    needs = needed(found)
+    waiting = Counter(name for other in found for name in needed([other]))
     sorter = TopologicalSorter(needs)
     sorter.prepare()
     ready: list[str] = []
@@ -193,8 +194,3 @@ def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 done.result()
                 sorter.done(running.pop(done))
-
-
-def _all_needs(name: str, needs: Mapping[str, set[str]]) -> set[str]:
-    """The steps that one needs, and those that these need."""
-    return needs[name].union(*(_all_needs(need, needs) for need in needs[name]))

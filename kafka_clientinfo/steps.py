@@ -6,7 +6,7 @@ that it needs. A relation of the name of a declared table is written to it, as i
 """
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -98,3 +98,15 @@ def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
 def read_by_others() -> frozenset[str]:
     """Names the relations that other steps read: worth keeping for the run."""
     return frozenset(need for step in steps().values() for need in step.needs if need not in SOURCES)
+
+
+def needed(wanted: Iterable[str]) -> dict[str, set[str]]:
+    """Finds the steps that make what is wanted, and those that they need in turn; each with the steps that it needs itself."""
+    found: dict[str, set[str]] = {}
+    waiting = list(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found[name] = set(steps()[name].needs) - SOURCES
+            waiting += found[name]
+    return found

@@ -1,7 +1,7 @@
 """Imports the rules a second time, over DuckDB's columns, and makes the derived tables by them."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from graphlib import TopologicalSorter
 from importlib import import_module
@@ -37,22 +37,10 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
         found = steps.steps()
         relations: dict[str, Any] = {name: session.table(name) for name in steps.SOURCES - {"settings", "new_requests"}}
         relations |= {"new_requests": relations["requests"], "settings": settings}
-        for name in in_order(found, steps.SOURCES, found if wanted is None else wanted):
+        for name in TopologicalSorter(steps.needed(found if wanted is None else wanted)).static_order():
             made = found[name].make(relations)
             database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {made.sql()}")
             relations[name] = session.table(name)
-
-
-def in_order(steps: Mapping[str, Any], sources: frozenset[str], wanted: Iterable[str]) -> Iterable[str]:
-    """Names the steps that make what is wanted, each behind those that it needs."""
-    needed: dict[str, set[str]] = {}
-    waiting = list(wanted)
-    while waiting:
-        name = waiting.pop()
-        if name not in needed:
-            needed[name] = set(steps[name].needs) - sources
-            waiting += needed[name]
-    return TopologicalSorter(needed).static_order()
 
 
 @contextmanager

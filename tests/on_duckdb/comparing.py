@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
+from graphlib import TopologicalSorter
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_clientinfo import steps
-from kafka_clientinfo.on_duckdb.derive import in_order
 from kafka_clientinfo.tables import table_spec
 
 NOT_COMPARED = frozenset({"path", "batch_id", "ingested_at"})
@@ -46,7 +46,7 @@ def assert_same(found: pa.Table, expected: pa.Table, name: str) -> None:
 def by_spark(spark: Any, relations: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:
     """What Spark derives of these relations; each goes to a file first, so that nothing is derived twice."""
     made, found = dict(relations), steps.steps()
-    for name in in_order(found, steps.SOURCES, found):
+    for name in TopologicalSorter(steps.needed(found)).static_order():
         found[name].make(made).coalesce(1).write.parquet(str(folder / name))
         made[name] = spark.read.parquet(str(folder / name))
     return {name: pq.read_table(folder / name) for name in DERIVED}
