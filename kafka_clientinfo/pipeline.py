@@ -21,6 +21,7 @@ from .engine import (
     Warehouse,
     cores,
     exclusive,
+    finish_deletion,
     local_tables,
     make_views,
     remove_late,
@@ -141,6 +142,7 @@ def _opened(
         with lake.staging.removed_after():
             with sized(spark, 0), report.stage("prepare", progress):
                 lake.open()
+                finish_deletion(lake)
             yield lake, report
 
 
@@ -156,7 +158,7 @@ def _build(
     with sized(lake.spark, planned, cores(lake.spark)) as size:
         lake.one_file = size.is_small
         lake.claim()
-        report.too_late = remove_late(lake, datetime.now(UTC))
+        report.too_late = remove_late(lake)
         given = {} if report.too_late else ingested.in_memory(lake.spark)
         derivation = Derivation(lake, settings, until, newest, given)
         derivation.run(lambda name: report.stage(name, progress))

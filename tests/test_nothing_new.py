@@ -80,7 +80,7 @@ def not_built(lake: Path, settings: Settings) -> Settings:
 
 
 def deletion_under_way(lake: Path, settings: Settings) -> Settings:
-    change_state(lake, deleting={"began": "2026-01-01T00:00:00.000000Z", "rows": {"requests": 1}})
+    change_state(lake, deleting={"requests": 1})
     return settings
 
 

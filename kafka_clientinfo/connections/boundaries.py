@@ -19,6 +19,7 @@ from pyspark.sql import functions as F
 
 from ..protocol import UNKNOWN, ApiKey
 from ..settings import Settings
+from ..tables import FILE_ORDER
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
@@ -55,7 +56,7 @@ def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     Where the log covers a broker's start, nothing is older than the file. Elsewhere a connection that has not been
     heard of for connections.max.idle.ms is a new one, provided no file is missing in between.
     """
-    order = Window.partitionBy("cluster", "broker").orderBy("first_logged_at", "last_logged_at", "file_id")
+    order = Window.partitionBy("cluster", "broker").orderBy(*FILE_ORDER)
     until_previous = F.max("last_logged_at").over(order.rowsBetween(Window.unboundedPreceding, -1))
     gap_micros = F.unix_micros("first_logged_at") - F.unix_micros(until_previous)
     is_hole = F.coalesce(gap_micros > settings.coverage_gap_ms * 1000, F.lit(True))

@@ -2,7 +2,7 @@
 
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
-    verification > spark_tables, maintenance > warehouse > retention, claims, writing, rewriting, creation > state > sql
+    verification > spark_tables, maintenance > retention > warehouse > claims, writing, rewriting, creation > state > sql
     verification > quick_verification > checks, answers
     increments > keeping > locks, sizing > abilities
     reading > duckdb_tables, which needs no session, > answers > state
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .maintenance import MaintenanceReport, maintain
     from .quick_verification import quick_checks
     from .reading import local_tables
-    from .retention import remove_late, retain, with_kept_failures
+    from .retention import finish_deletion, remove_late, retain, with_kept_failures
     from .sizing import Size, sized, utc
     from .spark_tables import SparkTables
     from .state import LEDGER, State, required, state_of
@@ -45,6 +45,7 @@ __all__ = [
     "Warehouse",
     "cores",
     "exclusive",
+    "finish_deletion",
     "increments",
     "kept",
     "kept_in_memory",
@@ -74,7 +75,7 @@ _PLACES = {
     "maintenance": ("MaintenanceReport", "maintain"),
     "quick_verification": ("quick_checks",),
     "reading": ("local_tables",),
-    "retention": ("remove_late", "retain", "with_kept_failures"),
+    "retention": ("finish_deletion", "remove_late", "retain", "with_kept_failures"),
     "sizing": ("Size", "sized", "utc"),
     "spark_tables": ("SparkTables",),
     "state": ("LEDGER", "State", "required", "state_of"),

@@ -4,13 +4,18 @@ Spark Connect has no `sparkContext`; serverless compute refuses most entries of 
 No other module of a run's path asks for any of this.
 """
 
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+_AT_ONCE = 3
 _MOST_CORES = 10_000
 _FEW_CORES = 8
 """Taken for the number where nothing tells it."""
@@ -52,6 +57,12 @@ def cores(spark: "SparkSession") -> int:
         places = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("place"))
         return int(places.agg(F.max("place")).collect()[0][0]) + 1
     return _FEW_CORES
+
+
+def at_once(ask: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
+    """Ask a session for something of each item, some at once, as most of the time is waiting; results in order."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return list(pool.map(ask, items))
 
 
 def keep_quiet(spark: "SparkSession") -> None:

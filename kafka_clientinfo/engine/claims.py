@@ -28,7 +28,6 @@ written only after a look at the newest claim.
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from uuid import uuid4
 
@@ -36,6 +35,7 @@ from pyspark.sql import SparkSession
 
 from ..address import Address
 from ..errors import WarehouseError
+from .abilities import at_once
 from .sizing import set_for
 from .sql import history
 from .state import LEDGER
@@ -47,7 +47,6 @@ CLAIM = "claim "
 _STEP = 1_000_000
 """Numbers of one claim: more than a run commits to a table."""
 _RECENT = 20
-_AT_ONCE = 3
 # What Delta calls a commit that another writer was ahead of; Spark Connect has no class for it.
 _CONFLICTS = ("Concurrent", "CONCURRENT")
 
@@ -89,8 +88,6 @@ class Claims:
         Raises:
             WarehouseError: another run has claimed or written since the version was noted.
         """
-        if not self.is_needed:
-            return
         if self._seen is None:
             self.note_version()
         assert self._seen is not None
@@ -99,8 +96,7 @@ class Claims:
         commits = history(self.spark, self.address.table(LEDGER), _RECENT)
         if (self._seen + 1, self._token) not in [(row["version"], row["userMetadata"]) for row in commits]:
             raise self._overtaken()
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(lambda name: self._commit_nothing(name, number), names))
+        at_once(lambda name: self._commit_nothing(name, number), names)
         self.number = number
 
     def check(self) -> None:

@@ -6,10 +6,8 @@ catalog can be told besides is told best effort, once, as a table is made.
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from string import Formatter
 from urllib.parse import unquote, urlsplit
 
 from pyspark.sql import SparkSession
@@ -17,14 +15,14 @@ from pyspark.sql import SparkSession
 from ..address import Address, no_catalog
 from ..errors import WarehouseError
 from ..failures import REFUSED, RIGHTS, told
-from ..tables import TableSpec
+from ..tables import TableSpec, table_specs
 from ..tables.views import View
 from . import sql
+from .abilities import at_once
 
 _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
 _DEFINITION = "kafka_clientinfo.definition"
 """Property of a view: a hash of what it was made of. A view without it is somebody else's."""
-_AT_ONCE = 3
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:
@@ -98,15 +96,13 @@ def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> 
         return None
 
     declared = list(views)
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        reasons = zip(declared, pool.map(make, declared), strict=True)
-        return {view.name: reason for view, reason in reasons if reason is not None}
+    reasons = zip(declared, at_once(make, declared), strict=True)
+    return {view.name: reason for view, reason in reasons if reason is not None}
 
 
 def _make_view(spark: SparkSession, address: Address, view: View) -> None:
     name = address.table(view.name)
-    tables = {table for _, table, _, _ in Formatter().parse(view.sql) if table is not None}
-    query = view.sql.format_map({table: address.table(table) for table in tables})
+    query = view.sql.format_map({table: address.table(table) for table in table_specs()})
     definition = hashlib.sha256(f"{view.comment}\n{query}".encode()).hexdigest()[:16]
     found = sql.properties(spark, name)
     if found is not None and _DEFINITION not in found:

@@ -29,7 +29,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..tables import CONNECTION_ID_KEY
+from ..tables import CONNECTION_ID_KEY, FILE_ORDER
 from .keeping import Staging, kept, release
 
 _KEY = list(CONNECTION_ID_KEY)
@@ -40,8 +40,6 @@ _BOUNDS = (
     ("from_offset", "bigint"),
     ("since", "timestamp"),
 )
-_FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
-"""Files of a broker are ordered by these; within a file, byte offsets order the records."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OVERLAP_SECONDS = 60
 """Timestamps of neighbours step back by less than a second: connections that open this close are taken together."""
@@ -143,7 +141,7 @@ def _increment(touched: DataFrame, stored: Stored) -> Increment:
 
 
 def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataFrame) -> DataFrame:
-    order = files.select("file_id", F.struct(*_FILE_ORDER).alias("file_order"))
+    order = files.select("file_id", F.struct(*FILE_ORDER).alias("file_order"))
     first_files = order.select(F.col("file_id").alias("from_file"), F.col("file_order").alias("from_order"))
     bounds = touched.join(F.broadcast(first_files), on="from_file", how="left").select(
         *_KEY,
@@ -248,7 +246,7 @@ def _brokers_with_late_files(stored: Stored, new: DataFrame) -> list[tuple[Any, 
     """Brokers of files that are new, or have grown, and come before one that was built, if only in part."""
     of_file = new.groupBy("file_id").agg(F.sum("requests").alias("new"))
     files = stored.files.where("requests > 0").join(F.broadcast(of_file), on="file_id", how="left")
-    file_order, has_new = F.struct(*_FILE_ORDER), F.col("new") > 0
+    file_order, has_new = F.struct(*FILE_ORDER), F.col("new") > 0
     was_built = F.col("requests") > F.coalesce("new", F.lit(0))
     ends = files.groupBy("cluster", "broker").agg(
         F.min(F.when(has_new, file_order)).alias("earliest"), F.max(F.when(was_built, file_order)).alias("latest")

@@ -20,7 +20,7 @@ from ..settings import Settings
 from . import sql
 from .abilities import conf_value
 from .locks import exclusive
-from .retention import retain
+from .retention import finish_deletion, retain
 from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
 from .state import read_state, required
 from .warehouse import Warehouse
@@ -89,6 +89,7 @@ def maintain(
         stack.enter_context(tables.staging.removed_after())
         with report.stage("prepare", progress):
             size = tables.open().rows.get("requests", 0) * REQUEST_BYTES
+            finish_deletion(tables)
             tables.create_missing(tables.specs)
         with sized(spark, size):
             for name in tables.specs:

@@ -3,17 +3,15 @@
 Keys, constraints, and connections against requests are checked by `verification`, which reads every row of every table.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Any
 
 from ..tables import table_specs
+from .abilities import at_once
 from .answers import StoredTables
 from .checks import LISTED, Check, check
 from .layout import differences, unreadable
 from .state import LEDGER, SOURCES, State, required
-
-_AT_ONCE = 3
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:
@@ -24,9 +22,8 @@ def quick_checks(tables: StoredTables, root: str) -> list[Check]:
     """
     state = required(tables.state(), root)
     specs = list(table_specs().values())
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        found = pool.map(lambda spec: tables.layout(spec.name) if tables.exists(spec.name) else None, specs)
-        layouts = list(zip(specs, found, strict=True))
+    found = at_once(lambda spec: tables.layout(spec.name) if tables.exists(spec.name) else None, specs)
+    layouts = list(zip(specs, found, strict=True))
     unlike = [{"table": spec.name, "finding": text} for spec, layout in layouts for text in differences(spec, layout)]
     layout = check("layout", unlike)
     if any(found is None or unreadable(spec, found.columns) for spec, found in layouts):

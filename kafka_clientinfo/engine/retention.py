@@ -19,55 +19,25 @@ A run may be killed at any point of a deletion, and deleted rows are counted onc
 Before step 2 nothing has happened; after it the next run that opens the warehouse does steps 3 and 4.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
-from typing import Any, Protocol
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
-from ..tables import CONNECTION_ID_KEY, table_spec
-from .keeping import Staging, kept, release
-from .state import LEDGER, SOURCES, Deletion, State
+from ..tables import CONNECTION_ID_KEY, FILE_ORDER, table_spec
+from .keeping import kept, release
+from .rewriting import of_other_keys
+from .state import LEDGER, SOURCES
+from .warehouse import Warehouse
 
-_FORMAT = "%Y-%m-%dT%H:%M:%S.%fZ"
 _ROW = ("file_id", "byte_offset")
 
 
-class Tables(Protocol):
-    """What retention needs of a warehouse."""
-
-    @property
-    def root(self) -> str:
-        """Where it lies."""
-
-    @property
-    def state(self) -> State:
-        """Its state."""
-
-    @property
-    def staging(self) -> Staging:
-        """For `kept`."""
-
-    def read(self, name: str) -> DataFrame:
-        """A table as it is now."""
-
-    def read_snapshot(self, name: str) -> DataFrame:
-        """A table as it is now, whatever is written to it later."""
-
-    def claim(self) -> None:
-        """Keep other runs from writing."""
-
-    def update_state(self, **changes: Any) -> None:
-        """Store changes of the state in one commit."""
-
-    def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
-        """Delete the rows with these file_id and byte_offset, among those within a bound."""
-
-
-def retain(tables: Tables, days: int, now: datetime) -> dict[str, int]:
+def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     """Delete what ended more than so many days ago.
 
     Args:
@@ -89,11 +59,11 @@ def retain(tables: Tables, days: int, now: datetime) -> dict[str, int]:
             "deletes only what the other tables know"
         )
     # The instant never goes back, whatever the days and the clock do.
-    instant = max(_text(now - timedelta(days=days)), tables.state.retained_from or "")
-    return _delete(tables, instant, now, SOURCES)
+    instant = f"{now.astimezone(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S.%fZ}"
+    return _delete(tables, max(instant, tables.state.retained_from or ""), SOURCES)
 
 
-def remove_late(tables: Tables, now: datetime) -> int:
+def remove_late(tables: Warehouse) -> int:
     """Delete requests that came too late: no build has seen them, and retention has deleted what they belong to.
 
     Returns:
@@ -106,81 +76,72 @@ def remove_late(tables: Tables, now: datetime) -> int:
     is_early = F.col("first_logged_at") < F.lit(instant).cast("timestamp")
     if not tables.read(LEDGER).where(is_new & is_early).take(1):
         return 0
-    return _delete(tables, instant, now, ("requests",))["requests"]
+    return _delete(tables, instant, ("requests",))["requests"]
 
 
-def finish_deletion(tables: Tables) -> None:
+def finish_deletion(tables: Warehouse) -> None:
     """Do the rest of a deletion whose run was killed; nothing where none is under way."""
     deleting, instant = tables.state.deleting, tables.state.retained_from
     if deleting is None or instant is None:
         return
-    tables.claim()
-    rest = {name: kept(keys, tables.staging) for name, keys in _rows_to_delete(tables, instant, deleting.rows).items()}
-    try:
+    with _doomed(tables, instant, deleting) as rest:
         _carry_out(tables, instant, rest, deleting)
-    finally:
-        release(*rest.values())
 
 
-def with_kept_failures(tables: Tables, rows: DataFrame) -> DataFrame:
+def with_kept_failures(tables: Warehouse, rows: DataFrame) -> DataFrame:
     """Rows of `violations`, and the stored ones that were derived of failed_requests that are deleted."""
     instant = tables.state.retained_from
     if instant is None:
         return rows
-    key = list(table_spec("violations").key)
     of_failures = F.col("opened_at").isNull() & F.col("connection_id").isNotNull()
     gone = of_failures & (F.col("last_at") < F.lit(instant).cast("timestamp"))
     stored = tables.read_snapshot("violations").where(gone).select(*rows.columns)
-    derived = rows.where(F.col("opened_at").isNull()).select(*(F.col(name).alias(f"new_{name}") for name in key))
-    same = [F.col(name).eqNullSafe(F.col(f"new_{name}")) for name in key]
-    return rows.unionByName(stored.join(derived, on=same, how="left_anti"))
+    derived = rows.where(F.col("opened_at").isNull())
+    return rows.unionByName(of_other_keys(stored, derived, table_spec("violations").key))
 
 
-def _text(moment: datetime) -> str:
-    return moment.astimezone(UTC).strftime(_FORMAT)
-
-
-def _delete(tables: Tables, instant: str, now: datetime, sources: Iterable[str]) -> dict[str, int]:
-    tables.claim()
-    doomed = {name: kept(keys, tables.staging) for name, keys in _rows_to_delete(tables, instant, sources).items()}
-    try:
+def _delete(tables: Warehouse, instant: str, sources: Iterable[str]) -> dict[str, int]:
+    with _doomed(tables, instant, sources) as doomed:
         counts = {name: keys.count() for name, keys in doomed.items()}
-        if any(counts.values()):
-            deletion = Deletion(_text(now), {name: number for name, number in counts.items() if number})
-            tables.update_state(retained_from=instant, deleting=deletion)
-            _carry_out(tables, instant, doomed, deletion)
+        if deleting := {name: number for name, number in counts.items() if number}:
+            tables.update_state(retained_from=instant, deleting=deleting)
+            _carry_out(tables, instant, doomed, deleting)
         return counts
+
+
+@contextmanager
+def _doomed(tables: Warehouse, instant: str, sources: Iterable[str]) -> Iterator[dict[str, DataFrame]]:
+    """Keep, per table, the file_id and byte_offset of the rows that leave; other runs commit nothing from here on."""
+    tables.claim()
+    rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
+    doomed = {name: kept(rules[name](tables, instant).select(*_ROW), tables.staging) for name in sources}
+    try:
+        yield doomed
     finally:
         release(*doomed.values())
 
 
-def _carry_out(tables: Tables, instant: str, doomed: Mapping[str, DataFrame], deletion: Deletion) -> None:
-    for name in deletion.rows:
+def _carry_out(tables: Warehouse, instant: str, doomed: Mapping[str, DataFrame], deleting: Mapping[str, int]) -> None:
+    for name in deleting:
         # Lets Delta pass over files by their statistics; rejected records have no time.
         bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{instant}'"
         tables.delete_rows(name, doomed[name], bound)
     state = tables.state
     deleted = dict(state.deleted)
-    for name, number in deletion.rows.items():
+    for name, number in deleting.items():
         deleted[name] = deleted.get(name, 0) + number
-    rows = {name: number - deletion.rows.get(name, 0) for name, number in state.rows.items()}
+    rows = {name: number - deleting.get(name, 0) for name, number in state.rows.items()}
     tables.update_state(deleted=deleted, deleting=None, rows=rows)
 
 
-def _rows_to_delete(tables: Tables, instant: str, sources: Iterable[str]) -> dict[str, DataFrame]:
-    """Per table the file_id and byte_offset of the rows that leave."""
-    rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
-    return {name: rules[name](tables, instant).select(*_ROW) for name in sources}
-
-
-def _old_rejected(tables: Tables, instant: str) -> DataFrame:
+def _old_rejected(tables: Warehouse, instant: str) -> DataFrame:
     """Rejected records of files that ended before the instant."""
     ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant).cast("timestamp")
     files = tables.read(LEDGER).where(ended).select("file_id")
     return tables.read("rejected_records").join(files, on="file_id", how="left_semi")
 
 
-def _old_failed(tables: Tables, instant: str) -> DataFrame:
+def _old_failed(tables: Warehouse, instant: str) -> DataFrame:
     """Failed requests of connection ids none of which failed at the instant or later."""
     failed = tables.read("failed_requests")
     key = list(CONNECTION_ID_KEY)
@@ -188,10 +149,10 @@ def _old_failed(tables: Tables, instant: str) -> DataFrame:
     return failed.join(last.where(F.col("last") < F.lit(instant).cast("timestamp")), on=key, how="left_semi")
 
 
-def _old_requests(tables: Tables, instant: str) -> DataFrame:
+def _old_requests(tables: Warehouse, instant: str) -> DataFrame:
     """Requests logged before the instant, but for those of connections that had a request at it or later."""
     at = F.lit(instant).cast("timestamp")
-    order = F.struct("first_logged_at", "last_logged_at", "file_id").alias("file_order")
+    order = F.struct(*FILE_ORDER).alias("file_order")
     files = F.broadcast(tables.read(LEDGER).select("file_id", order))
     position = F.struct("file_order", "byte_offset")
     of_id = Window.partitionBy(*CONNECTION_ID_KEY).orderBy("session_no")

@@ -9,15 +9,16 @@ connection | stored rows of connections that stay, and  | MERGE of the new rows,
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import reduce
+from operator import and_
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..tables import CONNECTION_ID_KEY, TableSpec
 from .sql import same_key
 
 _TOMBSTONE = "__gone"
-_TOUCHED = "__touched"
 UPSERT = "WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({new})"
 """What a MERGE does with rows that it inserts or replaces."""
 REPLACE = (
@@ -34,15 +35,12 @@ def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
 
 def upserted(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
     """The new rows, and stored ones of other keys."""
-    kept = stored.join(new, on=_same_key(stored, new, spec.key), how="left_anti")
-    return kept.unionByName(new)
+    return of_other_keys(stored, new, spec.key).unionByName(new)
 
 
-def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame, spec: TableSpec) -> DataFrame:
+def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame) -> DataFrame:
     """The new rows, and stored ones of connections that stay."""
-    of_connections = _with_bounds(stored.where(F.col("opened_at").isNotNull()), touched, "left")
-    kept = of_connections.where(F.col(_TOUCHED).isNull() | ~_is_replaced())
-    return kept.select(*spec.column_names).unionByName(new)
+    return _replaced(stored.where("opened_at IS NOT NULL"), touched, "left_anti").unionByName(new)
 
 
 def changes(
@@ -50,11 +48,16 @@ def changes(
 ) -> DataFrame:
     """The new rows, and the stored ones to delete, marked as such."""
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
-    of_connections = _with_bounds(stored.where(F.col("opened_at").isNotNull() & recent), touched, "inner")
-    old = of_connections.where(_is_replaced()).select(*spec.column_names)
-    old = old.unionByName(stored.where(F.col("opened_at").isNull()).select(*spec.column_names))
-    gone = old.join(new, on=_same_key(old, new, spec.key), how="left_anti")
+    old = _replaced(stored.where(F.col("opened_at").isNotNull() & recent), touched, "left_semi")
+    gone = of_other_keys(old.unionByName(stored.where("opened_at IS NULL")), new, spec.key)
     return new.withColumn(_TOMBSTONE, F.lit(False)).unionByName(gone.withColumn(_TOMBSTONE, F.lit(True)))
+
+
+def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
+    """Those of some rows whose key no other row has; null is a value of a key."""
+    keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
+    same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
+    return rows.join(keys, on=same, how="left_anti")
 
 
 def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
@@ -92,17 +95,9 @@ def within(since: datetime | None) -> str:
     return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{since:%Y-%m-%d %H:%M:%S.%f}')"
 
 
-def _with_bounds(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
-    bounds = touched.select(*CONNECTION_ID_KEY, "kept_until", F.lit(True).alias(_TOUCHED))
-    return rows.join(bounds, on=list(CONNECTION_ID_KEY), how=how)
-
-
-def _is_replaced() -> Column:
-    return F.col("kept_until").isNull() | (F.col("opened_at") > F.col("kept_until"))
-
-
-def _same_key(left: DataFrame, right: DataFrame, key: Iterable[str]) -> Column:
-    condition = F.lit(True)
-    for column in key:
-        condition = condition & left[column].eqNullSafe(right[column])
-    return condition
+def _replaced(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
+    """Rows of connections that are replaced (left_semi), or that stay (left_anti)."""
+    ids = touched.select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "kept_until")
+    same = reduce(and_, (F.col(name) == F.col(f"its_{name}") for name in CONNECTION_ID_KEY))
+    is_later = F.col("kept_until").isNull() | (F.col("opened_at") > F.col("kept_until"))
+    return rows.join(ids, on=same & is_later, how=how)

@@ -7,7 +7,7 @@ rows are counted as deleted) is never half changed, wherever the run is killed.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ..address import Address
 from ..errors import WarehouseError
@@ -26,14 +26,6 @@ FORMAT = 2
 
 
 @dataclass(frozen=True)
-class Deletion:
-    """A deletion that is under way: when it began, from which tables, and how many rows of each it takes in all."""
-
-    began: str
-    rows: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class State:
     """What a warehouse knows of itself.
 
@@ -43,7 +35,7 @@ class State:
         built_with: the release and the settings that they were built with.
         retained_from: requests of connections that ended before this instant may have been deleted; None where none
             were.
-        deleting: the deletion that is under way, None where none is.
+        deleting: rows that the deletion which is under way takes in all, per table; None where none is.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
     """
@@ -52,7 +44,7 @@ class State:
     built_until: str | None = None
     built_with: str | None = None
     retained_from: str | None = None
-    deleting: Deletion | None = None
+    deleting: Mapping[str, int] | None = None
     deleted: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
 
@@ -68,10 +60,8 @@ def parse_state(text: str) -> State:
     Raises:
         ValueError: when the text is no state of this release's format.
     """
-    values: dict[str, Any] = json.loads(text)
-    deleting = values.pop("deleting", None)
     try:
-        return State(**values, deleting=None if deleting is None else Deletion(**deleting))
+        return State(**json.loads(text))
     except TypeError as error:
         raise ValueError(str(error)) from None
 

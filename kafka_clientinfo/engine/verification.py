@@ -8,7 +8,6 @@ tables.
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from functools import reduce
 from typing import Any
 
@@ -16,13 +15,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
+from .abilities import at_once
 from .checks import CHECKS, LISTED, Check, check
 from .quick_verification import quick_checks
 from .sizing import REQUEST_BYTES, sized, utc
 from .spark_tables import SparkTables
 from .warehouse import Warehouse
-
-_AT_ONCE = 3
 
 
 def verify(spark: SparkSession, warehouse: str) -> list[Check]:
@@ -45,8 +43,7 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
         if len(quick) == 1:
             return quick
         work = [_keys_and_constraints, _connections, _orphans]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            results = list(pool.map(lambda checks: list(checks(tables)), work))
+        results = at_once(lambda checks: list(checks(tables)), work)
         made = {check.name: check for checks in (quick, *results) for check in checks}
         return [made[name] for name in CHECKS]
 
@@ -59,8 +56,7 @@ def _check(name: str, rows: DataFrame) -> Check:
 
 def _keys_and_constraints(tables: Warehouse) -> Iterator[Check]:
     specs = list(tables.specs.values())
-    with ThreadPoolExecutor(_AT_ONCE) as pool:
-        counts = list(pool.map(lambda spec: _counted(tables, spec), specs))
+    counts = at_once(lambda spec: _counted(tables, spec), specs)
     doubled: list[dict[str, Any]] = []
     broken: list[dict[str, Any]] = []
     for spec, row in zip(specs, counts, strict=True):

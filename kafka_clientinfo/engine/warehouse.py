@@ -5,7 +5,6 @@ which tells how many rows it wrote, so that few tables have to be counted.
 """
 
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -18,11 +17,11 @@ from ..address import address_in
 from ..errors import WarehouseError
 from ..tables import TableSpec, table_specs
 from . import rewriting, sql
+from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
 from .creation import make_schema, make_table
 from .keeping import Staging
 from .layout import check_readable, columns_of
-from .retention import finish_deletion
 from .state import LEDGER, PROPERTY, State, read_state, write_state
 from .writing import has_log, latest_version, write
 
@@ -30,7 +29,6 @@ SMALL_TABLE_BYTES = 16 << 20
 """Tables below are written anew where rows are replaced; larger ones are merged into."""
 _BYTES_PER_VALUE = 4
 """What a value takes in a file, roughly; a table's rows are known, its bytes would have to be asked for."""
-_AT_ONCE = 3
 
 Keep = Callable[[DataFrame], DataFrame]
 """Returns the rows that it is given, kept in memory or as they are."""
@@ -99,7 +97,7 @@ class Warehouse:
     # State
 
     def open(self) -> State:
-        """Check that the warehouse fits this release, and finish what a killed run was deleting; once per run.
+        """Check that the warehouse fits this release, once per run.
 
         Raises:
             WarehouseError: the warehouse is of another format, or lacks a table that can't be derived again.
@@ -113,7 +111,6 @@ class Warehouse:
         if self._state is not None:
             self._existing.add(LEDGER)
             self._look_for_missing()
-            finish_deletion(self)
         return self.state
 
     @property
@@ -142,9 +139,7 @@ class Warehouse:
     def _look_for_missing(self) -> None:
         """Refuse to go on without rows that nothing can bring back; have the build make other tables anew."""
         names = [name for name, number in self.state.rows.items() if number and name in self.specs]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            exist = list(pool.map(self.exists, names))
-        missing = [name for name, exists in zip(names, exist, strict=True) if not exists]
+        missing = [name for name, exists in zip(names, at_once(self.exists, names), strict=True) if not exists]
         # Tables that are overwritten are made of other tables, the others of requests.
         lost = ("append",) if self.state.retained_from is None else ("append", "merge", "aggregate")
         for name in missing:
@@ -210,8 +205,7 @@ class Warehouse:
         noted = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
         known = {name: number for name, number in noted.items() if number is not None}
         unknown = [name for name in self.specs if name not in known]
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            known |= dict(zip(unknown, pool.map(self.count, unknown), strict=True))
+        known |= dict(zip(unknown, at_once(self.count, unknown), strict=True))
         return {name: known[name] for name in self.specs}
 
     def last_batch(self, name: str) -> str | None:
@@ -235,8 +229,7 @@ class Warehouse:
 
     def create_missing(self, names: Iterable[str]) -> None:
         """Make tables that do not exist, empty and as declared."""
-        with ThreadPoolExecutor(_AT_ONCE) as pool:
-            list(pool.map(self._create, names))
+        at_once(self._create, names)
 
     def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; `batch_id` is kept in the table's history.
@@ -297,7 +290,7 @@ class Warehouse:
             return
         new = rewriting.shaped(rows, spec)
         if self._is_small(spec):
-            self.overwrite(name, keep(rewriting.with_replaced(self.read(name), new, touched, spec)), batch_id)
+            self.overwrite(name, keep(rewriting.with_replaced(self.read(name), new, touched)), batch_id)
             return
         changes = rewriting.changes(self.read(name), new, touched, since, spec)
         self._merge(name, changes, rewriting.REPLACE, rewriting.within(since))
@@ -335,10 +328,9 @@ class Warehouse:
         self.claim()
         if not self.exists(name):
             return 0
-        same = " AND ".join(f"t.`{column}` = s.`{column}`" for column in keys.columns)
         with sql.named_view(self.spark, keys) as view:
             target = self.table(name)
-            merge = f"MERGE INTO {target} AS t USING {view} AS s ON {same} AND {bound} WHEN MATCHED THEN DELETE"
+            merge = f"MERGE INTO {target} AS t USING {view} AS s ON {sql.same_key(keys.columns)} AND {bound} WHEN MATCHED THEN DELETE"
             return self._command(name, merge)
 
     def _is_empty(self, name: str) -> bool:

@@ -1,12 +1,22 @@
 """Declarations of the Delta tables, of the rules and of the views; no Spark."""
 
 from .rules import SEVERITY_ORDER, Rule, rules
-from .spec import CONNECTION_ID_KEY, CONNECTION_KEY, Column, TableSpec, parse_spec, table_spec, table_specs
+from .spec import (
+    CONNECTION_ID_KEY,
+    CONNECTION_KEY,
+    FILE_ORDER,
+    Column,
+    TableSpec,
+    parse_spec,
+    table_spec,
+    table_specs,
+)
 from .views import View, views
 
 __all__ = [
     "CONNECTION_ID_KEY",
     "CONNECTION_KEY",
+    "FILE_ORDER",
     "SEVERITY_ORDER",
     "Column",
     "Rule",

@@ -17,6 +17,8 @@ CONNECTION_KEY = ("cluster", "broker", "connection_id", "opened_at", "opened_seq
 """Columns that name one connection."""
 CONNECTION_ID_KEY = CONNECTION_KEY[:3]
 """Columns that name a broker's connection id, which later connections use again."""
+FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
+"""Columns of ingested_files that order the files of a broker; within a file, byte offsets order the records."""
 
 _CONNECTION_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("cluster", "string", "Cluster (connection's key)"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.engine import State, Warehouse, sql
-from kafka_clientinfo.engine.state import FORMAT, PROPERTY, Deletion, parse_state, read_state
+from kafka_clientinfo.engine.state import FORMAT, PROPERTY, parse_state, read_state
 from kafka_clientinfo.errors import WarehouseError
 
 from .tiny import SPECS, rows_of
@@ -15,7 +15,7 @@ FULL = State(
     built_until="2026-11-21 02:45:09.935001",
     built_with="0.2.0 'it\\'s'",
     retained_from="2026-01-01T00:00:00.000000Z",
-    deleting=Deletion("2026-11-21T00:00:00.000000Z", {"requests": 3}),
+    deleting={"requests": 3},
     deleted={"requests": 7},
     rows={"requests": 12},
 )
