@@ -13,9 +13,9 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from .arrow_rows import relation_of
+from .arrow_rows import collect, relation_of
 from .console import ProgressLine
-from .engine import Warehouse, cores, kept, release, sized, stays_as_kept
+from .engine import LEDGER, Warehouse, cores, kept, release, sized, stays_as_kept
 from .ingestion import (
     Plan,
     PlannedFile,
@@ -29,7 +29,7 @@ from .ingestion import (
     with_server_logs,
     wrongly_cut,
 )
-from .ingestion.by_spark import parse_logs, readable_rows, statistics_of, with_instants
+from .ingestion.by_spark import parse_logs, readable_rows, statistics_of
 from .ingestion.reading_progress import watched
 from .run_report import Progress, RunReport
 from .settings import Settings
@@ -101,7 +101,9 @@ def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     """The rows of ingested_files by file_id."""
-    return {row["file_id"]: with_instants(row) for row in lake.read("ingested_files").collect()}
+    found = lake.read(LEDGER)
+    rows = (dict(zip(found.columns, row, strict=True)) for row in collect(found))
+    return {row["file_id"]: row for row in rows}
 
 
 def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:
@@ -110,7 +112,7 @@ def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -
     if last in {row["batch_id"] for row in known.values()} or (last is None and not known):
         return
     first_new = F.col("bytes_ingested") + F.when(F.col("damage").isNotNull(), 1).otherwise(0)  # behind the placeholder
-    files = lake.read("ingested_files").select("file_id", "bytes_ingested", first_new.alias("first_new"))
+    files = lake.read(LEDGER).select("file_id", "bytes_ingested", first_new.alias("first_new"))
     for name in _READ_INTO:
         first = "first_new" if name == "rejected_records" else "bytes_ingested"
         joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")

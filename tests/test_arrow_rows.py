@@ -1,12 +1,13 @@
 """Rows that Python holds are the same in every session, and where there are none."""
 
-from datetime import UTC, datetime
+import time
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import duckdb
 import pytest
 
-from kafka_clientinfo.arrow_rows import arrow_table, relation_of
+from kafka_clientinfo.arrow_rows import arrow_table, collect, relation_of
 from kafka_clientinfo.on_duckdb import dataframe
 
 DDL = "`name` string NOT NULL, numbers array<int>, ages map<string,string>, at timestamp, of struct<a:int,b:boolean>"
@@ -27,10 +28,19 @@ EXPECTED = [
 def test_spark_gives_the_rows_back(spark: Any, count: int) -> None:
     found = relation_of(spark, ROWS[:count], DDL)
     assert all(field.nullable for field in found.schema)
-    rows = [row.asDict(recursive=True) for row in found.collect()]
-    for row in rows:
-        row["at"] = row["at"] and row["at"].astimezone(UTC)  # Spark tells it in the time zone of this process
-    assert rows == EXPECTED[:count]
+    assert [dict(zip(found.columns, row, strict=True)) for row in collect(found)] == EXPECTED[:count]
+
+
+def test_times_of_a_repeated_hour_come_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    times = [(datetime(2026, 10, 25, tzinfo=UTC) + timedelta(minutes=minutes),) for minutes in range(0, 150, 30)]
+    found = relation_of(spark, times, "at timestamp")
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    try:
+        assert collect(found) == times
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])

@@ -83,8 +83,8 @@ class Tables(Protocol):
 class StoredTables(Tables, Protocol):
     """Tables that are stored as Delta, with what Delta knows of them."""
 
-    def layout(self, name: str) -> Layout:
-        """The columns, constraints and properties of a table that exists."""
+    def layout(self, name: str) -> Layout | None:
+        """The columns, constraints and properties of a table, None where it has not been made."""
 
 
 def names_in(statement: str, names: Iterable[str]) -> list[str]:

@@ -16,7 +16,7 @@ from deltalake.exceptions import DeltaError
 from ..address import Address
 from ..errors import ConfigError
 from ..tables import TableSpec, table_specs
-from ..tables.types import duckdb_type
+from ..tables.types import duckdb_type, quoted_text
 from .answers import Parameters, Rows, TableSize, UnreadableTableError, in_utc, names_in
 from .layout import Layout, check_readable, stored_layout
 from .state import LEDGER, State, state_of
@@ -47,12 +47,13 @@ class LocalTables:
 
     def state(self) -> State | None:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
-        if not self.exists(LEDGER):
-            return None
-        return state_of(self.layout(LEDGER).properties, Address(self.root))
+        found = self.layout(LEDGER)
+        return None if found is None else state_of(found.properties, Address(self.root))
 
-    def layout(self, name: str) -> Layout:
-        """The columns, constraints and properties of a table."""
+    def layout(self, name: str) -> Layout | None:
+        """The columns, constraints and properties of a table, None where it has not been made."""
+        if not self.exists(name):
+            return None
         table = self._table(name)
         return stored_layout(table.schema().to_json(), table.metadata().configuration)
 
@@ -119,7 +120,7 @@ class LocalTables:
                 "autoinstall_known_extensions = false",
                 "autoload_known_extensions = false",
                 "temp_directory = ''",
-                f"allowed_directories = [{_literal(self.root)}]",
+                f"allowed_directories = [{quoted_text(self.root)}]",
                 "enable_external_access = false",
                 "lock_configuration = true",
             ):
@@ -142,10 +143,11 @@ class LocalTables:
     def _rows_of(self, spec: TableSpec) -> str:
         """A query of the rows that a table has."""
         nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
-        if not self.exists(spec.name):
+        layout, folder = self.layout(spec.name), self.folder / spec.name
+        if layout is None:
             return f"SELECT {nothing} WHERE false"
-        table, folder = self._table(spec.name), self.folder / spec.name
-        check_readable(spec, self.layout(spec.name).columns, str(folder))
+        table = self._table(spec.name)
+        check_readable(spec, layout.columns, str(folder))
         _refuse_features(table, folder)
         paths = table.get_add_actions(flatten=True).column("path").to_pylist()
         if not paths:
@@ -154,7 +156,7 @@ class LocalTables:
             f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
             for c in spec.columns
         )  # a time has a zone or none, as its file's writer chose
-        files = ", ".join(_literal(str(folder / path)) for path in paths)
+        files = ", ".join(quoted_text(str(folder / path)) for path in paths)
         return f"SELECT {columns} FROM read_parquet([{files}])"
 
     def _table(self, name: str) -> DeltaTable:
@@ -180,7 +182,3 @@ def _refuse_features(table: DeltaTable, folder: Path) -> None:
             f"{folder} has {', '.join(features)}, which only Spark reads: somebody altered the table; restore it "
             "(RESTORE TABLE), or build a new warehouse from the logs"
         )
-
-
-def _literal(text: str) -> str:
-    return "'{}'".format(text.replace("'", "''"))

@@ -118,17 +118,11 @@ def kept(rows: DataFrame, staging: Staging) -> DataFrame:
 
 def kept_in_memory(rows: DataFrame) -> DataFrame | None:
     """The same rows, computed once; None on serverless compute."""
-    try:
+    with _unless_refused():
         if stays_as_kept(rows.sparkSession):
             return _checkpoint(rows)
-    except Exception as error:
-        if not _is_refused(error):
-            raise
-    try:
+    with _unless_refused():
         return rows.persist(StorageLevel.MEMORY_AND_DISK)
-    except Exception as error:
-        if not _is_refused(error):
-            raise
     return None
 
 
@@ -153,15 +147,18 @@ def _checkpoint(rows: DataFrame) -> DataFrame:
 def release(*relations: DataFrame) -> None:
     """Let kept relations go; Spark lets go of checkpoints by itself when nothing refers to them."""
     for rows in relations:
-        try:
+        with _unless_refused():
             rows.unpersist()
-        except Exception as error:
-            if not _is_refused(error):
-                raise
 
 
-def _is_refused(error: Exception) -> bool:
-    return any(sign in str(error) for sign in _REFUSALS)
+@contextmanager
+def _unless_refused() -> Iterator[None]:
+    """Pass over what a session does not allow."""
+    try:
+        yield
+    except Exception as error:
+        if not any(sign in str(error) for sign in _REFUSALS):
+            raise
 
 
 def _store(path: str) -> tuple[fs.FileSystem, str]:

@@ -22,8 +22,7 @@ def quick_checks(tables: StoredTables, root: str) -> list[Check]:
     """
     state = required(tables.state(), root)
     specs = list(table_specs().values())
-    found = at_once(lambda spec: tables.layout(spec.name) if tables.exists(spec.name) else None, specs)
-    layouts = list(zip(specs, found, strict=True))
+    layouts = list(zip(specs, at_once(lambda spec: tables.layout(spec.name), specs), strict=True))
     unlike = [{"table": spec.name, "finding": text} for spec, layout in layouts for text in differences(spec, layout)]
     layout = check("layout", unlike)
     if any(found is None or unreadable(spec, found.columns) for spec, found in layouts):

@@ -1,20 +1,14 @@
 """Answers questions about a warehouse by Spark, wherever its tables lie."""
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from pyspark.sql import SparkSession
 
-from pyspark.sql import Row, SparkSession
-from pyspark.sql import functions as F
-
-from ..errors import WarehouseError
+from ..arrow_rows import collect
 from . import sql
 from .answers import Parameters, Rows, TableSize, names_in
 from .layout import Layout, layout_of
 from .sizing import REQUEST_BYTES, sized, utc
 from .state import State, read_state
 from .warehouse import Warehouse
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class SparkTables:
@@ -39,12 +33,9 @@ class SparkTables:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         return read_state(self._spark, self._lake.address)
 
-    def layout(self, name: str) -> Layout:
-        """The columns, constraints and properties of a table that exists."""
-        found = layout_of(self._spark, self._lake.table(name))
-        if found is None:
-            raise WarehouseError(f"{self._lake.address.place(name)} is missing; `kafka-clientinfo build` makes it anew")
-        return found
+    def layout(self, name: str) -> Layout | None:
+        """The columns, constraints and properties of a table, None where it has not been made."""
+        return layout_of(self._spark, self._lake.table(name))
 
     def size(self, name: str) -> TableSize:
         """How large a table is that exists."""
@@ -64,13 +55,7 @@ class SparkTables:
         text = statement.format_map(tables | {name: _literal(value) for name, value in given.items()})
         with utc(self._spark), sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
             found = self._spark.sql(text)
-            places = [f"c{place}" for place in range(len(found.columns))]
-            times = {place for place, field in zip(places, found.schema, strict=True) if _is_time(field.dataType)}
-            # Spark would hand times over in the driver's own zone, where an hour of the year has two meanings.
-            shown = (F.unix_micros(F.col(p).cast("timestamp")).alias(p) if p in times else F.col(p) for p in places)
-            rows = found.toDF(*places).select(*shown).collect()
-        is_time = [place in times for place in places]
-        return Rows(tuple(found.columns), [tuple(map(_value, row, is_time)) for row in rows])
+            return Rows(tuple(found.columns), collect(found))
 
     def _relation(self, name: str) -> str:
         self._lake.read(name)  # refuses one that is not of this release
@@ -85,21 +70,3 @@ def _literal(value: str | int) -> str:
     Not left to `spark.sql(…, args)`: in a session whose SQL Delta parses, parameters stay unbound.
     """
     return str(value) if isinstance(value, int) else f"CAST(X'{value.encode().hex()}' AS STRING)"
-
-
-def _is_time(kind: Any) -> bool:
-    return kind.typeName() in ("timestamp", "timestamp_ntz")
-
-
-def _value(value: Any, is_time: bool = False) -> Any:
-    if is_time and value is not None:
-        return _EPOCH + timedelta(microseconds=value)
-    if isinstance(value, Row):
-        value = value.asDict()
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
-    if isinstance(value, dict):
-        return {key: _value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_value(item) for item in value]
-    return bytes(value) if isinstance(value, bytearray) else value

@@ -4,9 +4,9 @@
 `Address.table` makes it: delta.`path`, or `catalog`.`schema`.`table`.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
 from ..tables import Column, TableSpec
@@ -14,6 +14,7 @@ from ..tables import Column, TableSpec
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession
 
+_Answer = TypeVar("_Answer")
 CHECK = "delta.constraints."
 """How the properties that hold CHECK constraints begin."""
 DELETION_VECTORS = "delta.enableDeletionVectors"
@@ -69,22 +70,13 @@ def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, s
 
 def properties(spark: "SparkSession", table: str) -> dict[str, str] | None:
     """The properties of a table, without a look at its files; None where there is no table."""
-    try:
-        return {row["key"]: row["value"] for row in spark.sql(f"SHOW TBLPROPERTIES {table}").collect()}
-    except Exception as error:
-        if is_missing(error):
-            return None
-        raise
+    rows = unless_missing(lambda: spark.sql(f"SHOW TBLPROPERTIES {table}").collect())
+    return None if rows is None else {row["key"]: row["value"] for row in rows}
 
 
 def detail(spark: "SparkSession", table: str) -> "Row | None":
     """What DESCRIBE DETAIL says of a table: properties, numFiles, sizeInBytes, …; None where there is no table."""
-    try:
-        return spark.sql(f"DESCRIBE DETAIL {table}").first()
-    except Exception as error:
-        if is_missing(error):
-            return None
-        raise
+    return unless_missing(lambda: spark.sql(f"DESCRIBE DETAIL {table}").first())
 
 
 def history(spark: "SparkSession", table: str, limit: int | None = None) -> "list[Row]":
@@ -95,10 +87,14 @@ def history(spark: "SparkSession", table: str, limit: int | None = None) -> "lis
     return sorted(rows, key=lambda row: int(row["version"]), reverse=True)
 
 
-def is_missing(error: BaseException) -> bool:
-    """Whether an error says that there is no such table."""
-    text = str(error)
-    return any(sign in text for sign in _MISSING)
+def unless_missing(ask: Callable[[], _Answer]) -> _Answer | None:
+    """What Spark says of a table; None where it says that there is no such table."""
+    try:
+        return ask()
+    except Exception as error:
+        if any(sign in str(error) for sign in _MISSING):
+            return None
+        raise
 
 
 @contextmanager

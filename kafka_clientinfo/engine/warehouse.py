@@ -21,7 +21,7 @@ from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
 from .creation import make_schema, make_table
 from .keeping import Staging
-from .layout import check_readable, columns_of
+from .layout import StoredColumn, check_readable, columns_of
 from .state import LEDGER, PROPERTY, State, read_state, write_state
 from .writing import has_log, latest_version, write
 
@@ -215,13 +215,14 @@ class Warehouse:
         return last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM))
 
     def _load(self, spec: TableSpec) -> DataFrame | None:
-        try:
+        def load() -> tuple[DataFrame, Mapping[str, StoredColumn]]:
             rows = self.spark.read.table(self.table(spec.name))
-            columns = columns_of(rows)  # Spark Connect looks for the table only now
-        except Exception as error:
-            if sql.is_missing(error):
-                return None
-            raise
+            return rows, columns_of(rows)  # Spark Connect looks for the table only now
+
+        loaded = sql.unless_missing(load)
+        if loaded is None:
+            return None
+        rows, columns = loaded
         check_readable(spec, columns, self.address.place(spec.name))
         return rows
 

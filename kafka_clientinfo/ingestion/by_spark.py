@@ -1,16 +1,16 @@
 """Reads a plan by Spark, which hands each split to `worker` in one of its Python processes."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 from functools import reduce
 from operator import or_
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from ..arrow_rows import collect
 from .plan import Plan
 from .reading_progress import TaskCounter
 from .split_statistics import Statistics, counted
@@ -49,14 +49,8 @@ def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_fold
 
 def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
     """The statistics of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
-    rows = parsed.where("file IS NOT NULL").select("file").collect()
-    return counted(with_instants(row["file"]) for row in rows)
-
-
-def with_instants(row: Row) -> dict[str, Any]:
-    """A collected row, its times in UTC: Spark gives them in the driver's zone, without saying so."""
-    values = row.asDict(recursive=True)
-    return {name: value.astimezone(UTC) if isinstance(value, datetime) else value for name, value in values.items()}
+    found = parsed.where("file IS NOT NULL").select("file.*")
+    return counted(dict(zip(found.columns, row, strict=True)) for row in collect(found))
 
 
 def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:

@@ -169,7 +169,7 @@ def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
     beside: list[StoredFile] = []
     for root, inner, shown_folder in folders:
         try:
-            siblings = _siblings(root, inner, shown_folder)
+            siblings = _siblings(root, inner)
         except OSError as error:
             raise InputError(f"{shown_folder}: {error.strerror or error}") from None
         beside += sorted((file for file in siblings if is_server_log(file)), key=_place)
@@ -177,7 +177,7 @@ def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
     return list((known | {(file.root, file.inner): file for file in beside} | known).values())
 
 
-def _siblings(root: str, inner: str, shown_folder: str) -> Iterable[StoredFile]:
+def _siblings(root: str, inner: str) -> Iterable[StoredFile]:
     if root:
         place = locate(root)
         return files_below(place, inner, recursive=False)

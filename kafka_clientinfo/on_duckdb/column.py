@@ -7,7 +7,7 @@ only where a relation has that alias, and else a column, whose parts are fields 
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ..tables.types import duckdb_type
+from ..tables.types import duckdb_type, quoted_name, quoted_text
 
 Scope = frozenset[str]
 """The aliases of relations that a path may begin with."""
@@ -202,16 +202,6 @@ def _constant(value: Any) -> str:
     if isinstance(value, str):
         return quoted_text(value)
     raise TypeError(f"{type(value).__name__} cannot be a constant")
-
-
-def quoted_text(text: str) -> str:
-    """Quote a text for SQL."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def quoted_name(name: str) -> str:
-    """Quote the name of a column or relation."""
-    return '"' + name.replace('"', '""') + '"'
 
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"

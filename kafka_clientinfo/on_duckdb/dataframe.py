@@ -11,8 +11,8 @@ from types import SimpleNamespace
 import duckdb
 import pyarrow as pa
 
-from ..tables.types import duckdb_fields
-from .column import Column, Scope, named, quoted_name
+from ..tables.types import duckdb_fields, quoted_name
+from .column import Column, Scope, named
 from .functions import expr
 
 _numbers: Iterator[int] = numbers()
@@ -126,10 +126,6 @@ class DataFrame:
     def withColumnsRenamed(self, names: Mapping[str, str]) -> "DataFrame":  # noqa: N802
         """Give columns other names."""
         return self.select(*(named_as_is(name).alias(names.get(name, name)) for name in self.columns))
-
-    def withColumnRenamed(self, name: str, other: str) -> "DataFrame":  # noqa: N802
-        """Give a column another name."""
-        return self.withColumnsRenamed({name: other})
 
     def toDF(self, *names: str) -> "DataFrame":  # noqa: N802
         """Give all columns other names."""

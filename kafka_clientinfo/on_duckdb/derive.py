@@ -11,8 +11,9 @@ from typing import Any
 import duckdb
 
 from ..settings import Settings
+from ..tables.types import quoted_name
 from . import functions
-from .column import Column, Window, WindowSpec, quoted_name
+from .column import Column, Window, WindowSpec
 from .dataframe import DataFrame, SparkSession
 from .sql import MACROS
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from itertools import count as numbers
 from typing import Any
 
-from ..tables.types import duckdb_struct
-from .column import Column, Scope, WindowSpec, call, cased, literal, named, path, quoted_name, quoted_text, re2
+from ..tables.types import duckdb_struct, quoted_name, quoted_text
+from .column import Column, Scope, WindowSpec, call, cased, literal, named, path, re2
 from .sql import from_spark
 
 ColumnOrName = Column | str

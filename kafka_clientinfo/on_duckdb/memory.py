@@ -14,8 +14,7 @@ from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
 from ..ingestion.in_process import Part
 from ..settings import Settings
 from ..tables import table_spec, table_specs
-from ..tables.types import duckdb_type
-from .column import quoted_text
+from ..tables.types import duckdb_type, quoted_text
 from .derive import derive
 
 _TABLES = {"request": ("requests", REQUEST_TYPE), "failed": ("failed_requests", FAILED_TYPE)}

@@ -78,7 +78,7 @@ def duckdb_fields(ddl: str) -> list[Field]:
 
 def _duckdb_struct(parts: list[str]) -> str:
     fields = map(split_field, parts)
-    return "STRUCT({})".format(", ".join(f"{_quoted(name)} {duckdb_type(kind)}" for name, kind in fields))
+    return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {duckdb_type(kind)}" for name, kind in fields))
 
 
 def _pieces(text: str) -> list[str]:
@@ -92,5 +92,11 @@ def _pieces(text: str) -> list[str]:
     return [*found, text[start:].strip()]
 
 
-def _quoted(name: str) -> str:
+def quoted_text(text: str) -> str:
+    """Quote a text for DuckDB's SQL."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def quoted_name(name: str) -> str:
+    """Quote the name of a column or relation for DuckDB's SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -14,7 +14,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from kafka_clientinfo.engine import LEDGER, SparkTables, Tables, UnreadableTableError, Warehouse, local_tables
 from kafka_clientinfo.engine.duckdb_tables import LocalTables
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.ingestion.by_spark import with_instants
+from kafka_clientinfo.ingest_step import files_read
 from kafka_clientinfo.tables import table_specs
 
 HOSTILE = ("'", "''; DROP TABLE x; --", "\\", "\\'", "{connections}", "$client :client", "\x1b[2J\n\x00", "ü\U0001f600")
@@ -75,8 +75,7 @@ def test_a_table_that_is_missing_has_no_rows(spark: Any, sample_warehouse: Path,
 
 def test_rows_of_the_ledger_are_those_that_spark_collects(spark: Any, here: Tables, sample_warehouse: Path) -> None:
     rows = {row["file_id"]: row for row in here.query("SELECT * FROM {ingested_files}").dicts()}
-    lake = Warehouse(spark, str(sample_warehouse))
-    assert rows == {row["file_id"]: with_instants(row) for row in lake.read(LEDGER).collect()}
+    assert rows == files_read(Warehouse(spark, str(sample_warehouse)))
 
 
 def test_every_table_is_read(here: LocalTables, sample_warehouse: Path) -> None:
