@@ -6,8 +6,8 @@ import shutil
 import sys
 import time
 import unicodedata
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from typing import TextIO
 
 from .errors import ClientInfoError, ConfigError
@@ -153,6 +153,25 @@ def terminal_width() -> int | None:
 def has_colours() -> bool:
     """Whether standard output is a terminal, and the environment allows colours (NO_COLOR, TERM)."""
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+Progress = Callable[[str], None]
+"""Is called with the name of each stage as it begins."""
+
+
+class Stages:
+    """Times what goes on in stages; `seconds` holds the time of each."""
+
+    seconds: dict[str, float]
+
+    @contextmanager
+    def stage(self, name: str, progress: Progress | None) -> Iterator[None]:
+        """Time a stage, or one more part of it, and say that it begins."""
+        if progress is not None:
+            progress(name)
+        started = time.monotonic()
+        yield
+        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
 
 
 class ProgressLine:

@@ -14,8 +14,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arrow_rows import collect, relation_of
-from .console import ProgressLine
+from .console import Progress, ProgressLine
 from .engine import LEDGER, Warehouse, cores, kept, release, sized, stays_as_kept
+from .engine.state import FIRST_UNREAD, SOURCES, counted_rows
 from .ingestion import (
     Plan,
     PlannedFile,
@@ -31,12 +32,10 @@ from .ingestion import (
 )
 from .ingestion.by_spark import parse_logs, readable_rows, statistics_of
 from .ingestion.reading_progress import watched
-from .run_report import Progress, RunReport
+from .run_report import RunReport
 from .settings import Settings
 from .tables import table_spec, table_specs
 
-_READ_INTO = ("requests", "rejected_records", "failed_requests")
-"""Tables whose rows are uncommitted until ingested_files is written."""
 _FEW_FILES = 1000
 """Rows of ingested_files up to which plans hold them, and do not read the table."""
 
@@ -111,14 +110,12 @@ def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -
     last = lake.last_batch("requests")
     if last in {row["batch_id"] for row in known.values()} or (last is None and not known):
         return
-    first_new = F.col("bytes_ingested") + F.when(F.col("damage").isNotNull(), 1).otherwise(0)  # behind the placeholder
-    files = lake.read(LEDGER).select("file_id", "bytes_ingested", first_new.alias("first_new"))
-    for name in _READ_INTO:
-        first = "first_new" if name == "rejected_records" else "bytes_ingested"
+    files = lake.read(LEDGER).select("file_id", "bytes_ingested", "damage")
+    for name in SOURCES:
         joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
-        beyond = F.col("byte_offset") >= F.coalesce(first, F.lit(0))
-        for row in joined.where(beyond).select("file_id", first).distinct().collect():
-            lake.delete(name, _from(row["file_id"], row[first] or 0))
+        unread = joined.select("file_id", "byte_offset", F.expr(FIRST_UNREAD[name]).alias("first"))
+        for row in unread.where("byte_offset >= first").select("file_id", "first").distinct().collect():
+            lake.delete(name, _from(row["file_id"], row["first"]))
 
 
 def _from(file_id: str, offset: int) -> str:
@@ -150,12 +147,8 @@ def _read(
             parsed, statistics = _parsed(lake, plan.uncut(wrong), settings, progress)
         readable = readable_rows(parsed, statistics)
         created.result()
-    ignored = [dict(split["ignored"] or {}) for split in statistics]
-    numbers = {
-        "requests": sum(split["requests"] for split in statistics),
-        "rejected_records": sum(split["rejected"] for split in statistics),
-        "failed_requests": sum(counts.get("failed_request", 0) for counts in ignored),
-    }
+    counts = [counted_rows(split) for split in statistics]
+    numbers = {name: sum(count[name] for count in counts) for name in SOURCES}
     ingested_at = F.lit(now).alias("ingested_at")
     tables = {
         "requests": readable.where("request IS NOT NULL").select("request.*", ingested_at),

@@ -7,12 +7,12 @@ run left behind; build works from a watermark that it moves last.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
 
 from . import __version__
+from .console import Progress
 from .derivation import Derivation
 from .engine import (
     LEDGER,
@@ -29,9 +29,10 @@ from .engine import (
     utc,
 )
 from .engine.sizing import REQUEST_BYTES
+from .engine.state import instant
 from .ingest_step import Ingested, files_read, ingest_logs, log_files
 from .ingestion import Problem, make_plan
-from .run_report import Progress, RunReport
+from .run_report import RunReport
 from .settings import Settings
 from .tables.views import views
 
@@ -153,7 +154,7 @@ def _build(
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
-    new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > _instant(until)]
+    new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > instant(until)]
     planned = sum(int(row["requests"]) for row in new) * REQUEST_BYTES
     with sized(lake.spark, planned, cores(lake.spark)) as size:
         lake.one_file = size.is_small
@@ -184,7 +185,3 @@ def _newest(files: Iterable[Mapping[str, Any]]) -> str | None:
     """The newest time of ingestion, as SQL and the state write it, in UTC."""
     newest = max((row["ingested_at"] for row in files), default=None)
     return None if newest is None else f"{newest:%Y-%m-%d %H:%M:%S.%f}"
-
-
-def _instant(text: str) -> datetime:
-    return datetime.fromisoformat(text).replace(tzinfo=UTC)

@@ -22,8 +22,8 @@ from .settings import load_settings
 try:
     from .engine.class_archive import archive_path, make_archive, with_recording
     from .engine.jars import delta_is_given, ensure_jars
-    from .engine.java import check_java, end_jvm
-    from .engine.session import session_conf
+    from .engine.java import check_java
+    from .engine.session import end_session, session_conf
 except ModuleNotFoundError as error:
     if (extra := missing_extra(error)) is None:
         raise
@@ -103,13 +103,12 @@ def _run_everything(logs: Sequence[str], target: Path) -> int:
 
 def _end_spark() -> None:
     """Stop the session and wait for its JVM, which writes the archive as the last thing it does."""
-    from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()
     if session is not None:
         session.stop()
-    end_jvm(SparkContext._gateway, _PATIENCE_SECONDS)
+    end_session(_PATIENCE_SECONDS)
 
 
 def _tell(text: str, code: int) -> int:

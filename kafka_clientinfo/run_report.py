@@ -1,19 +1,14 @@
 """What a run did, and the stages that it went through."""
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+from .console import Stages
 from .ingestion import Problem
-
-Progress = Callable[[str], None]
-"""Is called with the name of each stage as it begins."""
 
 
 @dataclass
-class RunReport:
+class RunReport(Stages):
     """What a run did.
 
     Attributes:
@@ -31,12 +26,3 @@ class RunReport:
     too_late: int = 0
     tables: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
-
-    @contextmanager
-    def stage(self, name: str, progress: Progress | None) -> Iterator[None]:
-        """Time a stage and say that it begins."""
-        if progress is not None:
-            progress(name)
-        started = time.monotonic()
-        yield
-        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)

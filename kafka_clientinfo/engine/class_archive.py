@@ -14,8 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .cache import cache_folder
-from .jars import spark_jars
+from .jars import cache_folder, spark_jars
 from .java import Java
 
 _OPTIONS = "spark.driver.extraJavaOptions"

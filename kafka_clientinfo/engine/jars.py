@@ -14,9 +14,10 @@ from subprocess import DEVNULL, STDOUT
 from urllib.parse import unquote, urlsplit
 
 from ..errors import WarehouseError
-from .cache import cache_folder
 from .java import check_java, check_starts, end_jvm
 
+CACHE = "KAFKA_CLIENTINFO_CACHE"
+"""Variable of the environment that names the cache folder."""
 _CLASS_PATH = "spark.driver.extraClassPath"
 _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")
 _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
@@ -29,6 +30,13 @@ def coordinate() -> str:
 
     builder = configure_spark_with_delta_pip(SparkSession.Builder())
     return str(builder._options["spark.jars.packages"])
+
+
+def cache_folder() -> Path:
+    """The user's folder for what every session uses: `CACHE`, else kafka-clientinfo in $XDG_CACHE_HOME or ~/.cache; it may not exist yet."""
+    given = os.environ.get(CACHE)
+    base = given or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "kafka-clientinfo")
+    return Path(base).expanduser().absolute()
 
 
 def jars_folder() -> Path:

@@ -18,6 +18,7 @@ from typing import IO, Any
 from uuid import uuid4
 
 from ..address import address_in, address_of
+from ..console import Progress
 from ..errors import WarehouseError
 from .abilities import jvm_of
 
@@ -36,9 +37,7 @@ class _Attempt(Enum):
 
 
 @contextmanager
-def exclusive(
-    root: str, wait_seconds: float, progress: Callable[[str], None] | None = None, spark: Any = None
-) -> Iterator[bool]:
+def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, spark: Any = None) -> Iterator[bool]:
     """Hold the warehouse's lock; yields whether it is a real one, which keeps every other run out.
 
     Args:
@@ -76,7 +75,7 @@ def exclusive(
 class _Patience:
     """Tries again until a file is locked, says once that it waits, and gives up in time."""
 
-    def __init__(self, root: str, wait_seconds: float, progress: Callable[[str], None] | None) -> None:
+    def __init__(self, root: str, wait_seconds: float, progress: Progress | None) -> None:
         self.root, self.wait_seconds, self.progress = root, wait_seconds, progress
         self.deadline = time.monotonic() + wait_seconds
 

@@ -5,9 +5,7 @@ clusters) makes large ones of the small ones; vacuum deletes files that no table
 4.1 and later takes these hours from the table's property only, so they are written there.
 """
 
-import time
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 
 from ..address import address_in
+from ..console import Progress, Stages
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings
 from . import sql
@@ -35,7 +34,7 @@ _FEW_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
 
 
 @dataclass
-class MaintenanceReport:
+class MaintenanceReport(Stages):
     """What was done.
 
     Attributes:
@@ -50,21 +49,12 @@ class MaintenanceReport:
     tables: list[dict[str, Any]] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
 
-    @contextmanager
-    def stage(self, name: str, progress: Callable[[str], None] | None) -> Iterator[None]:
-        """Time a stage and report that it begins."""
-        if progress is not None:
-            progress(name)
-        started = time.monotonic()
-        yield
-        self.seconds[name] = round(time.monotonic() - started, 3)
-
 
 def maintain(
     spark: SparkSession,
     warehouse: str,
     settings: Settings | None = None,
-    progress: Callable[[str], None] | None = None,
+    progress: Progress | None = None,
     now: datetime | None = None,
 ) -> MaintenanceReport:
     """Delete what is older than `retention_days`, compact and cluster the tables, and delete unused files.

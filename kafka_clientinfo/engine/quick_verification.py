@@ -3,7 +3,7 @@
 Keys, constraints, and connections against requests are checked by `verification`, which reads every row of every table.
 """
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from ..tables import table_specs
@@ -11,7 +11,7 @@ from .abilities import at_once
 from .answers import StoredTables
 from .checks import LISTED, Check, check
 from .layout import differences, unreadable
-from .state import LEDGER, SOURCES, State, required
+from .state import FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, required
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:
@@ -42,10 +42,7 @@ def _records(files: list[dict[str, Any]]) -> Check:
 
 
 def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
-    """Per file, known or not: rows of a table within the bytes that were read of it, and beyond.
-
-    The placeholder of a damaged file's rest lies where reading ended.
-    """
+    """Per file, known or not: rows of a table within the bytes that were read of it, and beyond."""
     return tables.query(
         "SELECT file_id, count(CASE WHEN is_within THEN 1 END) AS within, "
         f"count(CASE WHEN NOT is_within THEN 1 END) AS beyond FROM ({_placed(source)}) AS placed GROUP BY file_id"
@@ -54,13 +51,9 @@ def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
 
 def _placed(source: str) -> str:
     """SQL for file_id, byte_offset and bytes_ingested of a table's rows, and whether they lie within that."""
-    placeholder = (
-        "f.damage IS NOT NULL AND r.byte_offset = f.bytes_ingested" if source == "rejected_records" else "false"
-    )
-    within = f"r.byte_offset < coalesce(f.bytes_ingested, 0) OR coalesce({placeholder}, false)"
     return (
-        f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, {within} AS is_within FROM {{{source}}} r "
-        f"LEFT JOIN {{{LEDGER}}} f ON r.file_id = f.file_id"
+        f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, r.byte_offset < {FIRST_UNREAD[source]} AS is_within "
+        f"FROM {{{source}}} r LEFT JOIN {{{LEDGER}}} f ON r.file_id = f.file_id"
     )
 
 
@@ -69,11 +62,7 @@ def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, A
     findings, lacking = [], {source: [0, 0] for source in SOURCES}
     for source in SOURCES:
         for file in files:
-            declared = {
-                "requests": file["requests"],
-                "rejected_records": file["rejected"],
-                "failed_requests": file["ignored"].get("failed_request", 0),
-            }[source]
+            declared = counted_rows(file)[source]
             rows = stored.get((source, file["file_id"]), {"within": 0})["within"]
             may_lack = _may_lack(file, source, state)
             if rows > declared or (rows < declared and not may_lack):
@@ -100,13 +89,7 @@ def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
     if state.retained_from is None or not state.deleted.get(source, 0):
         return False
     begin: datetime = file["first_logged_at"] or file["ingested_at"]
-    return source == "failed_requests" or begin < _instant(state.retained_from)
-
-
-def _instant(text: str) -> datetime:
-    """A time of the state; no zone means UTC."""
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+    return source == "failed_requests" or begin < instant(state.retained_from)
 
 
 def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:
@@ -124,5 +107,5 @@ def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]
 def _build(files: list[dict[str, Any]], state: State) -> Check:
     newest = max((file["ingested_at"] for file in files), default=None)
     until = state.built_until
-    is_behind = newest is not None and (until is None or _instant(until) != newest)
+    is_behind = newest is not None and (until is None or instant(until) != newest)
     return check("build", [{"built_until": until, "ingested_until": newest}] if is_behind else [])

@@ -100,9 +100,9 @@ def end_at_interrupt(told: Callable[[], None]) -> None:
         signal.signal(signal.SIGINT, end)
 
 
-def end_session() -> None:
-    """End the JVM of this process's session, and wait for that."""
-    end_jvm(SparkContext._gateway, _PATIENCE_SECONDS)
+def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
+    """End the JVM of this process's session, and wait so long for that; where it takes longer, kill it."""
+    end_jvm(SparkContext._gateway, seconds)
 
 
 def session_conf(given: Mapping[str, str], java: Java | None) -> dict[str, str]:

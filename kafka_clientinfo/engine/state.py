@@ -7,7 +7,8 @@ rows are counted as deleted) is never half changed, wherever the run is killed.
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 from ..address import Address
 from ..errors import WarehouseError
@@ -20,6 +21,13 @@ LEDGER = "ingested_files"
 """The table that is committed last, and carries the state."""
 SOURCES = ("requests", "rejected_records", "failed_requests")
 """The tables of what logs hold, whose rows the ledger counts per file and retention deletes."""
+FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {
+    "rejected_records": "coalesce(bytes_ingested + CASE WHEN damage IS NULL THEN 0 ELSE 1 END, 0)"
+}
+"""Per table SQL on the ledger's row of a file: no row of the table lies there or behind, but for those of a run that broke off.
+
+Where reading ended because of damage, a rejected record stands for the rest.
+"""
 PROPERTY = "kafka_clientinfo.state"
 FORMAT = 2
 """Layout of the warehouses that this release makes and reads; release 0.1.0, which kept no state, made the first."""
@@ -111,6 +119,18 @@ def state_of(found: Mapping[str, str], address: Address) -> State:
             f"{address.place(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
             f"build it anew into {another}"
         ) from None
+
+
+def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:
+    """How many rows each of `SOURCES` has of a file, or of a split of one, by what the ledger counts of it."""
+    failed = (read["ignored"] or {}).get("failed_request", 0)
+    return {"requests": read["requests"], "rejected_records": read["rejected"], "failed_requests": failed}
+
+
+def instant(text: str) -> datetime:
+    """A time of the state; no zone means UTC."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _format_of(text: str) -> int:

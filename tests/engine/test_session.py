@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.engine import class_archive, jars, java, session
-from kafka_clientinfo.engine.cache import cache_folder
+from kafka_clientinfo.engine.jars import cache_folder
 from kafka_clientinfo.engine.java import Java
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.settings import Settings
