@@ -53,10 +53,9 @@ class Derivation:
         self.retained_from = lake.state.retained_from
         self.is_whole = until is None and self.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
-        self.given = given
-        self.committed = self._source("requests").where(self.is_committed)
         self.relations: dict[str, Any] = {}
-        self.wholes: dict[str, Any] = {}
+        self.wholes: dict[str, Any] = dict(given)
+        self.committed = self.whole("requests").where(self.is_committed)
         self.kept: list[DataFrame] = []
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
@@ -66,8 +65,8 @@ class Derivation:
         if self.increment.touched is not None:
             self.kept.append(self.increment.touched)
         self.wholes |= {
-            "ingested_files": self._source("ingested_files"),
-            "failed_requests": self._source("failed_requests").where(self.is_committed),
+            "ingested_files": self.whole("ingested_files"),
+            "failed_requests": self.whole("failed_requests").where(self.is_committed),
             "settings": self.settings,
         }
         self.relations |= {**self.wholes, "requests": self.increment.requests}
@@ -81,9 +80,6 @@ class Derivation:
         finally:
             release(*self.kept)
 
-    def _source(self, name: str) -> DataFrame:
-        return self.given[name] if name in self.given else self.lake.read(name)
-
     def _increment(self) -> increments.Increment:
         if self.is_whole:
             return increments.everything(self.committed)
@@ -91,7 +87,7 @@ class Derivation:
         stored = increments.Stored(
             self.committed,
             self.lake.read_snapshot("connections"),
-            self._source("ingested_files"),
+            self.whole("ingested_files"),
             self.retained_from,
             self.lake.staging,
         )
@@ -103,7 +99,7 @@ class Derivation:
         if step.write_mode == "aggregate":
             self._aggregate(step)
         elif step.is_of_whole_tables:
-            self._make_whole(step, step.make(_Whole(self)))
+            self._make_whole(step, step.make({need: self.whole(need) for need in step.needs}))
         else:
             self._of_connections(step)
 
@@ -140,7 +136,7 @@ class Derivation:
 
     def whole(self, name: str) -> Any:
         """Takes a whole table; what this run has in memory need not be read again."""
-        return self.wholes[name] if name in self.wholes else self._source(name)
+        return self.wholes[name] if name in self.wholes else self.lake.read(name)
 
     def _aggregate(self, step: Step) -> None:
         if self.is_whole:
@@ -160,17 +156,6 @@ class Derivation:
         moments = [F.lit(moment).cast("timestamp") for moment in known]
         never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))
         return F.greatest(*moments, never, never)
-
-
-class _Whole(dict[str, Any]):
-    """The relations as whole tables."""
-
-    def __init__(self, derivation: Derivation) -> None:
-        super().__init__()
-        self._derivation = derivation
-
-    def __missing__(self, name: str) -> Any:
-        return self._derivation.whole(name)
 
 
 def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
