@@ -19,12 +19,8 @@ _ATTRIBUTES = frozenset(
 )  # fmt: skip
 _TIMES = {
     "seconds": "%H:%M:%S",
-    "minutes": "%H:%M",
-    "hours": "%H:%M",
-    "date": "%d %b",
-    "day": "%d %b",
-    "week": "%d %b",
-    "month": "%d %b",
+    **dict.fromkeys(("minutes", "hours"), "%H:%M"),
+    **dict.fromkeys(("date", "day", "week", "month"), "%d %b"),
     "year": "%Y",
 }
 _LABEL = 34
@@ -72,13 +68,7 @@ def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label
         "title": None,
         "axis": {"labelExpr": place_off, "ticks": False, "domain": False},
     }
-    x = {
-        "field": "number",
-        "type": "quantitative",
-        "title": axis,
-        "axis": {"format": ",d", "tickMinStep": 1, "tickCount": 5},
-    }
-    base = {"y": y, "x": x}
+    base = {"y": y, "x": _count("number", axis)}
     text = {
         "mark": {"type": "text", "align": "left", "dx": 4, "color": "var(--ink)", "fontSize": 13},
         "encoding": base | {"text": {"field": "number", "format": ",d"}},
@@ -87,7 +77,7 @@ def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label
         "mark": {"type": "bar", "height": {"band": 0.7}},
         "encoding": base | {"color": _colour("kind", colours, legend=False)},
     }
-    return _svg({"data": {"values": values}, "width": 860, "height": {"step": 22}, "layer": [drawn, text]}, label)
+    return _svg(values, label, width=860, height={"step": 22}, layer=[drawn, text])
 
 
 def stacked_by_release(
@@ -110,38 +100,18 @@ def stacked_by_release(
         "title": None,
         "axis": {
             "labelAngle": -60,
-            "labelFontWeight": {
-                "condition": {"test": f"datum.value === '{target}'", "value": "bold"},
-                "value": "normal",
-            },
-            "labelColor": {
-                "condition": {"test": f"datum.value === '{target}'", "value": "var(--ink)"},
-                "value": "var(--muted)",
-            },
+            "labelFontWeight": _where("value", target, "bold", "normal"),
+            "labelColor": _where("value", target, "var(--ink)", "var(--muted)"),
         },
     }
     encoding = {
         "x": x,
-        "y": {
-            "field": "clients",
-            "type": "quantitative",
-            "title": "clients",
-            "axis": {"format": ",d", "tickMinStep": 1, "tickCount": 5},
-        },
+        "y": _count("clients", "clients"),
         "color": _colour("verdict", {words[verdict]: colour for verdict, colour in colours.items()}, legend=True),
         "order": {"field": "order"},
-        "opacity": {"condition": {"test": f"datum.release === '{target}'", "value": 1}, "value": 0.62},
+        "opacity": _where("release", target, 1, 0.62),
     }
-    return _svg(
-        {
-            "data": {"values": values},
-            "width": 1120,
-            "height": 190,
-            "mark": {"type": "bar", "cornerRadiusEnd": 0},
-            "encoding": encoding,
-        },
-        label,
-    )
+    return _svg(values, label, width=1120, height=190, mark={"type": "bar", "cornerRadiusEnd": 0}, encoding=encoding)
 
 
 def over_time(series: Mapping[str, Sequence[int]], start: int, width: int, label: str) -> str:
@@ -161,30 +131,26 @@ def over_time(series: Mapping[str, Sequence[int]], start: int, width: int, label
             "title": "time, UTC",
             "axis": {"grid": False, "labelOverlap": True, "format": _TIMES},
         },
-        "y": {
-            "field": "open",
-            "type": "quantitative",
-            "stack": True,
-            "title": "open connections",
-            "axis": {"format": ",d", "tickMinStep": 1, "tickCount": 5},
-        },
+        "y": _count("open", "open connections") | {"stack": True},
         "color": _colour("name", colours, legend=True),
         "order": {"field": "order"},
     }
-    return _svg(
-        {
-            "data": {"values": values},
-            "width": 1120,
-            "height": 220,
-            "mark": {"type": "area", "interpolate": "step-after"},
-            "encoding": encoding,
-        },
-        label,
-    )
+    mark = {"type": "area", "interpolate": "step-after"}
+    return _svg(values, label, width=1120, height=220, mark=mark, encoding=encoding)
 
 
 def _label(text: str) -> str:
     return safe(text, _LABEL)
+
+
+def _count(field: str, title: str) -> dict[str, Any]:
+    axis = {"format": ",d", "tickMinStep": 1, "tickCount": 5}
+    return {"field": field, "type": "quantitative", "title": title, "axis": axis}
+
+
+def _where(field: str, text: str, value: object, otherwise: object) -> dict[str, Any]:
+    """A value for what has a text in a field, and one for everything else."""
+    return {"condition": {"test": f"datum.{field} === '{text}'", "value": value}, "value": otherwise}
 
 
 def _colour(field: str, colours: Mapping[str, str], legend: bool) -> dict[str, Any]:
@@ -196,8 +162,8 @@ def _colour(field: str, colours: Mapping[str, str], legend: bool) -> dict[str, A
     return colour if legend else colour | {"legend": None}
 
 
-def _svg(spec: Mapping[str, Any], label: str) -> str:
-    drawn = ET.fromstring(vl_convert.vegalite_to_svg({**spec, "config": _CONFIG}))
+def _svg(values: Sequence[Mapping[str, Any]], label: str, **spec: Any) -> str:
+    drawn = ET.fromstring(vl_convert.vegalite_to_svg({"data": {"values": values}, **spec, "config": _CONFIG}))
     _keep_known(drawn)
     drawn.set("role", "img")
     drawn.set("aria-label", label)
