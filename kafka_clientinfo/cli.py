@@ -102,6 +102,14 @@ def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None
         sys.exit(code)
 
 
+def job(command: str) -> None:
+    """Run a command on this process's arguments in the session that is there or can be had; see `entry`."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.builder.appName(f"kafka_clientinfo {command}").getOrCreate()
+    entry([command, *sys.argv[1:]], session)
+
+
 def _open_streams() -> None:
     """Give the standard streams that are closed somewhere to go, as the next file that is opened would take their place."""
     for descriptor in range(3):

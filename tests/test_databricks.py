@@ -70,7 +70,7 @@ def test_every_variable_that_the_bundle_uses_is_declared_and_every_declared_one_
 def test_a_job_of_the_bundle_calls_a_command_with_arguments_that_it_takes(job: str) -> None:
     for task in JOBS[job]["tasks"]:
         script = DATABRICKS / "resources" / task["spark_python_task"]["python_file"]
-        (command,) = re.findall(r'entry\(\["(\w+)"', script.resolve().read_text("utf-8"))
+        (command,) = re.findall(r'job\("(\w+)"\)', script.resolve().read_text("utf-8"))
         parameters = [filled(text) for text in task["spark_python_task"]["parameters"]]
         parsed = cli.command_line().parse_args([command, *parameters])
         assert parsed.command in COMMANDS
