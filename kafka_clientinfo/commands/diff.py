@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WarehouseError
 from ..protocol import UNKNOWN
-from ..tables import SEVERITY_ORDER
+from ..tables import CLIENT, SEVERITY_ORDER, software
 from .context import WAITS, Context, add_warehouse
 from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, limit_of, show
-from .ownership import CLIENT, SAME_CONNECTION, cut
+from .ownership import SAME_CONNECTION, cut
 
 if TYPE_CHECKING:
     from ..engine import Tables
@@ -180,18 +180,13 @@ def _clients(
             {"software": set(), "reasons": set(), "connections": 0, "hosts": set()}
             | {name: row[name] for name in ("first_seen", "last_seen")},
         )
-        client["software"].add(_software(row))
+        client["software"].add(software(*(row[name] for name in CLIENT[3:])))
         client["connections"] += row["connections"]
         client["hosts"].add(row["remote_host"] or UNKNOWN)
         client["reasons"] |= {row["reason_unknown"]} - {None}
         client["first_seen"] = min(client["first_seen"], row["first_seen"])
         client["last_seen"] = max(client["last_seen"], row["last_seen"])
     return found
-
-
-def _software(row: Mapping[str, Any]) -> str:
-    name, version = row["client_software_name"], row["client_software_version"]
-    return str(name) if version == UNKNOWN else f"{name} {version}"
 
 
 def _breaking(
@@ -253,7 +248,12 @@ def changes(before: Day, after: Day) -> list[Table]:
         if UNKNOWN in later["software"] and UNKNOWN not in earlier["software"]:
             unknown.append((*line, sorted(later["reasons"]), *_counts(later)))
     breaking = [
-        (*key[:3], _software(row), *key[3:], *(row[name] for name in ("reason", *counts)))
+        (
+            *key[:3],
+            software(*(row[name] for name in CLIENT[3:])),
+            *key[3:],
+            *(row[name] for name in ("reason", *counts)),
+        )
         for key, row in _without(after.breaking, before.breaking)
     ]
     more = [

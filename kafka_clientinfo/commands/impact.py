@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from ..console import safe
 from ..engine import Rows
 from ..errors import WarehouseError
+from ..tables import CLIENT
 from ..tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank
 from .filters import Filters
-from .ownership import CLIENT
 
 if TYPE_CHECKING:
     from ..engine import Tables

@@ -16,10 +16,10 @@ from ..console import number, safe
 from ..errors import ClientInfoError
 from ..owners import Owner
 from ..protocol import api_key
+from ..tables import CLIENT, software
 from ..tables.broker_releases import REASONS, WORST_FIRST, release
 from .output import Answer, Table, as_markdown, markdown_text, write_private
 from .owned_impact import USE, OwnerImpact
-from .ownership import CLIENT
 from .webhook import Webhook
 
 _MOST = 500
@@ -203,9 +203,8 @@ def _taken(target: str, name: str) -> str:
 
 
 def _who(use: Mapping[str, Any]) -> tuple[str, str, str, str]:
-    name, version = use["client_software_name"], use["client_software_version"]
-    software = name if version == "unknown" else f"{name} {version}"
-    texts = (use["cluster"], use["principal"] or "(none)", use["client_id"] or "(none)", software)
+    cluster, principal, client_id, *of_software = (use[name] for name in CLIENT)
+    texts = (cluster, principal or "(none)", client_id or "(none)", software(*of_software))
     cluster, principal, client_id, shown = (safe(text, _TEXT) for text in texts)
     return cluster, principal, client_id, shown
 

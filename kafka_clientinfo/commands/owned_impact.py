@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..owners import Owner
+from ..tables import CLIENT
 from ..tables.broker_releases import VERDICTS, WORST_FIRST
 from .filters import Filters
 from .impact import FINE, judged
 from .output import Table
-from .ownership import CLIENT, ENDPOINT, SAME_CONNECTION, Ownership, cut, named
+from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, cut, named
 
 if TYPE_CHECKING:
     from ..engine import Tables

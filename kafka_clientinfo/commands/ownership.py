@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
 from ..owners import Owner, Owners, load_owners
-from ..tables import CONNECTION_KEY, SEVERITY_ORDER
+from ..tables import CLIENT, CONNECTION_KEY, SEVERITY_ORDER
 from .filters import Filters
 from .output import Table
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from ..engine import Tables
     from .context import Context
 
-CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
-"""Columns that name a client; null is a value of its own."""
 ENDPOINT = (*CLIENT, "remote_host")
 SAME_CONNECTION = " AND ".join(f"c.{name} = t.{name}" for name in CONNECTION_KEY)
 """A condition in SQL that a row `t` belongs to a connection `c`."""

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 from ..console import columns, number, output, safe
 from ..errors import ConfigError
+from ..tables import CLIENT, software
 from .context import Context, add_warehouse
 from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, limit_of, plain, show
 from .output import as_text as table_text
-from .ownership import CLIENT, Ownership, add_owners, given_owners
+from .ownership import Ownership, add_owners, given_owners
 from .webhook import TOKEN, Webhook
 
 if TYPE_CHECKING:
@@ -173,10 +174,8 @@ def _section(result: "Impact", verdict: str, title: str) -> str:
 
 
 def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
-    name, version = row["client_software_name"], row["client_software_version"]
-    software = name if version == "unknown" else f"{name} {version}"
-    client_id = "(none)" if not row["client_id"] else safe(row["client_id"], 40)
-    return row["cluster"], row["principal"] or "(none)", client_id, safe(software, 40)
+    cluster, principal, client_id, *of_software = (row[name] for name in CLIENT)
+    return cluster, principal or "(none)", safe(client_id or "(none)", 40), safe(software(*of_software), 40)
 
 
 def _owners(row: dict[str, Any]) -> list[str]:

@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..console import safe
-from ..tables import SEVERITY_ORDER, rules
+from ..tables import CLIENT, SEVERITY_ORDER, rules, software
 from ..tables.broker_releases import REASONS, WORST_FIRST
 from ..tables.client_libraries import advice_of
 from ..tables.views import views
-from .clients import CLIENT, VERDICTS, client_id, software
+from .clients import VERDICTS, client_id
 from .scope import Scope
 from .table import LIMIT, TEXT, Column, Table, cell, read
 

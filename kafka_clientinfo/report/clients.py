@@ -4,15 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..tables import CONNECTION_KEY, SEVERITY_ORDER
+from ..tables import CLIENT, CONNECTION_KEY, SEVERITY_ORDER, software
 from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank
 from ..tables.views import views
 from .buckets import Buckets
 from .scope import Scope
 from .table import TEXT, TIMES, Column, Table, cell
 
-CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
-"""Columns that name a client; null is a value of its own."""
 VERDICTS: Mapping[str, str] = {
     "removed": "would break",
     "deprecated": "works, but not later",
@@ -62,11 +60,6 @@ class Limits:
 def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
     """A condition that two rows have one key; null is a value."""
     return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
-
-
-def software(name: str | None, version: str | None) -> str:
-    """Name and version as one text."""
-    return str(name) if version in (None, "unknown") else f"{name} {version}"
 
 
 def client_id(value: str | None) -> str:

@@ -6,11 +6,12 @@ from typing import Any
 
 from .. import __version__
 from ..errors import WarehouseError
+from ..tables import software
 from ..tables.broker_releases import WORST_FIRST
 from ..tables.views import views
 from . import answers, plots
 from .buckets import Buckets, buckets, open_by_software
-from .clients import VERDICTS, Inventory, Limits, connection_columns, software
+from .clients import VERDICTS, Inventory, Limits, connection_columns
 from .page import Plot, Section, embedded, page
 from .scope import Scope
 from .table import Column, Table

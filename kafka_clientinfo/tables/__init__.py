@@ -2,18 +2,21 @@
 
 from .rules import SEVERITY_ORDER, Rule, rules
 from .spec import (
+    CLIENT,
     CONNECTION_ID_KEY,
     CONNECTION_KEY,
     FILE_ORDER,
     Column,
     TableSpec,
     parse_spec,
+    software,
     table_spec,
     table_specs,
 )
 from .views import View, views
 
 __all__ = [
+    "CLIENT",
     "CONNECTION_ID_KEY",
     "CONNECTION_KEY",
     "FILE_ORDER",
@@ -24,6 +27,7 @@ __all__ = [
     "View",
     "parse_spec",
     "rules",
+    "software",
     "table_spec",
     "table_specs",
     "views",

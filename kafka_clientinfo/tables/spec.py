@@ -19,6 +19,8 @@ CONNECTION_ID_KEY = CONNECTION_KEY[:3]
 """Columns that name a broker's connection id, which later connections use again."""
 FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
 """Columns of ingested_files that order the files of a broker; within a file, byte offsets order the records."""
+CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+"""Columns that name a client; null is a value of its own."""
 
 _CONNECTION_COLUMNS: tuple[tuple[str, str, str], ...] = (
     ("cluster", "string", "Cluster (connection's key)"),
@@ -222,6 +224,11 @@ def _of_parts(folder: str) -> TableSpec:
         whole["columns"] = [*whole["columns"], *data.get("columns", [])]
         whole["checks"] = {**whole.get("checks", {}), **data.get("checks", {})}
     return _spec(whole, source)
+
+
+def software(name: str | None, version: str | None) -> str:
+    """Name and version of a client's software as one text."""
+    return str(name) if version in (None, "unknown") else f"{name} {version}"
 
 
 def table_spec(name: str) -> TableSpec:

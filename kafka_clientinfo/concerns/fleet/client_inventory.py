@@ -4,9 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...connections import is_client, no_texts, number_of_texts, sorted_texts
-from ...tables import CONNECTION_KEY
-
-_CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
+from ...tables import CLIENT, CONNECTION_KEY
 
 _APIS = 200
 
@@ -14,7 +12,7 @@ _APIS = 200
 def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: DataFrame) -> DataFrame:
     """Makes one row per client; a null principal or client id is one of its own."""
     clients = connections.where(is_client())
-    facts = clients.groupBy(*_CLIENT).agg(
+    facts = clients.groupBy(*CLIENT).agg(
         F.count("*").alias("connections"),
         F.sum("requests").alias("requests"),
         F.min("opened_at").alias("first_seen"),
@@ -26,13 +24,13 @@ def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: D
         sorted_texts(F.col("security_protocol")).alias("security_protocols"),
         F.countDistinct("client_instance_id").alias("instance_count"),
     )
-    owners = clients.select(*CONNECTION_KEY, *_CLIENT[1:])
+    owners = clients.select(*CONNECTION_KEY, *CLIENT[1:])
     joined = facts
     for part in (_apis(owners, api_usage), _groups(owners, connection_groups)):
         # Names of its own for the key: the parts come of the same table, and null is a value here.
-        renamed = part.withColumnsRenamed({name: f"its_{name}" for name in _CLIENT})
-        same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in _CLIENT]
-        joined = joined.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in _CLIENT))
+        renamed = part.withColumnsRenamed({name: f"its_{name}" for name in CLIENT})
+        same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in CLIENT]
+        joined = joined.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in CLIENT))
     return joined.withColumns(
         {
             "group_count": F.coalesce("group_count", F.lit(0)),
@@ -46,7 +44,7 @@ def _apis(owners: DataFrame, api_usage: DataFrame) -> DataFrame:
     used = api_usage.select(*CONNECTION_KEY, "api_key", "api_name", "api_version", F.col("requests").alias("n"))
     by_api = (
         used.join(owners, on=list(CONNECTION_KEY), how="inner")
-        .groupBy(*_CLIENT, "api_key", "api_name")
+        .groupBy(*CLIENT, "api_key", "api_name")
         .agg(
             F.min("api_version").alias("min_version"),
             F.max("api_version").alias("max_version"),
@@ -54,7 +52,7 @@ def _apis(owners: DataFrame, api_usage: DataFrame) -> DataFrame:
         )
     )
     entry = F.struct("api_key", "api_name", "min_version", "max_version", "requests")
-    return by_api.groupBy(*_CLIENT).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, _APIS).alias("apis"))
+    return by_api.groupBy(*CLIENT).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, _APIS).alias("apis"))
 
 
 def _groups(owners: DataFrame, connection_groups: DataFrame) -> DataFrame:
@@ -62,6 +60,6 @@ def _groups(owners: DataFrame, connection_groups: DataFrame) -> DataFrame:
     joined = connection_groups.where("takes_part").select(*CONNECTION_KEY, "group_id")
     return (
         joined.join(owners, on=list(CONNECTION_KEY), how="inner")
-        .groupBy(*_CLIENT)
+        .groupBy(*CLIENT)
         .agg(number_of_texts("group_id").alias("group_count"), sorted_texts(F.col("group_id")).alias("groups"))
     )

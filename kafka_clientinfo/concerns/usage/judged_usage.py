@@ -13,11 +13,9 @@ from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
 from ...connections import is_client, number_of_texts, sorted_texts
-from ...tables import CONNECTION_KEY
+from ...tables import CLIENT, CONNECTION_KEY
 from ...tables.broker_releases import api_traits, judgements, releases
 
-CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
-"""Columns that tell one client from another."""
 _USE = ("api_key", "api_version", "by_broker", "fixed")
 _MAP = "map<string,string>"
 _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
