@@ -45,7 +45,7 @@ types: setup ## mypy --strict on the package
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 WITH_COVERAGE := tests/protocol tests/logs
 # Measured by lines, not by branches, as tracing makes these tests slower.
-MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report
+MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report filters impact
 CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
 test: lint types ## What must pass at every commit: lint, types, tests
@@ -54,7 +54,7 @@ test: lint types ## What must pass at every commit: lint, types, tests
 
 long: setup ## All tests with those that build whole warehouses, in several ways; coverage by file
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-report=
-	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo/%) --cov-report=
+	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo.%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
 check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours

@@ -2,8 +2,8 @@
 
 import argparse
 
+from ..filters import Filters, add_filters
 from .context import WAITS, Context, add_warehouse
-from .filters import Filters, add_filters
 from .output import Answer, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ConfigError
+from ..filters import Filters, add_filters
 from ..tables import CONNECTION_KEY, SEVERITY_ORDER
 from .context import WAITS, Context, add_warehouse
-from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, ask, instant, limit_of, show
 
 if TYPE_CHECKING:

@@ -15,10 +15,10 @@ from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WarehouseError
+from ..filters import Filters, add_filters
 from ..protocol import UNKNOWN
 from ..tables import CLIENT, SEVERITY_ORDER, software
 from .context import WAITS, Context, add_warehouse
-from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, limit_of, show
 from .ownership import SAME_CONNECTION, cut
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from ..filters import Filters
+from ..impact import FINE, judged
 from ..owners import Owner
 from ..tables import CLIENT
 from ..tables.broker_releases import VERDICTS, WORST_FIRST
-from .filters import Filters
-from .impact import FINE, judged
 from .output import Table
 from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, cut, named
 

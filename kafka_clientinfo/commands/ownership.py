@@ -10,9 +10,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
+from ..filters import Filters
 from ..owners import Owner, Owners, load_owners
 from ..tables import CLIENT, CONNECTION_KEY, SEVERITY_ORDER
-from .filters import Filters
 from .output import Table
 
 if TYPE_CHECKING:

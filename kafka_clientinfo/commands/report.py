@@ -5,8 +5,8 @@ from pathlib import Path
 
 from ..console import number, output, safe
 from ..errors import ConfigError
+from ..filters import Filters, add_filters
 from .context import Context, add_warehouse
-from .filters import Filters, add_filters
 from .output import write_private
 from .ownership import Ownership, add_owners, given_owners
 
@@ -43,8 +43,8 @@ def execute(context: Context) -> int:
     if filters.since and filters.until and filters.since >= filters.until:
         raise ConfigError(f"--since {given.since} is not before --until {given.until}; give an earlier one")
     owners = given_owners(context)
+    from ..impact import impact
     from ..report import Scope, report
-    from .impact import impact
 
     tables, waits = context.built_tables("connections", filters.cluster)
     verdict = impact(tables, target, True, filters, waits, _USES)

@@ -8,8 +8,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .. import console
+from ..filters import Filters
 from .context import Context, add_common
-from .filters import Filters
 from .output import Answer, Table, as_text
 from .summary import SHOWN, findings
 

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ConfigError
+from ..filters import Filters
+from ..impact import Impact, impact
 from ..settings import Settings
 from ..tables import views
 from ..tables.broker_releases import release
 from . import upgrade
 from .context import Context, add_settings
-from .filters import Filters
-from .impact import Impact, impact
 from .output import Answer, Table, add_formats, as_text, ask, limit_of, show
 from .run import add_logs
 from .summary import SHOWN, findings

@@ -4,9 +4,9 @@ import argparse
 from typing import TYPE_CHECKING
 
 from .. import console
+from ..filters import Filters, add_filters
 from ..tables import SEVERITY_ORDER, table_specs
 from .context import WAITS, Context, add_warehouse
-from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 

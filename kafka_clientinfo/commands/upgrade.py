@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from ..console import columns, number, output, safe
 from ..errors import ConfigError
+from ..filters import Filters, add_filters
 from ..tables import CLIENT, software
 from .context import Context, add_warehouse
-from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, limit_of, plain, show
 from .output import as_text as table_text
 from .ownership import Ownership, add_owners, given_owners
 from .webhook import TOKEN, Webhook
 
 if TYPE_CHECKING:
-    from .impact import Impact
+    from ..impact import Impact
 
 HELP = "tell who would break at another release of Kafka (exit code 3 when somebody would)"
 STOPPED = "stopped; nothing was changed"
@@ -64,8 +64,8 @@ def execute(context: Context) -> int:
     for option in ("messages", "webhook"):
         if getattr(given, option) is not None and not given.by:
             raise ConfigError(f"--{option} needs --by owner")
+    from ..impact import impact
     from ..tables.broker_releases import release
-    from .impact import impact
     from .owned_impact import USE, owned_impact, owners_of_uses, owners_table
 
     if given.target is not None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ConfigError
+from ..filters import Filters, add_filters
 from ..tables import SEVERITY_ORDER, rules
 from . import output
 from .context import WAITS, Context, add_warehouse
-from .filters import Filters, add_filters
 from .output import Answer, Table, add_formats, ask, instant, limit_of, plain, show
 from .ownership import ENDPOINT, Ownership, add_owners, given_owners, with_connection
 

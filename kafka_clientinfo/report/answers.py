@@ -1,9 +1,10 @@
 """The page's tables, one function each; the seven questions of schemas/views are answered by their queries, cut to a number."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from ..console import safe
+from ..impact import Impact
 from ..tables import CLIENT, SEVERITY_ORDER, rules, software
 from ..tables.broker_releases import REASONS, WORST_FIRST
 from ..tables.client_libraries import advice_of
@@ -42,26 +43,8 @@ UNKNOWN: Mapping[str, str] = {
 """Why a software name is unknown, in words."""
 
 
-class Verdict(Protocol):
-    """What a target release means for the clients in scope.
-
-    Attributes:
-        target: the release.
-        clients: clients per worst verdict.
-        rows: uses that are not fine: the client's columns, API, version, requests, hosts, verdict and reason.
-        by_release: clients per worst verdict, for every release.
-        cannot_tell: sentences about what the log does not show.
-    """
-
-    target: str | None
-    clients: dict[str, int]
-    rows: list[dict[str, Any]]
-    by_release: dict[str, dict[str, int]]
-    cannot_tell: list[str]
-
-
 def who_breaks(
-    verdict: Verdict, places: Mapping[tuple[Any, ...], int], owners: Mapping[tuple[Any, ...], Sequence[str]]
+    verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: Mapping[tuple[Any, ...], Sequence[str]]
 ) -> Table:
     """Who is not fine at the target: one row per client, with what it uses and why that is refused.
 

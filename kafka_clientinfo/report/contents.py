@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import WarehouseError
+from ..impact import Impact
 from ..tables import software
 from ..tables.broker_releases import WORST_FIRST
 from ..tables.views import views
@@ -25,7 +26,7 @@ _BARS = 14
 """Bars of a plot at most."""
 
 
-def report(scope: Scope, verdict: answers.Verdict, title: str = "Kafka clients", limits: Limits | None = None) -> str:
+def report(scope: Scope, verdict: Impact, title: str = "Kafka clients", limits: Limits | None = None) -> str:
     """The page about a part of a warehouse.
 
     Args:
@@ -44,7 +45,7 @@ def report(scope: Scope, verdict: answers.Verdict, title: str = "Kafka clients",
 
 
 class _Contents:
-    def __init__(self, scope: Scope, verdict: answers.Verdict, limits: Limits) -> None:
+    def __init__(self, scope: Scope, verdict: Impact, limits: Limits) -> None:
         self.scope, self.verdict, self.target = scope, verdict, str(verdict.target)
         ((self.connections, self.brokers, self.requests, self.named, first, last),) = scope.ask(
             "SELECT count(*), count(DISTINCT broker), CAST(sum(requests) AS BIGINT), "

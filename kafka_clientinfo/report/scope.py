@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from ..filters import Filters
 from ..tables import table_specs
 
 if TYPE_CHECKING:
@@ -18,25 +18,6 @@ _SPANS: Mapping[str, tuple[str, str]] = {
     "upgrade_impact": ("first_seen", "last_seen"),
 }
 """The first and the last time of each table's rows."""
-
-
-class Filters(Protocol):
-    """What is asked for: a cluster or all, and a span of time, in which a row is whose own span overlaps it."""
-
-    @property
-    def since(self) -> datetime | None:
-        """The span's start, in it."""
-
-    @property
-    def until(self) -> datetime | None:
-        """The span's end, not in it."""
-
-    @property
-    def parameters(self) -> Mapping[str, str]:
-        """Values of the parameters in `where`."""
-
-    def where(self, begin: str, end: str) -> str:
-        """A condition in SQL on rows that last from one column's time to the other's."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands.filters import Filters
-from kafka_clientinfo.commands.impact import impact
 from kafka_clientinfo.engine import local_tables
+from kafka_clientinfo.filters import Filters
+from kafka_clientinfo.impact import impact
 from kafka_clientinfo.report import Scope, answers, contents, plots, report
 from kafka_clientinfo.report.buckets import MOST, buckets
 from kafka_clientinfo.report.clients import Limits

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.commands.filters import Filters
-from kafka_clientinfo.commands.impact import impact
 from kafka_clientinfo.engine import SparkTables
+from kafka_clientinfo.filters import Filters
+from kafka_clientinfo.impact import impact
 from kafka_clientinfo.report import Scope, report
 from tests.report.conftest import TARGET, at
 from tests.report.test_report import data_of, report_of

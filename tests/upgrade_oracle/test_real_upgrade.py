@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.commands.impact import impact
 from kafka_clientinfo.engine import SparkTables, Warehouse
+from kafka_clientinfo.impact import impact
 
 from . import fleet, real_broker
 from .raw_clients import Client

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from .. import console
-from ..errors import ConfigError
+from . import console
+from .errors import ConfigError
 
 _HELP = {
     "since": ("T", "only what was there at this time or later: ISO 8601 in UTC, or 30m, 12h, 7d before the present"),

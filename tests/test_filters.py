@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
-from kafka_clientinfo.commands.filters import Filters, given_time
 from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.filters import Filters, given_time
 
 NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
 

@@ -6,15 +6,15 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from ..console import safe
-from ..engine import Rows
-from ..errors import WarehouseError
-from ..tables import CLIENT
-from ..tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank
+from .console import safe
+from .engine import Rows
+from .errors import WarehouseError
 from .filters import Filters
+from .tables import CLIENT
+from .tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from .engine import Tables
 
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list")
 _TIMES = ("first_seen", "last_seen")
