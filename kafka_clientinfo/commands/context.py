@@ -126,10 +126,6 @@ class Context:
             )
         return tables, any(waits for name, waits in waiting.items() if cluster in (None, name))
 
-    def query(self, statement: str) -> list[tuple[Any, ...]]:
-        """Answer SQL that names the warehouse's tables in braces; see `tables`."""
-        return self.tables().query(statement).rows
-
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""
         if self._spark is None:

@@ -120,7 +120,7 @@ def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: 
         *_table_of(_uses(part.uses, _LATER), _LATER),
         *_table_of(_uses(part.uses, _UNJUDGED), _UNJUDGED),
         "## What this cannot tell",
-        "\n".join(f"- {_sentence(sentence)}" for sentence in cannot_tell),
+        "\n".join(f"- {markdown_text(sentence)}" for sentence in cannot_tell),
     ]
     return "\n\n".join(sections) + "\n"
 
@@ -226,10 +226,6 @@ def _why(use: Mapping[str, Any]) -> str:
 
 def _text(value: str) -> str:
     return markdown_text(safe(value, 2 * _TEXT))
-
-
-def _sentence(value: str) -> str:
-    return markdown_text(value)
 
 
 def _clients(count: int) -> str:

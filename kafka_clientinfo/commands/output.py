@@ -38,7 +38,7 @@ _FORMULA = re.compile(r"[=+\-@\t\r]")
 _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 """What gets a backslash in Markdown; addresses too, of which some readers make links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-_COLOURS = {"error": "31", "FAILED": "31", "removed": "31", "warning": "33", "deprecated": "33"}
+_COLOURS = {"error": "31", "removed": "31", "warning": "33", "deprecated": "33"}
 """Texts that get a colour on a terminal, wherever they are a whole column."""
 
 

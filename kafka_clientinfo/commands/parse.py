@@ -5,6 +5,7 @@ import base64
 import json
 from collections.abc import Iterable, Iterator
 from datetime import datetime
+from itertools import islice
 from typing import Any
 
 from .. import console
@@ -32,8 +33,9 @@ def execute(context: Context) -> int:
 
     settings = context.settings(cluster=context.arguments.cluster)
     reading = Reading(context.arguments.logs, settings, with_servers=False)
-    for lines in _chunks(_lines(_in_order(reading.parts()))):
-        if not console.output("\n".join(lines)):
+    lines = _lines(_in_order(reading.parts()))
+    while text := "\n".join(islice(lines, _LINES_AT_ONCE)):
+        if not console.output(text):
             return 0  # who reads has read enough
     complain_of(reading)
     return 1 if reading.is_incomplete else 0
@@ -83,14 +85,3 @@ def _as_text(value: object) -> str:
         return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
     assert isinstance(value, bytes)
     return base64.b64encode(value).decode()
-
-
-def _chunks(lines: Iterable[str]) -> Iterator[list[str]]:
-    chunk: list[str] = []
-    for line in lines:
-        chunk.append(line)
-        if len(chunk) == _LINES_AT_ONCE:
-            yield chunk
-            chunk = []
-    if chunk:
-        yield chunk

@@ -119,7 +119,7 @@ class _Scan:
 
         self._say("read and parse")
         with self._stopping() if self._arguments.follow else nullcontext():
-            waiting = self._tick if self._arguments.follow else _nothing
+            waiting = self._tick if self._arguments.follow else lambda: None
             self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
             if self._progress is not None:
                 self._reading.told = ReadingTeller(self._reading.size, self._progress.detail).add
@@ -238,7 +238,3 @@ class _Scan:
 def _who() -> str:
     columns = "cluster, client_software_name, client_software_version, principal, client_id"
     return f"SELECT * FROM ({views()['who_connects'].sql}) AS who ORDER BY connections DESC, {columns}"
-
-
-def _nothing() -> None:
-    """Do nothing while standard input is silent."""

@@ -163,9 +163,8 @@ def _section(result: "Impact", verdict: str, title: str) -> str:
     )  # fmt: skip
     lines = [
         (
-            *_who(row), _what(row), row["requests"], _hosts(row), _day(row), _why(row),
-            *([advice_of(row)] if has_advice else []),
-            *_owners(row),
+            *_who(row), f"{row['api_name']} v{row['api_version']}", row["requests"], _hosts(row),
+            f"{row['last_seen']:%Y-%m-%d %H:%M}", _why(row), *([advice_of(row)] if has_advice else []), *_owners(row),
         )
         for row in rows
     ]  # fmt: skip
@@ -183,17 +182,9 @@ def _owners(row: dict[str, Any]) -> list[str]:
     return [", ".join(row["owners"]) or "-"] if "owners" in row else []
 
 
-def _what(row: dict[str, Any]) -> str:
-    return f"{row['api_name']} v{row['api_version']}"
-
-
 def _hosts(row: dict[str, Any]) -> str:
     shown = ", ".join(row["host_list"][:3]) or "(unknown)"
     return shown if row["hosts"] <= 3 else f"{shown}, … ({number(row['hosts'])})"
-
-
-def _day(row: dict[str, Any]) -> str:
-    return f"{row['last_seen']:%Y-%m-%d %H:%M}"
 
 
 def _why(row: dict[str, Any]) -> str:

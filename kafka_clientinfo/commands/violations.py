@@ -3,7 +3,7 @@
 import argparse
 import json
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from .. import console
 from ..errors import ConfigError
@@ -137,7 +137,8 @@ def as_text(found: Table, notes: Sequence[str] = ()) -> str:
         )
         for row in rows
     ]
-    advice = [f"{name}: {rules()[name].asks}. {rules()[name].advice}" for name in _rules_of(rows)]
+    broken = [rule for name in dict.fromkeys(row["rule"] for row in rows) if (rule := rules().get(name))]
+    advice = [f"{rule.name}: {rule.asks}. {rule.advice}" for rule in broken]
     more = found.total - len(rows)
     header = (*_SHOWN, "owner") if "owner" in found.columns else _SHOWN
     shown = output.as_text(Answer([Table("violations", "", header, lines, len(lines))]))
@@ -149,7 +150,3 @@ def as_text(found: Table, notes: Sequence[str] = ()) -> str:
             *notes,
         ]
     )
-
-
-def _rules_of(rows: Sequence[dict[str, Any]]) -> list[str]:
-    return [name for name in dict.fromkeys(row["rule"] for row in rows) if name in rules()]

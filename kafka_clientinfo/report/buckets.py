@@ -49,12 +49,12 @@ class Buckets:
         return _NAMES[unit] if number == 1 else f"{number} {_NAMES[unit]}s"
 
 
-def buckets(first: int, last: int, most: int = MOST) -> Buckets:
+def buckets(first: int, last: int) -> Buckets:
     """Buckets over a span, from and to in microseconds since the epoch, both in it."""
     for width in _WIDTHS:
         start = first // width * width
         count = (last - start) // width + 1
-        if count <= most:
+        if count <= MOST:
             break
     return Buckets(start, width, count)
 

@@ -26,13 +26,12 @@ _BARS = 14
 """Bars of a plot at most."""
 
 
-def report(scope: Scope, verdict: Impact, title: str = "Kafka clients", limits: Limits | None = None) -> str:
+def report(scope: Scope, verdict: Impact, limits: Limits | None = None) -> str:
     """The page about a part of a warehouse.
 
     Args:
         scope: which part.
         verdict: on a release, for the clients in scope.
-        title: for the browser's tab.
         limits: of the inventory; fewer where the page would be too long.
 
     Returns:
@@ -41,7 +40,7 @@ def report(scope: Scope, verdict: Impact, title: str = "Kafka clients", limits: 
     Raises:
         WarehouseError: no client's connection is in scope.
     """
-    return _Contents(scope, verdict, limits or Limits()).page(title)
+    return _Contents(scope, verdict, limits or Limits()).page()
 
 
 class _Contents:
@@ -62,7 +61,7 @@ class _Contents:
         self.limits = limits
         self.span = f"{_day(first)} to {_day(last)} UTC"
 
-    def page(self, title: str) -> str:
+    def page(self) -> str:
         sections = [
             self._who_breaks(),
             self._fleet(),
@@ -82,7 +81,7 @@ class _Contents:
                 table.halve()
             data = self._data()
         footer = f"Made by kafka-clientinfo {__version__} at {datetime.now(UTC):%Y-%m-%d %H:%M} UTC. All times are UTC."
-        return page(title, sections, footer, data)
+        return page("Kafka clients", sections, footer, data)
 
     def _data(self) -> dict[str, Any]:
         return {
