@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
 """Exit codes of every command; a command may have others of its own."""
-_COMMITTED = "stopped; what was committed is whole, and the next run goes on from there"
+_UNCHANGED = "stopped; nothing was changed"
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -64,7 +64,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     except (Exception, KeyboardInterrupt) as error:
         if isinstance(error, KeyboardInterrupt) or was_interrupted():
             forget_spark_logs()
-            return _fail(getattr(COMMANDS[arguments.command], "STOPPED", _COMMITTED), STOPPED)
+            return _fail(getattr(COMMANDS[arguments.command], "STOPPED", _UNCHANGED), STOPPED)
         if isinstance(error, ClientInfoError):
             return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
         if os.environ.get("KAFKA_CLIENTINFO_DEBUG"):

@@ -30,7 +30,7 @@ _KNOWN = (
 )
 _LACKED = re.compile(r"pyspark/worker\.py.*ModuleNotFoundError: No module named '(\w+)", re.DOTALL)
 _SHIPPED = "kafka_clientinfo"
-_AGAIN = "what was committed is whole, and the next run goes on from there"
+AGAIN = "what was committed is whole, and the next run goes on from there"
 
 
 _EXTRAS = {
@@ -67,14 +67,14 @@ def told(error: BaseException, warehouse: str) -> str:
     text = "\n".join(filter(None, texts))
     if lacked := _LACKED.search(text):
         ship = ", or ship the wheel by --py-files, as a copy whose name ends in .zip" if lacked[1] == _SHIPPED else ""
-        return f"the executors' Python has no module {lacked[1]}; install it there{ship}; {_AGAIN}"
+        return f"the executors' Python has no module {lacked[1]}; install it there{ship}; {AGAIN}"
     for sign, meaning in _KNOWN:
         if sign in text:
-            return f"{meaning}: {_place(text, sign, warehouse)}; {_AGAIN}"
+            return f"{meaning}: {_place(text, sign, warehouse)}; {AGAIN}"
     if None in texts or _NO_JVM in text or any(type(one).__name__ in _DEAD_JVM for one in chain):
-        return f"Spark's JVM is gone: it was killed, or ran out of memory; {_AGAIN}"
+        return f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
     if any(sign in text for sign in _NO_SERVER):
-        return f"the Spark Connect server does not answer, or no longer knows this session; {_AGAIN}"
+        return f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}"
     reason = _root_cause(error, texts[0] or "")
     if any(sign in text for sign in REFUSED):
         return f"the catalog refuses it: {reason}; have {RIGHTS} on {warehouse} granted, and run again"

@@ -8,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,16 +16,14 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
 import os, signal, sys
-from types import SimpleNamespace
 from kafka_clientinfo import cli, console
-from kafka_clientinfo.commands import verify
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
 
 def execute(context):
     {body}
 
-cli.COMMANDS["verify"] = SimpleNamespace(HELP="", add_arguments=verify.add_arguments, execute=execute)
-cli.entry(["verify", "--warehouse", "w"])
+cli.COMMANDS[sys.argv[1]].execute = execute
+cli.entry([*sys.argv[1:], "--warehouse", "w"])
 """
 BODIES = {
     "goes well": ("return 0", 0, ""),
@@ -37,17 +36,17 @@ BODIES = {
         "kafka-clientinfo: ValueError: odd (KAFKA_CLIENTINFO_DEBUG=1 shows where)\n",
     ),
     "loses its JVM": ("raise BrokenPipeError(32, 'Broken pipe')", 1, "kafka-clientinfo: Spark's JVM is gone: "),
-    "is stopped": ("os.kill(os.getpid(), signal.SIGINT)", 130, "kafka-clientinfo: stopped; what was committed"),
+    "is stopped": ("os.kill(os.getpid(), signal.SIGINT)", 130, "kafka-clientinfo: stopped; nothing was changed\n"),
 }
 LONG = "console.output('text ' * 100_000); return 3"
 SHORT = "console.output('text'); return 3"
 FULL = "kafka-clientinfo: standard output cannot be written: No space left on device; send the output elsewhere"
 
 
-def process(body: str, shell: str = "") -> subprocess.CompletedProcess[str]:
-    """The command in a process; `shell` is what a shell does with its standard streams."""
+def process(body: str, shell: str = "", line: Sequence[str] = ("verify",)) -> subprocess.CompletedProcess[str]:
+    """The command in a process; `shell` is what a shell does with its standard streams, and `line` the command's own."""
     command = ["bash", "-c", f'"$@" {shell}; exit ${{PIPESTATUS[0]}}', "bash"] if shell else []
-    arguments = [*command, sys.executable, "-c", PROGRAM.format(body=body)]
+    arguments = [*command, sys.executable, "-c", PROGRAM.format(body=body), *line]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     return subprocess.run(arguments, capture_output=True, text=True, env=environment, check=False)
 
@@ -59,6 +58,20 @@ def test_a_command_that(what: str) -> None:
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith(said)
     assert len(done.stderr.splitlines()) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        (["report", "--output", "page.html"], "nothing was changed"),
+        (["diff", "--from", "2d", "--to", "today"], "nothing was changed"),
+        (["run", "logs"], "what was committed is whole, and the next run goes on from there"),
+        (["maintain"], "what was committed is whole, and the next run goes on from there"),
+    ],
+)
+def test_ctrl_c_is_answered_by_what_is_there_afterwards(line: list[str], told: str) -> None:
+    done = process(BODIES["is stopped"][0], line=line)
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", f"kafka-clientinfo: stopped; {told}\n")
 
 
 @pytest.mark.parametrize("body", [SHORT, LONG])

@@ -2,10 +2,11 @@
 
 import argparse
 
-from .context import Context, add_common
+from .context import COMMITTED, Context, add_common
 from .run import execute_step
 
 HELP = "only build the other tables, from requests"
+STOPPED = COMMITTED
 EXAMPLES = ("build --warehouse /data/clientinfo",)
 
 

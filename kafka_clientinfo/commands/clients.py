@@ -8,7 +8,6 @@ from .output import Answer, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
-STOPPED = "stopped; nothing was changed"
 EXAMPLES = (
     "clients --warehouse /data/clientinfo --principal 'User:payments*'",
     "clients --warehouse /data/clientinfo --since 2026-11-01 --csv > clients.csv",

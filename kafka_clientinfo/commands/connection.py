@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from ..engine import Tables
 
 HELP = "tell one connection's life: its requests by API, ApiVersions, client ids, software, violations"
-STOPPED = "stopped; nothing was changed"
 EXAMPLES = (
     "connection 10.0.0.9:9092-10.0.0.12:50186-3 --warehouse /data/clientinfo",
     "connection 10.0.0.9:9092-10.0.0.12:50186-3 --warehouse /data/clientinfo --json",

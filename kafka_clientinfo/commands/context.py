@@ -11,6 +11,7 @@ from .. import console
 from ..address import address_before, address_in
 from ..engine import required
 from ..errors import ConfigError, WarehouseError
+from ..failures import AGAIN
 from ..settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ _WAITING = (
 )
 WAITS = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
 """Note on an answer from tables that are behind."""
+COMMITTED = f"stopped; {AGAIN}"
+"""What Ctrl-C is answered by commands that commit."""
 
 
 class Context:

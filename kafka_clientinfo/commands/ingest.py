@@ -2,10 +2,11 @@
 
 import argparse
 
-from .context import Context, add_common
+from .context import COMMITTED, Context, add_common
 from .run import add_logs, execute_step
 
 HELP = "only read: requests, rejected_records, failed_requests, ingested_files"
+STOPPED = COMMITTED
 EXAMPLES = ("ingest /var/log/kafka --warehouse /data/clientinfo --cluster orders",)
 
 

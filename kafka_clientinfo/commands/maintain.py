@@ -6,12 +6,13 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from .. import console
-from .context import Context, add_common
+from .context import COMMITTED, Context, add_common
 
 if TYPE_CHECKING:
     from ..engine import MaintenanceReport
 
 HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
+STOPPED = COMMITTED
 EXAMPLES = (
     "maintain --warehouse /data/clientinfo",
     "maintain --warehouse /data/clientinfo --retention-days 90",

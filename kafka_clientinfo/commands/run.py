@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..filters import Filters
-from .context import Context, add_common
+from .context import COMMITTED, Context, add_common
 from .output import Answer, Table, as_text
 from .summary import SHOWN, findings
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"
+STOPPED = COMMITTED
 EXAMPLES = (
     "run /var/log/kafka --warehouse /data/clientinfo --cluster orders",
     "run '/logs/*/kafka-request.log*' s3://archive/kafka --warehouse /data/clientinfo --conf local.toml",

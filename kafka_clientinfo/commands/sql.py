@@ -12,7 +12,6 @@ from .context import Context, add_warehouse
 from .output import Answer, add_formats, ask, limit_of, show
 
 HELP = "answer a query on the tables, and on the views that `tables` lists"
-STOPPED = "stopped; nothing was changed"
 EXAMPLES = (
     "sql --warehouse /data/clientinfo 'SELECT * FROM who_connects'",
     "sql --warehouse /data/clientinfo \"SELECT * FROM who_breaks WHERE refused_by['4.0.1'] IS NOT NULL\" --csv",

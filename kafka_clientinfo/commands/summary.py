@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from ..engine import Tables
 
 HELP = "show what the tables hold: clusters, software, how clients negotiated, violations"
-STOPPED = "stopped; nothing was changed"
 EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")
 SHOWN = 12
 """Rows of each table that text shows, if nobody says otherwise."""

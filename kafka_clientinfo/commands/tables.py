@@ -8,7 +8,6 @@ from .context import Context, add_warehouse
 from .output import Answer, Table, add_formats, show
 
 HELP = "list the tables and views: rows, files, bytes, what they hold"
-STOPPED = "stopped; nothing was changed"
 EXAMPLES = ("tables --warehouse /data/clientinfo",)
 _COLUMNS = ("table", "rows", "files", "bytes", "comment")
 

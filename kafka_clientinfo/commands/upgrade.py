@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..impact import Impact
 
 HELP = "tell who would break at another release of Kafka (exit code 3 when somebody would)"
-STOPPED = "stopped; nothing was changed"
 EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo",
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner",

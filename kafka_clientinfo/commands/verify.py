@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..engine import Check
 
 HELP = "check that the tables are what they should be (exit code 1 where they are not)"
-STOPPED = "stopped; nothing was changed"
 EXAMPLES = ("verify --warehouse /data/clientinfo", "verify --quick --warehouse /data/clientinfo")
 _REST = "Keys, constraints, and connections against requests are checked without --quick."
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..engine import Tables
 
 HELP = "list who broke which rule, with an expression that finds it in the log"
-STOPPED = "stopped; nothing was changed"
 
 EXAMPLES = (
     "violations --warehouse /data/clientinfo --since 7d",
