@@ -10,17 +10,18 @@ occurred, as occurrences are not known by day. The verdict on a version is that 
 import argparse
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError, WarehouseError
-from ..filters import Filters, add_filters
+from ..filters import Filters, add_filters, given_time
 from ..protocol import UNKNOWN
 from ..tables import CLIENT, SEVERITY_ORDER, software
 from .context import WAITS, Context, add_warehouse
 from .output import Answer, Table, add_formats, limit_of, show
-from .ownership import SAME_CONNECTION, cut
+from .ownership import GROUP, SAME_CONNECTION, cut, with_connection
 
 if TYPE_CHECKING:
     from ..engine import Tables
@@ -34,9 +35,10 @@ _WORSE = 3
 _SHOWN = 20
 _WHO = ("cluster", "principal", "client_id")
 """Columns that name a client across a change of its software."""
-_AGO = re.compile(r"(\d{1,6})d")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d")
-_TOUCHES = "{begin} < CAST({{until}} AS TIMESTAMP) AND {end} >= CAST({{since}} AS TIMESTAMP)"
+_DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,6}d")
+_NAMED_DAYS = {"today": "0d", "yesterday": "1d"}
+ByKey = dict[tuple[Any, ...], dict[str, Any]]
+"""Rows by the values of some of their columns."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +52,9 @@ class Day:
         violations: by severity, rule, `_WHO` and group.
     """
 
-    clients: dict[tuple[Any, ...], dict[str, Any]]
-    breaking: dict[tuple[Any, ...], dict[str, Any]]
-    violations: dict[tuple[Any, ...], dict[str, Any]]
+    clients: ByKey
+    breaking: ByKey
+    violations: ByKey
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -96,16 +98,10 @@ def given_day(text: str, option: str, now: datetime | None = None) -> date:
     Raises:
         ConfigError: when it is none.
     """
-    today = (now or datetime.now(UTC)).date()
-    try:
-        if text in ("today", "yesterday"):
-            return today - timedelta(days=text == "yesterday")
-        if ago := _AGO.fullmatch(text):
-            return today - timedelta(days=int(ago[1]))
-        if _DATE.fullmatch(text):
-            return date.fromisoformat(text)
-    except (ValueError, OverflowError):
-        pass
+    day = _NAMED_DAYS.get(text, text)
+    if _DAY.fullmatch(day):
+        with suppress(ConfigError):
+            return given_time(day, option, now).date()
     raise ConfigError(
         f"{option} is {text!r}; give a date such as 2026-11-21, yesterday, today, or 7d for seven days ago"
     )
@@ -125,8 +121,8 @@ def _check_days(tables: "Tables", filters: Filters, days: Iterable[date]) -> lis
     notes = []
     for day in days:
         of_day = _on(day, of_cluster)
-        touches = f"{_touches('opened_at', 'last_request_at')} AND {of_cluster.where()}"
-        ((number,),) = tables.query(f"SELECT count(*) FROM {{connections}} WHERE {touches}", of_day)
+        touches = of_day.where("opened_at", "last_request_at")
+        ((number,),) = tables.query(f"SELECT count(*) FROM {{connections}} WHERE {touches}", of_day.parameters)
         if not number:
             known = f"it has those of {first:%Y-%m-%d} to {last:%Y-%m-%d}" if first else "it has none"
             raise WarehouseError(f"{tables.root} has no connection on {day}; {known}")
@@ -139,14 +135,9 @@ def _check_days(tables: "Tables", filters: Filters, days: Iterable[date]) -> lis
     return notes
 
 
-def _on(day: date, filters: Filters) -> Mapping[str, str]:
-    """Parameters of `_touches` and of the filters."""
+def _on(day: date, filters: Filters) -> Filters:
     begin = datetime.combine(day, time(), UTC)
-    return replace(filters, since=begin, until=begin + timedelta(days=1)).parameters
-
-
-def _touches(begin: str, end: str) -> str:
-    return _TOUCHES.format(begin=begin, end=end)
+    return replace(filters, since=begin, until=begin + timedelta(days=1))
 
 
 def day_of(tables: "Tables", filters: Filters, day: date, target: str | None) -> Day:
@@ -158,22 +149,19 @@ def day_of(tables: "Tables", filters: Filters, day: date, target: str | None) ->
         day: in UTC.
         target: the release by which uses are judged; none are where it is None.
     """
-    parameters = _on(day, filters)
-    breaking = _breaking(tables, filters, parameters, target) if target is not None else {}
-    return Day(_clients(tables, filters, parameters), breaking, _violations(tables, filters, parameters))
+    of_day = _on(day, filters)
+    breaking = _breaking(tables, of_day, target) if target is not None else {}
+    return Day(_clients(tables, of_day), breaking, _violations(tables, of_day))
 
 
-def _clients(
-    tables: "Tables", filters: Filters, parameters: Mapping[str, str]
-) -> dict[tuple[Any, ...], dict[str, Any]]:
+def _clients(tables: "Tables", of_day: Filters) -> ByKey:
     key = ", ".join((*CLIENT, "reason_unknown", "remote_host"))
     rows = tables.query(
         f"SELECT {key}, count(*) AS connections, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
-        f"FROM {{connections}} WHERE role = 'client' AND {_touches('opened_at', 'last_request_at')} "
-        f"AND {filters.where()} GROUP BY {key}",
-        parameters,
+        f"FROM {{connections}} WHERE role = 'client' AND {of_day.where('opened_at', 'last_request_at')} GROUP BY {key}",
+        of_day.parameters,
     ).dicts()
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    found: ByKey = {}
     for row in rows:
         client = found.setdefault(
             tuple(row[name] for name in _WHO),
@@ -189,43 +177,40 @@ def _clients(
     return found
 
 
-def _breaking(
-    tables: "Tables", filters: Filters, parameters: Mapping[str, str], target: str
-) -> dict[tuple[Any, ...], dict[str, Any]]:
+def _breaking(tables: "Tables", of_day: Filters, target: str) -> ByKey:
+    time_of_day, of_client = Filters(of_day.since, of_day.until), replace(of_day, since=None, until=None)
     own = ", ".join(f"c.{name}" for name in CLIENT)
     uses = (
         f"SELECT {own}, t.api_key, t.api_name, t.api_version, count(*) AS connections, "
         "count(DISTINCT c.remote_host) AS hosts, min(c.remote_host) AS host, min(t.first_at) AS first_seen, "
         "max(t.last_at) AS last_seen "
-        f"FROM (SELECT * FROM {{api_usage}} WHERE {_touches('first_at', 'last_at')}) AS t "
-        f"JOIN (SELECT * FROM {{connections}} WHERE role = 'client' AND {filters.where()}) AS c ON {SAME_CONNECTION} "
+        f"FROM (SELECT * FROM {{api_usage}} WHERE {time_of_day.where('first_at', 'last_at')}) AS t "
+        f"JOIN (SELECT * FROM {{connections}} WHERE role = 'client' AND {of_client.where()}) AS c ON {SAME_CONNECTION} "
         f"GROUP BY {own}, t.api_key, t.api_name, t.api_version"
     )
     same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM i.{name}" for name in (*CLIENT, "api_key", "api_version"))
     rows = tables.query(
         f"SELECT u.*, i.refused_by['{target}'] AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same} "
         f"WHERE i.refused_by['{target}'] IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
-        parameters,
+        of_day.parameters,
     ).dicts()
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
+    found: ByKey = {}
     for row in rows:  # of one client's software the most frequent one stands for all
         found.setdefault(tuple(row[name] for name in (*_WHO, "api_name", "api_version")), row)
     return found
 
 
-def _violations(
-    tables: "Tables", filters: Filters, parameters: Mapping[str, str]
-) -> dict[tuple[Any, ...], dict[str, Any]]:
+def _violations(tables: "Tables", of_day: Filters) -> ByKey:
     names = ("severity", "rule", *_WHO, "group_id")
-    of_cluster = Filters(cluster=filters.cluster)
-    others = replace(filters, cluster=None)
+    of_row, of_client = (
+        replace(of_day, principal=None, client=None),
+        replace(of_day, since=None, until=None, cluster=None),
+    )
     rows = tables.query(
         f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS place "
-        "FROM (SELECT t.severity, t.rule, t.cluster, c.principal, c.client_id, "
-        "CASE WHEN t.connection_id IS NULL THEN t.group_id END AS group_id, t.last_at FROM "
-        f"(SELECT * FROM {{violations}} WHERE {_touches('first_at', 'last_at')} AND {of_cluster.where()}) AS t "
-        f"LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}) AS v WHERE {others.where()} GROUP BY {', '.join(names)}",
-        parameters,
+        f"FROM (SELECT t.severity, t.rule, t.cluster, c.principal, c.client_id, {GROUP} AS group_id, t.last_at "
+        f"FROM {with_connection(of_row)}) AS v WHERE {of_client.where()} GROUP BY {', '.join(names)}",
+        of_day.parameters,
     ).dicts()
     return {tuple(row[name] for name in names): row for row in rows}
 

@@ -135,7 +135,7 @@ class Ownership:
             limit: rows at most; 0 for all.
         """
         columns = ("owner", "contact", *_RULE, "violations", "occurrences", "rejected", "first_at", "last_at")
-        kinds = f"{', '.join(f't.{name}' for name in _RULE)}, {_OF_CONNECTION}, {_GROUP}"
+        kinds = f"{', '.join(f't.{name}' for name in _RULE)}, {_OF_CONNECTION}, {GROUP}"
         rows = self._tables.query(
             f"SELECT {kinds} AS group_id, count(*) AS violations, CAST(sum(t.occurrences) AS BIGINT) AS occurrences, "
             "CAST(sum(t.rejected) AS BIGINT) AS rejected, min(t.first_at) AS first_at, max(t.last_at) AS last_at, "
@@ -153,10 +153,11 @@ class Ownership:
         return cut(Table("violations", "", columns, [line for _, line in lines], len(lines)), limit)
 
 
-_GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
+GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
+"""SQL for the group that a violation `t` is about, where it is about no connection."""
 
 
-def with_connection(filters: Filters, condition: str) -> str:
+def with_connection(filters: Filters, condition: str = "") -> str:
     """Violations `t` that fit, each with its connection `c`, as SQL; all columns of `c` are null where there is none."""
     chosen = f"SELECT * FROM {{violations}} WHERE {filters.where('first_at', 'last_at')}{condition}"
     return f"({chosen}) AS t LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}"
