@@ -6,16 +6,15 @@ log is the empty text here.
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from pathlib import Path
 from typing import Any
 
 from .backtracking import LONGEST_TEXT, check_pattern
 from .errors import ConfigError
+from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
 KINDS = ("principals", "client_ids", "hosts", "groups", "software")
 _KEYS = ("owner", "contact", *KINDS)
@@ -113,19 +112,12 @@ def load_owners(path: str) -> Owners:
     """
     if not path:
         return Owners()
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise ConfigError(f"cannot read the owners {path}: {error}") from None
-    return parse_owners(text, path)
+    return parse_owners(text_of(path, "owners"), path)
 
 
 def parse_owners(text: str, source: str) -> Owners:
     """Owners from the text of their TOML file; see `load_owners`."""
-    try:
-        data = tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{source}: not valid TOML: {error}") from None
+    data = parsed(text, source)
     unknown = sorted(set(data) - {"owners"})
     if unknown:
         raise ConfigError(f"{source}: unknown property {unknown[0]!r}; begin each rule with [[owners]]")
@@ -145,18 +137,16 @@ def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rul
         where: the file and the rule's number.
         contacts: those of the rules before, by owner; the rule's is added.
     """
-    unknown = sorted(set(entry) - set(_KEYS))
-    if unknown:
-        raise ConfigError(f"{where}: unknown property {unknown[0]!r}; known are {', '.join(_KEYS)}")
+    check_names(entry, _KEYS, where)
     name, contact = entry.get("owner"), entry.get("contact", "")
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:
-        raise ConfigError(f"{where}: owner is {name!r:.80}; give a name of at most {_LONGEST_NAME} characters")
+        raise ConfigError(f"{where}: owner is {shown(name)}; give a name of at most {_LONGEST_NAME} characters")
     if not isinstance(contact, str):
-        raise ConfigError(f"{where}: contact is {contact!r:.80}; give a text")
+        raise ConfigError(f"{where}: contact is {shown(contact)}; give a text")
     known = contacts[name] = contacts.get(name) or contact
     if contact and contact != known:
         raise ConfigError(f"{where}: the contact of {name!r} is {contact!r}, and {known!r} in a rule above; give one")
-    given = {kind: _texts(entry, kind, where) for kind in KINDS}
+    given = {kind: list_of_texts(entry, kind, where) for kind in KINDS}
     if not any(given.values()):
         raise ConfigError(f"{where}: it has no patterns, and would fit everybody; give one of {', '.join(KINDS)}")
     networks = [network for text in given["hosts"] if (network := _network(text, where))]
@@ -165,13 +155,6 @@ def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rul
         for pattern in patterns:
             check_pattern(pattern, f"{where}: {kind}")
     return Rule(Owner(name, known), given, tuple(networks))
-
-
-def _texts(entry: Mapping[str, Any], kind: str, where: str) -> tuple[str, ...]:
-    value = entry.get(kind, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f"{where}: {kind} is {value!r:.80}; give a list of texts")
-    return tuple(value)
 
 
 def _network(text: str, where: str) -> IPv4Network | IPv6Network | None:

@@ -11,12 +11,12 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 from . import resources
 from .backtracking import check_pattern
 from .errors import ConfigError
+from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
 VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
 """A version that can be compared begins with numbers; for Python and for Spark."""
@@ -25,17 +25,10 @@ SEVERITIES = ("error", "warning", "info", "off")
 _CHOICES = ("allowed", "refused")
 _VERSIONS = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
 _NO_LAST = 32767
-_KEYS = frozenset(
-    {
-        "forbidden_versions",
-        "software",
-        "other_software",
-        "unknown_software",
-        "client_id_patterns",
-        "exempt_listeners",
-        "severity",
-    }
-)
+_KEYS = (
+    "client_id_patterns", "exempt_listeners", "forbidden_versions", "other_software", "severity", "software",
+    "unknown_software",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,28 +70,21 @@ def load_policy(path: str = "") -> Policy:
     Raises:
         ConfigError: naming the file, what was found and what to do.
     """
-    try:
-        text = (Path(path) if path else resources.conf() / "client_policy.toml").read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"cannot read the policy {path}: {error}") from None
-    return parse_policy(text, path or "conf/client_policy.toml")
+    if path:
+        return parse_policy(text_of(path, "policy"), path)
+    return parse_policy((resources.conf() / "client_policy.toml").read_text("utf-8"), "conf/client_policy.toml")
 
 
 def parse_policy(text: str, source: str) -> Policy:
     """A policy from the text of its TOML file; see `load_policy`."""
-    try:
-        data = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigError(f"{source}: not valid TOML: {error}") from None
-    unknown = sorted(set(data) - _KEYS)
-    if unknown:
-        raise ConfigError(f"{source}: unknown property {unknown[0]!r}; known are {', '.join(sorted(_KEYS))}")
+    data = parsed(text, source)
+    check_names(data, _KEYS, source)
     return Policy(
         software=_software(data.get("software", {}), source),
         other_software=_choice(data, "other_software", "refused", source),
         unknown_software=_choice(data, "unknown_software", "allowed", source),
-        client_id_patterns=_patterns(_texts(data, "client_id_patterns", source), source),
-        exempt_listeners=_texts(data, "exempt_listeners", source),
+        client_id_patterns=_patterns(list_of_texts(data, "client_id_patterns", source), source),
+        exempt_listeners=list_of_texts(data, "exempt_listeners", source),
         severity=_severity(data.get("severity", {}), source),
         forbidden_versions=_forbidden(data.get("forbidden_versions", {}), source),
     )
@@ -106,7 +92,7 @@ def parse_policy(text: str, source: str) -> Policy:
 
 def _table(value: Any, name: str, source: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise ConfigError(f"{source}: {name} is {value!r}; make it a table")
+        raise ConfigError(f"{source}: {name} is {shown(value)}; make it a table")
     return value
 
 
@@ -119,7 +105,7 @@ def _software(value: Any, source: str) -> tuple[tuple[str, str | None], ...]:
             raise ConfigError(f"{source}: {where}: unknown property {unknown[0]!r}; known is minimum")
         minimum = entry.get("minimum")
         if minimum is not None and (not isinstance(minimum, str) or re.match(VERSION, minimum) is None):
-            raise ConfigError(f'{source}: {where}: minimum is {minimum!r}; give a version such as "3.0.0"')
+            raise ConfigError(f'{source}: {where}: minimum is {shown(minimum)}; give a version such as "3.0.0"')
         found.append((name, minimum))
     return tuple(found)
 
@@ -127,15 +113,8 @@ def _software(value: Any, source: str) -> tuple[tuple[str, str | None], ...]:
 def _choice(data: Mapping[str, Any], name: str, default: str, source: str) -> str:
     value = data.get(name, default)
     if value not in _CHOICES:
-        raise ConfigError(f"{source}: {name} is {value!r}; use one of {', '.join(_CHOICES)}")
+        raise ConfigError(f"{source}: {name} is {shown(value)}; use one of {', '.join(_CHOICES)}")
     return str(value)
-
-
-def _texts(data: Mapping[str, Any], name: str, source: str) -> tuple[str, ...]:
-    value = data.get(name, [])
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ConfigError(f"{source}: {name} is {value!r}; give a list of texts")
-    return tuple(value)
 
 
 def _patterns(patterns: tuple[str, ...], source: str) -> tuple[str, ...]:
@@ -151,12 +130,12 @@ def _forbidden(value: Any, source: str) -> tuple[tuple[str, int, int], ...]:
         if name not in _api_names():
             raise ConfigError(f"{source}: {where}: no such API; name it as in Kafka's ApiKeys, such as PRODUCE")
         if not isinstance(ranges, list) or not ranges:
-            raise ConfigError(f'{source}: {where} is {ranges!r}; give a list of versions such as ["0-2", "7"]')
+            raise ConfigError(f'{source}: {where} is {shown(ranges)}; give a list of versions such as ["0-2", "7"]')
         for text in ranges:
             match = _VERSIONS.fullmatch(text) if isinstance(text, str) else None
             first, last = (int(match[1]), int(match[3] or (_NO_LAST if match[2] else match[1]))) if match else (1, 0)
             if first > last:
-                raise ConfigError(f"{source}: {where}: {text!r} is no range of versions; write '3', '0-2' or '4+'")
+                raise ConfigError(f"{source}: {where}: {shown(text)} is no range of versions; write '3', '0-2' or '4+'")
             found.append((name, first, last))
     return tuple(found)
 
@@ -174,7 +153,7 @@ def _severity(value: Any, source: str) -> tuple[tuple[str, str], ...]:
                 f"{source}: severity: unknown rule {rule!r}; known are {', '.join(sorted(_rule_names()))}"
             )
         if severity not in SEVERITIES:
-            raise ConfigError(f"{source}: severity of {rule} is {severity!r}; use one of {', '.join(SEVERITIES)}")
+            raise ConfigError(f"{source}: severity of {rule} is {shown(severity)}; use one of {', '.join(SEVERITIES)}")
     return tuple(sorted(value.items()))
 
 

@@ -6,7 +6,6 @@ Later sources win: conf/local.toml in the package, a file given by `--conf`, the
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -16,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from . import resources
 from .errors import ConfigError
 from .policy import Policy, load_policy
+from .toml_files import check_names, parsed, shown, text_of
 
 SPARK_PREFIX = "spark.kafka_clientinfo."
 _PATTERNS = ("kafka", "stamped", "logger_first", "message", "json", "any")
@@ -87,10 +87,10 @@ class Settings:
             raise ConfigError(f"cluster is {self.cluster!r}; give the cluster a name")
         for name, (low, high) in _RANGES.items():
             if not low <= getattr(self, name) <= high:
-                raise ConfigError(f"{name} is {_shown(getattr(self, name))}; give a number from {low} to {high}")
+                raise ConfigError(f"{name} is {shown(getattr(self, name))}; give a number from {low} to {high}")
         if self.log_layout not in LOG_LAYOUTS:
             raise ConfigError(
-                f"log_layout is {_shown(self.log_layout)}; give auto, one of {', '.join(_PATTERNS)}, or one of them behind "
+                f"log_layout is {shown(self.log_layout)}; give auto, one of {', '.join(_PATTERNS)}, or one of them behind "
                 f"{', '.join(f'{wrapper}+' for wrapper in _WRAPPERS)}"
             )
         try:
@@ -140,7 +140,7 @@ _PLATFORM_BROKERS = (
 )
 """Where platforms put a broker's logs: Amazon MSK in a bucket, and the kubelet, by namespace, pod, uid and container."""
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
-_TYPES = {item.name: item.type for item in fields(Settings) if item.name != "policy"}
+_NAMES = sorted(item.name for item in fields(Settings) if item.name != "policy")
 
 
 def _checked(name: str, value: Any, source: str) -> Any:
@@ -165,7 +165,7 @@ def _checked(name: str, value: Any, source: str) -> Any:
             return value
     elif isinstance(value, str):
         return value
-    raise ConfigError(f"{source}: {name} is {_shown(value)}; expected a value like {default!r}")
+    raise ConfigError(f"{source}: {name} is {shown(value)}; expected a value like {default!r}")
 
 
 def _spark_value(key: str, value: Any, source: str) -> str:
@@ -177,7 +177,7 @@ def _spark_value(key: str, value: Any, source: str) -> str:
             path += f".{part}"
         path = path if path.startswith("spark.") else f"spark.{path}"
         raise ConfigError(
-            f"{source}: spark: {key} is a table, {_shown(value)}; TOML reads a key with dots as tables in tables, so put it "
+            f"{source}: spark: {key} is a table, {shown(value)}; TOML reads a key with dots as tables in tables, so put it "
             f'in quotes, below [spark]: "{path}" = …'
         )
     if not key.startswith("spark."):
@@ -189,23 +189,12 @@ def _spark_value(key: str, value: Any, source: str) -> str:
             f"{source}: spark: {key} is a setting; write it as {key.removeprefix(SPARK_PREFIX)} above [spark]"
         )
     if not isinstance(value, str | bool | int | float):
-        raise ConfigError(f"{source}: spark: {key} is {_shown(value)}; give a text, a number, true or false")
+        raise ConfigError(f"{source}: spark: {key} is {shown(value)}; give a text, a number, true or false")
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _shown(value: Any) -> str:
-    """A value in a message, cut."""
-    try:
-        text = repr(value)
-    except ValueError:  # a number of thousands of digits
-        return "a number of thousands of digits"
-    return text if len(text) <= 80 else f"{text[:79]}…"
-
-
 def _merge(settings: Settings, values: Mapping[str, Any], source: str) -> Settings:
-    unknown = sorted(set(values) - set(_TYPES))
-    if unknown:
-        raise ConfigError(f"{source}: unknown setting {unknown[0]!r}; known are {', '.join(sorted(_TYPES))}")
+    check_names(values, _NAMES, source, "setting")
     checked = {name: _checked(name, value, source) for name, value in values.items()}
     if "spark" in checked:
         checked["spark"] = {**settings.spark, **checked["spark"]}
@@ -213,13 +202,6 @@ def _merge(settings: Settings, values: Mapping[str, Any], source: str) -> Settin
         return replace(settings, **checked)
     except ConfigError as error:
         raise ConfigError(f"{source}: {error}") from None
-
-
-def _read_toml(text: str, source: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise ConfigError(f"{source}: not valid TOML: {error}") from None
 
 
 def load_settings(
@@ -237,17 +219,12 @@ def load_settings(
     Raises:
         ConfigError: naming the source, what was found and what to do.
     """
-    settings = _merge(
-        Settings(),
-        _read_toml((resources.conf() / "local.toml").read_text("utf-8"), "conf/local.toml"),
-        "conf/local.toml",
-    )
+    files = [("conf/local.toml", (resources.conf() / "local.toml").read_text("utf-8"))]
     if conf is not None:
-        try:
-            text = Path(conf).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"cannot read the configuration {conf}: {error}") from None
-        settings = _merge(settings, _read_toml(text, str(conf)), str(conf))
+        files.append((str(conf), text_of(conf, "configuration")))
+    settings = Settings()
+    for source, text in files:
+        settings = _merge(settings, parsed(text, source), source)
     named = {
         key[len(SPARK_PREFIX) :]: value for key, value in (spark_conf or {}).items() if key.startswith(SPARK_PREFIX)
     }

@@ -56,6 +56,12 @@ def test_the_shipped_examples_are_valid_once_uncommented() -> None:
     ("text", "says"),
     [
         ("a = ", "not valid TOML"),
+        ("x = " + "[" * 5000, "not valid TOML"),
+        ("x = " + "1" * 5000, "not valid TOML"),
+        (
+            "unknown_software = 0x" + "f" * 5000,
+            "unknown_software is a number of thousands of digits; use one of allowed",
+        ),
         ("colour = 1", "unknown property 'colour'; known are"),
         ("software = 1", "software is 1; make it a table"),
         ("[software.x]\nmin = '1'", "software.x: unknown property 'min'"),
@@ -81,9 +87,10 @@ def test_it_names_what_is_wrong(text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
-def test_a_policy_that_is_not_there_is_named() -> None:
-    with pytest.raises(ConfigError, match="cannot read the policy /nowhere"):
-        load_settings(client_policy="/nowhere")
+@pytest.mark.parametrize("name", ["/nowhere/policy.toml", "/", "a\0b"])
+def test_a_file_that_cannot_be_read_is_named(name: str) -> None:
+    with pytest.raises(ConfigError, match="cannot read the policy "):
+        load_settings(client_policy=name)
 
 
 def test_the_policy_is_no_setting_of_its_own() -> None:
