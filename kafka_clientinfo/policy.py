@@ -7,7 +7,6 @@ does not begin with numbers is said to be unreadable and is not compared.
 """
 
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -16,12 +15,13 @@ from typing import Any
 from . import resources
 from .backtracking import check_pattern
 from .errors import ConfigError
+from .rules import SEVERITIES, rules
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
 VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
 """A version that can be compared begins with numbers; for Python and for Spark."""
 
-SEVERITIES = ("error", "warning", "info", "off")
+_SEVERITIES = (*SEVERITIES, "off")
 _CHOICES = ("allowed", "refused")
 _VERSIONS = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
 _NO_LAST = 32767
@@ -148,16 +148,8 @@ def _api_names() -> frozenset[str]:
 
 def _severity(value: Any, source: str) -> tuple[tuple[str, str], ...]:
     for rule, severity in _table(value, "severity", source).items():
-        if rule not in _rule_names():
-            raise ConfigError(
-                f"{source}: severity: unknown rule {rule!r}; known are {', '.join(sorted(_rule_names()))}"
-            )
-        if severity not in SEVERITIES:
-            raise ConfigError(f"{source}: severity of {rule} is {shown(severity)}; use one of {', '.join(SEVERITIES)}")
+        if rule not in rules():
+            raise ConfigError(f"{source}: severity: unknown rule {rule!r}; known are {', '.join(sorted(rules()))}")
+        if severity not in _SEVERITIES:
+            raise ConfigError(f"{source}: severity of {rule} is {shown(severity)}; use one of {', '.join(_SEVERITIES)}")
     return tuple(sorted(value.items()))
-
-
-@lru_cache(maxsize=1)
-def _rule_names() -> frozenset[str]:
-    files = resources.texts(resources.schemas() / "rules", ".toml")
-    return frozenset(name for _, text in files for name in tomllib.loads(text))

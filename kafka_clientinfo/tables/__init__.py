@@ -1,6 +1,6 @@
 """Declarations of the Delta tables, of the rules and of the views; no Spark."""
 
-from .rules import SEVERITY_ORDER, Rule, rules
+from ..rules import SEVERITY_ORDER, Rule, rules
 from .spec import (
     CLIENT,
     CONNECTION_ID_KEY,

@@ -3,8 +3,8 @@
 import sys
 from pathlib import Path
 
+from ..rules import Rule, rules
 from .bytes_fields import bytes_fields
-from .rules import Rule, rules
 from .spec import TableSpec, table_specs
 
 _HEAD = """# Tables

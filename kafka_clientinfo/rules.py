@@ -4,8 +4,8 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .. import resources
-from ..errors import TableSpecError
+from . import resources
+from .errors import TableSpecError
 
 SEVERITIES = ("error", "warning", "info")
 """The gravest first."""
