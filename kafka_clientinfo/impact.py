@@ -11,7 +11,7 @@ from .engine import Rows
 from .errors import WarehouseError
 from .filters import Filters
 from .tables import CLIENT
-from .tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank
+from .tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank, verdict_reason
 
 if TYPE_CHECKING:
     from .engine import Tables
@@ -91,15 +91,12 @@ def impact(
 
 
 def judged(target: str, filters: Filters) -> str:
-    """The beginning of a query on rows of `upgrade_impact`: `judged` has `place`, and `reasoned` also `reason`."""
+    """The beginning of a query on rows of `upgrade_impact`: `judged` has them with their place in `WORST_FIRST` and why."""
     quoted = f"'{target}'"
     return (
-        f"WITH judged AS (SELECT *, {verdict_rank(quoted)} AS place, refused_by[{quoted}] AS refused, "
-        f"deprecated_by[{quoted}] AS refused_from, undecided_by[{quoted}] AS undecided, "
-        f"upgrade_to[{quoted}] AS to_release, upgrade_over[{quoted}] AS over_broker FROM {{upgrade_impact}} "
-        f"WHERE {filters.where()}), "
-        "reasoned AS (SELECT *, coalesce(refused, CASE WHEN refused_from IS NOT NULL THEN 'refused_later' END, "
-        "undecided) AS reason FROM judged) "
+        f"WITH judged AS (SELECT *, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "
+        f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS to_release, "
+        f"upgrade_over[{quoted}] AS over_broker FROM {{upgrade_impact}} WHERE {filters.where()}) "
     )
 
 
@@ -111,7 +108,7 @@ def _for_target(result: Impact, tables: "Tables", target: str, filters: Filters,
     )
     result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[place]: number for place, number in counts}
     found = tables.query(
-        f"{rows}SELECT place, reason, count(*) AS number, max(requests) AS most FROM reasoned WHERE place < {FINE} "
+        f"{rows}SELECT place, reason, count(*) AS number, max(requests) AS most FROM judged WHERE place < {FINE} "
         "GROUP BY place, reason ORDER BY place, most DESC, reason",
         filters.parameters,
     )
@@ -122,7 +119,7 @@ def _for_target(result: Impact, tables: "Tables", target: str, filters: Filters,
     few = f" WHERE number <= {limit}" if limit else ""
     wanted = tables.query(
         f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
-        f"FROM reasoned WHERE place < {FINE}) SELECT {', '.join((*_ROW, *_TIMES))}, place, reason, refused_from, "
+        f"FROM judged WHERE place < {FINE}) SELECT {', '.join((*_ROW, *_TIMES))}, place, reason, refused_from, "
         "library, to_release, over_broker "
         f"FROM numbered{few} ORDER BY place, {order}",
         filters.parameters,

@@ -56,7 +56,7 @@ def owned_impact(
     bad = tables.query(
         f"{judged(target, filters)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, j.library, "
         "j.to_release AS upgrade_to, j.over_broker AS upgrade_over "
-        f"FROM chosen AS u JOIN (SELECT * FROM reasoned WHERE place < {FINE}) AS j ON {same} "
+        f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE place < {FINE}) AS j ON {same} "
         f"ORDER BY place, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
         filters.parameters,
     ).dicts()

@@ -153,34 +153,30 @@ def negotiation(scope: Scope) -> Table:
 
 def outcomes(scope: Scope) -> Table:
     """How often each outcome of ApiVersions occurs."""
-    columns = (
-        Column("outcome", "Outcome", "word"),
-        Column("meaning", "What it means", "prose"),
-        Column("connections", "Connections", "count"),
-        Column("client_ids", "Client ids", "count"),
-    )
-    sql = views()["how_clients_negotiate"].sql
-    return _worded(scope, Table("outcomes", "Connections by outcome of ApiVersions", columns), sql, OUTCOMES)
+    table = _of_words("outcomes", "Connections by outcome of ApiVersions", "Outcome")
+    return _worded(scope, table, "how_clients_negotiate", "api_versions_outcome", OUTCOMES)
 
 
 def reasons_unknown(scope: Scope) -> Table:
     """How often each reason for an unknown software name occurs."""
+    table = _of_words("reasons", "Connections of unknown software by reason", "Reason")
+    return _worded(scope, table, "why_unknown", "reason_unknown", UNKNOWN)
+
+
+def _of_words(name: str, caption: str, label: str) -> Table:
     columns = (
-        Column("outcome", "Reason", "word"),
+        Column("outcome", label, "word"),
         Column("meaning", "What it means", "prose"),
         Column("connections", "Connections", "count"),
         Column("client_ids", "Client ids", "count"),
     )
-    table = Table("reasons", "Connections of unknown software by reason", columns)
-    return _worded(scope, table, views()["why_unknown"].sql, UNKNOWN, "reason_unknown")
+    return Table(name, caption, columns)
 
 
-def _worded(
-    scope: Scope, table: Table, sql: str, words: Mapping[str, str], column: str = "api_versions_outcome"
-) -> Table:
+def _worded(scope: Scope, table: Table, view: str, column: str, words: Mapping[str, str]) -> Table:
     found = scope.ask(f"""
         SELECT {column}, CAST(sum(connections) AS BIGINT) AS connections, count(DISTINCT client_id) AS client_ids
-        FROM ({sql}) AS v GROUP BY {column} ORDER BY connections DESC, {column}""")
+        FROM ({views()[view].sql}) AS v GROUP BY {column} ORDER BY connections DESC, {column}""")
     table.rows = [[safe(name, TEXT), words.get(name, ""), connections, ids] for name, connections, ids in found]
     table.total = len(table.rows)
     return table

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..tables import CLIENT, CONNECTION_KEY, SEVERITY_ORDER, software
-from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank
+from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
 from ..tables.views import views
 from .buckets import Buckets
 from .scope import Scope
-from .table import TEXT, TIMES, Column, Table, cell
+from .table import TEXT, Column, Table, cell, select
 
 VERDICTS: Mapping[str, str] = {
     "removed": "would break",
@@ -62,6 +62,12 @@ def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
     return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
 
 
+_VIOLATIONS = (
+    f"{{violations}} AS v JOIN {{connections}} AS c ON {same('c', 'v', CONNECTION_KEY)} WHERE c.role = 'client'"
+)
+"""Violations `v` by clients' connections `c`, in SQL."""
+
+
 def client_id(value: str | None) -> str:
     """A client id as a text that is not empty."""
     return value or "(none)"
@@ -102,21 +108,10 @@ class Inventory:
         del self.table.rows[limits.clients :], self.details[limits.detailed :]
 
     def _read_table(self) -> None:
-        for (
-            hashed,
-            worst,
-            broken,
-            connections,
-            hosts,
-            last,
-            total,
-            *who,
-            requests,
-            first,
-            listed,
-            apis,
-        ) in self._ranked():
-            self.places[tuple(who)] = len(self.table.rows)
+        found = self._scope.ask(self._ranked())
+        for hashed, worst, broken, connections, hosts, last, total, requests, first, apis, *texts in found:
+            who, listed = tuple(texts[: len(CLIENT)]), texts[len(CLIENT) :]
+            self.places[who] = len(self.table.rows)
             self.table.total = total
             cluster, principal, own_id, name, version = who
             values = (
@@ -126,29 +121,27 @@ class Inventory:
             self.table.rows.append([cell(v, c.kind) for v, c in zip(values, _COLUMNS, strict=True)])
             if len(self.details) < self._limits.detailed:
                 self._detailed[hashed] = _facts(listed, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
-                if owners := self._scope.owners.get(tuple(who)):
+                if owners := self._scope.owners.get(who):
                     self._detailed[hashed]["facts"]["owners"] = cell(owners, "texts")
                 self.details.append(self._detailed[hashed])
 
-    def _ranked(self) -> Iterator[tuple[Any, ...]]:
+    def _ranked(self) -> str:
+        """SQL for what the table has of each client, then the client's columns and the lists of `_DETAIL`."""
         names, broken = ", ".join(CLIENT), ", ".join(f"c.{name}" for name in CLIENT)
         ours = ", ".join(f"w.{name}" for name in CLIENT)
         lists = ", ".join(f"i.{name} AS {name}_list" for name in _DETAIL)
-        found = self._scope.ask(f"""
+        return f"""
             SELECT {_hash("w")} AS hashed, coalesce(u.worst, {len(WORST_FIRST) - 1}) AS worst, coalesce(b.broken, 0) AS broken,
-                   w.connections, w.hosts, unix_micros(w.last_seen) AS last, w.total, {ours}, i.requests,
-                   unix_micros(i.first_seen) AS first, {lists}, i.apis
+                   w.connections, w.hosts, unix_micros(w.last_seen) AS last, w.total, i.requests,
+                   unix_micros(i.first_seen) AS first, i.apis, {ours}, {lists}
             FROM (SELECT *, count(*) OVER () AS total FROM ({views()["who_connects"].sql}) AS a) AS w
             LEFT JOIN (SELECT {names}, min({verdict_rank(self._target)}) AS worst FROM {{upgrade_impact}}
                        GROUP BY {names}) AS u ON {same("w", "u")}
             LEFT JOIN (SELECT {broken}, count(*) AS broken, min({SEVERITY_ORDER}) AS gravest
-                       FROM {{violations}} AS v JOIN {{connections}} AS c ON {same("c", "v", CONNECTION_KEY)}
-                       WHERE c.role = 'client' GROUP BY {broken}) AS b ON {same("w", "b")}
+                       FROM {_VIOLATIONS} GROUP BY {broken}) AS b ON {same("w", "b")}
             LEFT JOIN {{client_inventory}} AS i ON {same("w", "i")}
             ORDER BY CASE WHEN u.worst = 0 THEN 0 ELSE 1 END, coalesce(b.gravest, 9), w.connections DESC, {ours}
-            LIMIT {self._limits.clients}""")
-        for row in found:
-            yield (*row[:14], row[14 : 14 + len(_DETAIL)], row[-1])
+            LIMIT {self._limits.clients}"""
 
     def _of_detailed(self, columns: str, rows: str, more: str) -> str:
         """SQL for columns of rows `t` that are a detailed client's, behind `hashed`."""
@@ -161,19 +154,15 @@ class Inventory:
         return ((self._detailed[row[0]], *row[1:]) for row in self._scope.ask(statement))
 
     def _add_connections(self) -> None:
-        columns = ", ".join(f"unix_micros({c.name}) AS {c.name}" if c.kind in TIMES else c.name for c in _CONNECTION)
         newest = f"row_number() OVER (PARTITION BY {_hash('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"
-        found = self._of_detailed(f"{columns}, {newest} AS newest", "{connections}", "AND role = 'client'")
+        found = self._of_detailed(f"{select(_CONNECTION)}, {newest} AS newest", "{connections}", "AND role = 'client'")
         statement = f"SELECT * FROM ({found}) AS n WHERE newest <= {self._limits.connections} ORDER BY hashed, newest"
         for details, *row in self._with_details(statement):
             values = [cell(value, column.kind) for value, column in zip(row[:-1], _CONNECTION, strict=True)]
             details.setdefault("connections", []).append(values)
 
     def _add_violations(self) -> None:
-        joined = (
-            f"(SELECT c.*, v.severity, v.rule, v.occurrences, v.message FROM {{violations}} AS v "
-            f"JOIN {{connections}} AS c ON {same('c', 'v', CONNECTION_KEY)} WHERE c.role = 'client')"
-        )
+        joined = f"(SELECT c.*, v.severity, v.rule, v.occurrences, v.message FROM {_VIOLATIONS})"
         columns = "severity, rule, count(*), CAST(sum(occurrences) AS BIGINT), min(message)"
         more = f"GROUP BY 1, 2, 3 ORDER BY hashed, {SEVERITY_ORDER}, rule"
         for details, severity, rule, connections, occurrences, message in self._with_details(
@@ -183,10 +172,8 @@ class Inventory:
             details.setdefault("violations", []).append(row)
 
     def _add_uses(self) -> None:
-        rank, target = verdict_rank(self._target), self._target
-        later = f"CASE WHEN deprecated_by[{target}] IS NOT NULL THEN 'refused_later' END"
-        reason = f"coalesce(refused_by[{target}], {later}, undecided_by[{target}])"
-        columns = f"{rank} AS place, api_name, api_version, requests, {reason}"
+        rank = verdict_rank(self._target)
+        columns = f"{rank} AS place, api_name, api_version, requests, {verdict_reason(self._target)}"
         more = f"AND {rank} < {len(WORST_FIRST) - 1} ORDER BY hashed, place, requests DESC, api_name, api_version"
         for details, place, api, version, requests, why in self._with_details(
             self._of_detailed(columns, "{upgrade_impact}", more)

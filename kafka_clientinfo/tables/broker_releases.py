@@ -31,6 +31,12 @@ def verdict_rank(target: str) -> str:
     return f"CASE {cases} ELSE {len(columns)} END"
 
 
+def verdict_reason(target: str) -> str:
+    """SQL for the reason, a key of `REASONS`, of each row of `upgrade_impact` that is not fine at a target; see `verdict_rank`."""
+    later = f"CASE WHEN deprecated_by[{target}] IS NOT NULL THEN 'refused_later' END"
+    return f"coalesce(refused_by[{target}], {later}, undecided_by[{target}])"
+
+
 @dataclass(frozen=True, slots=True)
 class ApiRange:
     """Versions `low` to `high` of an API; `needs` is one of `NEEDS`, or None where every broker has it."""
