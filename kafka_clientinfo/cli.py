@@ -14,6 +14,7 @@ from . import __version__, console, failures
 from .commands import COMMANDS
 from .commands.context import Context, forget_spark_logs, spark_logs, was_interrupted
 from .errors import ClientInfoError, ConfigError
+from .tables.broker_releases import release
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,7 +58,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
     except SystemExit as stop:
         return int(stop.code or DONE)
     try:
-        _check_texts(arguments)
+        _check(arguments)
         code: int = COMMANDS[arguments.command].execute(Context(arguments, spark))
         forget_spark_logs()
         return code
@@ -75,14 +76,18 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         return _fail(f"{failures.told(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE)
 
 
-def _check_texts(arguments: argparse.Namespace) -> None:
-    """Texts that no table or path can hold are told before Spark starts."""
+def _check(arguments: argparse.Namespace) -> None:
+    """Texts that no table or path can hold, and releases that are not known, are told before anything is opened."""
     for option in ("warehouse", "cluster"):
         text = getattr(arguments, option, None)
         if text is not None:
             console.argument(f"--{option}", text)
     if "warehouse" in arguments and arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
         raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
+    for option in ("target", "upgrade"):
+        name = getattr(arguments, option, None)
+        if name is not None:
+            release(name)
 
 
 def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> None:

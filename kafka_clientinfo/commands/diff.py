@@ -19,6 +19,7 @@ from ..errors import ConfigError, WarehouseError
 from ..filters import Filters, add_filters, given_time
 from ..protocol import UNKNOWN
 from ..tables import CLIENT, SEVERITY_ORDER, software
+from ..tables.broker_releases import release
 from .context import WAITS, Context, add_warehouse
 from .output import Answer, Table, add_formats, limit_of, show
 from .ownership import GROUP, SAME_CONNECTION, cut, with_connection
@@ -74,10 +75,6 @@ def execute(context: Context) -> int:
     first, second = given_day(given.from_day, "--from"), given_day(given.to_day, "--to")
     if first >= second:
         raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
-    if given.target is not None:
-        from ..tables.broker_releases import release
-
-        release(given.target)  # before anything is opened
     filters = Filters.of(given)
     tables, waits = context.built_tables("connections", filters.cluster)
     notes = [*_check_days(tables, filters, (first, second)), *([WAITS] if waits else [])]
@@ -189,9 +186,10 @@ def _breaking(tables: "Tables", of_day: Filters, target: str) -> ByKey:
         f"GROUP BY {own}, t.api_key, t.api_name, t.api_version"
     )
     same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM i.{name}" for name in (*CLIENT, "api_key", "api_version"))
+    refused = f"i.refused_by['{release(target).name}']"
     rows = tables.query(
-        f"SELECT u.*, i.refused_by['{target}'] AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same} "
-        f"WHERE i.refused_by['{target}'] IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
+        f"SELECT u.*, {refused} AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same} "
+        f"WHERE {refused} IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
         of_day.parameters,
     ).dicts()
     found: ByKey = {}

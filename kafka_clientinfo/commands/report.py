@@ -34,11 +34,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
-    from ..tables.broker_releases import release, releases
+    from ..tables.broker_releases import releases
 
     given = context.arguments
     target = given.target or list(releases())[-1]
-    release(target)  # before anything is opened
     filters = Filters.of(given)
     if filters.since and filters.until and filters.since >= filters.until:
         raise ConfigError(f"--since {given.since} is not before --until {given.until}; give an earlier one")

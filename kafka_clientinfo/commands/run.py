@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from .. import console
 from ..filters import Filters
 from .context import COMMITTED, Context, add_common
-from .output import Answer, Table, as_text
-from .summary import SHOWN, findings
+from .output import Answer, as_text
+from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
     from ..run_report import RunReport
@@ -71,10 +71,8 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
 def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
-        rows = list(report.tables.items())
-        title = f"Tables in {console.safe(context.warehouse)}"
         found = findings(context.tables(), Filters(), SHOWN)
-        answer = Answer([Table("tables", title, ("table", "rows"), rows, len(rows)), *found])
+        answer = Answer([rows_of_tables(report.tables, context.warehouse), *found])
         parts.append(as_text(answer, rest="`kafka-clientinfo summary --limit 0` and --json"))
     return "\n\n".join(parts)
 

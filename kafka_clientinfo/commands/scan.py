@@ -21,7 +21,6 @@ from ..filters import Filters
 from ..impact import Impact, impact
 from ..settings import Settings
 from ..tables import views
-from ..tables.broker_releases import release
 from . import upgrade
 from .context import Context, add_settings
 from .output import Answer, Table, add_formats, as_text, ask, limit_of, show
@@ -71,8 +70,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     given = context.arguments
-    if given.upgrade is not None:
-        release(given.upgrade)  # before anything is read
     if given.follow and given.logs != ["-"]:
         raise ConfigError("--follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`")
     settings = context.settings(cluster=given.cluster)

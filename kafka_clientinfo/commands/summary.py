@@ -1,9 +1,11 @@
 """The command `summary`: what `run` prints at its end, at any time, and for a cluster or a span of time."""
 
 import argparse
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .. import console
+from ..engine import required
 from ..filters import Filters, add_filters
 from ..tables import SEVERITY_ORDER, table_specs
 from .context import WAITS, Context, add_warehouse
@@ -46,7 +48,9 @@ def execute(context: Context) -> int:
         filters.parameters,
         limit,
     )
-    parts = [clusters, rows_of_tables(tables, context.warehouse), *findings(tables, filters, limit)]
+    stored = required(tables.state(), context.warehouse).rows
+    counts = {name: stored[name] for name in table_specs() if name in stored}
+    parts = [clusters, rows_of_tables(counts, context.warehouse), *findings(tables, filters, limit)]
     if owners.rules:
         owned = Ownership(owners, tables).clients(filters, "Clients by owner", limit)
         parts = [owned] if context.arguments.by else [*parts, owned]
@@ -57,11 +61,9 @@ def execute(context: Context) -> int:
     return 0
 
 
-def rows_of_tables(tables: "Tables", root: str) -> Table:
-    """The number of rows of each table, after the last build."""
-    state = tables.state()
-    rows = [] if state is None else [(name, state.rows[name]) for name in table_specs() if name in state.rows]
-    return Table("tables", f"Tables in {console.safe(root)}", ("table", "rows"), rows, len(rows))
+def rows_of_tables(counts: Mapping[str, int], root: str) -> Table:
+    """The number of rows of each table."""
+    return Table("tables", f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()), len(counts))
 
 
 def findings(tables: "Tables", filters: Filters, limit: int) -> list[Table]:

@@ -64,11 +64,8 @@ def execute(context: Context) -> int:
         if getattr(given, option) is not None and not given.by:
             raise ConfigError(f"--{option} needs --by owner")
     from ..impact import impact
-    from ..tables.broker_releases import release
     from .owned_impact import USE, owned_impact, owners_of_uses, owners_table
 
-    if given.target is not None:
-        release(given.target)  # before anything is opened
     filters, owners = Filters.of(given), given_owners(context)
     webhook = None if given.webhook is None else Webhook(given.webhook)
     tables, waits = context.built_tables("upgrade_impact", filters.cluster)
