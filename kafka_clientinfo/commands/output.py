@@ -12,7 +12,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,7 +108,12 @@ def limit_of(arguments: argparse.Namespace) -> int:
     """Rows of a table at most; 0 for all."""
     if arguments.limit is not None:
         return int(arguments.limit)
-    return 0 if any(getattr(arguments, name) for name in FORMATS) else int(arguments.text_limit)
+    return int(arguments.text_limit) if is_text(arguments) else 0
+
+
+def is_text(arguments: argparse.Namespace) -> bool:
+    """Whether the arguments ask for no other form than text."""
+    return not any(getattr(arguments, name) for name in FORMATS)
 
 
 def ask(
@@ -139,8 +144,13 @@ def ask(
     return Table(name, title, found.names, rows, total, shown)
 
 
-def show(answer: Answer, arguments: argparse.Namespace) -> None:
+def show(answer: Answer, arguments: argparse.Namespace, text: Callable[[], str] | None = None) -> None:
     """Print an answer in the form that the arguments ask for.
+
+    Args:
+        answer: what to print.
+        arguments: of the command, as `add_formats` has declared them.
+        text: makes the text, of a command that has one of its own.
 
     Raises:
         ClientInfoError: when standard output cannot be written.
@@ -152,7 +162,7 @@ def show(answer: Answer, arguments: argparse.Namespace) -> None:
     elif arguments.markdown:
         console.output(as_markdown(answer))
     else:
-        console.output(as_text(answer))
+        console.output(as_text(answer) if text is None else text())
 
 
 def as_json(answer: Answer) -> str:

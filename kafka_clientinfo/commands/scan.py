@@ -23,7 +23,7 @@ from ..settings import Settings
 from ..tables import views
 from . import upgrade
 from .context import Context, add_settings
-from .output import Answer, Table, add_formats, as_text, ask, limit_of, show
+from .output import Answer, Table, add_formats, as_text, ask, is_text, limit_of, show
 from .run import add_logs
 from .summary import SHOWN, findings
 
@@ -163,8 +163,7 @@ class _Scan:
     @property
     def _is_picture(self) -> bool:
         given = self._arguments
-        is_text = not (given.json or given.csv or given.markdown)
-        return bool(given.follow and is_text and console.is_terminal(sys.stdout))
+        return bool(given.follow and is_text(given) and console.is_terminal(sys.stdout))
 
     def answer(self) -> int:
         """Derive the tables of what has been read, and print the answers; returns the exit code."""
@@ -176,7 +175,10 @@ class _Scan:
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // 4)
         target = self._arguments.upgrade
         verdict = None if target is None else impact(self._tables, target, limit=limit)
-        self._show(self._answer(limit, verdict), verdict)
+        answer = self._answer(limit, verdict)
+        if self._progress is not None:
+            self._progress.clear()
+        show(answer, self._arguments, lambda: self._text(answer, verdict))
         return _BREAKS if verdict is not None and verdict.breaks else int(self._reading.is_incomplete)
 
     def _answer(self, limit: int, verdict: Impact | None) -> Answer:
@@ -198,17 +200,10 @@ class _Scan:
         said = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
         return [said] if minimums else []
 
-    def _show(self, answer: Answer, verdict: Impact | None) -> None:
-        given = self._arguments
-        if self._progress is not None:
-            self._progress.clear()
-        if given.json or given.csv or given.markdown:
-            show(answer, given)
-            return
-        tables = answer.tables[1:5]
-        parts = [self._headline(), as_text(Answer(tables, answer.notes), rest="--limit 0 and --json")]
+    def _text(self, answer: Answer, verdict: Impact | None) -> str:
+        parts = [self._headline(), as_text(Answer(answer.tables[1:5], answer.notes), rest="--limit 0 and --json")]
         parts += [upgrade.as_text(verdict)] if verdict is not None else []
-        console.output((_CLEAR if self._is_picture else "") + "\n\n".join(parts))
+        return (_CLEAR if self._is_picture else "") + "\n\n".join(parts)
 
     def _headline(self) -> str:
         assert self._reading is not None

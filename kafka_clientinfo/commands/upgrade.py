@@ -1,16 +1,15 @@
 """The command `upgrade`: tells who would break at another release of Kafka."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..console import columns, number, output, safe
+from ..console import columns, number, safe
 from ..errors import ConfigError
 from ..filters import Filters, add_filters
 from ..tables import CLIENT, software
 from .context import Context, add_warehouse
-from .output import Answer, Table, add_formats, limit_of, plain, show
+from .output import Answer, Table, add_formats, limit_of, show
 from .output import as_text as table_text
 from .ownership import Ownership, add_owners, given_owners
 from .webhook import TOKEN, Webhook
@@ -86,13 +85,9 @@ def execute(context: Context) -> int:
 
             owned = owners_table(divided, given.target, limit_of(given))
             done = send(messages(divided, given.target, found.cannot_tell), given.messages, webhook)
-    if given.csv or given.markdown:
-        show(Answer([owned] if owned else as_tables(found)), given)
-    elif given.json:
-        document = vars(found) | ({"by_owner": plain(owned.dicts())} if owned else {})
-        output(json.dumps(plain(document), ensure_ascii=True))
-    else:
-        output("\n\n".join([as_text(found, owned), *done]))
+    document = vars(found) | ({"by_owner": owned.dicts()} if owned else {})
+    answer = Answer([owned] if owned else as_tables(found), document=document)
+    show(answer, given, lambda: "\n\n".join([as_text(found, owned), *done]))
     return _BREAKS if found.breaks else 0
 
 

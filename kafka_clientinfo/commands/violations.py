@@ -1,7 +1,6 @@
 """The command `violations`: lists rows of the table, errors first."""
 
 import argparse
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -11,7 +10,7 @@ from ..filters import Filters, add_filters
 from ..tables import SEVERITY_ORDER, rules
 from . import output
 from .context import WAITS, Context, add_warehouse
-from .output import Answer, Table, add_formats, ask, instant, limit_of, plain, show
+from .output import Answer, Table, add_formats, ask, instant, limit_of, show
 from .ownership import ENDPOINT, Ownership, add_owners, given_owners, with_connection
 
 if TYPE_CHECKING:
@@ -52,10 +51,8 @@ def execute(context: Context) -> int:
         show(Answer([ownership.violations(filters, *_of_rules(chosen), limit)], notes), given)
         return 0
     found = violations(tables, filters, chosen, limit, ownership)
-    if given.csv or given.markdown:
-        show(Answer([found]), given)
-    else:
-        console.output(as_json(found) if given.json else as_text(found, notes))
+    document = {"total": found.total, "violations": found.dicts()}
+    show(Answer([found], document=document), given, lambda: as_text(found, notes))
     return 0
 
 
@@ -110,11 +107,6 @@ def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
     """More of a condition, and its parameters, that choose rules; all where there are no names."""
     parameters = {f"rule_{place}": name for place, name in enumerate(names)}
     return " AND rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
-
-
-def as_json(found: Table) -> str:
-    """One JSON object: `violations`, and `total`, which is above their number where they were cut."""
-    return json.dumps({"total": found.total, "violations": plain(found.dicts())}, ensure_ascii=True)
 
 
 def as_text(found: Table, notes: Sequence[str] = ()) -> str:
