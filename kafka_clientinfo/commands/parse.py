@@ -10,7 +10,7 @@ from typing import Any
 
 from .. import console
 from .context import Context, add_settings
-from .run import add_logs
+from .run import add_logs, not_read, totals
 
 HELP = "print the requests of logs as JSON lines, and what could not be read as a request"
 EXAMPLES = ("parse /var/log/kafka/kafka-request.log | jq .",)
@@ -43,20 +43,14 @@ def execute(context: Context) -> int:
 
 def complain_of(reading: Any) -> None:
     """Tell on standard error what was read, and what could not be."""
-    read = sum(file["to_offset"] for file in reading.reports)
-    requests, rejected, pending = (
-        console.number(sum(file[name] for file in reading.reports))
-        for name in ("requests", "rejected", "pending_bytes")
-    )
+    files = reading.reports
+    read, requests, rejected, pending = totals(files, "to_offset", "requests", "rejected", "pending_bytes")
     console.complain(
-        f"{len(reading.reports)} files, {console.number(read)} bytes of log, {requests} requests, {rejected} rejected "
+        f"{len(files)} files, {read} bytes of log, {requests} requests, {rejected} rejected "
         f"records, {pending} bytes of records that are not finished"
     )
-    for problem in reading.problems:
-        console.complain(f"{problem.kind}: {problem.path}: {problem.detail}")
-    for file in reading.reports:
-        if file["error"]:
-            console.complain(f"damaged: {file['path']}: {file['error']}")
+    for line in not_read(reading.problems, files):
+        console.complain(line)
 
 
 def _in_order(parts: Iterable[Any]) -> Iterator[dict[str, Any]]:

@@ -3,7 +3,7 @@
 import argparse
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ from .output import Answer, as_text
 from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
+    from ..ingestion import Problem
     from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"
@@ -49,7 +50,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
     """Call a function of the pipeline and print its report; returns 1 where a file could not be read."""
     settings = context.settings(cluster=getattr(context.arguments, "cluster", None))
     from .. import pipeline
-    from ..ingestion.plan import FAILURES
+    from ..ingestion.plan import is_incomplete
 
     started = time.monotonic()
     report = None if context.has_session else pipeline.nothing_new(name, inputs, context.warehouse, settings)
@@ -64,8 +65,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
         console.output(json.dumps(asdict(report), ensure_ascii=True, default=str))
     else:
         console.output(_as_text(report, elapsed, context))
-    failed = any(problem.kind in FAILURES for problem in report.problems) or any(f["error"] for f in report.files)
-    return 1 if failed else 0
+    return int(is_incomplete(report.problems, report.files))
 
 
 def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
@@ -79,9 +79,9 @@ def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
 
 def _files(report: "RunReport", elapsed: float) -> str:
     read = sum(file["to_offset"] - file["from_offset"] for file in report.files)
-    requests = sum(file["requests"] for file in report.files)
+    (requests,) = totals(report.files, "requests")
     lines = [
-        f"Read {len(report.files)} files, {console.number(read)} bytes of log, {console.number(requests)} requests"
+        f"Read {len(report.files)} files, {console.number(read)} bytes of log, {requests} requests"
         f" in {elapsed:.1f} s; {len(report.unchanged)} files have nothing new."
     ]
     if report.too_late:
@@ -94,8 +94,16 @@ def _files(report: "RunReport", elapsed: float) -> str:
     ]
     if rows:
         lines.append(console.columns(("broker", "requests", "rejected", "ignored", "waiting bytes", "path"), rows))
-    lines += [
-        f"  {problem.kind}: {console.safe(problem.path)}: {console.safe(problem.detail)}" for problem in report.problems
-    ]
-    lines += [f"  damaged: {console.safe(f['path'])}: {console.safe(f['error'])}" for f in report.files if f["error"]]
-    return "\n".join(lines)
+    return "\n".join([*lines, *(f"  {line}" for line in not_read(report.problems, report.files))])
+
+
+def totals(files: Iterable[Mapping[str, Any]], *names: str) -> list[str]:
+    """Sums over files, to be shown."""
+    return [console.number(sum(file[name] for file in files)) for name in names]
+
+
+def not_read(problems: Iterable["Problem"], files: Iterable[Mapping[str, Any]]) -> list[str]:
+    """One line for each file that was passed over, or not read to its end."""
+    lines = [(problem.kind, problem.path, problem.detail) for problem in problems]
+    lines += [("damaged", file["path"], file["error"]) for file in files if file["error"]]
+    return [f"{kind}: {console.safe(path)}: {console.safe(detail)}" for kind, path, detail in lines]

@@ -24,7 +24,7 @@ from ..tables import views
 from . import upgrade
 from .context import Context, add_settings
 from .output import Answer, Table, add_formats, as_text, ask, is_text, limit_of, show
-from .run import add_logs
+from .run import add_logs, not_read, totals
 from .summary import SHOWN, findings
 
 if TYPE_CHECKING:
@@ -208,22 +208,16 @@ class _Scan:
     def _headline(self) -> str:
         assert self._reading is not None
         reports = self._reading.reports
-        read = console.number(sum(report["to_offset"] for report in reports))
-        records, requests, rejected = (
-            console.number(sum(report[name] for report in reports)) for name in ("records", "requests", "rejected")
+        read, records, requests, rejected, waiting = totals(
+            reports, "to_offset", "records", "requests", "rejected", "pending_bytes"
         )
         lines = [
             f"Read {len(reports)} files, {read} bytes of log, {records} records: {requests} requests, {rejected} rejected,"
             f" in {time.monotonic() - self._started:.1f} s"
         ]
-        lines += [
-            f"  {one.kind}: {console.safe(one.path)}: {console.safe(one.detail)}" for one in self._reading.problems
-        ]
-        lines += [
-            f"  damaged: {console.safe(one['path'])}: {console.safe(one['error'])}" for one in reports if one["error"]
-        ]
-        waiting = sum(report["pending_bytes"] for report in reports)
-        lines += [f"  {console.number(waiting)} bytes of records that are not finished"] if waiting else []
+        lines += [f"  {line}" for line in not_read(self._reading.problems, reports)]
+        if any(report["pending_bytes"] for report in reports):
+            lines.append(f"  {waiting} bytes of records that are not finished")
         return "\n".join(lines)
 
 

@@ -14,7 +14,7 @@ import pyarrow as pa
 from ..errors import ConfigError, InputError
 from ..settings import Settings
 from .discovery import find_logs, with_server_logs
-from .plan import FAILURES, PlannedFile, Problem, Split, make_plan
+from .plan import PlannedFile, Problem, Split, is_incomplete, make_plan
 from .split_statistics import counted, file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SCHEMA, SplitReader
@@ -92,7 +92,7 @@ class Reading:
     @property
     def is_incomplete(self) -> bool:
         """Whether something could not be read, or not to its end."""
-        return any(problem.kind in FAILURES for problem in self.problems) or any(file["error"] for file in self.reports)
+        return is_incomplete(self.problems, self.reports)
 
     def parts(self) -> Iterator[Part]:
         """Read everything: the rows, in the order of the records of each file but for their kinds.

@@ -82,7 +82,7 @@ class PlannedFile:
         return self.file.path
 
 
-FAILURES = frozenset({"unreadable", "rewritten"})
+_FAILURES = frozenset({"unreadable", "rewritten"})
 """Kinds of problems with which a command does not end well."""
 
 
@@ -97,6 +97,11 @@ class Problem:
     path: str
     kind: str
     detail: str
+
+
+def is_incomplete(problems: Iterable[Problem], files: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether a log could not be read, or not to its end; `files` are as a run reports them."""
+    return any(problem.kind in _FAILURES for problem in problems) or any(file["error"] for file in files)
 
 
 @dataclass(frozen=True, slots=True)
