@@ -26,8 +26,11 @@ from .errors import (
 from .settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from .engine import Check, MaintenanceReport, Warehouse, maintain, verify
+    from .engine.checks import Check
+    from .engine.maintenance import MaintenanceReport, maintain
     from .engine.session import local_session
+    from .engine.verification import verify
+    from .engine.warehouse import Warehouse
     from .pipeline import build, ingest, run
     from .run_report import RunReport
 
@@ -60,11 +63,11 @@ _WITH_SPARK = {
     "build": "pipeline",
     "ingest": "pipeline",
     "run": "pipeline",
-    "Check": "engine",
-    "verify": "engine",
-    "MaintenanceReport": "engine",
-    "maintain": "engine",
-    "Warehouse": "engine",
+    "Check": "engine.checks",
+    "verify": "engine.verification",
+    "MaintenanceReport": "engine.maintenance",
+    "maintain": "engine.maintenance",
+    "Warehouse": "engine.warehouse",
     "local_session": "engine.session",
 }
 

@@ -23,7 +23,10 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .engine import Warehouse, increments, kept, kept_in_memory, release, with_kept_failures
+from .engine import increments
+from .engine.keeping import kept, kept_in_memory, release
+from .engine.retention import with_kept_failures
+from .engine.warehouse import Warehouse
 from .settings import Settings
 from .steps import Step, needed, read_by_others, steps
 

@@ -7,14 +7,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .console import safe
-from .engine import Rows
+from .engine.answers import Rows
 from .errors import WarehouseError
 from .filters import Filters
 from .tables import CLIENT
 from .tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank, verdict_reason
 
 if TYPE_CHECKING:
-    from .engine import Tables
+    from .engine.answers import Tables
 
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list")
 _TIMES = ("first_seen", "last_seen")

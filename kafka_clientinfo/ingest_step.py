@@ -15,8 +15,11 @@ from pyspark.sql import functions as F
 
 from .arrow_rows import collect, relation_of
 from .console import Progress, ProgressLine
-from .engine import LEDGER, Warehouse, cores, kept, release, sized, stays_as_kept
-from .engine.state import FIRST_UNREAD, SOURCES, counted_rows
+from .engine.abilities import cores
+from .engine.keeping import kept, release, stays_as_kept
+from .engine.sizing import sized
+from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
+from .engine.warehouse import Warehouse
 from .ingestion import (
     Plan,
     PlannedFile,

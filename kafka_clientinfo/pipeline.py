@@ -14,22 +14,15 @@ from pyspark.sql import SparkSession
 from . import __version__
 from .console import Progress
 from .derivation import Derivation
-from .engine import (
-    LEDGER,
-    State,
-    UnreadableTableError,
-    Warehouse,
-    cores,
-    exclusive,
-    finish_deletion,
-    local_tables,
-    make_views,
-    remove_late,
-    sized,
-    utc,
-)
-from .engine.sizing import REQUEST_BYTES
-from .engine.state import instant
+from .engine.abilities import cores
+from .engine.answers import UnreadableTableError
+from .engine.creation import make_views
+from .engine.locks import exclusive
+from .engine.reading import local_tables
+from .engine.retention import finish_deletion, remove_late
+from .engine.sizing import REQUEST_BYTES, sized, utc
+from .engine.state import LEDGER, State, instant
+from .engine.warehouse import Warehouse
 from .ingest_step import Ingested, files_read, ingest_logs, log_files
 from .ingestion import Problem, make_plan
 from .run_report import RunReport

@@ -7,7 +7,7 @@ from typing import Any
 from chispa import assert_df_equality
 from deltalake import DeltaTable
 
-from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.tables import table_spec, table_specs
 
 NOT_COMPARED = (

@@ -14,7 +14,8 @@ import pytest
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.commands.output import write_private
-from kafka_clientinfo.engine import exclusive, maintain
+from kafka_clientinfo.engine.locks import exclusive
+from kafka_clientinfo.engine.maintenance import maintain
 from kafka_clientinfo.errors import ClientInfoError, WarehouseError
 from kafka_clientinfo.logs.framing import split_records
 

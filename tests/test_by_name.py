@@ -10,7 +10,8 @@ from uuid import uuid4
 import pytest
 
 from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine import Warehouse, make_views
+from kafka_clientinfo.engine.creation import make_views
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.tables import table_specs

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.logs import split_records
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import derivation, pipeline
-from kafka_clientinfo.engine import Warehouse, exclusive
-from kafka_clientinfo.engine.locks import JVM_LOCK_NAME
+from kafka_clientinfo.engine.locks import JVM_LOCK_NAME, exclusive
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.run_report import RunReport

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import cli, console
-from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.engine.warehouse import Warehouse
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 
 FORGED = (

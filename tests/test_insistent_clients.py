@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.engine.warehouse import Warehouse
 from tests.builders import json_record
 
 pytestmark = pytest.mark.long

@@ -53,7 +53,7 @@ class TestNotebooks:
         assert [one for one in shown if isinstance(one, list) and one] == []
 
     def test_upgrade_readiness_judges_as_the_command_does(self, run: Any, spark: Any, sample_warehouse: Path) -> None:
-        from kafka_clientinfo.engine import SparkTables
+        from kafka_clientinfo.engine.spark_tables import SparkTables
         from kafka_clientinfo.impact import impact
 
         done = run("upgrade_readiness", target="4.0.1")

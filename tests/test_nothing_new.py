@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 from deltalake import DeltaTable
 
-from kafka_clientinfo.engine import LEDGER
-from kafka_clientinfo.engine.state import PROPERTY
+from kafka_clientinfo.engine.state import LEDGER, PROPERTY
 from kafka_clientinfo.errors import InputError, WarehouseError
 from kafka_clientinfo.pipeline import nothing_new
 from kafka_clientinfo.settings import Settings

@@ -12,7 +12,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine import Warehouse, kept_in_memory
+from kafka_clientinfo.engine.keeping import kept_in_memory
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.tables import table_specs

@@ -12,7 +12,7 @@ from .context import WAITS, Context, add_warehouse
 from .output import Answer, Table, add_formats, ask, instant, limit_of, show
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
 
 HELP = "tell one connection's life: its requests by API, ApiVersions, client ids, software, violations"
 EXAMPLES = (

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..address import address_before, address_in
-from ..engine import required
+from ..engine.state import required
 from ..errors import ConfigError, WarehouseError
 from ..failures import AGAIN
 from ..settings import Settings, load_settings
@@ -17,7 +17,7 @@ from ..settings import Settings, load_settings
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..engine import StoredTables
+    from ..engine.answers import StoredTables
 
 _spark_logs: list[str] = []
 """Where the sessions that this process has started write; removed when a command goes well."""
@@ -85,7 +85,7 @@ class Context:
 
     def tables(self) -> "StoredTables":
         """The warehouse's tables as they are now, to be read; without a session where they lie on this machine."""
-        from ..engine import local_tables
+        from ..engine.reading import local_tables
 
         root = console.argument("the warehouse", self.warehouse)
         if self._spark is None:
@@ -94,7 +94,7 @@ class Context:
             address_in(self._spark, root)  # before a folder is read that may be meant as a schema
         if (here := local_tables(root)) is not None:
             return here
-        from ..engine import SparkTables
+        from ..engine.spark_tables import SparkTables
 
         return SparkTables(self.session(), root)
 

@@ -25,7 +25,7 @@ from .output import Answer, Table, add_formats, limit_of, show
 from .ownership import GROUP, SAME_CONNECTION, cut, with_connection
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
 
 HELP = "compare two days: clients that are new, gone, changed, unknown, breaking or misbehaving (exit code 3, see the README)"
 EXAMPLES = (

@@ -9,7 +9,7 @@ from .. import console
 from .context import COMMITTED, Context, add_common
 
 if TYPE_CHECKING:
-    from ..engine import MaintenanceReport
+    from ..engine.maintenance import MaintenanceReport
 
 HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
 STOPPED = COMMITTED
@@ -35,7 +35,7 @@ def execute(context: Context) -> int:
     given = context.arguments
     settings = context.settings(retention_days=given.retention_days, vacuum_hours=given.vacuum_hours)
     spark = context.session(settings)
-    from ..engine import maintain
+    from ..engine.maintenance import maintain
 
     report = maintain(spark, context.warehouse, settings, context.progress)
     context.end_progress()

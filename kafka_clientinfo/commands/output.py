@@ -22,7 +22,7 @@ from .. import console
 from ..errors import ClientInfoError
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
 
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100

@@ -17,7 +17,7 @@ from .output import Table
 from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, cut, named
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
 
 USE = (*CLIENT, "api_name", "api_version")
 """Columns that name a client's use of a version."""

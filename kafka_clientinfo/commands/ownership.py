@@ -16,7 +16,7 @@ from ..tables import CLIENT, CONNECTION_KEY, SEVERITY_ORDER
 from .output import Table
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
     from .context import Context
 
 ENDPOINT = (*CLIENT, "remote_host")

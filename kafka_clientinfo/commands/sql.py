@@ -5,7 +5,7 @@ import re
 from itertools import takewhile
 
 from .. import console
-from ..engine import required
+from ..engine.state import required
 from ..errors import ConfigError
 from ..tables import table_specs, views
 from .context import Context, add_warehouse

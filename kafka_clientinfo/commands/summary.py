@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .. import console
-from ..engine import required
+from ..engine.state import required
 from ..filters import Filters, add_filters
 from ..tables import SEVERITY_ORDER, table_specs
 from .context import WAITS, Context, add_warehouse
@@ -13,7 +13,7 @@ from .output import Answer, Table, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
 
 HELP = "show what the tables hold: clusters, software, how clients negotiated, violations"
 EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")

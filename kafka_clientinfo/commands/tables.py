@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..engine import required
+from ..engine.state import required
 from ..tables import table_specs, views
 from .context import Context, add_warehouse
 from .output import Answer, Table, add_formats, show

@@ -10,7 +10,7 @@ from .. import console
 from .context import Context, add_common
 
 if TYPE_CHECKING:
-    from ..engine import Check
+    from ..engine.checks import Check
 
 HELP = "check that the tables are what they should be (exit code 1 where they are not)"
 EXAMPLES = ("verify --warehouse /data/clientinfo", "verify --quick --warehouse /data/clientinfo")
@@ -27,12 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     if context.arguments.quick:
-        from ..engine import quick_checks
+        from ..engine.quick_verification import quick_checks
 
         checks = quick_checks(context.tables(), context.warehouse)
     else:
         spark = context.session()
-        from ..engine import verify
+        from ..engine.verification import verify
 
         checks = verify(spark, context.warehouse)
     rest = f"\n\n{_REST}" if context.arguments.quick else ""

@@ -14,7 +14,7 @@ from .output import Answer, Table, add_formats, ask, instant, limit_of, show
 from .ownership import ENDPOINT, Ownership, add_owners, given_owners, with_connection
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
 
 HELP = "list who broke which rule, with an expression that finds it in the log"
 

@@ -8,7 +8,7 @@ from ..filters import Filters
 from ..tables import table_specs
 
 if TYPE_CHECKING:
-    from ..engine import Tables
+    from ..engine.answers import Tables
 
 _SPANS: Mapping[str, tuple[str, str]] = {
     "connections": ("opened_at", "last_request_at"),

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine import Warehouse, maintain, retain, verify
+from kafka_clientinfo.engine.maintenance import maintain
+from kafka_clientinfo.engine.retention import retain
+from kafka_clientinfo.engine.verification import verify
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables import table_specs

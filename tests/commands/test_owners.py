@@ -122,7 +122,7 @@ def test_violations_by_owner(warehouse: Path, owners: str, capsys: pytest.Captur
 
 def test_a_violation_of_a_group_has_the_owner_of_the_group(tmp_path: Path, owners: str) -> None:
     from kafka_clientinfo.commands.ownership import ENDPOINT, Ownership
-    from kafka_clientinfo.engine import local_tables
+    from kafka_clientinfo.engine.reading import local_tables
     from kafka_clientinfo.owners import parse_owners
 
     tables = local_tables(str(fleet(tmp_path / "w", USES)))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.tables import broker_releases
 from tests.concerns.usage import uses
 from tests.frames import at, frame, ledger

@@ -11,8 +11,11 @@ from pyspark.sql import functions as F
 import kafka_clientinfo
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.verify import as_json, as_text
-from kafka_clientinfo.engine import Check, Warehouse, local_tables, quick_checks, verify
-from kafka_clientinfo.engine.checks import CHECKS, LISTED
+from kafka_clientinfo.engine.checks import CHECKS, LISTED, Check
+from kafka_clientinfo.engine.quick_verification import quick_checks
+from kafka_clientinfo.engine.reading import local_tables
+from kafka_clientinfo.engine.verification import verify
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 
 NAMES = list(CHECKS)

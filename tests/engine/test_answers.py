@@ -11,8 +11,12 @@ import pyarrow as pa
 import pytest
 from deltalake import CommitProperties, DeltaTable, write_deltalake
 
-from kafka_clientinfo.engine import LEDGER, SparkTables, Tables, UnreadableTableError, Warehouse, local_tables
+from kafka_clientinfo.engine.answers import Tables, UnreadableTableError
 from kafka_clientinfo.engine.duckdb_tables import LocalTables
+from kafka_clientinfo.engine.reading import local_tables
+from kafka_clientinfo.engine.spark_tables import SparkTables
+from kafka_clientinfo.engine.state import LEDGER
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.ingest_step import files_read
 from kafka_clientinfo.tables import table_specs
@@ -146,7 +150,7 @@ def test_local_tables_are_read_without_the_modules_of_spark() -> None:
     program = (
         "import sys\n"
         "for name in ('pyspark', 'delta', 'pyarrow', 'pandas', 'numpy'): sys.modules[name] = None\n"
-        "import kafka_clientinfo.engine as e\n"
+        "import kafka_clientinfo.engine.reading as e\n"
         "assert e.local_tables('/nonesuch').state() is None"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

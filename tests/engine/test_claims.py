@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import Warehouse, sql
+from kafka_clientinfo.engine import sql
 from kafka_clientinfo.engine.abilities import conf_value
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 
 from .tiny import SPECS, fact, facts, rows_of

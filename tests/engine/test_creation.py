@@ -10,9 +10,11 @@ import pytest
 from pyspark.sql.types import StructType
 
 from kafka_clientinfo.address import Address, address_in
-from kafka_clientinfo.engine import Warehouse, sql, verify
+from kafka_clientinfo.engine import sql
 from kafka_clientinfo.engine.creation import make_schema, make_table
 from kafka_clientinfo.engine.layout import differences, layout_of
+from kafka_clientinfo.engine.verification import verify
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.tables import parse_spec, table_spec
 

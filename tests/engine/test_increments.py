@@ -7,9 +7,9 @@ import pytest
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.engine import increments, release
+from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
-from kafka_clientinfo.engine.keeping import Staging
+from kafka_clientinfo.engine.keeping import Staging, release
 
 from .tiny import AT
 

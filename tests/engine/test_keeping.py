@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.address import Address, address_in
-from kafka_clientinfo.engine import keeping, kept, release
-from kafka_clientinfo.engine.keeping import Staging
+from kafka_clientinfo.engine import keeping
+from kafka_clientinfo.engine.keeping import Staging, kept, release
 
 NO_STAGING: Any = None
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.address import local_folder
-from kafka_clientinfo.engine import exclusive, locks
+from kafka_clientinfo.engine import locks
+from kafka_clientinfo.engine.locks import exclusive
 from kafka_clientinfo.errors import WarehouseError
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import Warehouse, maintain, maintenance
+from kafka_clientinfo.engine import maintenance
+from kafka_clientinfo.engine.maintenance import maintain
+from kafka_clientinfo.engine.warehouse import Warehouse
 
 from .tiny import SPECS, fact, facts
 

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.engine import State, Warehouse, finish_deletion, remove_late, retain
+from kafka_clientinfo.engine.retention import finish_deletion, remove_late, retain
+from kafka_clientinfo.engine.state import State
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.tables import parse_spec
 

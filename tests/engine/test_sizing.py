@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.engine import sized, sizing, utc
-from kafka_clientinfo.engine.sizing import SMALL_BYTES, set_where_allowed, size_of
+from kafka_clientinfo.engine import sizing
+from kafka_clientinfo.engine.sizing import SMALL_BYTES, set_where_allowed, size_of, sized, utc
 
 KEYS = (*size_of(0).conf, "spark.sql.session.timeZone")
 

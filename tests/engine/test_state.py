@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import State, Warehouse, sql
-from kafka_clientinfo.engine.state import FORMAT, PROPERTY, parse_state, read_state
+from kafka_clientinfo.engine import sql
+from kafka_clientinfo.engine.state import FORMAT, PROPERTY, State, parse_state, read_state
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 
 from .tiny import SPECS, rows_of

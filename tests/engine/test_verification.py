@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import Warehouse, sql, verify
+from kafka_clientinfo.engine import sql
+from kafka_clientinfo.engine.verification import verify
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.tables import table_specs
 from tests.commands.test_verify import NAMES
 

@@ -10,8 +10,10 @@ from chispa import assert_df_equality
 from deltalake import DeltaTable as RustTable
 
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.engine import State, Warehouse, sql
+from kafka_clientinfo.engine import sql
 from kafka_clientinfo.engine.layout import differences, layout_of
+from kafka_clientinfo.engine.state import State
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.tables import table_specs
 

@@ -15,8 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.address import Address
-from kafka_clientinfo.engine import kept, release
-from kafka_clientinfo.engine.keeping import Staging
+from kafka_clientinfo.engine.keeping import Staging, kept, release
 from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, rotated, was_read
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
 from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_state

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine import Warehouse, verify
+from kafka_clientinfo.engine.verification import verify
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.settings import Settings
 from tests.ingestion.test_plan import save
 from tests.ingestion.test_splits import downgraded

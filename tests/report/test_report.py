@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine import local_tables
+from kafka_clientinfo.engine.reading import local_tables
 from kafka_clientinfo.filters import Filters
 from kafka_clientinfo.impact import impact
 from kafka_clientinfo.report import Scope, answers, contents, plots, report

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import SparkTables
+from kafka_clientinfo.engine.spark_tables import SparkTables
 from kafka_clientinfo.filters import Filters
 from kafka_clientinfo.impact import impact
 from kafka_clientinfo.report import Scope, report

@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine import Warehouse, maintain
+from kafka_clientinfo.engine.maintenance import maintain
 from kafka_clientinfo.engine.session import end_session, local_session
 from kafka_clientinfo.engine.verification import verify
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.settings import load_settings

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine import Warehouse
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.tables.client_libraries import client_libraries
 
 from . import fleet, library_releases, real_broker

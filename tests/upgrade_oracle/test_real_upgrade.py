@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine import SparkTables, Warehouse
+from kafka_clientinfo.engine.spark_tables import SparkTables
+from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.impact import impact
 
 from . import fleet, real_broker
