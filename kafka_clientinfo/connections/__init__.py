@@ -1,14 +1,13 @@
 """Requests to connections: boundaries, the judged requests, the table of connections, and violations."""
 
-from .boundaries import any_before, first_up_to_now, last_before
+from .boundaries import any_before, first_up_to_now, has_header_v3, last_before
 from .concern import Columns, Concern, ConnectionRule, RequestRule
-from .examples import EXAMPLE_TYPE, example, example_without_id, place, time_pattern
-from .facts import has_broker_name, is_client
+from .examples import example, example_without_id, place, time_pattern
+from .facts import has_broker_name, is_client, processor_text
 from .judged import (
     API_RANGES,
     GROUP_APIS,
-    ZERO_UUID,
-    has_header_v3,
+    HEARTBEATS,
     has_instance_id,
     is_api_versions,
     is_api_versions_success,
@@ -21,6 +20,8 @@ from .texts import (
     LISTED,
     body_text,
     host_of_client,
+    is_one_of,
+    looked_up,
     merged_texts,
     no_texts,
     number_of_texts,
@@ -33,11 +34,10 @@ from .violations import FINDING, violations
 
 __all__ = [
     "API_RANGES",
-    "EXAMPLE_TYPE",
     "FINDING",
     "GROUP_APIS",
+    "HEARTBEATS",
     "LISTED",
-    "ZERO_UUID",
     "Columns",
     "Concern",
     "ConnectionRule",
@@ -55,13 +55,16 @@ __all__ = [
     "is_api_versions",
     "is_api_versions_success",
     "is_client",
+    "is_one_of",
     "judged_requests",
     "last_before",
+    "looked_up",
     "merged_texts",
     "no_texts",
     "number_of_texts",
     "only_of_clients",
     "place",
+    "processor_text",
     "range_of",
     "request_name",
     "requests_where",

@@ -199,9 +199,14 @@ def _is_boundary(settings: Settings) -> Column:
     return _last("api_key").isNull() | _was_idle(settings) | F.coalesce(found, F.lit(False))
 
 
+def has_header_v3(version: str = "header_version") -> Column:
+    """Tells whether a request has a header that can carry a client instance id (KIP-1313)."""
+    return F.coalesce(F.col(version) >= 3, F.lit(False))
+
+
 def _other_client(starts_over: Column) -> Column:
     # With header v3 a later client id may be left out (KIP-1313), which logs show as null or as nothing.
-    left_out = F.coalesce(F.col("header_version") >= 3, F.lit(False)) & (F.coalesce(_who("client_id"), F.lit("")) == "")
+    left_out = has_header_v3() & (F.coalesce(_who("client_id"), F.lit("")) == "")
     return starts_over & _differs("client_id") & ~left_out
 
 

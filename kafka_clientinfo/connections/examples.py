@@ -7,7 +7,6 @@ fields of the request that it needs (`place`), and the few examples that are kep
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-EXAMPLE_TYPE = "struct<logged_at:timestamp,correlation_id:int,grep:string>"
 _LOCAL_TIME = "yyyy-MM-dd HH:mm:ss,SSS"
 
 

@@ -10,6 +10,7 @@ from ..settings import Settings
 from .concern import Columns
 from .examples import place
 from .judged import is_api_versions_key
+from .texts import is_one_of
 
 BROKER_CLIENT_ID = r"^(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-client-\d+|Persister-client-\d+|id_\d+-host_.*-port_\d+)$"
 """Client ids that Kafka's own senders use; a client id alone is no proof of a broker."""
@@ -83,7 +84,7 @@ def _role(settings: Settings) -> Column:
     """Tells the role by what a connection does; a broker's client id counts only together with the broker's own host."""
     own_host = F.regexp_extract(_connection_id(), _LOCAL_HOST, 1) == F.col("first.remote_host")
     own_sender = own_host & has_broker_name(F.col("first.client_id"))
-    on_controller = F.coalesce(F.col("first.listener").isin(*settings.controller_listeners), F.lit(False))
+    on_controller = is_one_of(F.col("first.listener"), settings.controller_listeners)
     is_broker = F.col("has_inter_broker") | F.col("has_replica") | on_controller | F.coalesce(own_sender, F.lit(False))
     return F.when(F.col("has_forwarded"), "forwarding").when(is_broker, "broker").otherwise("client")
 
@@ -106,6 +107,11 @@ def _connection_id() -> Column:
     return F.substring("connection_id", 1, LONGEST)
 
 
+def processor_text() -> Column:
+    """Takes the network processor's number out of a connection id, as 4.0 and later write it; else an empty text."""
+    return F.regexp_extract(_connection_id(), _PROCESSOR, 1)
+
+
 def _network_processor() -> Column:
-    text = F.regexp_extract(_connection_id(), _PROCESSOR, 1)
-    return F.when((F.col("first.log_generation") == "json") & (text != ""), text.cast("int"))
+    is_told = (F.col("first.log_generation") == "json") & (processor_text() != "")
+    return F.when(is_told, processor_text().cast("int"))

@@ -18,12 +18,10 @@ from pyspark.sql import functions as F
 
 from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
+from ..protocol.primitives import ZERO_UUID
 from ..settings import Settings
 from .boundaries import ID_NUMBERS, WHO, any_before, with_connection, with_log_position
 from .concern import Columns, Concern
-
-ZERO_UUID = "A" * 22
-"""Kafka's zero Uuid in base64url: not a client instance id (KIP-1313)."""
 
 _LOOKED_AT = (
     "connection_id",
@@ -60,13 +58,17 @@ _DIFFERING = ("logged_at", "correlation_id", "byte_offset")
 API_RANGES = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
 """What is read of an ApiVersions response's JSON."""
 _RANGE = ("apiKey", "minVersion", "maxVersion")
+HEARTBEATS = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
+    ApiKey.SHARE_GROUP_HEARTBEAT: "share",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
+}
+"""APIs by which members of groups of a kind, other than the classic one, tell their id and what they hold."""
 GROUP_APIS = (
     ApiKey.JOIN_GROUP,
     ApiKey.SYNC_GROUP,
     ApiKey.DESCRIBE_GROUPS,
-    ApiKey.CONSUMER_GROUP_HEARTBEAT,
-    ApiKey.SHARE_GROUP_HEARTBEAT,
-    ApiKey.STREAMS_GROUP_HEARTBEAT,
+    *HEARTBEATS,
 )
 """APIs whose bodies go along."""
 
@@ -218,11 +220,6 @@ def is_api_versions_key(key: Column) -> Column:
 def is_api_versions_success() -> Column:
     """Tells whether a judged request is ApiVersions and was accepted."""
     return is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(False))
-
-
-def has_header_v3() -> Column:
-    """Tells whether a request has a header that can carry a client instance id (KIP-1313)."""
-    return F.coalesce(F.col("header_version") >= 3, F.lit(False))
 
 
 def has_instance_id() -> Column:

@@ -1,5 +1,8 @@
 """Column expressions for texts that clients wrote: lists of them, and what a message may show."""
 
+from collections.abc import Iterable, Mapping
+from typing import Any
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
@@ -37,6 +40,17 @@ def merged_texts(lists: Column, limit: int = LISTED) -> Column:
 def no_texts() -> Column:
     """Makes an empty list of texts."""
     return F.array().cast("array<string>")
+
+
+def is_one_of(value: Column, texts: Iterable[str]) -> Column:
+    """Tells whether a text is one of some; a text that is null is none."""
+    return F.coalesce(value.isin(*texts), F.lit(False))
+
+
+def looked_up(values: Mapping[Any, str | None], key: Column) -> Column:
+    """Takes a key's text out of a constant map; null for a key without one."""
+    pairs = [F.lit(part) for pair in values.items() for part in pair]
+    return F.try_element_at(F.create_map(*pairs), key)
 
 
 def shown(value: Column, length: int = 80) -> Column:

@@ -24,7 +24,7 @@ from .concern import Concern, RequestRule
 from .examples import example, place
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
-from .texts import harmless
+from .texts import harmless, looked_up
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
 """Columns of what a rule has found, before its severity and its words are added."""
@@ -160,5 +160,4 @@ def _severity(rule: str, settings: Settings) -> str:
 
 
 def _by_rule(values: Mapping[str, str | None]) -> Column:
-    pairs = [part for name, value in values.items() for part in (F.lit(name), F.lit(value))]
-    return F.create_map(*pairs)[F.col("rule")]
+    return looked_up(values, F.col("rule"))

@@ -303,9 +303,6 @@ def count_distinct(*columns: ColumnOrName) -> Column:
     return call(f"count(DISTINCT {row}) FILTER (WHERE {none_null})", *keys, *keys)
 
 
-countDistinct = count_distinct  # noqa: N816
-
-
 def first(column: ColumnOrName, ignorenulls: bool = False) -> Column:
     """Take the first value of a window or group."""
     return call(f"first({{}}{' IGNORE NULLS' if ignorenulls else ''})", named(column))

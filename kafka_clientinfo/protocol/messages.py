@@ -9,12 +9,12 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
+from kafka_clientinfo.protocol.error_codes import ErrorCode
 from kafka_clientinfo.protocol.registry import HEADER_NAMES, FrameCodecs, Registry, released
 from kafka_clientinfo.protocol.schema import MessageSchema
 
 Body: TypeAlias = dict[str, Any] | bytes
 
-UNSUPPORTED_VERSION = 35
 _API = Struct(">hh")
 _CORRELATION_ID_SIZE = 4
 _LAST_WITHOUT_ID = 2
@@ -228,7 +228,7 @@ def _refusal(registry: Registry, schema: MessageSchema, frame: bytes, at: int) -
         body = registry.codec(schema, 0).decode_all(frame, at)
     except DecodeError:
         return None
-    return body if body["errorCode"] == UNSUPPORTED_VERSION else None
+    return body if body["errorCode"] == ErrorCode.UNSUPPORTED_VERSION else None
 
 
 def _codecs_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> FrameCodecs:

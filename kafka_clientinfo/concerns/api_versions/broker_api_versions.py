@@ -3,9 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import API_RANGES, is_api_versions_success
+from ...connections import API_RANGES, is_api_versions_success, looked_up
 from ...protocol import api_names
-from .names import api_name_of
 
 _BROKER = ("cluster", "broker", "listener")
 _TIMES = ("first", "last", "n", "ingested_at")
@@ -42,5 +41,5 @@ def transform(new_requests: DataFrame) -> DataFrame:
             F.sum("n").alias("answers"),
             F.max("ingested_at").alias("ingested_at"),
         )
-        .withColumn("api_name", api_name_of(F.col("api_key"), api_names()))
+        .withColumn("api_name", looked_up(api_names(), F.col("api_key")))
     )

@@ -8,11 +8,10 @@ a rolling upgrade the old brokers decide, and the row says that they differ.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import number_of_texts
+from ...connections import is_one_of, looked_up, number_of_texts
 from ...protocol import api_names
 from ...settings import Settings
 from ...tables.broker_releases import features
-from .names import api_name_of
 
 _ANSWERING = ("cluster", "broker", "listener")
 _FEATURES = "array<struct<feature:string,kip:string,min_version:int,max_version:int,met:boolean,usable:boolean>>"
@@ -24,13 +23,13 @@ def transform(broker_api_versions: DataFrame, ingested_files: DataFrame, setting
     current = _current(broker_api_versions, settings)
     clusters = _clusters(current, ingested_files)
     common = _common(current, clusters)
-    return _with_features(common).withColumn("api_name", api_name_of(F.col("api_key"), api_names()))
+    return _with_features(common).withColumn("api_name", looked_up(api_names(), F.col("api_key")))
 
 
 def _current(ranges: DataFrame, settings: Settings) -> DataFrame:
     """Takes the newest answer of each broker and listener; one answer holds all its ranges, so they share its time."""
     newest = F.max("last_seen").over(Window.partitionBy(*_ANSWERING))
-    on_controller = F.coalesce(F.col("listener").isin(*settings.controller_listeners), F.lit(False))
+    on_controller = is_one_of(F.col("listener"), settings.controller_listeners)
     latest = ranges.where(~on_controller).withColumn("newest", newest).where(F.col("last_seen") == F.col("newest"))
     # Two answers of one millisecond: the higher range counts.
     one = F.max(F.struct("max_version", "min_version")).alias("range")

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import LISTED, is_client, merged_texts, sentence, shown, sorted_texts
+from ...connections import LISTED, is_client, merged_texts, number_of_texts, sentence, shown, sorted_texts
 from ...protocol import UNKNOWN
 from ...tables import CONNECTION_KEY
 from .uuids import canonical
@@ -170,7 +170,7 @@ def _folded(carried: DataFrame) -> DataFrame:
         F.count("*").alias("connections"),
         F.sum("requests").alias("requests"),
         sorted_texts(F.col("broker")).alias("brokers"),
-        F.countDistinct("remote_host").alias("host_count"),
+        number_of_texts("remote_host").alias("host_count"),
         sorted_texts(F.col("remote_host")).alias("hosts"),
         F.bool_or(F.col("met_host").isNotNull()).alias("two_hosts_at_once"),
         _connections_where(_if_instance("met_host"), F.col("remote_host"), F.col("met_host").alias("other_host")).alias(

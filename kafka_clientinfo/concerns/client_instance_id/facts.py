@@ -3,7 +3,8 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import ZERO_UUID, Columns, has_header_v3, no_texts, only_of_clients, requests_where, sorted_texts
+from ...connections import Columns, has_header_v3, no_texts, only_of_clients, requests_where, sorted_texts
+from ...protocol.primitives import ZERO_UUID
 from ...settings import Settings
 from .predicates import is_telemetry
 from .uuids import uuid_bits
@@ -48,7 +49,7 @@ def columns(settings: Settings) -> Columns:
 
 def begins_with_header_v3() -> Column:
     """Tells whether a connection's first request has header v3: only then KIP-1313 binds it."""
-    return F.coalesce(F.col("first.header_version") >= 3, F.lit(False))
+    return has_header_v3("first.header_version")
 
 
 def other_telemetry_id() -> Column:

@@ -3,11 +3,19 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import ZERO_UUID, Columns, any_before, body_text, first_up_to_now, has_header_v3, has_instance_id
+from ...connections import (
+    HEARTBEATS,
+    Columns,
+    any_before,
+    body_text,
+    first_up_to_now,
+    has_header_v3,
+    has_instance_id,
+)
 from ...protocol import ApiKey
+from ...protocol.primitives import ZERO_UUID
 
 _TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
-_HEARTBEATS = (ApiKey.CONSUMER_GROUP_HEARTBEAT, ApiKey.SHARE_GROUP_HEARTBEAT, ApiKey.STREAMS_GROUP_HEARTBEAT)
 
 
 def reads() -> Columns:
@@ -18,7 +26,7 @@ def reads() -> Columns:
         "telemetry_asked_with": F.when(asks, F.coalesce(body_text("request", "clientInstanceId"), F.lit(""))),
         "telemetry_sent_id": F.when(is_telemetry(), _id(body_text("request", "clientInstanceId"))),
         "telemetry_given_id": F.when(asks, _id(body_text("response", "clientInstanceId"))),
-        "member_id": F.when(F.col("api_key").isin(*map(int, _HEARTBEATS)) & (member != ""), member),
+        "member_id": F.when(F.col("api_key").isin(*map(int, HEARTBEATS)) & (member != ""), member),
     }
 
 

@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, is_api_versions, is_client, no_texts, requests_where, sorted_texts
+from ...connections import Columns, is_api_versions, is_client, is_one_of, no_texts, requests_where, sorted_texts
 from ...protocol import BROKER_PATTERN_SQL, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
 from ...settings import Settings
 from .policy import policy_findings
@@ -100,7 +100,7 @@ def _policy_verdict(settings: Settings, name: Column, version: Column) -> Column
     policy = settings.policy
     if not policy.judges:
         return F.lit(None).cast("string")
-    verdict = F.when(F.col("listener").isin(list(policy.exempt_listeners)), "exempt")
+    verdict = F.when(is_one_of(F.col("listener"), policy.exempt_listeners), "exempt")
     for finding, holds in policy_findings(policy, name, version, F.coalesce("client_id", F.lit(""))).items():
         verdict = verdict.when(holds, finding)
     return F.when(is_client(), verdict.otherwise("allowed"))

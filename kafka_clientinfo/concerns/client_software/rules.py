@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, ConnectionRule, RequestRule, sentence, shown
+from ...connections import Columns, ConnectionRule, RequestRule, is_one_of, sentence, shown
 from ...settings import Settings
 from .policy import policy_findings
 
@@ -51,7 +51,7 @@ def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     findings: Columns = policy_findings(
         policy, F.col("client_software_name"), F.col("client_software_version"), F.coalesce("client_id", F.lit(""))
     )
-    is_judged = ~F.coalesce(F.col("listener").isin(list(policy.exempt_listeners)), F.lit(False))
+    is_judged = ~is_one_of(F.col("listener"), policy.exempt_listeners)
     software = sentence("software ", shown(F.col("client_software_name")), " ", shown(F.col("client_software_version")))
     client_id = sentence("client id ", shown(F.col("client_id")))
     return {

@@ -8,7 +8,7 @@ on a listener, so what it advertised at that time is what this connection was or
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import example_without_id, sentence, shown, time_pattern
+from ...connections import example_without_id, is_one_of, looked_up, sentence, shown, time_pattern
 from ...settings import Settings
 
 _RULES = {
@@ -21,7 +21,7 @@ _LONGEST_DETAIL = 160
 
 def findings_refused(failed_requests: DataFrame, broker_api_versions: DataFrame, settings: Settings) -> DataFrame:
     """Finds what server.log tells, by connection id: a refused request belongs to no connection of the request log."""
-    others = F.create_map(*(F.lit(part) for pair in _RULES.items() for part in pair))[F.col("reason")]
+    others = looked_up(_RULES, F.col("reason"))
     rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
     grep = F.concat(time_pattern(F.col("logged_at"), settings.log_zone), F.lit(r"\] (ERROR|INFO) "))
     version = F.concat(F.lit(" v"), F.col("api_version").cast("string"))
@@ -69,7 +69,7 @@ def _offer() -> Column:
 
 def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
     """Adds `asked` (an answer of the broker is known) and `offers`, the ranges of the API that were advertised then."""
-    on_controller = F.coalesce(F.col("listener").isin(*settings.controller_listeners), F.lit(False))
+    on_controller = is_one_of(F.col("listener"), settings.controller_listeners)
     offer = F.struct(
         "listener", "api_key", "first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high")
     )  # fmt: skip

@@ -17,12 +17,12 @@ def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: D
         F.sum("requests").alias("requests"),
         F.min("opened_at").alias("first_seen"),
         F.max("last_request_at").alias("last_seen"),
-        F.countDistinct("remote_host").alias("host_count"),
+        number_of_texts("remote_host").alias("host_count"),
         sorted_texts(F.col("remote_host")).alias("hosts"),
         sorted_texts(F.col("broker")).alias("brokers"),
         sorted_texts(F.col("listener")).alias("listeners"),
         sorted_texts(F.col("security_protocol")).alias("security_protocols"),
-        F.countDistinct("client_instance_id").alias("instance_count"),
+        F.count_distinct("client_instance_id").alias("instance_count"),
     )
     owners = clients.select(*CONNECTION_KEY, *CLIENT[1:])
     joined = facts

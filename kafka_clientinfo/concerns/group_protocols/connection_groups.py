@@ -10,16 +10,11 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import EXAMPLE_TYPE, example, merged_texts, sorted_texts
-from ...protocol import ApiKey, ErrorCode
+from ...connections import HEARTBEATS, example, looked_up, merged_texts, no_texts, sorted_texts
+from ...protocol import ErrorCode
 from ...settings import Settings
 from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, unless_empty
 
-_HEARTBEATS = {
-    int(ApiKey.CONSUMER_GROUP_HEARTBEAT): "consumer",
-    int(ApiKey.SHARE_GROUP_HEARTBEAT): "share",
-    int(ApiKey.STREAMS_GROUP_HEARTBEAT): "streams",
-}
 _MEMBERS = 1000
 _SUBSCRIPTIONS = 20
 _TOPICS = 100
@@ -65,7 +60,7 @@ def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
 
 
 def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
-    request, response = _self_describing(F.col("api_key").isin(*_HEARTBEATS))
+    request, response = _self_describing(F.col("api_key").isin(*map(int, HEARTBEATS)))
     failed = F.coalesce(F.col("error_code") == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), F.lit(False))
     mismatches = F.col("name_mismatch").isNotNull()
     first_failure = F.min_by("place", F.when(failed, F.col("seq")))
@@ -98,14 +93,14 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         by_version.withColumns(
             {
                 "example": example("place", settings.log_zone),
-                "failure": F.coalesce(example("failure_place", settings.log_zone), F.lit(None).cast(EXAMPLE_TYPE)),
+                "failure": example("failure_place", settings.log_zone),
             }
         )
     )
 
 
 def _sent_names() -> Column:
-    names = F.coalesce(F.expr("transform(sent.protocols, p -> p.name)"), F.array().cast("array<string>"))
+    names = F.coalesce(F.expr("transform(sent.protocols, p -> p.name)"), no_texts())
     own = F.array(F.col("sent.protocolName"))
     return F.filter(F.concat(names, own), lambda name: name.isNotNull() & (name != ""))
 
@@ -153,8 +148,10 @@ def _assignments(messages: DataFrame) -> DataFrame:
 
 
 def _by_group(by_version: DataFrame) -> DataFrame:
-    kinds = F.create_map(*(F.lit(part) for pair in _HEARTBEATS.items() for part in pair))
-    kind = F.coalesce(kinds[F.col("api_key")], F.when(_any_type("connect"), F.lit("connect")), F.lit("classic"))
+    kinds = {int(key): kind for key, kind in HEARTBEATS.items()}
+    kind = F.coalesce(
+        looked_up(kinds, F.col("api_key")), F.when(_any_type("connect"), F.lit("connect")), F.lit("classic")
+    )
     of_type = F.when(
         F.col("sent_type").isNotNull(),
         F.struct(
@@ -167,8 +164,7 @@ def _by_group(by_version: DataFrame) -> DataFrame:
             "taken",
         ),
     )
-    no_texts = F.array().cast("array<string>")
-    sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(no_texts)
+    sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(no_texts())
     return by_version.groupBy(*GROUP_KEY).agg(
         sorted_texts(kind).alias("kinds"),
         F.bool_or(F.col("api_key") != DESCRIBE).alias("takes_part"),
@@ -266,7 +262,7 @@ def _is_subscription(subscription: Column) -> Column:
 def _subscriptions(messages: DataFrame) -> DataFrame:
     """Takes the last subscription of every member under every protocol name."""
     told = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
-        F.col("api_key").isin(*_HEARTBEATS), F.filter(F.array(_of_heartbeat()), _is_subscription)
+        F.col("api_key").isin(*map(int, HEARTBEATS)), F.filter(F.array(_of_heartbeat()), _is_subscription)
     )
     stated = messages.select(*GROUP_KEY, "seq", "logged_at", F.explode(told).alias("s"))
     last = stated.groupBy(*GROUP_KEY, F.col("s.member_id"), F.col("s.protocol_name")).agg(

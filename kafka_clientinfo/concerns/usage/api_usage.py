@@ -3,12 +3,11 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import is_api_versions_success, place, range_of, requests_where
+from ...connections import is_api_versions_success, place, processor_text, range_of, requests_where
 from ...protocol import ApiKey
 from ...tables import CONNECTION_KEY
 
 _FETCH_OF_3_7 = 16
-_ID_OF_4_0 = r"^.+:\d+-.+:\d+-\d{1,9}-\d+$"
 
 
 def transform(judged_requests: DataFrame) -> DataFrame:
@@ -60,7 +59,7 @@ def _deprecated() -> Column:
     offers, and 4.0 by connection ids that end in two numbers.
     """
     fetch = range_of(F.col("advertised"), F.lit(int(ApiKey.FETCH)))
-    marks = (fetch["maxVersion"] >= _FETCH_OF_3_7) | F.col("connection_id").rlike(_ID_OF_4_0)
+    marks = (fetch["maxVersion"] >= _FETCH_OF_3_7) | (processor_text() != "")
     return F.when(F.col("marked") | marks, F.col("marked"))
 
 

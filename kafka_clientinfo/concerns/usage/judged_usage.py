@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
-from ...connections import is_client, number_of_texts, sorted_texts
+from ...connections import has_header_v3, is_client, number_of_texts, sorted_texts
 from ...tables import CLIENT, CONNECTION_KEY
 from ...tables.broker_releases import api_traits, judgements, releases
 
@@ -91,7 +91,7 @@ def _aggregated(limited: DataFrame) -> DataFrame:
         .alias("limited_by"),
         F.bool_or("fixed").alias("fixed"),
         F.bool_and("info_only").alias("info_only"),
-        F.coalesce(F.bool_or(F.col("header_version") >= 3), F.lit(False)).alias("header_v3"),
+        F.bool_or(has_header_v3()).alias("header_v3"),
     )
 
 

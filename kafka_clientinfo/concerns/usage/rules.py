@@ -6,7 +6,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import example, is_client, sentence
+from ...connections import example, is_client, is_one_of, sentence
 from ...protocol import ApiKey
 from ...settings import Settings
 from ...tables import CONNECTION_KEY
@@ -14,7 +14,7 @@ from ...tables import CONNECTION_KEY
 
 def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections with versions that the policy forbids, whatever the broker offers (KIP-35)."""
-    is_exempt = F.coalesce(F.col("listener").isin(list(settings.policy.exempt_listeners)), F.lit(False))
+    is_exempt = is_one_of(F.col("listener"), settings.policy.exempt_listeners)
     forbidden = [
         (F.col("api_name") == name) & F.col("api_version").between(first, last)
         for name, first, last in settings.policy.forbidden_versions
