@@ -30,7 +30,7 @@ from .texts import (
     shown,
     sorted_texts,
 )
-from .violations import FINDING, violations
+from .violations import FINDING, by_connection_id, completed_finding, violations
 
 __all__ = [
     "API_RANGES",
@@ -44,6 +44,8 @@ __all__ = [
     "RequestRule",
     "any_before",
     "body_text",
+    "by_connection_id",
+    "completed_finding",
     "connections",
     "example",
     "example_without_id",

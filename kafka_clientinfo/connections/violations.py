@@ -19,7 +19,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..settings import Settings
-from ..tables import CONNECTION_KEY, rules
+from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, rules, table_spec
 from .concern import Concern, RequestRule
 from .examples import example, place
 from .facts import is_client
@@ -45,31 +45,49 @@ def violations(
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: what the concerns found beyond single connections, with the columns `FINDING`, and `ENFORCED` where
-            the answers to the requests are known.
+        findings: what the concerns found beyond single connections: of the columns `FINDING` and `ENFORCED` those that
+            are known, and for an example either that or the `place` of a request.
         settings: the policy's severities and `log_zone` are used.
         concerns: whose rules are looked at.
     """
     of_requests = {name: rule for one in concerns for name, rule in one.request_rules.items()}
     found = [_of_connections(connections, settings, concerns)]
     if enabled := _enabled(of_requests, settings):  # a policy may turn every one off
-        found.append(_of_requests(judged_requests, connections, enabled, settings))
-    found += [_with_enforcement(rows) for rows in findings]
-    return _with_words(reduce(DataFrame.unionByName, found), settings)
+        found.append(_of_requests(judged_requests, connections, enabled))
+    completed = (completed_finding(rows, settings) for rows in (*found, *findings))
+    return _with_words(reduce(DataFrame.unionByName, completed), settings)
 
 
-def _with_enforcement(rows: DataFrame) -> DataFrame:
-    unknown = [F.lit(None).cast("bigint").alias(name) for name in ENFORCED if name not in rows.columns]
-    return rows.select("*", *unknown).select(*FINDING, *ENFORCED)
+def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
+    """Makes the example of what has the `place` of a request, and null for all else that a finding lacks."""
+    if "place" in found.columns:
+        found = found.withColumn("example", example("place", settings.log_zone))
+    columns = (*FINDING, *ENFORCED)
+    types = {column.name: column.type for column in table_spec("violations").columns}
+    lacking = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in found.columns]
+    return found.select("*", *lacking).select(*columns)
+
+
+def by_connection_id(found: DataFrame) -> DataFrame:
+    """Folds findings to one per rule and connection id; what is found beyond a connection's row is made anew with every run.
+
+    Args:
+        found: rule, cluster, broker, connection_id, at, order (the first by it gives the words), example, message.
+    """
+    return found.groupBy("rule", *CONNECTION_ID_KEY).agg(
+        F.count("*").alias("occurrences"),
+        F.min("at").alias("first_at"),
+        F.max("at").alias("last_at"),
+        F.min_by("example", "order").alias("example"),
+        F.min_by("message", "order").alias("message"),
+    )
 
 
 def _enabled(found: Mapping[str, RequestRule], settings: Settings) -> dict[str, RequestRule]:
     return {name: rule for name, rule in found.items() if _severity(name, settings) != "off"}
 
 
-def _of_requests(
-    judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule], settings: Settings
-) -> DataFrame:
+def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:
     """Finds the requests that break a rule, on the connections that the rule is for."""
     broken = [
         F.when(F.coalesce(F.col(rule.predicate), F.lit(False)), F.struct(F.lit(name).alias("rule"), rule.message().alias("message")))
@@ -94,9 +112,7 @@ def _of_requests(
             F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
         )
     )
-    return _as_findings(
-        counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")}), settings, *ENFORCED
-    )
+    return counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")})
 
 
 def _any(predicates: Iterable[str]) -> Column:
@@ -117,7 +133,7 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
     exploded = connections.where(is_client()).select(
         *CONNECTION_KEY, "first.place", F.explode(F.array_compact(F.array(nothing, *broken))).alias("found")
     )
-    found = exploded.select(
+    return exploded.select(
         "found.rule",
         *CONNECTION_KEY,
         F.lit(1).cast("bigint").alias("occurrences"),
@@ -125,21 +141,6 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
         F.col("opened_at").alias("last_at"),
         "place",
         "found.message",
-    )
-    return _with_enforcement(_as_findings(found, settings))
-
-
-def _as_findings(counted: DataFrame, settings: Settings, *more: str) -> DataFrame:
-    return counted.select(
-        "rule",
-        *CONNECTION_KEY,
-        F.lit(None).cast("string").alias("group_id"),
-        "occurrences",
-        "first_at",
-        "last_at",
-        example("place", settings.log_zone).alias("example"),
-        "message",
-        *more,
     )
 
 

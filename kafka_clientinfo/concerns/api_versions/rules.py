@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, example_without_id, request_name, sentence, time_pattern
+from ...connections import RequestRule, by_connection_id, example_without_id, request_name, sentence, time_pattern
 from ...settings import Settings
 
 REQUEST_RULES = {
@@ -37,19 +37,15 @@ def findings_outdated(client_negotiations: DataFrame, settings: Settings) -> Dat
         change["api_name"], " v", change["api_version"].cast("string"), " by what broker ", F.col("found.learnt_from"),
         " offered earlier, ", learnt, ", where ", here, " is offered",
     )  # fmt: skip
-    example = example_without_id(opened, time_pattern(opened, settings.log_zone))
-    nothing = {"opened_at": "timestamp", "opened_seq": "int", "group_id": "string"}
-    return (
-        outdated.groupBy(
-            "cluster", F.col("found.broker").alias("broker"), F.col("found.connection_id").alias("connection_id")
+    return by_connection_id(
+        outdated.select(
+            F.lit("versions_learnt_elsewhere").alias("rule"),
+            "cluster",
+            "found.broker",
+            "found.connection_id",
+            opened.alias("at"),
+            opened.alias("order"),
+            example_without_id(opened, time_pattern(opened, settings.log_zone)).alias("example"),
+            message.alias("message"),
         )
-        .agg(
-            F.count("*").alias("occurrences"),
-            F.min(opened).alias("first_at"),
-            F.max(opened).alias("last_at"),
-            F.min_by(example, opened).alias("example"),
-            F.min_by(message, opened).alias("message"),
-        )
-        .withColumns({name: F.lit(None).cast(kind) for name, kind in nothing.items()})
-        .withColumn("rule", F.lit("versions_learnt_elsewhere"))
     )

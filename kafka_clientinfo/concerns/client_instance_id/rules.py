@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from ...connections import (
     ConnectionRule,
     RequestRule,
+    by_connection_id,
     example_without_id,
     is_client,
     request_name,
@@ -51,30 +52,28 @@ def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
 def findings_on_two_hosts(client_instances: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections that carry a client instance id while another host is connected with it."""
     words = (" from ", F.col("met.remote_host"), " while ", F.col("met.other_host"), " is connected with it")
-    found = _by_connection_id(client_instances, "two_hosts_connections", words, settings)
-    return found.withColumn("rule", F.lit("client_instance_id_on_two_hosts"))
+    return _found("client_instance_id_on_two_hosts", client_instances, "two_hosts_connections", words, settings)
 
 
 def findings_shared(client_instances: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections on which a client instance id belongs to another client than before."""
-    found = _by_connection_id(client_instances, "shared_connections", (" with ", F.col("met.differs")), settings)
-    return found.withColumn("rule", F.lit("client_instance_id_shared"))
+    words = (" with ", F.col("met.differs"))
+    return _found("client_instance_id_shared", client_instances, "shared_connections", words, settings)
 
 
 def findings_renewed(client_instances: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections with which a client shows a new id once more, after one with each of the two before."""
-    others = F.array_join(F.transform("met.previous_ids", lambda other: shown(other)), ", ")
-    found = _by_connection_id(client_instances, "renewed_connections", (" after ", others), settings)
-    return found.withColumn("rule", F.lit("client_instance_id_renewed"))
+    words = (" after ", F.array_join(F.transform("met.previous_ids", lambda other: shown(other)), ", "))
+    return _found("client_instance_id_renewed", client_instances, "renewed_connections", words, settings)
 
 
-def _by_connection_id(
-    client_instances: DataFrame, connections: str, words: Sequence[Column | str], settings: Settings
+def _found(
+    rule: str, client_instances: DataFrame, connections: str, words: Sequence[Column | str], settings: Settings
 ) -> DataFrame:
     """Makes one row per connection id of what a list of `client_instances` names.
 
-    What connections show together may change when another one goes on, so these rows are made anew from all
-    connections with every run, like those of groups; a connection's key would tie them to the runs that read it.
+    What connections show together may change when another one goes on; a connection's key would tie these rows to the runs
+    that read it.
     """
     met = client_instances.select("cluster", "instance_id", F.explode(connections).alias("met"))
     opened = F.col("met.opened_at")
@@ -82,16 +81,15 @@ def _by_connection_id(
     # The id stands in JSON records only, whose connection is on the record's one line.
     record = F.lit(r'\] [A-Z]+ Completed request:.*"connection":"')
     grep = F.concat(time_pattern(opened, settings.log_zone), record, quoted, F.lit('"'))
-    message = sentence("client instance id ", shown(F.col("instance_id")), *words)
-    place = F.struct(opened, F.col("instance_id"))
-    folded = met.groupBy(
-        "cluster", F.col("met.broker").alias("broker"), F.col("met.connection_id").alias("connection_id")
-    ).agg(
-        F.count("*").alias("occurrences"),
-        F.min(opened).alias("first_at"),
-        F.max(opened).alias("last_at"),
-        F.min_by(example_without_id(opened, grep), place).alias("example"),
-        F.min_by(message, place).alias("message"),
+    return by_connection_id(
+        met.select(
+            F.lit(rule).alias("rule"),
+            "cluster",
+            "met.broker",
+            "met.connection_id",
+            opened.alias("at"),
+            F.struct(opened, F.col("instance_id")).alias("order"),
+            example_without_id(opened, grep).alias("example"),
+            sentence("client instance id ", shown(F.col("instance_id")), *words).alias("message"),
+        )
     )
-    nothing = {"opened_at": "timestamp", "opened_seq": "int", "group_id": "string"}
-    return folded.withColumns({name: F.lit(None).cast(kind) for name, kind in nothing.items()})

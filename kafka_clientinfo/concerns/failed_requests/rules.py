@@ -8,8 +8,9 @@ on a listener, so what it advertised at that time is what this connection was or
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import example_without_id, is_one_of, looked_up, sentence, shown, time_pattern
+from ...connections import by_connection_id, example_without_id, is_one_of, looked_up, sentence, shown, time_pattern
 from ...settings import Settings
+from ...tables import CONNECTION_ID_KEY
 
 _RULES = {
     "unknown_api": "request_unreadable",
@@ -29,22 +30,15 @@ def findings_refused(failed_requests: DataFrame, broker_api_versions: DataFrame,
     what = F.when(F.col("reason") == "failed_authentication", F.lit("login")).otherwise(request)
     host = F.coalesce("remote_host", F.lit("?"))
     message = sentence(what, " from ", host, _offer(), ": ", shown(F.col("detail"), _LONGEST_DETAIL))
-    place = F.struct("logged_at", "file_id", "byte_offset")
-    nothing = {"opened_at": "timestamp", "opened_seq": "int", "group_id": "string"}
-    return (
-        _with_offer(failed_requests, broker_api_versions, settings)
-        .withColumn("rule", rule)
-        .where(F.col("rule").isNotNull())
-        .groupBy("rule", "cluster", "broker", "connection_id")
-        .agg(
-            F.count("*").alias("occurrences"),
-            F.min("logged_at").alias("first_at"),
-            F.max("logged_at").alias("last_at"),
-            F.min_by(example_without_id(F.col("logged_at"), grep), place).alias("example"),
-            F.min_by(message, place).alias("message"),
-        )
-        .withColumns({name: F.lit(None).cast(kind) for name, kind in nothing.items()})
+    found = _with_offer(failed_requests, broker_api_versions, settings).select(
+        rule.alias("rule"),
+        *CONNECTION_ID_KEY,
+        F.col("logged_at").alias("at"),
+        F.struct("logged_at", "file_id", "byte_offset").alias("order"),
+        example_without_id(F.col("logged_at"), grep).alias("example"),
+        message.alias("message"),
     )
+    return by_connection_id(found.where(F.col("rule").isNotNull()))
 
 
 def _who_broke_it() -> Column:

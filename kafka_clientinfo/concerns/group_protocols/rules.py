@@ -3,8 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, example, is_client, request_name, sentence, shown
-from ...settings import Settings
+from ...connections import RequestRule, is_client, request_name, sentence, shown
 from ...tables import CONNECTION_KEY
 
 REQUEST_RULES = {
@@ -16,15 +15,12 @@ REQUEST_RULES = {
         ),
     )
 }  # fmt: skip
-_NO_CONNECTION = {"broker": "string", "connection_id": "string", "opened_at": "timestamp", "opened_seq": "int"}
 
 
-def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
+def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:
     """Finds the groups of a connection whose messages name another protocol than was offered or chosen."""
     clients = connections.where(is_client()).select(*CONNECTION_KEY)
-    broken = connection_groups.where(F.col("protocol_name_mismatches") > 0).withColumn(
-        "place", F.col("first_mismatch.place")
-    )
+    broken = connection_groups.where(F.col("protocol_name_mismatches") > 0)
     return broken.join(clients, on=list(CONNECTION_KEY), how="left_semi").select(
         F.lit("group_name_mismatch").alias("rule"),
         *CONNECTION_KEY,
@@ -32,7 +28,7 @@ def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame,
         F.col("protocol_name_mismatches").alias("occurrences"),
         F.col("first_mismatch.logged_at").alias("first_at"),
         F.col("last_mismatch_at").alias("last_at"),
-        example("place", settings.log_zone).alias("example"),
+        F.col("first_mismatch.place"),
         F.col("first_mismatch.name_mismatch").alias("message"),
         F.col("mismatches_rejected").alias("rejected"),
         F.col("mismatches_taken").alias("taken"),
@@ -43,7 +39,8 @@ def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
     """Finds groups whose members were answered with INCONSISTENT_GROUP_PROTOCOL."""
     return group_protocols.where(F.col("inconsistent_group_protocol") > 0).select(
         F.lit("inconsistent_group_protocol").alias("rule"),
-        *_key(),
+        "cluster",
+        "group_id",
         F.col("inconsistent_group_protocol").alias("occurrences"),
         F.col("inconsistent_group_protocol").alias("rejected"),
         F.lit(0).cast("bigint").alias("taken"),
@@ -62,7 +59,8 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
     own = shown(F.expr("get(requests_by_type, 0).protocol_type"))
     return mixed.select(
         F.lit("mixed_protocol_types").alias("rule"),
-        *_key(),
+        "cluster",
+        "group_id",
         *(
             F.aggregate(_of_each(name), F.lit(0).cast("bigint"), lambda total, n: total + n).alias(alias)
             for name, alias in (("requests", "occurrences"), ("rejected", "rejected"), ("taken", "taken"))
@@ -76,11 +74,6 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
 
 def _of_each(name: str) -> Column:
     return F.transform("others", lambda other: other[name])
-
-
-def _key() -> list[Column]:
-    nothing = [F.lit(None).cast(kind).alias(name) for name, kind in _NO_CONNECTION.items()]
-    return [F.col("cluster"), *nothing, F.col("group_id")]
 
 
 def _group() -> Column:

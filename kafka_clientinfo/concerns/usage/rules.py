@@ -6,7 +6,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import example, is_client, is_one_of, sentence
+from ...connections import is_client, is_one_of, sentence
 from ...protocol import ApiKey
 from ...settings import Settings
 from ...tables import CONNECTION_KEY
@@ -23,19 +23,13 @@ def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: S
     used = api_usage.where(reduce(or_, forbidden, F.lit(False)))
     message = sentence(F.col("api_name"), " v", F.col("api_version").cast("string"))
     first = F.struct("first_request.seq", "first_request.place", message.alias("message"))
-    return _as_findings(
-        "policy_api_version",
-        used,
-        clients,
-        settings,
-        requests="requests",
-        first_at="first_at",
-        last_at="last_at",
-        first=first,
-    )
+    return _by_connection(
+        "policy_api_version", used, clients,
+        requests="requests", first_at="first_at", last_at="last_at", first=first,
+    )  # fmt: skip
 
 
-def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
+def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
     """Finds connections with versions that the broker did not offer; what came before its answer could not know it.
 
     ApiVersions itself may be tried above the range: the broker's answer tells what to fall back to (KIP-511).
@@ -47,36 +41,25 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame, se
     version = F.col("api_version").cast("string")
     message = sentence(F.col("api_name"), " v", version, " although ", offer, " was offered")
     first = F.struct("first_after_answer.seq", "first_after_answer.place", message.alias("message"))
-    return _as_findings(
-        "api_version_outside_advertised", used, connections.where(is_client()), settings,
+    return _by_connection(
+        "api_version_outside_advertised", used, connections.where(is_client()),
         requests="requests_after_answer", first_at="first_at_after_answer", last_at="last_at_after_answer", first=first,
     )  # fmt: skip
 
 
-def _as_findings(
-    rule: str, used: DataFrame, clients: DataFrame, settings: Settings, *,
-    requests: str, first_at: str, last_at: str, first: Column,
-) -> DataFrame:  # fmt: skip
+def _by_connection(
+    rule: str, used: DataFrame, clients: DataFrame, *, requests: str, first_at: str, last_at: str, first: Column
+) -> DataFrame:
     """Folds uses of versions to a finding per connection; `first` is a use's first request: seq, place and message."""
-    found = (
-        used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
-        .groupBy(*CONNECTION_KEY)
-        .agg(
-            F.sum(requests).alias("occurrences"),
-            F.min(first_at).alias("first_at"),
-            F.max(last_at).alias("last_at"),
-            F.min_by(F.struct(first["place"].alias("place"), first["message"].alias("message")), first["seq"]).alias(
-                "first"
-            ),
-        )
+    found = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi").groupBy(
+        *CONNECTION_KEY
     )
-    return found.withColumn("place", F.col("first.place")).select(
-        F.lit(rule).alias("rule"),
-        *CONNECTION_KEY,
-        F.lit(None).cast("string").alias("group_id"),
-        "occurrences",
-        "first_at",
-        "last_at",
-        example("place", settings.log_zone).alias("example"),
-        F.col("first.message").alias("message"),
+    folded = found.agg(
+        F.sum(requests).alias("occurrences"),
+        F.min(first_at).alias("first_at"),
+        F.max(last_at).alias("last_at"),
+        F.min_by(F.struct(first["place"].alias("place"), first["message"].alias("message")), first["seq"]).alias(
+            "first"
+        ),
     )
+    return folded.select("*", F.lit(rule).alias("rule"), F.col("first.place"), F.col("first.message"))

@@ -6,6 +6,7 @@ import pytest
 
 from kafka_clientinfo.concerns.api_versions import client_negotiations
 from kafka_clientinfo.concerns.api_versions.rules import findings_outdated
+from kafka_clientinfo.connections import completed_finding
 from kafka_clientinfo.settings import Settings
 from tests.frames import as_stored, assert_table, at, frame
 
@@ -133,7 +134,8 @@ def test_it_tells_who_does_not_ask_again_and_what_was_tried_after_a_refusal(rela
 
 @pytest.mark.kip("KIP-35", 12)
 def test_a_range_that_is_another_one_by_now_is_a_violation_of_the_connection_id(relation: Any) -> None:
-    rows = {row["connection_id"]: row for row in findings_outdated(relation, Settings()).collect()}
+    found = completed_finding(findings_outdated(relation, Settings()), Settings())
+    rows = {row["connection_id"]: row for row in found.collect()}
     assert set(rows) == {"6", "8"}
     row = rows["6"]
     assert (row["rule"], row["broker"], row["opened_at"], row["occurrences"]) == (*MESSAGES, "b", None, 1)

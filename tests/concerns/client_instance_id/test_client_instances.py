@@ -13,6 +13,7 @@ from kafka_clientinfo.concerns.client_instance_id.rules import (
     findings_renewed,
     findings_shared,
 )
+from kafka_clientinfo.connections import completed_finding
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.frames import as_stored, assert_table, at, frame
@@ -207,13 +208,14 @@ MESSAGES = {
 def test_an_id_that_is_not_one_clients_for_life_is_a_violation_of_the_connection_id(
     relation: Any, find: Any, rule: str, connection: str, instance_id: str
 ) -> None:
-    (row,) = find(relation, Settings()).collect()
+    (row,) = completed_finding(find(relation, Settings()), Settings()).collect()
     assert (row["rule"], row["connection_id"], row["opened_at"]) == (rule, connection, None)
     assert row["message"] == f"client instance id '{instance_id}' {MESSAGES[rule]}"
 
 
 def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation: Any) -> None:
-    rows = {row["connection_id"]: row for row in findings_on_two_hosts(relation, _berlin()).collect()}
+    found = completed_finding(findings_on_two_hosts(relation, _berlin()), _berlin())
+    rows = {row["connection_id"]: row for row in found.collect()}
     assert set(rows) == {SECOND, "7"}
     row = rows[SECOND]
     assert (row["rule"], row["broker"], row["occurrences"]) == ("client_instance_id_on_two_hosts", "b", 1)

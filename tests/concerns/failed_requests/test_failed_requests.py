@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.failed_requests.rules import findings_refused
-from kafka_clientinfo.connections import FINDING
+from kafka_clientinfo.connections import completed_finding
 from kafka_clientinfo.settings import Settings
 from tests.frames import at, frame
 
@@ -68,7 +68,7 @@ MESSAGES = {
 @pytest.fixture(scope="module")
 def found(spark: Any) -> dict[tuple[str, str], Any]:
     failed, ranges = frame(spark, "failed_requests", FAILED), frame(spark, "broker_api_versions", RANGES)
-    findings = findings_refused(failed, ranges, Settings()).select(*FINDING)
+    findings = completed_finding(findings_refused(failed, ranges, Settings()), Settings())
     return {(row["rule"], row["connection_id"]): row for row in findings.collect()}
 
 

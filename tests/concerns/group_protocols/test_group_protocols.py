@@ -234,7 +234,7 @@ def found(spark: Any) -> Found:
     of_connections = as_stored(derived, "connection_groups")
     groups = as_stored(group_protocols.transform(of_connections, opened), "group_protocols").cache()
     findings = [findings_inconsistent(groups), findings_mixed_types(groups)]
-    findings.append(findings_name_mismatch(derived, opened, settings))
+    findings.append(findings_name_mismatch(derived, opened))
     broken = violations(judged, opened, findings, settings, needed).collect()
     return Found(
         {row["group_id"]: row.asDict(recursive=True) for row in groups.collect()},

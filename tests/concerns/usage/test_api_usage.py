@@ -7,7 +7,7 @@ import pytest
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
 from kafka_clientinfo.concerns.usage.rules import findings_forbidden, findings_outside_advertised
-from kafka_clientinfo.connections import connections, judged_requests
+from kafka_clientinfo.connections import completed_finding, connections, judged_requests
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.protocol import request_header_version
 from kafka_clientinfo.settings import Settings
@@ -123,7 +123,8 @@ def found(relations: tuple[Any, Any]) -> dict[tuple[str, int, int], Any]:
 
 @pytest.fixture(scope="module")
 def broken(relations: tuple[Any, Any]) -> dict[str, Any]:
-    return {row["connection_id"]: row for row in findings_outside_advertised(*relations, Settings()).collect()}
+    found = completed_finding(findings_outside_advertised(*relations), Settings())
+    return {row["connection_id"]: row for row in found.collect()}
 
 
 @pytest.mark.kip("KIP-35", 4, case="the highest mutual version")
@@ -162,7 +163,9 @@ def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.Ca
 @pytest.mark.kip("KIP-35", 10)
 def test_a_version_that_the_policy_forbids_is_a_violation_whatever_is_offered(relations: tuple[Any, Any]) -> None:
     policy = Policy(forbidden_versions=(("METADATA", 0, 3), ("METADATA", 13, 32767), ("FETCH", 9, 9)))
-    found = {row["connection_id"]: row for row in findings_forbidden(*relations, Settings(policy=policy)).collect()}
+    settings = Settings(policy=policy)
+    forbidden = completed_finding(findings_forbidden(*relations, settings), settings)
+    found = {row["connection_id"]: row for row in forbidden.collect()}
     forbidden = {name for name, (rows, *_) in CASES.items() if any(_is_forbidden(row) for row in rows)}
     assert set(found) == forbidden | {OPENING["connection_id"]}
     assert len(forbidden) > 3
