@@ -48,64 +48,34 @@ class ConnectionRule:
     message: Column
 
 
-@dataclass(frozen=True)
 class Concern:
-    """One concern: its name and its modules by name."""
+    """One concern: the parts that its modules have, as described above; a part that is lacking is empty.
 
-    name: str
-    modules: Mapping[str, ModuleType]
+    Args:
+        name: of the concern.
+        modules: its modules by name.
+    """
 
-    def reads(self) -> Columns:
-        """Makes the columns that are read from each request's record."""
-        return self._columns("predicates", "reads")
+    def __init__(self, name: str, modules: Mapping[str, ModuleType]) -> None:
+        """Find the parts; call none."""
 
-    def earlier(self) -> Columns:
-        """Makes the columns that look at earlier requests of the connection."""
-        return self._columns("predicates", "earlier")
+        def part(module: str, attribute: str, otherwise: Any) -> Any:
+            return getattr(modules.get(module), attribute, otherwise)
 
-    @property
-    def looks_back_at(self) -> tuple[str, ...]:
-        """Names of the columns that it reads of a record and looks back at."""
-        return getattr(self.modules.get("predicates"), "LOOKS_BACK_AT", ())
-
-    def predicates(self) -> Columns:
-        """Makes the columns that say what holds of a request."""
-        return self._columns("predicates", "predicates")
-
-    def aggregates(self) -> Columns:
-        """Makes the aggregates over a connection's requests."""
-        return self._columns("facts", "aggregates")
-
-    def columns(self, settings: Settings) -> Columns:
-        """Makes the concern's columns of the table `connections`."""
-        return self._columns("facts", "columns", settings)
-
-    @property
-    def after(self) -> tuple[str, ...]:
-        """Names of the concerns whose columns must be there before its own."""
-        return getattr(self.modules.get("facts"), "AFTER", ())
-
-    @property
-    def request_rules(self) -> Mapping[str, RequestRule]:
-        """Rules that single requests break, by name."""
-        return getattr(self.modules.get("rules"), "REQUEST_RULES", {})
-
-    def connection_rules(self, settings: Settings) -> Mapping[str, ConnectionRule]:
-        """Makes the rules that connections break as a whole, by name."""
-        make = getattr(self.modules.get("rules"), "connection_rules", None)
-        return {} if make is None else make(settings)
-
-    @property
-    def findings(self) -> tuple[Callable[..., DataFrame], ...]:
-        """Functions that find what breaks a rule beyond single connections."""
-        rules = self.modules.get("rules")
-        return tuple(value for name, value in vars(rules or self).items() if name.startswith("findings_"))
-
-    @property
-    def transforms(self) -> Mapping[str, Callable[..., DataFrame]]:
-        """Functions that make the concern's relations, by name."""
-        return {name: module.transform for name, module in self.modules.items() if hasattr(module, "transform")}
-
-    def _columns(self, module: str, function: str, *arguments: Any) -> Columns:
-        make = getattr(self.modules.get(module), function, None)
-        return {} if make is None else make(*arguments)
+        self.name, self.modules = name, modules
+        self.reads: Callable[[], Columns] = part("predicates", "reads", dict)
+        self.earlier: Callable[[], Columns] = part("predicates", "earlier", dict)
+        self.looks_back_at: tuple[str, ...] = part("predicates", "LOOKS_BACK_AT", ())
+        self.predicates: Callable[[], Columns] = part("predicates", "predicates", dict)
+        self.aggregates: Callable[[], Columns] = part("facts", "aggregates", dict)
+        self.columns: Callable[[Settings], Columns] = part("facts", "columns", lambda settings: {})
+        self.after: tuple[str, ...] = part("facts", "AFTER", ())
+        self.request_rules: Mapping[str, RequestRule] = part("rules", "REQUEST_RULES", {})
+        self.connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = part(
+            "rules", "connection_rules", lambda settings: {}
+        )
+        rules = vars(modules["rules"]) if "rules" in modules else {}
+        self.findings = tuple(value for name, value in rules.items() if name.startswith("findings_"))
+        self.transforms: Mapping[str, Callable[..., DataFrame]] = {
+            name: module.transform for name, module in modules.items() if hasattr(module, "transform")
+        }
