@@ -36,15 +36,5 @@ def read(message: bytes) -> LoggedRequest:
     body = message[found.end() : tail.start]
     request = struct_body(body, key, version, "request") if key in CONTROL_APIS else None
     replica = _REPLICA.match(body) if key in REPLICA_APIS else None
-    return LoggedRequest(
-        "api_key_struct",
-        header,
-        tail,
-        None,
-        False,
-        None,
-        request,
-        None,
-        None,
-        int(replica[1]) if replica else None,
-    )
+    replica_id = int(replica[1]) if replica else None
+    return LoggedRequest("api_key_struct", header, tail, request=request, replica_id=replica_id)

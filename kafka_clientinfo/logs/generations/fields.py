@@ -25,13 +25,13 @@ class LoggedRequest(NamedTuple):
     generation: LogGeneration
     header: Header
     tail: TextTail
-    client_instance_id: str | None
-    is_forwarded: bool
-    error_code: int | None
-    request: str | None
-    response: str | None
-    deprecated: bool | None
-    replica_id: int | None
+    client_instance_id: str | None = None
+    is_forwarded: bool = False
+    error_code: int | None = None
+    request: str | None = None
+    response: str | None = None
+    deprecated: bool | None = None
+    replica_id: int | None = None
 
 
 def int16(value: object, what: str) -> int:

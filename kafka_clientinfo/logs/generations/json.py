@@ -54,18 +54,8 @@ def read(message: bytes) -> LoggedRequest:
     right = _object(b"{" + message[at_connection + 1 :])
     header, instance_id, deprecated = _header(left)
     bodies = read_bodies(message, at_request, at_connection, header.api_key)
-    return LoggedRequest(
-        "json",
-        header,
-        _tail(right, at_connection),
-        instance_id,
-        left.get("isForwarded") is True,
-        bodies.error_code,
-        bodies.request,
-        bodies.response,
-        deprecated,
-        bodies.replica_id,
-    )
+    is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
+    return LoggedRequest("json", header, tail, instance_id, is_forwarded, *bodies[:3], deprecated, bodies.replica_id)
 
 
 def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:

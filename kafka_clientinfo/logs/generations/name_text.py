@@ -46,25 +46,10 @@ def read(message: bytes) -> LoggedRequest:
         raise MalformedRecord("malformed_header", f"no API is known by the name {name}")
     client_id, end = _client_id(key, body, correlation.end())
     replica = _REPLICA.search(body, end) if key in REPLICA_APIS else None
-    header = Header(
-        key,
-        api_name(key) or name,
-        int16(found[2], "Version"),
-        int32(correlation[1], "CorrelationId"),
-        client_id,
-    )
-    return LoggedRequest(
-        "name_text",
-        header,
-        tail,
-        None,
-        False,
-        None,
-        _request(key, body, end),
-        None,
-        None,
-        int(replica[1]) if replica else None,
-    )
+    version, correlation_id = int16(found[2], "Version"), int32(correlation[1], "CorrelationId")
+    header = Header(key, api_name(key) or name, version, correlation_id, client_id)
+    replica_id = int(replica[1]) if replica else None
+    return LoggedRequest("name_text", header, tail, request=_request(key, body, end), replica_id=replica_id)
 
 
 def _request(key: int, body: bytes, at: int) -> str | None:
