@@ -41,21 +41,14 @@ from ..logs.generations.plain_json import (
 from ..logs.group_payloads import group_payloads
 from ..logs.parser import HEADER_WITH_INSTANCE_ID, INSTANTS
 from ..logs.request_event import RequestEvent
+from ..logs.text_tail import TextTail
 from ..logs.twins import TwinMemory
 from .arrow_schema import EVENT_FIELDS, arrays_of
 from .twin_columns import TwinFinder
 
 Columns = dict[str, pa.Array]
 _TYPES = {field.name: field.type for field in EVENT_FIELDS}
-_TIMES = (
-    "total_time_ms",
-    "request_queue_time_ms",
-    "local_time_ms",
-    "remote_time_ms",
-    "throttle_time_ms",
-    "response_queue_time_ms",
-    "send_time_ms",
-)
+_TIMES = TextTail._fields[2:9]
 _LONGEST_REQUEST = 10**12
 """Microseconds; no plain record tells of a longer time."""
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)

@@ -5,7 +5,7 @@ is remembered: by a fingerprint of each key, equal for equal keys. Where no fing
 and the last rows are what is remembered from then on. Else every row of the batch is asked for, in order.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,7 @@ import pyarrow.compute as pc
 
 from ..logs.twins import MEMORY, TwinKey, TwinMemory
 
-_TIMES = (
-    "request_queue_time_ms",
-    "local_time_ms",
-    "remote_time_ms",
-    "throttle_time_ms",
-    "response_queue_time_ms",
-)
+_NUMBERS = ("correlation_id", *TwinKey._fields[4:])
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -62,7 +56,7 @@ class TwinFinder:
         """Whether each row is a twin, where all rows have a key."""
         known = self._prints
         if known is None:
-            known = _prints_of(self._memory.keys())
+            known = _prints(_columns_of(self._memory.keys()))
         prints = np.concatenate((known, _prints(columns)))
         if len(np.unique(prints)) == len(prints):
             self._memory.add_distinct(_keys({name: column[-MEMORY:] for name, column in columns.items()}))
@@ -82,27 +76,19 @@ def _list(column: pa.Array) -> list[Any]:
     return values
 
 
+def _columns_of(keys: list[TwinKey]) -> Columns:
+    """What `_prints` takes of the remembered keys."""
+    texts = {"connection_id": pa.array([key.connection_id for key in keys], pa.string())}
+    return texts | {name: pa.array([getattr(key, name) for key in keys], pa.float64()) for name in _NUMBERS}
+
+
 def _prints(columns: Columns) -> Prints:
     connections = columns["connection_id"].dictionary_encode()
-    hashes = _hashes(connections.dictionary.to_pylist())
-    numbers = [columns[name].to_numpy(zero_copy_only=False) for name in ("correlation_id", *_TIMES)]
-    return _mixed(hashes[connections.indices.to_numpy()], numbers)
-
-
-def _prints_of(keys: list[TwinKey]) -> Prints:
-    columns = dict(zip(TwinKey._fields, zip(*keys, strict=True), strict=True)) if keys else {}
-    numbers = [np.array(columns.get(name, ())) for name in ("correlation_id", *_TIMES)]
-    return _mixed(_hashes(columns.get("connection_id", ())), numbers)
-
-
-def _hashes(texts: Iterable[object]) -> Prints:
-    return np.array([hash(text) for text in texts], dtype=np.int64).view(np.uint64)
-
-
-def _mixed(prints: Prints, numbers: Iterable[npt.NDArray[np.generic]]) -> Prints:
-    for column in numbers:
+    hashes = np.array([hash(text) for text in connections.dictionary.to_pylist()], dtype=np.int64).view(np.uint64)
+    prints: Prints = hashes[connections.indices.to_numpy()]
+    for name in _NUMBERS:
         # all as doubles, and -0.0 as 0.0: what is equal in a key has equal bits
-        bits = (column.astype(np.float64) + 0.0).view(np.uint64)
-        prints = (prints ^ bits) * _MULTIPLIER
+        numbers = columns[name].to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
+        prints = (prints ^ numbers.view(np.uint64)) * _MULTIPLIER
         prints ^= prints >> _SHIFT
     return prints

@@ -8,6 +8,7 @@ alike; such requests have no key.
 from collections import OrderedDict
 from collections.abc import Iterable
 from itertools import islice
+from operator import attrgetter
 from typing import NamedTuple
 
 from .request_event import RequestEvent
@@ -30,21 +31,12 @@ class TwinKey(NamedTuple):
     response_queue_time_ms: float | None
 
 
+_shared_values = attrgetter(*TwinKey._fields)
+
+
 def twin_key(event: RequestEvent) -> TwinKey | None:
     """The key of a request; None where its times are too coarse."""
-    if event.throttle_time_ms is None:
-        return None
-    return TwinKey(
-        event.connection_id,
-        event.correlation_id,
-        event.api_key,
-        event.client_id,
-        event.request_queue_time_ms,
-        event.local_time_ms,
-        event.remote_time_ms,
-        event.throttle_time_ms,
-        event.response_queue_time_ms,
-    )
+    return None if event.throttle_time_ms is None else TwinKey._make(_shared_values(event))
 
 
 class TwinMemory:
