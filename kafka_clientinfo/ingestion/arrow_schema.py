@@ -18,21 +18,8 @@ _LATER = ("ingested_at",)
 """Columns that a run adds to what was read."""
 _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "error": "string"}
 """Columns of a split's statistics that no table has."""
-_STATISTICS = (
-    "file_id",
-    "start_offset",
-    "end_offset",
-    "pending_bytes",
-    "resume_hash",
-    "records",
-    "requests",
-    "rejected",
-    "ignored",
-    "first_logged_at",
-    "last_logged_at",
-    "covers_broker_start",
-    "error",
-)
+_STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored
+    first_logged_at last_logged_at covers_broker_start error"""
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:
@@ -51,7 +38,7 @@ EVENT_FIELDS = arrow_fields("requests", RequestEvent.__annotations__)
 REQUEST_TYPE = pa.struct([*arrow_fields("requests", _WHERE), *EVENT_FIELDS])
 REJECTED_TYPE = _as_read("rejected_records")
 FAILED_TYPE = _as_read("failed_requests")
-FILE_TYPE = pa.struct(arrow_fields("ingested_files", _STATISTICS))
+FILE_TYPE = pa.struct(arrow_fields("ingested_files", _STATISTICS.split()))
 SCHEMA = pa.schema(
     [("request", REQUEST_TYPE), ("rejected", REJECTED_TYPE), ("failed", FAILED_TYPE), ("file", FILE_TYPE)]
 )

@@ -33,26 +33,8 @@ _ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs",
 _HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
 _NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes in which the part before @ is a container, not a secret."""
-_HARMLESS = frozenset(
-    [
-        "region",
-        "scheme",
-        "endpoint_override",
-        "allow_bucket_creation",
-        "retry_limit_seconds",
-        "enable_tls",
-        "blob_storage_authority",
-        "dfs_storage_authority",
-        "sv",
-        "ss",
-        "srt",
-        "sr",
-        "sp",
-        "st",
-        "se",
-        "spr",
-    ]
-)
+_HARMLESS = """region scheme endpoint_override allow_bucket_creation retry_limit_seconds enable_tls
+    blob_storage_authority dfs_storage_authority sv ss srt sr sp st se spr"""
 """Options that are no secrets: of pyarrow, and of a shared access signature all but the signature."""
 _HINTS = (
     (re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|bucket does not exist", re.I), "no such bucket"),
@@ -259,7 +241,7 @@ def _secrets(root: str) -> list[str]:
     scheme, authority, _, query = _parts(root)
     user, _, password = authority.rpartition("@")[0].partition(":")
     found = [password] if scheme in _NAMES_CONTAINER else [user, password]
-    found += [value for name, value in parse_qsl(query) if name not in _HARMLESS]
+    found += [value for name, value in parse_qsl(query) if name not in _HARMLESS.split()]
     return sorted({text for secret in found for text in (secret, unquote(secret)) if text}, key=len, reverse=True)
 
 
