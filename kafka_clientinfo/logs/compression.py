@@ -10,7 +10,7 @@ import bz2
 import lzma
 import zlib
 from collections.abc import Callable, Iterator
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import lz4.frame
 import zstandard
@@ -30,34 +30,7 @@ _DECODER_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, Run
 
 
 class Undecodable(Exception):
-    """Compressed bytes that cannot be decompressed further.
-
-    Attributes:
-        truncated: whether they only end too early, so that more of them may come.
-    """
-
-    def __init__(self, detail: str, truncated: bool = False) -> None:
-        """Keep what was found."""
-        self.truncated = truncated
-        super().__init__(detail)
-
-
-class _Decoder(Protocol):
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes | None: ...
-    def decompress(self, data: bytes, /) -> bytes: ...
-
-
-class _Limited(Protocol):
-    @property
-    def eof(self) -> bool: ...
-    @property
-    def unused_data(self) -> bytes: ...
-    @property
-    def needs_input(self) -> bool: ...
-    def decompress(self, data: bytes, max_length: int = -1) -> bytes: ...
+    """Compressed bytes that cannot be decompressed further."""
 
 
 class Codec(NamedTuple):
@@ -74,19 +47,16 @@ class Codec(NamedTuple):
     name: str
     magic: bytes
     step: int
-    decoder: Callable[[], "_Decoder | _Limited"]
-
-
-def _zstd() -> _Decoder:
-    decoder: _Decoder = zstandard.ZstdDecompressor(max_window_size=MAX_WINDOW).decompressobj()
-    return decoder
+    decoder: Callable[[], Any]
 
 
 _BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
 """Behind `BZh` and a digit: the first block, or the end of an empty member."""
 _CODECS = (
     Codec("gzip", b"\x1f\x8b\x08", _STEP, lambda: zlib.decompressobj(31)),
-    Codec("zstd", b"\x28\xb5\x2f\xfd", _ZSTD_STEP, _zstd),
+    Codec(
+        "zstd", b"\x28\xb5\x2f\xfd", _ZSTD_STEP, lambda: zstandard.ZstdDecompressor(None, MAX_WINDOW).decompressobj()
+    ),
     Codec("lz4", b"\x04\x22\x4d\x18", _LZ4_STEP, lz4.frame.LZ4FrameDecompressor),
     *(Codec("bzip2", b"BZh%d%b" % (n, rest), _STEP, bz2.BZ2Decompressor) for n in range(1, 10) for rest in _BZIP2),
     Codec("xz", b"\xfd7zXZ\x00", _STEP, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW)),
@@ -188,7 +158,7 @@ def _member(source: _Input, codec: Codec) -> Iterator[bytes]:
     while not decoder.eof:
         data = source.take(codec.step)
         if not data:
-            raise Undecodable(f"the {codec.name} data ends early", truncated=True)
+            raise Undecodable(f"the {codec.name} data ends early")
         try:
             yield from _step(decoder, data)
         except _DECODER_ERRORS as error:
@@ -196,7 +166,7 @@ def _member(source: _Input, codec: Codec) -> Iterator[bytes]:
     source.give_back(len(decoder.unused_data or b""))
 
 
-def _step(decoder: "_Decoder | _Limited", data: bytes) -> Iterator[bytes]:
+def _step(decoder: Any, data: bytes) -> Iterator[bytes]:
     if not isinstance(decoder, bz2.BZ2Decompressor | lzma.LZMADecompressor):
         yield decoder.decompress(data)
         return
@@ -218,7 +188,7 @@ def _skip(source: _Input) -> None:
     while left:
         taken = len(source.take(min(left, _INPUT)))
         if not taken:
-            raise Undecodable("the data ends early inside a skippable frame", truncated=True)
+            raise Undecodable("the data ends early inside a skippable frame")
         left -= taken
 
 
@@ -228,7 +198,7 @@ def _end(source: _Input, beginning: bytes) -> None:
         if beginning.startswith(magic):
             raise Undecodable(advice)
     if _is_cut(beginning):
-        raise Undecodable("the compressed data ends early", truncated=True)
+        raise Undecodable("the compressed data ends early")
     while data := source.take(_INPUT):
         if data.strip(b"\0"):
             raise Undecodable("other bytes behind the end of the compressed data")

@@ -46,14 +46,12 @@ class CorruptFile(Exception):
 
     Attributes:
         offset: decompressed bytes that were read before.
-        truncated: whether the file only ends too early.
     """
 
-    def __init__(self, offset: int, detail: str, truncated: bool) -> None:
+    def __init__(self, offset: int, detail: str) -> None:
         """Keep where reading stopped and why."""
         self.offset = offset
         self.detail = detail
-        self.truncated = truncated
         super().__init__(detail)
 
 
@@ -170,7 +168,7 @@ class _Content:
                 yield block[max(0, start - at) :]
                 at += len(block)
         except Undecodable as error:
-            raise CorruptFile(at, str(error), error.truncated) from error
+            raise CorruptFile(at, str(error)) from error
 
 
 def _open(file: Path | LogFile) -> AbstractContextManager[RawBytes]:

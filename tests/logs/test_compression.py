@@ -68,6 +68,17 @@ def test_it_reads_every_member(codec: str, behind: bytes) -> None:
     assert unpack(packed) == (DATA, None)
 
 
+@every_codec
+def test_files_that_are_read_by_turns_do_not_disturb_each_other(codec: str) -> None:
+    texts = [bytes((letter,)) * (9 << 20) + DATA for letter in b"ab"]
+    streams = [decompressed(io.BytesIO(PACKS[codec](text)).read) for text in texts]
+    turns = zip(*streams, strict=True)
+    assert [b"".join(pieces) == text for pieces, text in zip(zip(*turns, strict=True), texts, strict=True)] == [
+        True,
+        True,
+    ]
+
+
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
 def test_it_passes_over_a_skippable_frame_in_front(codec: str) -> None:
     assert unpack(SKIPPABLE + PACKS[codec](DATA)) == (DATA, None)
@@ -87,8 +98,7 @@ def test_a_cut_file_gives_a_beginning_and_says_that_it_is_cut(codec: str, cut: i
     if error is None:
         assert found == DATA  # cut between the members
     else:
-        assert error.truncated
-        assert "early" in str(error)
+        assert "ends early" in str(error)
 
 
 @settings(max_examples=150)
@@ -122,7 +132,7 @@ def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, 
     found = []
     with pytest.raises(CorruptFile) as error:
         found.extend(range_records(path, 0, None))
-    assert error.value.truncated
+    assert "ends early" in error.value.detail
     assert b"".join(record.data for record in found)[: len(DATA)] == DATA
 
 
@@ -141,10 +151,7 @@ def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, 
     ],
 )  # fmt: skip
 def test_it_says_what_is_wrong(packed: bytes, said: str) -> None:
-    error = unpack(packed)[1]
-    assert str(error) == said
-    assert error is not None
-    assert error.truncated == ("ends early" in said)
+    assert str(unpack(packed)[1]) == said
 
 
 def test_a_zstd_window_above_the_limit_is_refused_with_advice() -> None:
@@ -224,8 +231,6 @@ def test_it_skips_as_many_bytes_as_a_skippable_frame_states(size: int) -> None:
     assert unpack(frame + PACKS["zstd"](DATA)) == (DATA, None)
     if size:
         found, error = unpack(frame[:-1])
-        assert error is not None
-        assert error.truncated
         assert (found, str(error)) == (b"", "the data ends early inside a skippable frame")
 
 
