@@ -29,8 +29,8 @@ _TIME_LENGTH = len("[2026-11-21 02:45:09,935")
 _PREFIX_LENGTH = 64
 """No prefix is longer; a shorter rest of a block must wait for the next one."""
 
-_LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
-_LOGGER_WINDOW = 300
+LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
+LOGGER_WINDOW = 300
 _TAIL_WINDOW = 64 << 10
 """Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
 COMPLETED = b"Completed request:"
@@ -83,7 +83,7 @@ where the first record starts that it did not take, and how many it took.
 
 def strip_logger(data: bytes) -> bytes | None:
     """The record without ` (logger)` and line end, or None where it does not end with a logger."""
-    end = _LOGGER_END.search(data, len(data) - _LOGGER_WINDOW)
+    end = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
     if end is None:
         return None
     return data[: end.start()].rstrip(b" ")
@@ -120,7 +120,7 @@ def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
 
 def _ends_with_logger(data: bytes, start: int, end: int) -> bool:
     usual = data.endswith(_USUAL_LOGGERS, start, end)
-    return usual or _LOGGER_END.search(data, max(start, end - _LOGGER_WINDOW), end) is not None
+    return usual or LOGGER_END.search(data, max(start, end - LOGGER_WINDOW), end) is not None
 
 
 def _holds_times(data: bytes, start: int, end: int) -> bool:

@@ -15,7 +15,7 @@ from typing import TypeVar
 from ..protocol import request_header_version
 from .clock import LogClock
 from .connection import remote_end
-from .framing import COMPLETED, HANDLING, MAX_RECORD, PREFIX, RawRecord, strip_logger
+from .framing import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, MAX_RECORD, PREFIX, RawRecord, strip_logger
 from .generations import api_key_struct, json, name_text, request_header_struct
 from .generations.fields import LoggedRequest
 from .group_payloads import group_payloads
@@ -41,8 +41,6 @@ _GENERATIONS = tuple(
 )
 _FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
 """What may stand before a file's first record: a byte order mark, and the zeros that a truncated file is refilled with."""
-_LOGGER = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
-_LOGGER_WINDOW = 300
 _TRACED_LOGGER = re.compile(rb"[^\n]{0,2000}?\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\r?\n")
 """The line above a stack trace."""
 _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|RequestChannel\$)")
@@ -122,7 +120,7 @@ class Parser:
         for pattern, kind in _OTHER_KINDS:
             if pattern.match(data, prefix.end()):
                 return IgnoredRecord(offset, kind)
-        logger = _LOGGER.search(data, len(data) - _LOGGER_WINDOW)
+        logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())
         if logger is None or _REQUEST_LOGGER.fullmatch(logger[1]):
             return IgnoredRecord(offset, "other")

@@ -14,12 +14,11 @@ from ..bodies import json_body, json_error_code
 from ..request_event import MalformedRecord
 from ..text_tail import LONGEST_MS, TextTail
 from .fields import Header, LoggedRequest, int16, int32
+from .plain_json import CONNECTION, REQUEST
 
 STARTS = (b'{"',)
 
-_REQUEST = b',"request":'
 _RESPONSE = b',"response":'
-_CONNECTION = b',"connection":"'
 _REPLICA = re.compile(
     rb'\{"(?:clusterId":(?:null|"[^"\\]*"),")?replicaId":(\d{1,9}),|.{0,200}?"replicaState":\{"replicaId":(\d{1,9}),'
 )
@@ -46,8 +45,8 @@ def read(message: bytes) -> LoggedRequest:
     Raises:
         MalformedRecord: `malformed_json`, `malformed_header`, `malformed_tail` or `malformed_value`.
     """
-    at_request = message.find(_REQUEST)
-    at_connection = message.rfind(_CONNECTION)
+    at_request = message.find(REQUEST)
+    at_connection = message.rfind(CONNECTION)
     if at_request < 0 or at_connection < at_request:
         raise MalformedRecord("malformed_json", "no request between a requestHeader and a connection")
     left = _object(message[:at_request] + b"}")
@@ -67,7 +66,7 @@ def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> B
         at_connection: where the last `,"connection":"` begins in it.
         key: API key of the request.
     """
-    start = at_request + len(_REQUEST)
+    start = at_request + len(REQUEST)
     between = data.find(_RESPONSE, at_request, at_connection)
     end = between if between >= 0 else at_connection
     answer = between + len(_RESPONSE) if between >= 0 else at_connection
