@@ -7,10 +7,9 @@ for record in range_records(path, 0, None):
 from .framing import RawRecord, split_records
 from .parser import Parser
 from .reader import CorruptFile, FileHead, file_id, head, range_records
-from .request_event import REJECT_REASONS, IgnoredRecord, RejectedRecord, RequestEvent
+from .request_event import IgnoredRecord, RejectedRecord, RequestEvent
 
 __all__ = [
-    "REJECT_REASONS",
     "CorruptFile",
     "FileHead",
     "IgnoredRecord",

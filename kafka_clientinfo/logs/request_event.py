@@ -1,6 +1,6 @@
 """What the parser makes of a record: a request, a rejected record, or one that is counted and passed over.
 
-Exactly one of the three comes out for every record, so that per file
+Exactly one comes out for every record (or a `server_log.FailedRequest`, which counts as passed over), so that per file
 records = requests + rejected + sum(ignored) always holds.
 """
 
@@ -10,26 +10,15 @@ from typing import Literal, NamedTuple
 LogGeneration = Literal["name_text", "api_key_struct", "request_header_struct", "json"]
 
 RejectReason = Literal[
-    "no_record_start",
-    "unfinished",
-    "malformed_header",
-    "malformed_tail",
-    "malformed_json",
-    "malformed_value",
-    "oversized",
-    "unreadable",
+    "no_record_start",  # text before the first record of the file, or a file that holds no record
+    "unfinished",  # a record that stops before its end, and no more can follow
+    "malformed_header",  # a completed request whose request header cannot be read
+    "malformed_tail",  # a completed request without readable connection and times at its end
+    "malformed_json",  # a completed request in JSON that is not valid JSON or lacks its request header
+    "malformed_value",  # a record with a value of the wrong type or out of its range
+    "oversized",  # a record longer than the limit
+    "unreadable",  # bytes that could not be decompressed; what stood before them was read
 ]
-
-REJECT_REASONS: dict[RejectReason, str] = {
-    "no_record_start": "Text before the first record of the file, or a file that holds no record",
-    "unfinished": "A record that stops before its end, and no more can follow",
-    "malformed_header": "A completed request whose request header cannot be read",
-    "malformed_tail": "A completed request without readable connection and times at its end",
-    "malformed_json": "A completed request in JSON that is not valid JSON or lacks its request header",
-    "malformed_value": "A record with a value of the wrong type or out of its range",
-    "oversized": "A record longer than the limit",
-    "unreadable": "Bytes that could not be decompressed; what stood before them was read",
-}
 
 IgnoredKind = Literal[
     "received_request",
@@ -101,7 +90,7 @@ class RejectedRecord:
 
     Attributes:
         byte_offset: where it starts in the decompressed file.
-        reason: one of `REJECT_REASONS`.
+        reason: what is wrong with it.
         detail: what was found, in words.
         raw: its bytes, up to `RAW_LIMIT`.
         raw_length: its true length in bytes.

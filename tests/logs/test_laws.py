@@ -1,11 +1,12 @@
 """Laws for any bytes: nothing raises, every record gives exactly one event, and what comes out fits the tables."""
 
-from typing import Any
+from typing import Any, get_args
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs import REJECT_REASONS, IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
+from kafka_clientinfo.logs.request_event import RejectReason
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
 INT16, INT32, INT64 = (range(-(1 << bits), 1 << bits) for bits in (15, 31, 63))
@@ -38,7 +39,7 @@ def check(data: bytes) -> None:
             for name, kind in RequestEvent.__annotations__.items():
                 check_value(name, kind, getattr(event, name))
         elif isinstance(event, RejectedRecord):
-            assert event.reason in REJECT_REASONS
+            assert event.reason in get_args(RejectReason)
             assert event.raw_length == record.length
             event.detail.encode()
         else:

@@ -1,12 +1,11 @@
 """What cannot be read is kept with one of a few reasons, and never as a request with wrong values."""
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from kafka_clientinfo.logs import (
-    REJECT_REASONS,
     IgnoredRecord,
     Parser,
     RawRecord,
@@ -16,7 +15,8 @@ from kafka_clientinfo.logs import (
     parser,
 )
 from kafka_clientinfo.logs.parser import guarded
-from kafka_clientinfo.logs.request_event import RAW_LIMIT
+from kafka_clientinfo.logs.request_event import RAW_LIMIT, RejectReason
+from kafka_clientinfo.tables import table_spec
 from tests.builders import (
     ZERO_UUID,
     api_key_struct_record,
@@ -325,17 +325,9 @@ def test_it_reads_the_instants_that_all_readers_can_show(at: str, total: float, 
     assert isinstance(event, RequestEvent) == is_request
 
 
-def test_it_knows_these_reasons() -> None:
-    assert REJECT_REASONS == {
-        "no_record_start": "Text before the first record of the file, or a file that holds no record",
-        "unfinished": "A record that stops before its end, and no more can follow",
-        "malformed_header": "A completed request whose request header cannot be read",
-        "malformed_tail": "A completed request without readable connection and times at its end",
-        "malformed_json": "A completed request in JSON that is not valid JSON or lacks its request header",
-        "malformed_value": "A record with a value of the wrong type or out of its range",
-        "oversized": "A record longer than the limit",
-        "unreadable": "Bytes that could not be decompressed; what stood before them was read",
-    }
+def test_the_table_knows_every_reason() -> None:
+    quoted = ", ".join(f"'{reason}'" for reason in get_args(RejectReason))
+    assert dict(table_spec("rejected_records").checks)["reason_known"] == f"reason IN ({quoted})"
 
 
 def test_it_keeps_a_bounded_part_of_a_rejected_record() -> None:
@@ -348,4 +340,4 @@ def test_it_uses_every_reason_of_the_vocabulary_somewhere() -> None:
     # `unreadable` is given by the reader of compressed files, not by the parser.
     package = Path(framing.__file__).parents[1]
     sources = "".join(path.read_text("utf-8") for path in package.rglob("*.py") if path.name != "request_event.py")
-    assert [reason for reason in REJECT_REASONS if f'"{reason}"' not in sources] == []
+    assert [reason for reason in get_args(RejectReason) if f'"{reason}"' not in sources] == []

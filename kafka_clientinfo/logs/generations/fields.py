@@ -10,7 +10,7 @@ _INT32 = range(-(1 << 31), 1 << 31)
 
 
 class Header(NamedTuple):
-    """A request header as logged; `api_key` is None where only the name is logged and not known."""
+    """A request header as logged."""
 
     api_key: int
     api_name: str
