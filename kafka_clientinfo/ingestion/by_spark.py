@@ -11,10 +11,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..arrow_rows import collect
+from .arrow_schema import SCHEMA
 from .plan import Plan
 from .reading_progress import TaskCounter
 from .split_statistics import Statistics, counted
-from .worker import PLACEHOLDER, SCHEMA, read_splits
+from .worker import PLACEHOLDER, read_splits
 
 _STANDS_FOR = "__stands_for"
 

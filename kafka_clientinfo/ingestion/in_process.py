@@ -13,11 +13,12 @@ import pyarrow as pa
 
 from ..errors import ConfigError, InputError
 from ..settings import Settings
+from .arrow_schema import SCHEMA
 from .discovery import find_logs, with_server_logs
 from .plan import PlannedFile, Problem, Split, is_incomplete, make_plan
 from .split_statistics import counted, file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
-from .worker import SCHEMA, SplitReader
+from .worker import SplitReader
 
 KINDS = tuple(SCHEMA.names)
 """What a batch may hold: `request`, `rejected`, `failed` or `file`, in the order in which a piece of log gives them."""

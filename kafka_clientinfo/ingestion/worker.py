@@ -16,19 +16,16 @@ import pyarrow.compute as pc
 from ..errors import InputError
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.framing import PREFIX, RawRecord, is_sure_end
-from ..logs.parser import Event, Parser, guarded
+from ..logs.parser import Parser, ServerLogParser, guarded
 from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
-from ..logs.server_log import FailedRequest, ServerLogParser
-from ..logs.twins import TwinMemory
-from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, SCHEMA, arrays_of, filled
+from ..logs.server_log import FailedRequest
+from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, arrays_of, filled
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
 from .reading_progress import CountedFile
 from .storage import HeldFile, local_file
-
-__all__ = ["PLACEHOLDER", "REPLACED", "SCHEMA", "SplitReader", "read_splits"]
 
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
@@ -70,14 +67,9 @@ class SplitReader:
         self.told = told
         self.file = split.file or local_file(split.path)
         self.framing = framing_of(self.file)
-        self.parser: Parser | ServerLogParser
-        self.parse: Callable[[RawRecord], Event]
-        if is_server_log(self.file):
-            self.parser = ServerLogParser(zone)
-            self.requests, self.parse = RequestRows(self.parser.clock, TwinMemory()), self.parser.parse
-        else:
-            self.parser = Parser(zone)
-            self.requests, self.parse = RequestRows(self.parser.clock, self.parser.twins), self.parser.read
+        self.is_server_log = is_server_log(self.file)
+        self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone)
+        self.requests = RequestRows(self.parser.clock, self.parser.twins)
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0
@@ -123,9 +115,9 @@ class SplitReader:
     def _read(self, file: HeldFile) -> Iterator[pa.RecordBatch]:
         self._check_identity(file)
         self._look_back(file)
-        split, take = self.split, None if is_server_log(self.file) else self._take_plain
+        split, take = self.split, None if self.is_server_log else self._take_plain
         for record in range_records(file, split.start, split.end, self.framing, split.layout, take):
-            if self._waits(record):
+            if split.is_last and not record.finished:  # its rest may still be written
                 self.pending, self.waiting = record.length, record
                 continue
             self._take(record)
@@ -176,7 +168,7 @@ class SplitReader:
     def _is_sure_end(self, text: bytes) -> bool:
         last_line = text.rfind(b"\n", 0, -1) + 1
         json_requests = self.split.layout.json_requests
-        return is_server_log(self.file) or is_sure_end(text, last_line, len(text), json_requests)
+        return self.is_server_log or is_sure_end(text, last_line, len(text), json_requests)
 
     def _tell_repeated_hour(self, file: HeldFile, place: int) -> None:
         """In an hour that the zone repeats, let the clock see what was logged since before it."""
@@ -197,10 +189,6 @@ class SplitReader:
         prefix = next((found for found in prefixes if found), None)
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
-    def _waits(self, record: RawRecord) -> bool:
-        """A last record that is not complete waits for its rest."""
-        return not record.finished and self.split.is_last
-
     def _take_plain(self, buffer: bytes, start: int, offset: int) -> tuple[int, int]:
         if self.counted.requests < self.start_window:
             return start, 0
@@ -215,7 +203,7 @@ class SplitReader:
             counted.requests += record.taken
             return
         counted.records += 1
-        event = guarded(self.parse, record)
+        event = guarded(self.parser.read, record)
         if isinstance(event, RequestEvent):
             self._request(event)
         elif isinstance(event, RejectedRecord):

@@ -164,6 +164,16 @@ class Parser:
         )
 
 
+class ServerLogParser(Parser):
+    """Turns the records of one server.log into failed requests; everything else is only counted."""
+
+    def read(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
+        """The failure that a record tells of, whatever its bytes."""
+        prefix = PREFIX.match(record.data)
+        failed = failed_request(record.offset, record.data, prefix, self.clock) if prefix is not None else None
+        return failed or IgnoredRecord(record.offset, "server_log")
+
+
 def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedRecord:
     """The event of a record; a rejected record, with what was raised, where a parser fails on its bytes."""
     try:

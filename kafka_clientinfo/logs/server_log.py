@@ -13,8 +13,6 @@ from typing import Literal
 from ..protocol import api_key, api_name
 from .clock import LogClock
 from .connection import remote_end
-from .framing import PREFIX, RawRecord
-from .request_event import IgnoredRecord
 
 FailureReason = Literal["unsupported_version", "unknown_api", "unreadable_request", "failed_authentication", "other"]
 
@@ -62,24 +60,6 @@ class FailedRequest:
     principal: str | None
     reason: FailureReason
     detail: str
-
-
-class ServerLogParser:
-    """Turns the records of one server.log into failed requests; everything else is only counted.
-
-    Args:
-        zone: IANA name of the zone of the log's timestamps.
-    """
-
-    def __init__(self, zone: str = "UTC") -> None:
-        """Start before the first record."""
-        self.clock = LogClock(zone)
-
-    def parse(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
-        """The failure that a record tells of, whatever its bytes."""
-        prefix = PREFIX.match(record.data)
-        failed = failed_request(record.offset, record.data, prefix, self.clock) if prefix is not None else None
-        return failed or IgnoredRecord(record.offset, "server_log")
 
 
 def failed_request(offset: int, data: bytes, prefix: re.Match[bytes], clock: LogClock) -> FailedRequest | None:

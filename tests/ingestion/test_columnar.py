@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion import arrow_schema, worker
 from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import head
@@ -44,7 +44,7 @@ def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]
     with patch.object(worker.SplitReader, "_take_plain", counted):
         for batch in worker.read_splits(splits, zone):
             batch.validate(full=True)
-            assert batch.schema == worker.SCHEMA
+            assert batch.schema == arrow_schema.SCHEMA
             for name in rows:
                 column = batch.column(name)
                 rows[name] += column.filter(column.is_valid()).to_pylist()

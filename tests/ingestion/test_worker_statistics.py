@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.failures import told
 from kafka_clientinfo.ingestion import columnar, worker
+from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
 from kafka_clientinfo.ingestion.plan import Split
-from kafka_clientinfo.ingestion.worker import SCHEMA, read_splits
+from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord
 from kafka_clientinfo.logs.framing import SERVER_LOG, RawRecord, split_records
-from kafka_clientinfo.logs.server_log import FailedRequest, ServerLogParser
+from kafka_clientinfo.logs.parser import ServerLogParser
+from kafka_clientinfo.logs.server_log import FailedRequest
 
 CONNECTION = "127.0.0.1:18341-127.0.0.1:45612-64"
 CLOSING = (
