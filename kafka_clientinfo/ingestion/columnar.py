@@ -1,6 +1,6 @@
 """Plain JSON records to Arrow arrays: the fast one of the two readings of a request log.
 
-Strategy. Most records are plain (`logs.generations.plain_json` says which). `PlainRows` takes such a record by three
+Strategy. Most records are plain (`logs.generations.plain_json` says which). `RequestRows` takes such a record by three
 patterns, keeps its pieces in lists, one per column, and makes Arrow arrays of all of them at once. A piece that
 repeats (the API, a client's name, a connection id, what stands behind the times) is kept once, with a number in each
 row, so its values are read and checked once per batch. Every other record goes to the record parser at its place in
@@ -90,21 +90,23 @@ class _Pieces(dict[bytes, int]):
         return number
 
 
-class PlainRows:
-    """The plain records that were taken since the last batch.
+class RequestRows:
+    """The requests of a split since its last batch, of both readings.
 
     Args:
-        clock: the record parser's, as both see the records of a file in one order.
-
+        clock: the record parser's, as both readings see the records of a file in one order.
+        twins: the record parser's memory of recent requests.
     """
 
-    def __init__(self, clock: LogClock) -> None:
+    def __init__(self, clock: LogClock, twins: TwinMemory) -> None:
         """Start without a row."""
         self._clock = clock
+        self._twins = TwinFinder(twins)
         self._clear()
 
     def _clear(self) -> None:
-        self._body_bytes = 0
+        self._events: list[RequestEvent] = []
+        self._text_bytes = 0
         self._seconds: dict[bytes, int] = {}
         self._apis, self._clients = _Pieces(read_api), _Pieces(read_client)
         self._connections, self._ends = _Pieces(_read_connection), _Pieces(read_end)
@@ -115,14 +117,18 @@ class PlainRows:
         self._kept: list[tuple[int, str | None, str | None, str | None]] = []
 
     def __len__(self) -> int:
-        """Rows taken."""
-        return self._count
+        """Requests held."""
+        return self._count + len(self._events)
 
     @property
     def held(self) -> int:
-        """Bytes of the texts that are kept, about."""
-        pieces = self._clients.size + self._connections.size + self._ends.size
-        return self._body_bytes + pieces
+        """Bytes of the texts that are held, about."""
+        return self._text_bytes + self._clients.size + self._connections.size + self._ends.size
+
+    def add(self, event: RequestEvent) -> None:
+        """Hold a request that the record parser read."""
+        self._events.append(event)
+        self._text_bytes += sum(len(value) for value in event if type(value) is str)
 
     def take(self, buffer: bytes, start: int, offset: int, limit: int | None) -> tuple[int, int]:
         """Keep plain records as rows, up to the first that is not, or may go on behind the buffer.
@@ -198,10 +204,20 @@ class PlainRows:
 
     def _keep(self, key: int, request: str | None, response: str | None) -> None:
         self._kept.append((self._count, request, response, group_payloads(key, request, response)))
-        self._body_bytes += len(request or "") + len(response or "")
+        self._text_bytes += len(request or "") + len(response or "")
 
-    def columns(self) -> Columns:
-        """All rows as arrays by the names of `RequestEvent`, which this object then no longer holds."""
+    def arrays(self) -> list[pa.Array]:
+        """The requests as the arrays of `EVENT_FIELDS`, in the order of their records; at least one. None is held then."""
+        columns = self._plain_columns() if self._count else {}
+        if self._events:
+            others = dict(zip(_TYPES, arrays_of(self._events, EVENT_FIELDS), strict=True))
+            columns = _merged(columns, others) if columns else others
+        self._clear()
+        columns["is_duplicate"] = self._twins.flags(columns)
+        return list(columns.values())
+
+    def _plain_columns(self) -> Columns:
+        """The plain records' rows as arrays by the names of `RequestEvent`."""
         rows = self._count
         values = {name: self._rows[at :: len(_ROW)] for at, name in enumerate(_ROW)}
         columns = {name: pa.array(values[name], _TYPES[name]) for name in _ROW if name in _TYPES}
@@ -220,7 +236,6 @@ class PlainRows:
         columns["forged_lines"] = pa.repeat(pa.scalar(0, pa.int32()), rows)
         columns["is_duplicate"] = pa.repeat(False, rows)
         columns |= self._bodies()
-        self._clear()
         return {name: columns[name] for name in _TYPES}
 
     def _bodies(self) -> Columns:
@@ -250,47 +265,6 @@ def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]
     names = kind._fields  # type: ignore[attr-defined]  # a NamedTuple
     values = zip(*pieces.found, strict=True)
     return {name: pa.array(column, _TYPES[name]).take(where) for name, column in zip(names, values, strict=True)}
-
-
-class RequestRows:
-    """The requests of a split since its last batch, of both readings.
-
-    Args:
-        clock: the record parser's, as both readings see the records of a file in one order.
-        twins: the record parser's memory of recent requests.
-    """
-
-    def __init__(self, clock: LogClock, twins: TwinMemory) -> None:
-        """Start without a row."""
-        self._plain = PlainRows(clock)
-        self._events: list[RequestEvent] = []
-        self._event_bytes = 0
-        self._twins = TwinFinder(twins)
-        self.take = self._plain.take
-
-    def __len__(self) -> int:
-        """Requests held."""
-        return len(self._plain) + len(self._events)
-
-    @property
-    def held(self) -> int:
-        """Bytes of the texts that are held, about."""
-        return self._plain.held + self._event_bytes
-
-    def add(self, event: RequestEvent) -> None:
-        """Hold a request that the record parser read."""
-        self._events.append(event)
-        self._event_bytes += sum(len(value) for value in event if type(value) is str)
-
-    def arrays(self) -> list[pa.Array]:
-        """The requests as the arrays of `EVENT_FIELDS`, in the order of their records; at least one. None is held then."""
-        columns = self._plain.columns() if len(self._plain) else {}
-        if self._events:
-            others = dict(zip(_TYPES, arrays_of(self._events, EVENT_FIELDS), strict=True))
-            columns = _merged(columns, others) if columns else others
-        self._events, self._event_bytes = [], 0
-        columns["is_duplicate"] = self._twins.flags(columns)
-        return list(columns.values())
 
 
 def _merged(left: Columns, right: Columns) -> Columns:
