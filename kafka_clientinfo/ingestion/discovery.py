@@ -258,31 +258,19 @@ def _matching(files: Iterable[StoredFile], base: str, pattern: tuple[str, ...]) 
     for file in files:
         parts = tuple(file.inner[len(base) :].strip("/").split("/"))
         folders = (parts[:size] for size in range(1, len(parts)))
-        if file.inner.endswith("/") or _matches(parts, pattern):
+        if file.inner.endswith("/") or matches(parts, pattern):
             found.files.append(file)
-        elif _is_candidate(file, base) and any(_matches(folder, pattern) for folder in folders):
+        elif _is_candidate(file, base) and any(matches(folder, pattern) for folder in folders):
             found.in_folders.append(file)
     return found
 
 
-def _matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+def matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
     """Whether a path matches a glob, part by part; `**` stands for any number of folders."""
-    reached = {0}
-    for part in parts:
-        reached = _star_ends(reached, pattern)
-        reached = {
-            at if pattern[at] == "**" else at + 1
-            for at in reached
-            if at < len(pattern) and (pattern[at] == "**" or fnmatchcase(part, pattern[at]))
-        }
-    return len(pattern) in _star_ends(reached, pattern)
-
-
-def _star_ends(reached: set[int], pattern: tuple[str, ...]) -> set[int]:
-    """States of the match, with those behind every `**` that may stand for nothing."""
-    ends = set(reached)
-    for at in sorted(reached):
-        while at < len(pattern) and pattern[at] == "**":
-            at += 1
-            ends.add(at)
-    return ends
+    if not pattern:
+        return not parts
+    if pattern[0] == "**" and matches(parts, pattern[1:]):
+        return True
+    if not parts or not fnmatchcase(parts[0], pattern[0]):  # which `**` matches as `*` does
+        return False
+    return matches(parts[1:], pattern if pattern[0] == "**" else pattern[1:])

@@ -1,14 +1,17 @@
 """What LOGS name, here: files, folders, globs, and names that are not ordinary files."""
 
 import os
+import re
 import socket
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import find_logs, make_plan, with_server_logs
-from kafka_clientinfo.ingestion.discovery import is_server_log
+from kafka_clientinfo.ingestion.discovery import is_server_log, matches
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.ingestion.test_plan import LOG, save
@@ -159,3 +162,10 @@ def test_what_names_no_place_is_not_the_root(item: str, monkeypatch: pytest.Monk
     monkeypatch.setattr("os.walk", lambda *_, **__: pytest.fail("a folder was walked"))
     with pytest.raises(InputError, match="which names no place; give log files, folders or globs"):
         find_logs([item])
+
+
+@given(st.lists(st.sampled_from("ab")).map(tuple), st.lists(st.sampled_from(["**", "*", "a"]), max_size=6).map(tuple))
+def test_a_glob_matches_part_by_part(parts: tuple[str, ...], pattern: tuple[str, ...]) -> None:
+    forms = {"**": "(?:[ab]/)*", "*": "[ab]/", "a": "a/"}
+    expected = re.fullmatch("".join(forms[part] for part in pattern), "".join(f"{part}/" for part in parts))
+    assert matches(parts, pattern) is (expected is not None)
