@@ -174,7 +174,7 @@ def _read(
         release(parsed)
         raise
     report.problems += rotated(plan.files, statistics)
-    report.files = [file_report(file, row, statistics) for file, row in zip(files, rows, strict=True)]
+    report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
     is_all = not known and stays_as_kept(lake.spark)
     if not is_all:
         release(parsed)

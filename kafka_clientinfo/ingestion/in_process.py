@@ -129,8 +129,7 @@ class Reading:
     @property
     def reports(self) -> list[dict[str, Any]]:
         """What `run` reports of each file."""
-        rows = zip(self._so_far(), self.files, strict=True)
-        return [file_report(file, row, counted([found])) for (file, found), row in rows]
+        return [file_report(file, row) for (file, _), row in zip(self._so_far(), self.files, strict=True)]
 
     def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:
         if self._reader is None or self._reader[0] in (file for file, _ in self._read):

@@ -10,7 +10,6 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Any
 
-from ..tables import table_spec
 from .plan import PlannedFile, Problem
 from .worker import REPLACED
 
@@ -52,13 +51,10 @@ def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> l
 
 
 def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:
-    """A file's row of ingested_files, in the order of its columns: what was known of it, and what was found now."""
-    state = {**file_state(file, statistics), "batch_id": batch_id, "ingested_at": now}
-    return {column.name: state[column.name] for column in table_spec("ingested_files").columns}
+    """A file's row of ingested_files: what was known of it, and what was found now.
 
-
-def file_state(file: PlannedFile, statistics: Sequence[Statistics]) -> dict[str, Any]:
-    """What ingested_files tells of a file after a run; `damage` is why it could not be read to its end."""
+    `damage` is why it could not be read to its end.
+    """
     own = [split for split in statistics if split["file_id"] == file.file_id]
     before: Statistics = file.known or {}
     end = max(split["end_offset"] for split in own)
@@ -79,7 +75,9 @@ def file_state(file: PlannedFile, statistics: Sequence[Statistics]) -> dict[str,
         "first_logged_at": min(_times([before, *own], "first_logged_at"), default=None),
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
         "covers_broker_start": any(split.get("covers_broker_start") for split in [before, *own]),
-        "damage": _error(own),
+        "damage": next((split["error"] for split in own if split["error"] not in (None, REPLACED)), None),
+        "batch_id": batch_id,
+        "ingested_at": now,
     }
 
 
@@ -95,12 +93,7 @@ def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:
     return [split[name] for split in statistics if split.get(name)]
 
 
-def _error(statistics: Iterable[Statistics]) -> str | None:
-    errors = (split["error"] for split in statistics)
-    return next((error for error in errors if error and error != REPLACED), None)
-
-
-def file_report(file: PlannedFile, row: Statistics, statistics: Sequence[Statistics]) -> dict[str, Any]:
+def file_report(file: PlannedFile, row: Statistics) -> dict[str, Any]:
     """What this run read of a file, for the report."""
     before: Statistics = file.known or {}
     ignored_before = dict(before.get("ignored") or {})
@@ -113,5 +106,5 @@ def file_report(file: PlannedFile, row: Statistics, statistics: Sequence[Statist
         **{name: row[name] - before.get(name, 0) for name in ("records", "requests", "rejected")},
         "ignored": {kind: count - ignored_before.get(kind, 0) for kind, count in row["ignored"].items()},
         "pending_bytes": row["pending_bytes"],
-        "error": _error(split for split in statistics if split["file_id"] == file.file_id),
+        "error": row["damage"],
     }

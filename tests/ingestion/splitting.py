@@ -1,10 +1,11 @@
 """Reads a file as a run does, in as many splits as it is cut into, without Spark."""
 
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.ingestion import Plan, make_plan
-from kafka_clientinfo.ingestion.split_statistics import counted, file_state, wrongly_cut
+from kafka_clientinfo.ingestion.split_statistics import counted, file_row, wrongly_cut
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 
@@ -32,5 +33,5 @@ def read_in_splits(path: Path, split_bytes: int, tasks: int, zone: str = "UTC") 
     if wrong:
         rows = rows_of(plan.uncut(wrong), zone)
     statistics = counted(rows.pop("file"))
-    states = [file_state(file, statistics) for file in plan.files]
+    states = [file_row(file, statistics, "", datetime.max) for file in plan.files]
     return rows, {name: value for state in states for name, value in state.items()}, bool(wrong)

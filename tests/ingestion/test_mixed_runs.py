@@ -1,12 +1,13 @@
 """A file of all loggers grows while it is read, and is cut into splits: its rows are those of one reading."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.ingestion import make_plan
-from kafka_clientinfo.ingestion.split_statistics import counted, file_state
+from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import RequestEvent
 from kafka_clientinfo.logs.server_log import FailedRequest
@@ -34,7 +35,7 @@ class Runs:
         for name, rows in self.rows.items():
             rows += [row for batch in batches for row in batch.column(name).to_pylist() if row]
         statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
-        self.files |= {file.file_id: {**file_state(file, statistics), "batch_id": ""} for file in plan.files}
+        self.files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
         return self
 
     def told(self) -> tuple[Rows, list[Any]]:

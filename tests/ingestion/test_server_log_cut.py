@@ -2,13 +2,14 @@
 
 import gzip
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.ingestion import make_plan
-from kafka_clientinfo.ingestion.split_statistics import counted, file_state
+from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.framing import SERVER_LOG, split_records
 from kafka_clientinfo.settings import Settings
@@ -29,7 +30,7 @@ class Reader:
         rows = [row for batch in batches for row in batch.column("failed").to_pylist() if row]
         statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
         self.failures += [(row["byte_offset"], row["reason"], row["detail"], row["api_key"]) for row in rows]
-        self.files |= {file.file_id: {**file_state(file, statistics), "batch_id": ""} for file in plan.files}
+        self.files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
 
     def counts(self) -> list[tuple[int, Any]]:
         return [(state["records"], state["ignored"]) for state in self.files.values()]

@@ -5,6 +5,7 @@ import gzip
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from kafka_clientinfo.address import Address
 from kafka_clientinfo.engine.keeping import Staging, kept, release
 from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, rotated, was_read
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
-from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_state
+from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import split_records
@@ -68,8 +69,8 @@ class Tables:
         for name, rows in found.items():
             self.rows[name] += [row for row in rows if row["byte_offset"] <= ends.get(row["file_id"], 1 << 60)]
         files = [file for file in plan.files if was_read(file, statistics)]
-        states = {f.file_id: {**file_state(f, statistics), "batch_id": plan.batch_id} for f in files}
-        self.reports = [file_report(file, states[file.file_id], statistics) for file in files]
+        states = {f.file_id: file_row(f, statistics, plan.batch_id, datetime.now(UTC)) for f in files}
+        self.reports = [file_report(file, states[file.file_id]) for file in files]
         self.rotated = [(problem.kind, problem.path) for problem in rotated(plan.files, statistics)]
         self.files |= states
         self.check()
