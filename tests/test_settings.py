@@ -77,6 +77,16 @@ def test_every_layout_that_may_be_named_is_known_to_the_reader() -> None:
     assert {*STARTS} <= {*LOG_LAYOUTS}
 
 
+@pytest.mark.parametrize("name", ["", "nothing", "cri", "cri+", "+json", "cri+docker+json", "kafka+cri"])
+def test_it_refuses_a_layout_that_is_none(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings(log_layout=name)
+    assert str(caught.value) == (
+        f"log_layout is {name!r}; give auto, one of kafka, stamped, logger_first, message, json, any, "
+        "or one of them behind cri+, docker+, journal+, export+, syslog+"
+    )
+
+
 def test_it_says_which_file_it_cannot_read(tmp_path: Path) -> None:
     for name in ("none.toml", "a\0b"):
         with pytest.raises(ConfigError, match=f"cannot read the configuration .*{name}"):

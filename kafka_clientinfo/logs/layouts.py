@@ -16,16 +16,14 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from itertools import islice
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, cast
 
-from ..errors import ConfigError
 from .framing import LEVEL, OWN_WORDS, PREFIX, TIME
 from .physical_lines import ExportEntries
 from .wrappers import Line, LogEvent, Unwrap, cri, docker, event, export, is_journal, is_syslog, journal, syslog
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 Wrapper = Literal["none", "cri", "docker", "journal", "export", "syslog"]
-_WRAPPERS: tuple[Wrapper, ...] = ("cri", "docker", "journal", "export", "syslog")
 Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 
 SAMPLE = 1 << 20
@@ -192,17 +190,15 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
 
     Args:
         sample: the first bytes of its decompressed content, best 64 KiB to 1 MiB.
-        name: `auto`, or a layout's name: a pattern (`kafka`, `stamped`, `logger_first`, `message`, `json`, `any`), alone
-            or behind a wrapper and a plus sign (`cri`, `docker`, `journal`, `export`, `syslog`), as `cri+json`.
+        name: one of `settings.LOG_LAYOUTS`: `auto`, or a layout's name, which is a pattern alone or behind a wrapper and a
+            plus sign, as `cri+json`.
         latest: when the file was last written; now where not known.
-
-    Raises:
-        ConfigError: for a name that is none.
     """
     encoding: Encoding = next((encoding for bom, encoding in _BOMS if sample.startswith(bom)), "utf-8")
     lines = _lines(sample[:SAMPLE], encoding)
     if name != "auto":
-        wrapper, pattern = _named(name)
+        before, _, after = name.rpartition("+")
+        wrapper, pattern = cast(Wrapper, before or "none"), cast(Pattern, after)
         inner = _inner(_entries(lines, sample, wrapper), unwrapper(wrapper, latest))
         ends = pattern == "kafka" or _logger_ends(inner)
         return Layout(encoding, wrapper, pattern, ends, latest, _requests_are_json(inner))
@@ -210,19 +206,6 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
     inner = _inner(_entries(lines, sample, wrapper), unwrapper(wrapper, latest))
     years = latest if wrapper == "syslog" else None  # the only times without a year
     return Layout(encoding, wrapper, _pattern(inner, wrapper), _logger_ends(inner), years, _requests_are_json(inner))
-
-
-def _named(name: str) -> tuple[Wrapper, Pattern]:
-    wrappers: dict[str, Wrapper] = {name: name for name in _WRAPPERS}
-    patterns: dict[str, Pattern] = {name: name for name in STARTS}
-    before, plus, pattern = name.rpartition("+")
-    wrapper: Wrapper | None = wrappers.get(before) if plus else "none"
-    if wrapper is None or pattern not in patterns:
-        raise ConfigError(
-            f"log_layout is {name!r}: give auto, one of {', '.join(patterns)}, or one of them behind "
-            f"{', '.join(f'{wrapper}+' for wrapper in wrappers)}"
-        )
-    return wrapper, patterns[pattern]
 
 
 def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:

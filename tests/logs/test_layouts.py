@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import KAFKA, REQUEST_LOGGER, STARTS, Layout, detect, split_logger
 from kafka_clientinfo.logs.unwrapping import layout_records
@@ -47,16 +46,6 @@ def test_it_takes_the_layout_that_is_named(name: str, pattern: str, wrapper: str
     layout = detect(b"other text\n" + data, name, LATEST)
     assert layout.name == name
     assert len(requests(events(data, layout))) == len(requests(parse(EXCERPTS["json"])))
-
-
-@pytest.mark.parametrize("name", ["", "nothing", "cri", "cri+", "+json", "cri+docker+json", "kafka+cri"])
-def test_it_refuses_a_layout_that_is_none(name: str) -> None:
-    with pytest.raises(ConfigError) as caught:
-        detect(b"", name)
-    assert str(caught.value) == (
-        f"log_layout is {name!r}: give auto, one of kafka, stamped, logger_first, message, json, any, "
-        "or one of them behind cri+, docker+, journal+, export+, syslog+"
-    )
 
 
 @pytest.mark.parametrize(
