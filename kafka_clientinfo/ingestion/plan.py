@@ -4,11 +4,8 @@ A file that was read before is resumed where that ended, if the bytes before tha
 cannot be read is a problem that is reported and does not stop the rest. What a run reads is settled here: a file
 that grows meanwhile is read up to the size that it has now, and one that another file has replaced is noticed.
 
-Where a file is cut into splits, a record must start, and what a client wrote must not pass for one
-(`reader.record_start`). A file that begins with requests in text is cut behind such requests only, so what an upgraded
-broker adds to it in JSON stays in one split. A file that begins with requests in JSON is cut behind JSON too, which is
-wrong where a request in text is open there, as after a downgrade. That shows when it is read: `split_statistics.wrongly_cut`
-names such files, and `Plan.uncut` gives the plan to read instead.
+A file is cut into splits where a record starts (`reader.record_start`). A cut behind JSON may be wrong; that shows when it
+is read: `split_statistics.wrongly_cut` names such files, and `Plan.uncut` gives the plan to read instead.
 
 A file of which an earlier run could not read the rest (a copy that is not complete yet, damage, a failing disk) has
 one rejected record for that rest, at the place where it resumes. A run that resumes it takes that record back
@@ -199,7 +196,7 @@ def make_plan(
     splits: list[Split] = []
     for file in list(found.files.values()):
         try:
-            splits += _splits(file, settings, tasks)
+            splits += splits_of(file, settings, tasks)
         except OSError as error:
             del found.files[file.file_id]
             found.problems.append(Problem(file.path, "unreadable", _said(error)))
@@ -339,7 +336,7 @@ def _content_size(file: PlannedFile) -> int:
     return readable_bytes(file.file)[0] if file.compressed else file.size_on_disk
 
 
-def _splits(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:
+def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:
     """One split per task and file at most, and none below split_bytes: few large tasks are fast."""
     starts = [file.resume_at]
     if file.layout.splittable and not file.compressed and not is_server_log(file.file):

@@ -9,13 +9,13 @@ import select
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from ..logs.compression import SNIFFED
 from ..logs.reader import FileHead, RawBytes, file_id, head
 from ..settings import Settings
-from .plan import PlannedFile, Split
+from .plan import PlannedFile, Split, splits_of
 from .storage import StoredFile
 
 NAME = "-"
@@ -118,5 +118,5 @@ def planned_stream(stream: Stream, settings: Settings) -> tuple[PlannedFile, Spl
     stream.begin()
     where = (file_id(settings.cluster, BROKER, beginning.first_record or b""), file, settings.cluster, BROKER)
     planned = PlannedFile(*where, 0, 0, beginning.compressed, None, layout=beginning.layout)
-    split = Split(NAME, where[0], settings.cluster, BROKER, 0, None, True, replace(file), layout=beginning.layout)
-    return planned, split._replace(requests_before=0)
+    (split,) = splits_of(planned, settings, 1)
+    return planned, split
