@@ -73,7 +73,9 @@ _NOT_READ = {
 
 def is_compressed(beginning: bytes) -> bool:
     """Whether a file's first `SNIFFED` bytes are those of compressed data, also of a kind that is not read."""
-    if _codec_of(beginning) is not None or _is_skippable(beginning) or _is_cut(beginning):
+    if _codec_of(beginning) is not None or _is_skippable(beginning):
+        return True
+    if len(beginning) > 1 and _is_cut(beginning):  # one byte may be text as well
         return True
     return any(beginning.startswith(magic) for magic in _NOT_READ)
 
@@ -88,7 +90,7 @@ def _is_skippable(beginning: bytes) -> bool:
 
 def _is_cut(beginning: bytes) -> bool:
     """Whether bytes end within what a member begins with."""
-    return len(beginning) > 1 and any(codec.magic.startswith(beginning) for codec in _CODECS)
+    return any(codec.magic.startswith(beginning) for codec in _CODECS)
 
 
 class _Input:
@@ -197,7 +199,7 @@ def _end(source: _Input, beginning: bytes) -> None:
     for magic, advice in _NOT_READ.items():
         if beginning.startswith(magic):
             raise Undecodable(advice)
-    if _is_cut(beginning):
+    if beginning and _is_cut(beginning):
         raise Undecodable("the compressed data ends early")
     while data := source.take(_INPUT):
         if data.strip(b"\0"):

@@ -54,7 +54,10 @@ def read(message: bytes) -> LoggedRequest:
     header, instance_id, deprecated = _header(left)
     bodies = read_bodies(message, at_request, at_connection, header.api_key)
     is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
-    return LoggedRequest("json", header, tail, instance_id, is_forwarded, *bodies[:3], deprecated, bodies.replica_id)
+    return LoggedRequest(
+        "json", header, tail, instance_id, is_forwarded,
+        bodies.error_code, bodies.request, bodies.response, deprecated, bodies.replica_id,
+    )  # fmt: skip
 
 
 def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
