@@ -35,6 +35,15 @@ _RANGES = {
 """The lowest and highest value of each number: no calculation with times and sizes overflows."""
 
 
+def check_layout(name: str) -> None:
+    """Raise ConfigError for a name that is not one of `LOG_LAYOUTS`."""
+    if name not in LOG_LAYOUTS:
+        raise ConfigError(
+            f"log_layout is {shown(name)}; give auto, one of {', '.join(_PATTERNS)}, or one of them behind "
+            f"{', '.join(f'{wrapper}+' for wrapper in _WRAPPERS)}"
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """Everything a run can be told.
@@ -88,11 +97,7 @@ class Settings:
         for name, (low, high) in _RANGES.items():
             if not low <= getattr(self, name) <= high:
                 raise ConfigError(f"{name} is {shown(getattr(self, name))}; give a number from {low} to {high}")
-        if self.log_layout not in LOG_LAYOUTS:
-            raise ConfigError(
-                f"log_layout is {shown(self.log_layout)}; give auto, one of {', '.join(_PATTERNS)}, or one of them behind "
-                f"{', '.join(f'{wrapper}+' for wrapper in _WRAPPERS)}"
-            )
+        check_layout(self.log_layout)
         try:
             ZoneInfo(self.log_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError):

@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from itertools import islice
 from typing import Literal, NamedTuple, cast
 
+from ..settings import check_layout
 from .framing import LEVEL, OWN_WORDS, PREFIX, TIME
 from .physical_lines import ExportEntries
 from .wrappers import Line, LogEvent, Unwrap, cri, docker, event, export, is_journal, is_syslog, journal, syslog
@@ -193,7 +194,11 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
         name: one of `settings.LOG_LAYOUTS`: `auto`, or a layout's name, which is a pattern alone or behind a wrapper and a
             plus sign, as `cri+json`.
         latest: when the file was last written; now where not known.
+
+    Raises:
+        ConfigError: for a name that is none.
     """
+    check_layout(name)
     encoding: Encoding = next((encoding for bom, encoding in _BOMS if sample.startswith(bom)), "utf-8")
     lines = _lines(sample[:SAMPLE], encoding)
     if name != "auto":

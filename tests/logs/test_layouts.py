@@ -1,11 +1,13 @@
 """The layout that a file's beginning shows or that a setting names, and the starts and ends of records in it."""
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
+from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
 from kafka_clientinfo.logs.layouts import KAFKA, REQUEST_LOGGER, STARTS, Layout, detect, split_logger
 from kafka_clientinfo.logs.unwrapping import layout_records
@@ -46,6 +48,12 @@ def test_it_takes_the_layout_that_is_named(name: str, pattern: str, wrapper: str
     layout = detect(b"other text\n" + data, name, LATEST)
     assert layout.name == name
     assert len(requests(events(data, layout))) == len(requests(parse(EXCERPTS["json"])))
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "cri", "cri+", "+json", "cri+docker+json", "kafka+cri"])
+def test_it_refuses_a_layout_that_is_none(name: str) -> None:
+    with pytest.raises(ConfigError, match=rf"log_layout is '{re.escape(name)}'; give auto, one of kafka, stamped"):
+        detect(b"", name)
 
 
 @pytest.mark.parametrize(
