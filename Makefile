@@ -64,7 +64,7 @@ $(VENV)/.docs: $(VENV)/.installed
 	@touch $@
 
 docs: setup $(VENV)/.docs ## Write schemas/tables.md and docs/conformance.md; build the site into build/site, every link checked
-	$(BIN)/python -m kafka_clientinfo.tables.docs
+	$(BIN)/python -m tests.tables_page
 	$(BIN)/python -m tests.conformance
 	$(BIN)/python -m mkdocs build --quiet --clean
 

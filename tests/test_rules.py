@@ -9,7 +9,7 @@ from kafka_clientinfo import resources
 from kafka_clientinfo.errors import TableSpecError
 from kafka_clientinfo.rules import Rule, parse_rules
 from kafka_clientinfo.tables import rules
-from kafka_clientinfo.tables.docs import markdown
+from tests.tables_page import markdown
 
 WHOLE = '[r]\nkip = ""\nseverity = "error"\nwhat = "w"\nasks = "a"\nadvice = "v"\n'
 

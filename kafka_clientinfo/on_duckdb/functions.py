@@ -57,6 +57,11 @@ def _simple(template: str) -> Callable[..., Column]:
     return lambda *arguments: call(template, *map(named, arguments))
 
 
+def _of_first(template: str) -> Callable[..., Column]:
+    """Make a function of a column, or of its name, and of constants."""
+    return lambda first, *others: call(template, named(first), *map(literal, others))
+
+
 def _listing(name: str) -> Callable[..., Column]:
     return lambda *arguments: call(f"{name}({', '.join('{}' for _ in arguments)})", *map(named, arguments))
 
@@ -103,16 +108,6 @@ def concat_ws(separator: str, *parts: ColumnOrName) -> Column:
     return call(f"concat_ws({', '.join('{}' for _ in range(len(parts) + 1))})", literal(separator), *map(named, parts))
 
 
-def substring(text: ColumnOrName, first: int, size_: int) -> Column:
-    """Take characters from the first one on, which is 1."""
-    return call("substring({}, {}, {})", named(text), literal(first), literal(size_))
-
-
-def translate(text: ColumnOrName, characters: str, others: str) -> Column:
-    """Replace characters one by one."""
-    return call("translate({}, {}, {})", named(text), literal(characters), literal(others))
-
-
 def regexp_replace(text: ColumnOrName, pattern: str, replacement: str) -> Column:
     """Replace every match of a regular expression of Java's; `$0` is the match."""
     written = replacement.replace("$0", "\0").replace("\\\\", "\\").replace("\\", "\\\\").replace("\0", "\\0")
@@ -122,16 +117,6 @@ def regexp_replace(text: ColumnOrName, pattern: str, replacement: str) -> Column
 def regexp_extract(text: ColumnOrName, pattern: str, group: int) -> Column:
     """Take a group of the first match, empty where nothing matches."""
     return call("regexp_extract({}, {}, {})", named(text), literal(re2(pattern)), literal(group))
-
-
-def split(text: ColumnOrName, pattern: str) -> Column:
-    """Divide a text where a pattern matches."""
-    return call("string_split_regex({}, {})", named(text), literal(pattern))
-
-
-def get_json_object(text: ColumnOrName, place: str) -> Column:
-    """Take a text out of JSON."""
-    return call("json_extract_string({}, {})", named(text), literal(place))
 
 
 def from_json(text: ColumnOrName, schema: str) -> Column:
@@ -175,29 +160,14 @@ def create_map(*pairs: ColumnOrName) -> Column:
     return call("map({}, {})", array(*keys), array(*values))
 
 
-def element_at(values: ColumnOrName, place: Any) -> Column:
-    """Take an element of a list; the first one is 1."""
-    return call("({}[{}])", named(values), literal(place))
-
-
 def try_element_at(values: ColumnOrName, key: ColumnOrName) -> Column:
     """Take a map's value; null where it has none."""
     return call("map_extract_value({}, {})", named(values), named(key))
 
 
-def get(values: ColumnOrName, place: Any) -> Column:
-    """Take an element of a list; the first one is 0, and null stands behind the last."""
-    return call("({}[CAST({} AS BIGINT) + 1])", named(values), literal(place))
-
-
 def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
     """Take so many elements of a list from the first one on, which is 1."""
     return call("({}[{}:{}])", named(values), literal(first), literal(size_) + (first - 1))
-
-
-def array_contains(values: ColumnOrName, value: Any) -> Column:
-    """Tell whether a list holds a value."""
-    return call("list_contains({}, {})", named(values), literal(value))
 
 
 def array_remove(values: ColumnOrName, value: Any) -> Column:
@@ -210,11 +180,12 @@ def array_compact(values: ColumnOrName) -> Column:
     return filter(named(values), lambda item: item.isNotNull())
 
 
-def array_join(values: ColumnOrName, separator: str) -> Column:
-    """Join a list's texts."""
-    return call("array_to_string({}, {})", named(values), literal(separator))
-
-
+substring, translate = _of_first("substring({}, {}, {})"), _of_first("translate({}, {}, {})")
+split, get_json_object = _of_first("string_split_regex({}, {})"), _of_first("json_extract_string({}, {})")
+array_contains, array_join = _of_first("list_contains({}, {})"), _of_first("array_to_string({}, {})")
+element_at = _of_first("({}[{}])")
+get = _of_first("({}[CAST({} AS BIGINT) + 1])")
+"""Takes an element of a list; the first one is 0, and null stands behind the last."""
 map_keys, map_values = _simple("map_keys({})"), _simple("map_values({})")
 map_entries, map_from_entries = _simple("map_entries({})"), _simple("map_from_entries({})")
 array_min, array_max = _simple("list_min({})"), _simple("list_max({})")

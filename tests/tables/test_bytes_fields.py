@@ -8,7 +8,7 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.protocol import api_key, api_name, fields
-from kafka_clientinfo.tables.bytes_fields import BytesField, bytes_fields
+from tests.bytes_fields import BytesField, bytes_fields
 
 GAPS = [field for field in bytes_fields() if field.gap and field.api in ("JOIN_GROUP", "SYNC_GROUP")]
 LATER = {

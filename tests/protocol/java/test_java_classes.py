@@ -20,7 +20,7 @@ from kafka_clientinfo.protocol import api_name, released
 from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.json_form import struct_to_json
 from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS
-from kafka_clientinfo.tables.bytes_fields import bytes_fields
+from tests.bytes_fields import bytes_fields
 
 from ..instances import codecs, random_body
 

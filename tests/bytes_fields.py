@@ -4,8 +4,8 @@ import tomllib
 from dataclasses import dataclass
 from functools import lru_cache
 
-from .. import resources
-from ..errors import TableSpecError
+from kafka_clientinfo import resources
+from kafka_clientinfo.errors import TableSpecError
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,11 +1,11 @@
-"""schemas/tables.md from the declarations; `python -m kafka_clientinfo.tables.docs` writes it, a test compares it."""
+"""schemas/tables.md from the declarations; `python -m tests.tables_page` writes it, a test compares it."""
 
 import sys
 from pathlib import Path
 
-from ..rules import Rule, rules
-from .bytes_fields import bytes_fields
-from .spec import TableSpec, table_specs
+from kafka_clientinfo.rules import Rule, rules
+from kafka_clientinfo.tables import TableSpec, table_specs
+from tests.bytes_fields import bytes_fields
 
 _HEAD = """# Tables
 
