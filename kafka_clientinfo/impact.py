@@ -91,7 +91,7 @@ def impact(
 
 
 def judged(target: str, filters: Filters) -> str:
-    """The beginning of a query on rows of `upgrade_impact`: `judged` has them with their place in `WORST_FIRST` and why."""
+    """The beginning of a query: `judged` is `upgrade_impact`, each row with its place in `WORST_FIRST` and the reason."""
     quoted = f"'{target}'"
     return (
         f"WITH judged AS (SELECT *, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "

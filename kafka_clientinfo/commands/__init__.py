@@ -28,6 +28,6 @@ _IN_ORDER = (
 )  # fmt: skip
 COMMANDS: dict[str, ModuleType] = {module.__name__.rpartition(".")[2]: module for module in _IN_ORDER}
 """By name, in the order of the help: each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code; some
-have `EXAMPLES`, command lines for their help, and `STOPPED`, what Ctrl-C is answered where it is not that nothing was changed."""
+have `EXAMPLES`, command lines for their help, and `STOPPED`, what they say at Ctrl-C; the others say that nothing was changed."""
 
 __all__ = ["COMMANDS"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..address import address_before, address_in
-from ..engine.state import required
+from ..engine.state import require_state
 from ..errors import ConfigError, WarehouseError
 from ..failures import AGAIN
 from ..settings import Settings, load_settings
@@ -35,7 +35,7 @@ _WAITING = (
 WAITS = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
 """Note on an answer from tables that are behind."""
 COMMITTED = f"stopped; {AGAIN}"
-"""What Ctrl-C is answered by commands that commit."""
+"""What commands that commit say at Ctrl-C."""
 
 
 class Context:
@@ -113,7 +113,7 @@ class Context:
             WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
         """
         tables, root = self.tables(), self.warehouse
-        state = required(tables.state(), root)
+        state = require_state(tables.state(), root)
         if state.built_until is None:
             raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
         if state.rows.get(table, 1) and not tables.exists(table):

@@ -5,7 +5,7 @@ import re
 from itertools import takewhile
 
 from .. import console
-from ..engine.state import required
+from ..engine.state import require_state
 from ..errors import ConfigError
 from ..tables import table_specs, views
 from .context import Context, add_warehouse
@@ -32,7 +32,7 @@ def execute(context: Context) -> int:
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
     tables = context.tables()
-    required(tables.state(), context.warehouse)
+    require_state(tables.state(), context.warehouse)
     try:
         found = ask(tables, "rows", "", read_only(query), None, limit_of(context.arguments))
     except Exception as error:

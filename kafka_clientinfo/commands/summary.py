@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from .. import console
-from ..engine.state import required
+from ..engine.state import require_state
 from ..filters import Filters, add_filters
 from ..tables import SEVERITY_ORDER, table_specs
 from .context import WAITS, Context, add_warehouse
@@ -48,7 +48,7 @@ def execute(context: Context) -> int:
         filters.parameters,
         limit,
     )
-    stored = required(tables.state(), context.warehouse).rows
+    stored = require_state(tables.state(), context.warehouse).rows
     counts = {name: stored[name] for name in table_specs() if name in stored}
     parts = [clusters, rows_of_tables(counts, context.warehouse), *findings(tables, filters, limit)]
     if owners.rules:

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..engine.state import required
+from ..engine.state import require_state
 from ..tables import table_specs, views
 from .context import Context, add_warehouse
 from .output import Answer, Table, add_formats, show
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     tables = context.tables()
-    required(tables.state(), context.warehouse)
+    require_state(tables.state(), context.warehouse)
     rows: list[tuple[object, ...]] = []
     for spec in table_specs().values():
         if tables.exists(spec.name):

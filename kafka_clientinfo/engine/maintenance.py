@@ -21,7 +21,7 @@ from .abilities import conf_value
 from .locks import exclusive
 from .retention import finish_deletion, retain
 from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
-from .state import read_state, required
+from .state import read_state, require_state
 from .warehouse import Warehouse
 
 SAFE_HOURS = 168
@@ -72,7 +72,7 @@ def maintain(
     """
     settings = settings or Settings()
     _check_hours(spark, settings.vacuum_hours)
-    required(read_state(spark, address_in(spark, warehouse)), warehouse)
+    require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
     report = MaintenanceReport()
     with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark), ExitStack() as stack:
         tables = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)

@@ -11,7 +11,7 @@ from .abilities import at_once
 from .answers import StoredTables
 from .checks import LISTED, Check, check
 from .layout import differences, unreadable
-from .state import FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, required
+from .state import FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, require_state
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:
@@ -20,7 +20,7 @@ def quick_checks(tables: StoredTables, root: str) -> list[Check]:
     Raises:
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
-    state = required(tables.state(), root)
+    state = require_state(tables.state(), root)
     specs = list(table_specs().values())
     layouts = list(zip(specs, at_once(lambda spec: tables.layout(spec.name), specs), strict=True))
     unlike = [{"table": spec.name, "finding": text} for spec, layout in layouts for text in differences(spec, layout)]

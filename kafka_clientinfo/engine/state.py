@@ -88,8 +88,8 @@ def read_state(spark: "SparkSession", address: Address) -> State | None:
     return None if found is None else state_of(found, address)
 
 
-def required(state: State | None, root: str) -> State:
-    """The state of a warehouse that must be there.
+def require_state(state: State | None, root: str) -> State:
+    """Take the state of a warehouse that must be there.
 
     Raises:
         WarehouseError: there is none at `root`.

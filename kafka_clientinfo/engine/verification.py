@@ -40,7 +40,7 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
     tables = Warehouse(spark, warehouse)
     with utc(spark), sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
         quick = quick_checks(SparkTables(spark, warehouse), warehouse)
-        if len(quick) == 1:
+        if len(quick) == 1:  # that of the layout, without which no other can be made
             return quick
         work = [_keys_and_constraints, _connections, _orphans]
         results = at_once(lambda checks: list(checks(tables)), work)
