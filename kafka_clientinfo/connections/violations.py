@@ -59,7 +59,7 @@ def violations(
 
 
 def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
-    """Makes the example of what has the `place` of a request, and null for all else that a finding lacks."""
+    """Gives a finding all columns: its example from the `place` of a request where it has one, and null for what it lacks."""
     if "place" in found.columns:
         found = found.withColumn("example", example("place", settings.log_zone))
     columns = (*FINDING, *ENFORCED)
