@@ -86,26 +86,6 @@ class Release:
         """Sorts releases by age."""
         return tuple(int(part) for part in self.name.split("."))
 
-    def advertises(self, key: int, version: int) -> bool | None:
-        """Whether a broker of this release advertises the version; None where that depends on more than the release."""
-        found = self.apis.get(key)
-        if found is None or not found.low <= version <= found.high:
-            return False
-        return None if found.needs else True
-
-    def accepts(self, key: int, version: int) -> bool | None:
-        """Whether a stock broker (3.x: in KRaft mode) accepted the version; None where nobody tried.
-
-        Beside the advertised versions only the ones next to each range were tried; ApiVersions above its range is
-        answered.
-        """
-        found = self.apis.get(key)
-        if not self.tried or found is None or found.needs:
-            return None
-        if found.low <= version <= found.high:
-            return self.refusal(key, version) is None
-        return False if version in (found.low - 1, found.high + 1) else None
-
     def refusal(self, key: int, version: int) -> str | None:
         """Why an advertised version is refused; None where it is not."""
         return next((item.because for item in self.refused.get(key, ()) if item.low <= version <= item.high), None)
@@ -126,8 +106,6 @@ class Fact:
     api_version: int
     verdict: str
     reason: str
-    advertised: bool | None
-    accepted: bool | None
     refused_from: str | None
 
 
@@ -207,9 +185,8 @@ def facts() -> tuple[Fact, ...]:
             verdict, reason = _judge(release, traits, key, version)
             if verdict == "ok" and later is not None:
                 verdict, reason = "deprecated", "refused_later"
-            advertised, accepted = release.advertises(key, version), release.accepts(key, version)
             from_release = later if verdict == "deprecated" else None
-            found.append(Fact(release.name, key, version, verdict, reason, advertised, accepted, from_release))
+            found.append(Fact(release.name, key, version, verdict, reason, from_release))
             if verdict == "removed":
                 later = release.name
     return tuple(found)
