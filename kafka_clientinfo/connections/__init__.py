@@ -3,7 +3,7 @@
 from .boundaries import any_before, first_up_to_now, has_header_v3, last_before
 from .concern import Columns, Concern, ConnectionRule, RequestRule
 from .examples import example, example_without_id, place, time_pattern
-from .facts import has_broker_name, is_client, processor_text
+from .facts import has_broker_name, is_client, is_exempt, processor_text
 from .judged import (
     API_RANGES,
     GROUP_APIS,
@@ -11,6 +11,8 @@ from .judged import (
     has_instance_id,
     is_api_versions,
     is_api_versions_success,
+    is_rejected,
+    is_taken,
     judged_requests,
     range_of,
     requests_where,
@@ -57,7 +59,10 @@ __all__ = [
     "is_api_versions",
     "is_api_versions_success",
     "is_client",
+    "is_exempt",
     "is_one_of",
+    "is_rejected",
+    "is_taken",
     "judged_requests",
     "last_before",
     "looked_up",

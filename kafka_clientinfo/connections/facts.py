@@ -65,6 +65,11 @@ def is_client() -> Column:
     return F.col("role") == "client"
 
 
+def is_exempt(settings: Settings) -> Column:
+    """Tells whether the policy leaves out a connection's listener."""
+    return is_one_of(F.col("listener"), settings.policy.exempt_listeners)
+
+
 def has_broker_name(client_id: Column) -> Column:
     """Tells whether a client id looks like those of Kafka's own senders."""
     return F.coalesce(client_id.rlike(BROKER_CLIENT_ID), F.lit(False))

@@ -7,7 +7,7 @@ generation: which type the assignments of an older SyncGroup have, and which pro
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import GROUP_APIS, place
+from ...connections import GROUP_APIS, is_rejected, is_taken, place
 from ...protocol import ApiKey
 from ...tables import CONNECTION_KEY
 from .names import name_mismatch
@@ -31,8 +31,8 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     """Makes one row per message and group, of which DescribeGroups may name many.
 
     Returns:
-        `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at and place of the request; sent, answer and
-        payloads, what is read of its bodies; answered, whether an answer is logged; sent_type, told_type and told_name, the
+        `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at, is_rejected, is_taken and place of the
+        request; sent, answer and payloads, what is read of its bodies; answered, whether an answer is logged; sent_type, told_type and told_name, the
         protocol type of the request, and the type and name of the answer; joined, what the JoinGroup before a SyncGroup says;
         and name_mismatch. Of DescribeGroups, payloads are null: it is not told which of its groups they belong to.
     """
@@ -44,6 +44,8 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         "api_version",
         "error_code",
         "logged_at",
+        is_rejected().alias("is_rejected"),
+        is_taken().alias("is_taken"),
         place().alias("place"),
         F.from_json("request", _REQUEST).alias("sent"),
         F.from_json("response", _RESPONSE).alias("answer"),

@@ -117,6 +117,8 @@ CASES: dict[str, Case] = {
             join(0, 5, error_code=0),
             join(1, 5, kind="connect", member="m0", error_code=23),
             join(2, 5, kind="connect", member="m0", error_code=25),
+            join(3, 5, kind="connect", member="m0", error_code=42),
+            join(4, 5, kind="connect", member="m0", error_code=35),
         ],
         {"protocol_types": ["connect", "consumer"], "kind": "connect", "members": ["m0", "m1"]},
     ),
@@ -275,7 +277,7 @@ VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
     "group_name_mismatch": ("chosen otherwise", 1, 1, 1, 1),
     "group_type_mismatch": ("mismatch", 1, 0, 0, 0),
     "inconsistent_group_protocol": ("inconsistent", 2, 5, 9, 5),
-    "mixed_protocol_types": ("members of different types", 2, 1, 2, 1),
+    "mixed_protocol_types": ("members of different types", 4, 1, 4, 1),
 }
 
 
@@ -315,7 +317,7 @@ ENFORCED = {
     "group_name_mismatch": (1, 0),
     "group_type_mismatch": (0, 0),
     "inconsistent_group_protocol": (2, 0),
-    "mixed_protocol_types": (1, 1),
+    "mixed_protocol_types": (2, 1),
 }
 
 
