@@ -10,6 +10,7 @@ from kafka_clientinfo.protocol.api_keys import ApiKey, api_key, api_name, api_na
 from kafka_clientinfo.protocol.client_information import (
     BROKER_PATTERN,
     BROKER_PATTERN_SQL,
+    FIRST_VERSION_WITH_SOFTWARE,
     KIP_PATTERN,
     KIP_PATTERN_SQL,
     UNKNOWN,
@@ -43,6 +44,7 @@ from kafka_clientinfo.protocol.registry import Registry, draft_names, drafts, re
 __all__ = [
     "BROKER_PATTERN",
     "BROKER_PATTERN_SQL",
+    "FIRST_VERSION_WITH_SOFTWARE",
     "GROUP_TYPES",
     "KIP_PATTERN",
     "KIP_PATTERN_SQL",

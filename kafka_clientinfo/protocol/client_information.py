@@ -10,6 +10,8 @@ KIP_PATTERN = r"[.\-a-zA-Z0-9]+"
 BROKER_PATTERN = r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?"
 KIP_PATTERN_SQL = rf"\A(?:{KIP_PATTERN})\z"
 BROKER_PATTERN_SQL = rf"\A(?:{BROKER_PATTERN})\z"
+FIRST_VERSION_WITH_SOFTWARE = 3
+"""The first version of ApiVersions that carries a software name and version (KIP-511)."""
 
 # What the broker keeps for a connection that has not said (or not validly said) what it is.
 UNKNOWN = "unknown"

@@ -10,6 +10,7 @@ import pytest
 from kafka_clientinfo import resources
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern
+from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.steps import read_by_others
 from kafka_clientinfo.tables import rules, table_spec, table_specs
@@ -33,13 +34,14 @@ FOUND_BEYOND_CONNECTIONS = {
     "usage": {"api_version_outside_advertised", "policy_api_version"},
 }
 """Rules of `findings_…` functions; that these make them, the concerns' own tests see."""
+JUDGING = Settings(policy=Policy(unknown_software="refused"))
 BY_NAME = {concern.name: concern for concern in concerns()}
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_concern_makes_the_rules_that_its_file_declares_and_no_others(spark: Any, name: str) -> None:
     concern = BY_NAME[name]
-    made = {*concern.request_rules, *concern.connection_rules(Settings()), *FOUND_BEYOND_CONNECTIONS.get(name, ())}
+    made = {*concern.request_rules, *concern.connection_rules(JUDGING), *FOUND_BEYOND_CONNECTIONS.get(name, ())}
     assert made == rules_of(name)
     assert bool(concern.findings) == (name in FOUND_BEYOND_CONNECTIONS)
 

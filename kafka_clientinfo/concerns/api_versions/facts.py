@@ -3,13 +3,12 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, is_api_versions, is_api_versions_success, requests_where
+from ...connections import Columns, is_api_versions, is_api_versions_success, only_of_clients, requests_where
 from ...protocol import ErrorCode
 from ...settings import Settings
 from .predicates import loses_name, offered
 
 _UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST)
-_NO_ERROR_LOGGED = -1
 
 
 def aggregates() -> Columns:
@@ -20,7 +19,7 @@ def aggregates() -> Columns:
     attempt = F.struct(
         "seq",
         F.col("api_version").alias("version"),
-        F.coalesce("error_code", F.lit(_NO_ERROR_LOGGED)).alias("error_code"),
+        "error_code",
         offered()["minVersion"].alias("offered_min"),
         offered()["maxVersion"].alias("offered_max"),
     )
@@ -37,13 +36,16 @@ def aggregates() -> Columns:
 def columns(settings: Settings) -> Columns:
     """Columns of the group api_versions of the table `connections`."""
     fell_back = _outcome() == "fell_back"
-    return {
-        "api_versions_attempts": F.transform("attempts", _shown),
+    judged = {
         "api_versions_outcome": _outcome(),
         "fallback_from": F.when(fell_back, F.col("last_refused.version")),
         "fallback_to": F.when(fell_back, F.col("first_accepted.version")),
         "fallback_kind": F.when(fell_back, _fallback_kind()),
         "api_versions_successes": F.col("accepted_attempts"),
+    }
+    return {
+        "api_versions_attempts": F.transform("attempts", _shown),
+        **only_of_clients(judged),
         "api_versions_inferred": (F.size("attempts") > 0) & (F.col("first.log_generation") == "api_key_struct"),
     }
 

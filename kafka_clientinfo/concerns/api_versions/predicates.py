@@ -4,10 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ...connections import Columns, any_before, is_api_versions, is_api_versions_success, last_before, range_of
-from ...protocol import ApiKey, ErrorCode
-
-FIRST_VERSION_WITH_NAME = 3
-"""The first version of ApiVersions that carries a software name (KIP-511)."""
+from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode
 
 
 def earlier() -> Columns:
@@ -36,7 +33,7 @@ def predicates() -> Columns:
 def loses_name(version: Column, highest: Column) -> Column:
     """Tells whether a fallback to `version` loses what the highest offered version could say: from v3 on, a software name."""
     return ((version == 0) & (highest > 0)) | (
-        (version < FIRST_VERSION_WITH_NAME) & (highest >= FIRST_VERSION_WITH_NAME)
+        (version < FIRST_VERSION_WITH_SOFTWARE) & (highest >= FIRST_VERSION_WITH_SOFTWARE)
     )
 
 

@@ -3,10 +3,18 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, is_api_versions, is_client, is_one_of, no_texts, requests_where, sorted_texts
-from ...protocol import BROKER_PATTERN_SQL, KIP_PATTERN_SQL, UNKNOWN, ErrorCode
+from ...connections import (
+    Columns,
+    is_api_versions,
+    is_exempt,
+    no_texts,
+    only_of_clients,
+    requests_where,
+    sorted_texts,
+)
+from ...protocol import UNKNOWN, ErrorCode
 from ...settings import Settings
-from .policy import policy_findings
+from .policy import policy_verdicts
 from .predicates import becomes, can_name
 
 AFTER = ("api_versions", "client_id")
@@ -15,6 +23,8 @@ AFTER = ("api_versions", "client_id")
 def aggregates() -> Columns:
     """Collects what a connection's ApiVersions requests stated, and what they made known."""
     accepted = becomes().isNotNull()
+    name_is_invalid, version_is_invalid = F.col("software_name_is_invalid"), F.col("software_version_is_invalid")
+    names_software = F.col("sent_software_name").isNotNull()
     return {
         # A forwarded request carries the software of the client that it came from.
         "last": F.max(
@@ -23,18 +33,17 @@ def aggregates() -> Columns:
                 F.struct(F.col("last_seq").alias("seq"), "client_software_name", "client_software_version"),
             )
         ),
-        "all_valid_by_kip": _all_match(KIP_PATTERN_SQL),
-        "all_valid_by_broker": _all_match(BROKER_PATTERN_SQL),
-        "invalid_names": _invalid("sent_software_name"),
-        "invalid_versions": _invalid("sent_software_version"),
+        "all_valid_by_kip": F.bool_and(F.when(names_software, ~F.col("software_is_invalid_by_kip"))),
+        "all_valid_by_broker": F.bool_and(F.when(names_software, ~(name_is_invalid | version_is_invalid))),
+        "invalid_names": sorted_texts(F.when(name_is_invalid, F.col("sent_software_name"))),
+        "invalid_versions": sorted_texts(F.when(version_is_invalid, F.col("sent_software_version"))),
         "resets": requests_where(F.col("software_is_reset")),
         "changes": requests_where(F.col("software_is_changed")),
         "became": F.max_by(F.struct("seq", becomes().alias("software")), F.when(accepted, F.col("seq"))),
         "last_named": F.max_by(becomes(), F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
         "refused_names": requests_where(
-            (F.col("error_code") == int(ErrorCode.INVALID_REQUEST))
-            & (F.col("software_name_is_invalid") | F.col("software_version_is_invalid"))
+            (F.col("error_code") == int(ErrorCode.INVALID_REQUEST)) & (name_is_invalid | version_is_invalid)
         ),
     }
 
@@ -43,29 +52,22 @@ def columns(settings: Settings) -> Columns:
     """Columns of the group client_software of the table `connections`."""
     name = _at_end("client_software_name", "name")
     version = _at_end("client_software_version", "version")
-    return {
-        "client_software_name": name,
-        "client_software_version": version,
+    judged = {
         "software_valid_by_kip": F.col("all_valid_by_kip"),
         "software_valid_by_broker": F.col("all_valid_by_broker"),
-        "invalid_software_texts": F.array_sort(
-            F.array_union(F.coalesce("invalid_names", no_texts()), F.coalesce("invalid_versions", no_texts()))
-        ),
         "software_resets": F.col("resets"),
         "software_changes": F.col("changes"),
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
-        "policy_verdict": _policy_verdict(settings, name, version),
+        **_of_policy(settings, name, version),
     }
-
-
-def _all_match(pattern: str) -> Column:
-    version = F.coalesce(F.col("sent_software_version"), F.lit(""))
-    match = F.col("sent_software_name").rlike(pattern) & version.rlike(pattern)
-    return F.bool_and(F.when(F.col("sent_software_name").isNotNull(), match))
-
-
-def _invalid(name: str) -> Column:
-    return sorted_texts(F.when(~F.col(name).rlike(BROKER_PATTERN_SQL), F.col(name)))
+    return {
+        "client_software_name": name,
+        "client_software_version": version,
+        "invalid_software_texts": F.array_sort(
+            F.array_union(F.coalesce("invalid_names", no_texts()), F.coalesce("invalid_versions", no_texts()))
+        ),
+        **only_of_clients(judged),
+    }
 
 
 def _at_end(logged: str, stated: str) -> Column:
@@ -95,12 +97,13 @@ def _reason_unknown() -> Column:
     )
 
 
-def _policy_verdict(settings: Settings, name: Column, version: Column) -> Column:
-    """Gives the first verdict of conf/client_policy.toml that holds; null for other roles and where it asks nothing."""
-    policy = settings.policy
-    if not policy.judges:
-        return F.lit(None).cast("string")
-    verdict = F.when(is_one_of(F.col("listener"), policy.exempt_listeners), "exempt")
-    for finding, holds in policy_findings(policy, name, version, F.coalesce("client_id", F.lit(""))).items():
-        verdict = verdict.when(holds, finding)
-    return F.when(is_client(), verdict.otherwise("allowed"))
+def _of_policy(settings: Settings, name: Column, version: Column) -> Columns:
+    """Makes all verdicts of conf/client_policy.toml on a connection, and the first, which is the one that it gets."""
+    if not settings.policy.judges:
+        return {"policy_verdict": F.lit(None).cast("string")}
+    verdicts = policy_verdicts(settings.policy, name, version, F.coalesce("client_id", F.lit("")))
+    first = F.coalesce(F.get(verdicts, F.lit(0)), F.lit("allowed"))
+    return {
+        "policy_verdicts": F.when(~is_exempt(settings), verdicts),
+        "policy_verdict": F.when(is_exempt(settings), "exempt").otherwise(first),
+    }

@@ -15,8 +15,8 @@ _COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
 _LONGEST_VERSION = 64
 
 
-def policy_findings(policy: Policy, name: Column, version: Column, client_id: Column) -> dict[str, Column]:
-    """Makes, per verdict, the condition under which a client deserves it; none is null, and the first that holds counts."""
+def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Column) -> Column:
+    """Lists every verdict of the policy that a client deserves, in the order in which they count; empty where it is allowed."""
     known = name != UNKNOWN
     allowed = [item for item, _ in policy.software]
     only_these = bool(allowed) and policy.other_software == "refused"
@@ -25,14 +25,14 @@ def policy_findings(policy: Policy, name: Column, version: Column, client_id: Co
     # Java's engine needs stack for each repetition of a group, so it sees no more of a client id than can match.
     seen, is_short = F.substring(client_id, 1, LONGEST_TEXT), F.length(client_id) <= LONGEST_TEXT
     matches = [is_short & seen.rlike(rf"\A(?:{pattern})\z") for pattern in policy.client_id_patterns]
-    found = {
+    deserved = {
         "software_unknown": ~known & F.lit(policy.unknown_software == "refused"),
         "software_not_allowed": known & ~name.isin(allowed) if only_these else F.lit(False),
         "version_unreadable": known & minimum.isNotNull() & ~readable,
         "version_too_old": readable & minimum.isNotNull() & (compared_versions(version, minimum) < 0),
         "client_id_not_allowed": ~reduce(or_, matches) if matches else F.lit(False),
     }
-    return {verdict: F.coalesce(condition, F.lit(False)) for verdict, condition in found.items()}
+    return F.array_compact(F.array(*(F.when(condition, F.lit(verdict)) for verdict, condition in deserved.items())))
 
 
 def _by_name(name: Column, minimums: dict[str, str]) -> Column:

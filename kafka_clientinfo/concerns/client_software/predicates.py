@@ -4,10 +4,9 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ...connections import Columns, body_text, is_api_versions, is_api_versions_success, last_before
-from ...protocol import BROKER_PATTERN_SQL, UNKNOWN
+from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN
 
 LOOKS_BACK_AT = ("sent_software_name", "sent_software_version")
-_FIRST_VERSION_WITH_NAME = 3
 
 
 def reads() -> Columns:
@@ -28,7 +27,6 @@ def predicates() -> Columns:
 
     2.4 takes names and logs none: there is nothing to lose, but a name can be followed by another one.
     """
-    names = F.col("sent_software_name").isNotNull()
     logged = F.when(
         F.col("client_software_name").isNotNull(), _software("client_software_name", "client_software_version")
     )
@@ -36,17 +34,24 @@ def predicates() -> Columns:
     was_known = is_api_versions_success() & F.coalesce(known["name"] != UNKNOWN, F.lit(False))
     becomes_known = F.coalesce(becomes()["name"] != UNKNOWN, F.lit(False))
     return {
-        "software_name_is_invalid": names & ~F.col("sent_software_name").rlike(BROKER_PATTERN_SQL),
-        "software_version_is_invalid": names & ~F.col("sent_software_version").rlike(BROKER_PATTERN_SQL),
+        "software_name_is_invalid": _differs("sent_software_name", BROKER_PATTERN_SQL),
+        "software_version_is_invalid": _differs("sent_software_version", BROKER_PATTERN_SQL),
+        "software_is_invalid_by_kip": _differs("sent_software_name", KIP_PATTERN_SQL)
+        | _differs("sent_software_version", KIP_PATTERN_SQL),
         "software_is_reset": was_known & ~can_name() & logged.isNotNull(),
         "software_is_changed": was_known & becomes_known & (known != becomes()),
         "known_software": F.when(was_known, known),
     }
 
 
+def _differs(name: str, pattern: str) -> Column:
+    """Tells whether a text was sent and does not match."""
+    return F.coalesce(~F.col(name).rlike(pattern), F.lit(False))
+
+
 def can_name() -> Column:
     """Tells whether an ApiVersions request has fields for a software name."""
-    return F.col("api_version") >= _FIRST_VERSION_WITH_NAME
+    return F.col("api_version") >= FIRST_VERSION_WITH_SOFTWARE
 
 
 def becomes() -> Column:

@@ -3,9 +3,8 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, ConnectionRule, RequestRule, is_one_of, sentence, shown
+from ...connections import ConnectionRule, RequestRule, sentence, shown
 from ...settings import Settings
-from .policy import policy_findings
 
 _POLICY_RULES = {
     "software_unknown": "policy_unknown_software",
@@ -47,16 +46,13 @@ REQUEST_RULES = {
 
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Makes the policy's rules; each looks once at a connection, with the software that it had at its end."""
-    policy = settings.policy
-    findings: Columns = policy_findings(
-        policy, F.col("client_software_name"), F.col("client_software_version"), F.coalesce("client_id", F.lit(""))
-    )
-    is_judged = ~is_one_of(F.col("listener"), policy.exempt_listeners)
+    if not settings.policy.judges:
+        return {}
     software = sentence("software ", shown(F.col("client_software_name")), " ", shown(F.col("client_software_version")))
     client_id = sentence("client id ", shown(F.col("client_id")))
     return {
-        _POLICY_RULES[verdict]: ConnectionRule(
-            is_judged & holds, client_id if verdict == "client_id_not_allowed" else software
+        rule: ConnectionRule(
+            F.array_contains("policy_verdicts", verdict), client_id if verdict == "client_id_not_allowed" else software
         )
-        for verdict, holds in findings.items()
+        for verdict, rule in _POLICY_RULES.items()
     }

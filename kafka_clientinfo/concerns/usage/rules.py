@@ -6,7 +6,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import is_client, is_one_of, sentence
+from ...connections import is_client, is_exempt, sentence
 from ...protocol import ApiKey
 from ...settings import Settings
 from ...tables import CONNECTION_KEY
@@ -14,12 +14,11 @@ from ...tables import CONNECTION_KEY
 
 def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections with versions that the policy forbids, whatever the broker offers (KIP-35)."""
-    is_exempt = is_one_of(F.col("listener"), settings.policy.exempt_listeners)
     forbidden = [
         (F.col("api_name") == name) & F.col("api_version").between(first, last)
         for name, first, last in settings.policy.forbidden_versions
     ]
-    clients = connections.where(is_client() & ~is_exempt)
+    clients = connections.where(is_client() & ~is_exempt(settings))
     used = api_usage.where(reduce(or_, forbidden, F.lit(False)))
     message = sentence(F.col("api_name"), " v", F.col("api_version").cast("string"))
     first = F.struct("first_request.seq", "first_request.place", message.alias("message"))

@@ -152,6 +152,18 @@ CASES: dict[str, Case] = {
     "0.11 refuses v2": Case(
         [old(0, 2, 0.0)], {"api_versions_outcome": "rejected_unsupported_version", "api_versions_inferred": True}
     ),
+    "no answer": Case([av(0, 3) | {"error_code": None}], {"api_versions_attempts": [(3, None, None, None)]}),
+    "of a broker": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 3)), av(1, 3), request("?", 2, "UPDATE_METADATA", client_id="1")],
+        {
+            "role": "broker",
+            "api_versions_attempts": [(4, UNSUPPORTED, 0, 3), (3, 0, None, None)],
+            "api_versions_outcome": None,
+            "api_versions_successes": None,
+            "fallback_from": None,
+            "fallback_kind": None,
+        },
+    ),
     "a broken answer": Case(
         [av(0, 4, UNSUPPORTED, '{"apiKeys":"x'), av(1, 0)], {"fallback_kind": "to_zero_nothing_offered"}
     ),

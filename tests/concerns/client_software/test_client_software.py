@@ -130,7 +130,19 @@ CASES: dict[str, Case] = {
         [av(0, request="{oops")], {"client_software_name": "unknown", "software_valid_by_kip": None}
     ),
     "forwarding": Case(
-        [request("?", 0, is_forwarded=True, **KGO)], {"client_software_name": "unknown", "policy_verdict": None}
+        [request("?", 0, is_forwarded=True, **KGO)],
+        {"client_software_name": "unknown", "reason_unknown": None, "policy_verdict": None},
+    ),
+    "of a broker": Case(
+        [av(0, name="my client"), request("?", 1, "UPDATE_METADATA", client_id="1")],
+        {
+            "role": "broker",
+            "invalid_software_texts": ["my client"],
+            "software_valid_by_kip": None,
+            "software_valid_by_broker": None,
+            "software_resets": None,
+            "software_changes": None,
+        },
     ),
 }
 MESSAGES = {

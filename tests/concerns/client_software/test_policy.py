@@ -6,7 +6,7 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.concerns.client_software.policy import compared_versions, policy_findings
+from kafka_clientinfo.concerns.client_software.policy import compared_versions, policy_verdicts
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import Case, Judged, assert_message
@@ -103,12 +103,7 @@ def refused(spark: Any) -> dict[str, set[str]]:
     clients = relation_of(
         spark, [("unknown", "unknown", "app"), ("rdkafka", "2", "app")], "name string, version string, client_id string"
     )
-    verdicts = {
-        title: F.array_compact(
-            F.array(*(F.when(holds, F.lit(verdict)) for verdict, holds in policy_findings(policy, *columns).items()))
-        )
-        for title, policy in PERMISSIVE.items()
-    }
+    verdicts = {title: policy_verdicts(policy, *columns) for title, policy in PERMISSIVE.items()}
     rows = clients.select("name", *(found.alias(title) for title, found in verdicts.items())).collect()
     return {title: {f"{row['name']}: {verdict}" for row in rows for verdict in row[title]} for title in PERMISSIVE}
 
