@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import __version__, console, failures
 from .commands import COMMANDS
-from .commands.context import Context, forget_spark_logs, spark_logs, was_interrupted
+from .commands.context import Context, forget_spark_logs, interrupted, spark_logs
 from .errors import ClientInfoError, ConfigError
 from .tables.broker_releases import release
 
@@ -63,7 +63,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         forget_spark_logs()
         return code
     except (Exception, KeyboardInterrupt) as error:
-        if isinstance(error, KeyboardInterrupt) or was_interrupted():
+        if isinstance(error, KeyboardInterrupt) or interrupted.is_set():
             forget_spark_logs()
             return _fail(getattr(COMMANDS[arguments.command], "STOPPED", _UNCHANGED), STOPPED)
         if isinstance(error, ClientInfoError):
@@ -72,7 +72,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             raise
         if extra := failures.missing_extra(error):
             return _fail(extra, FAILURE)
-        where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs())]
+        where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs)]
         return _fail(f"{failures.told(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE)
 
 

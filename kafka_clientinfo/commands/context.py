@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
     from ..engine.answers import StoredTables
 
-_spark_logs: list[str] = []
+spark_logs: list[str] = []
 """Where the sessions that this process has started write; removed when a command goes well."""
-_interrupted = Event()
+interrupted = Event()
+"""Set where Ctrl-C has ended the session that this process has started; what then fails does so for that reason."""
 _WHERE = (
     "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that "
     "they are in: CATALOG.SCHEMA, or schema:SCHEMA of the session's catalog"
@@ -135,7 +136,12 @@ class Context:
             url = self._server
             if self.progress is not None:
                 self.progress("starting Spark" if url is None else "connecting to Spark")
-            self._spark = _local_session(settings or self.settings()) if url is None else _remote_session(url)
+            if url is None:
+                self._spark = _local_session(settings or self.settings())
+            else:
+                from ..engine.remote import remote_session
+
+                self._spark = remote_session(url)
         from ..engine.abilities import keep_quiet
 
         keep_quiet(self._spark)
@@ -167,26 +173,10 @@ def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) ->
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
 
 
-def spark_logs() -> list[str]:
-    """Name the logs of the sessions that this process has started."""
-    return list(_spark_logs)
-
-
 def forget_spark_logs() -> None:
     """Remove the logs of sessions that went well."""
-    while _spark_logs:
-        Path(_spark_logs.pop()).unlink(missing_ok=True)
-
-
-def was_interrupted() -> bool:
-    """Whether Ctrl-C has ended the session that this process has started; what then fails does so for that reason."""
-    return _interrupted.is_set()
-
-
-def _remote_session(url: str) -> "SparkSession":
-    from ..engine.remote import remote_session
-
-    return remote_session(url)
+    while spark_logs:
+        Path(spark_logs.pop()).unlink(missing_ok=True)
 
 
 def _local_session(settings: Settings) -> "SparkSession":
@@ -194,7 +184,7 @@ def _local_session(settings: Settings) -> "SparkSession":
 
     descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
     os.close(descriptor)
-    _spark_logs.append(log_file)
+    spark_logs.append(log_file)
     session = local_session(settings, log_file=log_file)
-    end_at_interrupt(_interrupted.set)
+    end_at_interrupt(interrupted.set)
     return session

@@ -42,30 +42,20 @@ def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     given = context.arguments
     filters = Filters.of(given)  # before anything is opened
-    chosen, owners = known_rules(given.rule), given_owners(context)
+    if unknown := sorted(set(given.rule) - set(rules())):
+        raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
+    owners = given_owners(context)
     tables, waits = context.built_tables("violations", filters.cluster)
     ownership = Ownership(owners, tables) if owners.rules else None
     limit = LIMIT if given.json and given.limit is None else limit_of(given)
     notes = [WAITS] if waits else []
     if ownership and given.by:
-        show(Answer([ownership.violations(filters, *_of_rules(chosen), limit)], notes), given)
+        show(Answer([ownership.violations(filters, *_of_rules(given.rule), limit)], notes), given)
         return 0
-    found = violations(tables, filters, chosen, limit, ownership)
+    found = violations(tables, filters, given.rule, limit, ownership)
     document = {"total": found.total, "violations": found.dicts()}
     show(Answer([found], document=document), given, lambda: as_text(found, notes))
     return 0
-
-
-def known_rules(names: Sequence[str]) -> tuple[str, ...]:
-    """Names of rules as they are given.
-
-    Raises:
-        ConfigError: for a rule that is not declared.
-    """
-    unknown = sorted(set(names) - set(rules()))
-    if unknown:
-        raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
-    return tuple(names)
 
 
 def violations(

@@ -63,7 +63,7 @@ def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     # With a partition, as Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy("cluster", "broker")
     stretch = Window.partitionBy("cluster", "broker", "stretch")
-    idle = F.expr(f"make_dt_interval(0, 0, 0, {settings.max_idle_ms / 1000})")
+    idle = F.make_dt_interval(secs=F.lit(settings.max_idle_ms / 1000))
     # The frame of a running minimum: a later file that shows a broker's start says nothing of the files before it.
     until_here = stretch.orderBy("file_no")
     complete = F.when(F.col("covers_broker_start"), F.col("first_logged_at"))

@@ -9,7 +9,7 @@ from ..protocol import UNKNOWN
 from ..settings import Settings
 from .concern import Columns
 from .examples import place
-from .judged import is_api_versions_key
+from .judged import is_api_versions
 from .texts import is_one_of
 
 BROKER_CLIENT_ID = r"^(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-client-\d+|Persister-client-\d+|id_\d+-host_.*-port_\d+)$"
@@ -18,21 +18,9 @@ BROKER_CLIENT_ID = r"^(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-cl
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 _OF_FIRST = (
-    "security_protocol",
-    "principal",
-    "listener",
-    "remote_host",
-    "remote_port",
-    "client_id",
-    "correlation_id",
-    "api_key",
-    "header_version",
-    "client_software_name",
-    "log_generation",
-    "complete_since",
-    "file_id",
-    "byte_offset",
-)
+    "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
+    "api_key", "header_version", "client_software_name", "log_generation", "complete_since", "file_id", "byte_offset",
+)  # fmt: skip
 
 
 def aggregates() -> Columns:
@@ -97,7 +85,7 @@ def _role(settings: Settings) -> Column:
 def _start() -> Column:
     """Weighs the evidence that the first request is really the connection's first; an INFO log shows too little of it."""
     unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
-    handshake = is_api_versions_key(F.col("first.api_key")) & unnamed
+    handshake = is_api_versions("first.api_key") & unnamed
     id_was_used = F.col("session_no") > 1
     covered = F.coalesce(F.col("opened_at") >= F.col("first.complete_since"), F.lit(False))
     counts_from_start = F.col("first.correlation_id").isin(0, 1)

@@ -24,34 +24,14 @@ from .boundaries import ID_NUMBERS, WHO, any_before, with_connection, with_log_p
 from .concern import Columns, Concern
 
 _LOOKED_AT = (
-    "connection_id",
-    "byte_offset",
-    "logged_at",
-    "started_at",
-    "api_key",
-    "api_version",
-    "header_version",
-    "correlation_id",
-    "client_instance_id",
-    "is_forwarded",
-)
+    "connection_id", "byte_offset", "logged_at", "started_at", "api_key", "api_version", "header_version",
+    "correlation_id", "client_instance_id", "is_forwarded",
+)  # fmt: skip
 """Columns of a record that windows look at."""
 _CARRIED = (
-    "cluster",
-    "broker",
-    "file_id",
-    "remote_host",
-    "remote_port",
-    "listener",
-    "security_protocol",
-    "api_name",
-    "client_software_version",
-    "log_generation",
-    "log_level",
-    "api_version_deprecated",
-    "replica_id",
-    "forged_lines",
-)
+    "cluster", "broker", "file_id", "remote_host", "remote_port", "listener", "security_protocol", "api_name",
+    "client_software_version", "log_generation", "log_level", "api_version_deprecated", "replica_id", "forged_lines",
+)  # fmt: skip
 """Columns of a record that go along."""
 _DIFFERING = ("logged_at", "correlation_id", "byte_offset")
 """Columns in which requests of one kind differ; a row has those of the first."""
@@ -189,9 +169,9 @@ def _api_versions_error() -> Column:
     return F.when(F.col("log_generation") == "api_key_struct", inferred).otherwise(F.col("error_code"))
 
 
-def is_api_versions() -> Column:
+def is_api_versions(key: str = "api_key") -> Column:
     """Tells whether a request is ApiVersions."""
-    return is_api_versions_key(F.col("api_key"))
+    return F.col(key) == int(ApiKey.API_VERSIONS)
 
 
 def is_rejected() -> Column:
@@ -210,11 +190,6 @@ def is_taken() -> Column:
     """Tells whether a broker answered a judged request otherwise; of APIs without an error code of their own it is not known."""
     unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     return F.col("error_code").isNotNull() & ~unsupported & ~is_rejected()
-
-
-def is_api_versions_key(key: Column) -> Column:
-    """Tells whether an API key is that of ApiVersions."""
-    return key == int(ApiKey.API_VERSIONS)
 
 
 def is_api_versions_success() -> Column:

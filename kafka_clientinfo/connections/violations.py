@@ -101,7 +101,7 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     of_connection = connections.select(*CONNECTION_KEY, F.array_compact(F.array(*applying)).alias("applying"))
     counted = (
         exploded.join(of_connection, on=list(CONNECTION_KEY), how="inner")
-        .where(F.expr("array_contains(applying, found.rule)"))
+        .where(F.array_contains("applying", F.col("found.rule")))
         .groupBy(F.col("found.rule").alias("rule"), *CONNECTION_KEY)
         .agg(
             F.sum("requests").alias("occurrences"),

@@ -21,7 +21,7 @@ from typing import Literal, NamedTuple, cast
 from ..settings import check_layout
 from .framing import LEVEL, OWN_WORDS, PREFIX, TIME
 from .physical_lines import ExportEntries
-from .wrappers import Line, LogEvent, Unwrap, cri, docker, event, export, is_journal, is_syslog, journal, syslog
+from .wrappers import Line, Unwrap, cri, docker, event, export, is_journal, is_syslog, journal, syslog
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
 Wrapper = Literal["none", "cri", "docker", "journal", "export", "syslog"]
@@ -73,11 +73,6 @@ class Layout(NamedTuple):
     def splittable(self) -> bool:
         """Whether tasks may start inside the file; else one task reads it whole."""
         return (self.encoding, self.wrapper, self.pattern) == ("utf-8", "none", "kafka")
-
-    @property
-    def name(self) -> str:
-        """As the setting `log_layout` has it, e.g. `cri+json`."""
-        return self.pattern if self.wrapper == "none" else f"{self.wrapper}+{self.pattern}"
 
 
 KAFKA = Layout()
@@ -138,11 +133,9 @@ def json_start(line: Line) -> Start | None:
     if found is None:
         return None
     inner = None if found.message.startswith(b"{") else any_start(Line(found.message.rstrip(b"\r\n")))
-    return inner._replace(whole=True) if inner is not None else _of_event(found, line.time)
-
-
-def _of_event(found: LogEvent, taken: bytes | None) -> Start | None:
-    time = found.time or taken
+    if inner is not None:
+        return inner._replace(whole=True)
+    time = found.time or line.time
     if time is None:
         return None
     return Start(stamp(time, found.level or b"DEBUG"), found.message, found.logger or REQUEST_LOGGER, True)
@@ -273,7 +266,9 @@ def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
             return "json"
     if wrapper != "none":
         return "any"
-    return "json" if _is_cut_event(lines) else "kafka"
+    # A piece of one long line of JSON is an event whose end is not there.
+    is_cut = len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text)
+    return "json" if is_cut else "kafka"
 
 
 def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern:
@@ -283,11 +278,6 @@ def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern
     # A message may hold ` - ` too, as other loggers' do: then the logger stands at the end.
     is_first = first is not None and (OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
     return "logger_first" if is_first else "stamped"
-
-
-def _is_cut_event(lines: list[Line]) -> bool:
-    """Whether the sample is a piece of one long line of JSON."""
-    return len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text) is not None
 
 
 def _is_kafka(lines: list[Line]) -> bool:

@@ -79,7 +79,7 @@ class _Reader:
             first = False
             name = self._name()
             if name == "_tagged_fields":
-                self._skip_tagged()
+                self.at = self._find("}") + 1
                 continue
             field = placed[len(pairs)] if placed is not None and len(pairs) < len(placed) else None
             if field is not None and field.type in _INTEGER_TYPES and self.text.startswith("{", self.at):
@@ -113,13 +113,10 @@ class _Reader:
                 continue
             # All elements at once: looking for the array's end from every element would take quadratic time.
             end = self._find("]")
-            values.extend(self._elements(self.text[self.at : end], field))
+            kind = "" if field is None else field.element
+            values.extend(_scalar(part, kind, False) for part in self.text[self.at : end].split(","))
             self.at = end
         return values
-
-    def _elements(self, text: str, field: FieldSpec | None) -> list[Json]:
-        kind = field.type.removeprefix("[]") if field is not None else ""
-        return [_scalar(part, kind, False) for part in text.split(",")]
 
     def _scalar_end(self, last: bool, following: FieldSpec | None, whole: bool) -> int:
         """Where a value ends: at the field that follows by the schema, else at whatever looks like a field."""
@@ -154,9 +151,6 @@ class _Reader:
             raise _NotAStruct
         self.at = found.end()
         return found[1]
-
-    def _skip_tagged(self) -> None:
-        self.at = self._find("}") + 1
 
     def _take(self, what: str) -> bool:
         if not self.text.startswith(what, self.at):

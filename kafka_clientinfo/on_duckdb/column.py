@@ -14,6 +14,10 @@ Scope = frozenset[str]
 Render = Callable[[Scope], str]
 
 
+def _infix(word: str) -> "Callable[[Column, Any], Column]":
+    return lambda self, other: call(f"({{}} {word} {{}})", self, literal(other))
+
+
 class Column:
     """An expression.
 
@@ -90,34 +94,14 @@ class Column:
             return call(f"struct_extract({{}}, {quoted_text(key)})", self).alias(key)
         return call("map_extract_value({}, {})", self, literal(key))
 
-    def __eq__(self, other: object) -> "Column":  # type: ignore[override]
-        return call("({} = {})", self, literal(other))
-
-    def __ne__(self, other: object) -> "Column":  # type: ignore[override]
-        return call("({} <> {})", self, literal(other))
-
+    __eq__, __ne__ = _infix("="), _infix("<>")  # type: ignore[assignment]
+    __lt__, __le__, __gt__, __ge__ = map(_infix, ("<", "<=", ">", ">="))
+    __and__, __or__ = _infix("AND"), _infix("OR")
+    __add__, __sub__, __mul__, __truediv__ = map(_infix, "+-*/")
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         raise TypeError("a column has no truth value; use &, | and ~")
-
-    def __lt__(self, other: Any) -> "Column":
-        return call("({} < {})", self, literal(other))
-
-    def __le__(self, other: Any) -> "Column":
-        return call("({} <= {})", self, literal(other))
-
-    def __gt__(self, other: Any) -> "Column":
-        return call("({} > {})", self, literal(other))
-
-    def __ge__(self, other: Any) -> "Column":
-        return call("({} >= {})", self, literal(other))
-
-    def __and__(self, other: Any) -> "Column":
-        return call("({} AND {})", self, literal(other))
-
-    def __or__(self, other: Any) -> "Column":
-        return call("({} OR {})", self, literal(other))
 
     def __invert__(self) -> "Column":
         return call("(NOT {})", self)
@@ -125,23 +109,11 @@ class Column:
     def __neg__(self) -> "Column":
         return call("(- {})", self)
 
-    def __add__(self, other: Any) -> "Column":
-        return call("({} + {})", self, literal(other))
-
-    def __sub__(self, other: Any) -> "Column":
-        return call("({} - {})", self, literal(other))
-
     def __rsub__(self, other: Any) -> "Column":
-        return call("({} - {})", literal(other), self)
-
-    def __mul__(self, other: Any) -> "Column":
-        return call("({} * {})", self, literal(other))
+        return literal(other) - self
 
     def __rmul__(self, other: Any) -> "Column":
-        return call("({} * {})", literal(other), self)
-
-    def __truediv__(self, other: Any) -> "Column":
-        return call("({} / {})", self, literal(other))
+        return literal(other) * self
 
 
 Case = tuple[Column, Column]
@@ -199,6 +171,8 @@ def _constant(value: Any) -> str:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(int(value))
+    if isinstance(value, float):
+        return repr(value)
     if isinstance(value, str):
         return quoted_text(value)
     raise TypeError(f"{type(value).__name__} cannot be a constant")

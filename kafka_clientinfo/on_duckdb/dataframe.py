@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from ..tables.types import duckdb_fields, quoted_name
 from .column import Column, Scope, named
-from .functions import expr
 
 _numbers: Iterator[int] = numbers()
 _JOINS = {
@@ -109,10 +108,9 @@ class DataFrame:
                 items.append(self._item(found, names[-1]))
         return self._made(f"SELECT {', '.join(items)} FROM {self._source}", names)
 
-    def where(self, condition: "Column | str") -> "DataFrame":
+    def where(self, condition: Column) -> "DataFrame":
         """Take the rows of which a condition is true."""
-        found = expr(condition) if isinstance(condition, str) else condition
-        return self._made(f"{self.sql()} WHERE {found.render(self._scope)}", self.columns)
+        return self._made(f"{self.sql()} WHERE {condition.render(self._scope)}", self.columns)
 
     def withColumns(self, columns: Mapping[str, Column]) -> "DataFrame":  # noqa: N802
         """Add columns, or replace those of the same names; none sees another."""

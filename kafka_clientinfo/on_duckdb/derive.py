@@ -15,7 +15,6 @@ from ..tables.types import quoted_name
 from . import functions
 from .column import Column, Window, WindowSpec
 from .dataframe import DataFrame, SparkSession
-from .sql import MACROS
 
 _PACKAGE = __name__.split(".", maxsplit=1)[0]
 _RULES = ("concerns", "connections", "steps")
@@ -31,8 +30,6 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
         settings: of the run.
         wanted: names of the tables to make, with all that these need; every one where None.
     """
-    for macro in MACROS:
-        database.execute(macro.replace("CREATE MACRO", "CREATE OR REPLACE TEMP MACRO"))
     session = SparkSession(database)
     with _rules_on_duckdb() as steps:
         found = steps.steps()

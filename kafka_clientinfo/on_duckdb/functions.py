@@ -10,26 +10,12 @@ from typing import Any
 
 from ..tables.types import duckdb_struct, quoted_name, quoted_text
 from .column import Column, Scope, WindowSpec, call, cased, literal, named, path, re2
-from .sql import from_spark
 
 ColumnOrName = Column | str
 _lambda_numbers: Iterator[int] = numbers()
 
 
-def col(name: str) -> Column:
-    """Take a column by its path."""
-    return path(name)
-
-
-def lit(value: Any) -> Column:
-    """Make a constant."""
-    return literal(value)
-
-
-def expr(text: str) -> Column:
-    """Take an expression in Spark's SQL."""
-    translated = from_spark(text)
-    return Column(lambda scope: f"({translated})", text)
+col, lit = path, literal
 
 
 def when(condition: Column, value: Any) -> Column:
@@ -92,10 +78,8 @@ row_number = _simple("row_number()")
 dense_rank = _simple("dense_rank()")
 bool_or, bool_and = _simple("bool_or({})"), _simple("bool_and({})")
 min, max = _simple("min({})"), _simple("max({})")  # noqa: A001
-min_by, max_by = (
-    _simple("arg_min_null({}, {})"),
-    _simple("arg_max_null({}, {})"),
-)
+min_by, max_by = _simple("arg_min_null({}, {})"), _simple("arg_max_null({}, {})")
+count_if = _simple("count(*) FILTER (WHERE {})")
 
 
 def concat(*parts: ColumnOrName) -> Column:
@@ -148,6 +132,11 @@ def struct(*fields: ColumnOrName) -> Column:
     return Column(render)
 
 
+def make_dt_interval(*, secs: Column) -> Column:
+    """Make a span of time."""
+    return call("to_microseconds(CAST({} * 1000000 AS BIGINT))", secs)
+
+
 def array(*items: ColumnOrName) -> Column:
     """Make a list."""
     return call(f"[{', '.join('{}' for _ in items)}]", *map(named, items))
@@ -158,11 +147,6 @@ def create_map(*pairs: ColumnOrName) -> Column:
     columns = [named(one) for one in pairs]
     keys, values = columns[::2], columns[1::2]
     return call("map({}, {})", array(*keys), array(*values))
-
-
-def try_element_at(values: ColumnOrName, key: ColumnOrName) -> Column:
-    """Take a map's value; null where it has none."""
-    return call("map_extract_value({}, {})", named(values), named(key))
 
 
 def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
@@ -186,6 +170,7 @@ array_contains, array_join = _of_first("list_contains({}, {})"), _of_first("arra
 element_at = _of_first("({}[{}])")
 get = _of_first("({}[CAST({} AS BIGINT) + 1])")
 """Takes an element of a list; the first one is 0, and null stands behind the last."""
+try_element_at = _simple("map_extract_value({}, {})")
 map_keys, map_values = _simple("map_keys({})"), _simple("map_values({})")
 map_entries, map_from_entries = _simple("map_entries({})"), _simple("map_from_entries({})")
 array_min, array_max = _simple("list_min({})"), _simple("list_max({})")
@@ -261,11 +246,6 @@ def count(column: ColumnOrName) -> Column:
     return call("count(*)") if isinstance(column, str) and column == "*" else call("count({})", named(column))
 
 
-def count_if(condition: ColumnOrName) -> Column:
-    """Count the rows of which a condition is true."""
-    return call("count(*) FILTER (WHERE {})", named(condition))
-
-
 def count_distinct(*columns: ColumnOrName) -> Column:
     """Count different rows, of those without a null."""
     keys = [named(column) for column in columns]
@@ -274,21 +254,16 @@ def count_distinct(*columns: ColumnOrName) -> Column:
     return call(f"count(DISTINCT {row}) FILTER (WHERE {none_null})", *keys, *keys)
 
 
-def first(column: ColumnOrName, ignorenulls: bool = False) -> Column:
-    """Take the first value of a window or group."""
-    return call(f"first({{}}{' IGNORE NULLS' if ignorenulls else ''})", named(column))
+def _at_an_end(name: str) -> Callable[..., Column]:
+    """Make a function of a window or group that can pass over nulls."""
+    return lambda column, ignorenulls=False: call(f"{name}({{}}{' IGNORE NULLS' * ignorenulls})", named(column))
 
 
-def last(column: ColumnOrName, ignorenulls: bool = False) -> Column:
-    """Take the last value of a window."""
-    return call(f"last_value({{}}{' IGNORE NULLS' if ignorenulls else ''})", named(column))
+first, last = _at_an_end("first"), _at_an_end("last_value")
 
 
-def lag(column: ColumnOrName, offset: int = 1) -> Column:
-    """Take the value of so many rows before."""
-    return call("lag({}, {})", named(column), literal(offset))
+def _rows_away(name: str) -> Callable[..., Column]:
+    return lambda column, offset=1: call(f"{name}({{}}, {{}})", named(column), literal(offset))
 
 
-def lead(column: ColumnOrName, offset: int = 1) -> Column:
-    """Take the value of so many rows behind."""
-    return call("lead({}, {})", named(column), literal(offset))
+lag, lead = _rows_away("lag"), _rows_away("lead")

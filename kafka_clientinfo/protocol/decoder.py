@@ -24,6 +24,7 @@ from kafka_clientinfo.protocol.primitives import (
     FIXED,
     FieldError,
     Reader,
+    fixed_reader,
     read_bool,
     read_compact_length,
     read_length32,
@@ -31,7 +32,7 @@ from kafka_clientinfo.protocol.primitives import (
     read_uvarint,
     read_varint,
 )
-from kafka_clientinfo.protocol.texts import bytes_reader, string_reader
+from kafka_clientinfo.protocol.texts import bad_length, bytes_reader, string_reader
 
 ElementsReader: TypeAlias = Callable[[bytes, int, int], tuple[list[Any], int]]
 TagsReader: TypeAlias = Callable[[dict[str, Any] | None, bytes, int], int]
@@ -53,7 +54,7 @@ def struct_reader(spec: StructSpec) -> Reader:
         plan.append(
             (names, form.unpack_from, form.size, field.name if field else "", field_reader(field) if field else None)
         )
-    sizes = _run_sizes(spec)
+    sizes = {field.name: (min_field_size(field), field.type) for field in spec.fields}
     read_tags = tags_reader(spec, field_reader) if spec.flexible else None
     plain = not tagged(spec)
 
@@ -81,11 +82,6 @@ def struct_reader(spec: StructSpec) -> Reader:
     return read
 
 
-def _run_sizes(spec: StructSpec) -> dict[str, tuple[int, str]]:
-    """Size and type of every field, for `_cut_run`."""
-    return {field.name: (min_field_size(field), field.type) for field in spec.fields}
-
-
 def _cut_run(names: tuple[str, ...], sizes: dict[str, tuple[int, str]], at: int, end: int) -> FieldError:
     """Say which number of a run the end of the data cuts."""
     left = iter(names)
@@ -99,7 +95,7 @@ def _cut_run(names: tuple[str, ...], sizes: dict[str, tuple[int, str]], at: int,
 
 def field_reader(field: FieldSpec) -> Reader:
     """Compile the reader of one field."""
-    return _array_reader(field) if field.is_array else element_reader(field, field.nullable)
+    return array_reader(field, _elements_reader(field)) if field.is_array else element_reader(field, field.nullable)
 
 
 def element_reader(field: FieldSpec, nullable: bool) -> Reader:
@@ -111,19 +107,7 @@ def element_reader(field: FieldSpec, nullable: bool) -> Reader:
         return string_reader(field.flexible, nullable)
     if field.element in ("bytes", "records"):
         return bytes_reader(field.flexible, nullable)
-    return _SIMPLE[field.element] if field.element in _SIMPLE else _number_reader(field.element)
-
-
-def _number_reader(kind: str) -> Reader:
-    form = Struct(">" + FIXED[kind])
-
-    def read(data: bytes, at: int) -> tuple[Any, int]:
-        try:
-            return form.unpack_from(data, at)[0], at + form.size
-        except struct.error:
-            raise FieldError(f"{form.size} bytes of {kind}", at) from None
-
-    return read
+    return _SIMPLE[field.element] if field.element in _SIMPLE else fixed_reader(FIXED[field.element], field.element)
 
 
 def _nullable_struct_reader(read_struct: Reader) -> Reader:
@@ -140,9 +124,9 @@ def _nullable_struct_reader(read_struct: Reader) -> Reader:
 # --- arrays -------------------------------------------------------------------------------------------------
 
 
-def _array_reader(field: FieldSpec) -> Reader:
+def array_reader(field: FieldSpec, read_elements: ElementsReader) -> Reader:
+    """Compile the reader of an array; it claims no more elements than bytes are left for."""
     read_length = read_compact_length if field.flexible else read_length32
-    read_elements = _elements_reader(field)
     smallest = max(1, min_element_size(field))
 
     def read(data: bytes, at: int) -> tuple[list[Any] | None, int]:
@@ -151,14 +135,9 @@ def _array_reader(field: FieldSpec) -> Reader:
             return read_elements(data, start, count)
         if count == -1 and field.nullable:
             return None, start
-        raise bad_array_length(field, count, (len(data) - start) // smallest, at)
+        raise bad_length("array", count, field.nullable, (len(data) - start) // smallest, at)
 
     return read
-
-
-def bad_array_length(field: FieldSpec, count: int, most: int, at: int) -> FieldError:
-    """An array that claims more elements than bytes are left for."""
-    return FieldError(f"a length of array from {-1 if field.nullable else 0} to {most}, found {count}", at)
 
 
 def _elements_reader(field: FieldSpec) -> ElementsReader:

@@ -17,6 +17,7 @@ from kafka_clientinfo.protocol.primitives import (
     WRITE_ERRORS,
     FieldError,
     Writer,
+    fixed_writer,
     write_bool,
     write_compact_length,
     write_length32,
@@ -131,12 +132,7 @@ def _element(field: FieldSpec, nullable: bool) -> Writer:
         return string_writer(field.flexible, nullable)
     if field.element in ("bytes", "records"):
         return bytes_writer(field.flexible, nullable)
-    return _SIMPLE[field.element] if field.element in _SIMPLE else _number_writer(field.element)
-
-
-def _number_writer(kind: str) -> Writer:
-    pack = Struct(">" + FIXED[kind]).pack
-    return lambda value, parts: parts.append(pack(value))
+    return _SIMPLE[field.element] if field.element in _SIMPLE else fixed_writer(FIXED[field.element])
 
 
 def _nullable_struct_writer(write_struct: Writer) -> Writer:

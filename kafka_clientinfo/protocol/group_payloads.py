@@ -62,15 +62,7 @@ def decode_member_metadata(protocol_type: str, payload: bytes | str) -> GroupPay
 
 
 def decode_member_assignment(protocol_type: str, payload: bytes | str) -> GroupPayload:
-    """What the leader assigns in SyncGroup (`assignment`) and DescribeGroups tells (`memberAssignment`).
-
-    Args:
-        protocol_type: `consumer`, `connect` or any other.
-        payload: the bytes, or their base64 from a JSON log.
-
-    Raises:
-        DecodeError: the protocol type is known, the bytes are not what it says; or the text is no base64.
-    """
+    """Decodes what a leader assigns in SyncGroup, and DescribeGroups repeats; arguments and errors as in `decode_member_metadata`."""
     return _decode(_ASSIGNMENT, protocol_type, payload)
 
 

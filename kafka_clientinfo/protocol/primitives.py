@@ -22,8 +22,6 @@ WRITE_ERRORS = (struct.error, TypeError, ValueError, AttributeError, OverflowErr
 # Kafka's Uuid.ZERO_UUID, its word for "none", as the broker writes it in JSON
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
-_INT16 = Struct(">h")
-_INT32 = Struct(">i")
 # Ready-made bytes of small numbers: nearly all lengths are small.
 ONE_BYTE = tuple(bytes((value,)) for value in range(128))
 TWO_BYTES = tuple(bytes((0, value)) for value in range(128))
@@ -132,36 +130,34 @@ def write_uuid(value: object, parts: list[bytes]) -> None:
     parts.append(raw)
 
 
-def read_length16(data: bytes, at: int) -> tuple[int, int]:
-    """Length before a string: two bytes, -1 for null."""
-    try:
-        return _INT16.unpack_from(data, at)[0], at + 2
-    except struct.error:
-        raise FieldError("2 bytes of length", at) from None
+def fixed_reader(code: str, kind: str) -> Reader:
+    """Makes the reader of a number from its code in `struct`; errors name the number by its kind."""
+    form = Struct(">" + code)
+
+    def read(data: bytes, at: int) -> tuple[Any, int]:
+        try:
+            return form.unpack_from(data, at)[0], at + form.size
+        except struct.error:
+            raise FieldError(f"{form.size} bytes of {kind}", at) from None
+
+    return read
 
 
-def read_length32(data: bytes, at: int) -> tuple[int, int]:
-    """Length before bytes or an array: four bytes, -1 for null."""
-    try:
-        return _INT32.unpack_from(data, at)[0], at + 4
-    except struct.error:
-        raise FieldError("4 bytes of length", at) from None
+def fixed_writer(code: str) -> Writer:
+    """Makes the writer of a number from its code in `struct`."""
+    pack = Struct(">" + code).pack
+    return lambda value, parts: parts.append(pack(value))
+
+
+# Lengths before strings, and before bytes and arrays; -1 for null.
+read_length16, read_length32 = fixed_reader("h", "length"), fixed_reader("i", "length")
+write_length16, write_length32 = fixed_writer("h"), fixed_writer("i")
 
 
 def read_compact_length(data: bytes, at: int) -> tuple[int, int]:
     """Length as a varint, one too high so that null (-1) fits (KIP-482)."""
     value, at = read_uvarint(data, at)
     return value - 1, at
-
-
-def write_length16(size: int, parts: list[bytes]) -> None:
-    """See `read_length16`."""
-    parts.append(_INT16.pack(size))
-
-
-def write_length32(size: int, parts: list[bytes]) -> None:
-    """See `read_length32`."""
-    parts.append(_INT32.pack(size))
 
 
 def write_compact_length(size: int, parts: list[bytes]) -> None:

@@ -23,36 +23,13 @@ from kafka_clientinfo.protocol.versions import NONE, Versions, parse_versions
 KINDS = ("request", "response", "header", "data")
 PRIMITIVES = frozenset((*FIXED, "bool", "varint", "uvarint", "string", "bytes", "records", "uuid"))
 _STRUCT_PROPERTIES = frozenset(("name", "versions", "fields", "about"))
-_MESSAGE_PROPERTIES = frozenset(
-    (
-        "apiKey",
-        "type",
-        "name",
-        "validVersions",
-        "flexibleVersions",
-        "headerVersions",
-        "listeners",
-        "commonStructs",
-        "fields",
-        "about",
-    )
-)
-_FIELD_PROPERTIES = frozenset(
-    (
-        "name",
-        "type",
-        "versions",
-        "nullableVersions",
-        "taggedVersions",
-        "tag",
-        "default",
-        "ignorable",
-        "mapKey",
-        "entityType",
-        "zeroCopy",
-    )
-) | {"flexibleVersions", "fields", "about"}
-
+_MESSAGE_PROPERTIES = _STRUCT_PROPERTIES - {"versions"} | {
+    "apiKey", "type", "validVersions", "flexibleVersions", "headerVersions", "listeners", "commonStructs",
+}  # fmt: skip
+_FIELD_PROPERTIES = _STRUCT_PROPERTIES | {
+    "type", "nullableVersions", "taggedVersions", "tag", "default", "ignorable", "mapKey", "entityType", "zeroCopy",
+    "flexibleVersions",
+}  # fmt: skip
 _TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
 """Texts; and comments and the spaces that do not break of a web page, which JSON knows neither of."""
 
@@ -188,7 +165,9 @@ def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _message(document: Mapping[str, Any], file: str) -> MessageSchema:
-    kind = _choice(document, "type", KINDS, file)
+    kind = _text(document, "type", file)
+    if kind not in KINDS:
+        raise SchemaError(f"{file}: type: {kind!r} is not known; use one of {', '.join(KINDS)}")
     structs: dict[str, tuple[Field, ...]] = {}
     for common in document.get("commonStructs", ()):
         _known_properties(common, _STRUCT_PROPERTIES, f"{file}: commonStructs")
@@ -301,13 +280,6 @@ def _text(document: Any, name: str, where: str) -> str:
     value = document.get(name) if isinstance(document, dict) else None
     if not isinstance(value, str) or not value:
         raise SchemaError(f"{where}: {name}: {value!r} must be a text; add it")
-    return value
-
-
-def _choice(document: Mapping[str, Any], name: str, allowed: tuple[str, ...], file: str) -> str:
-    value = _text(document, name, file)
-    if value not in allowed:
-        raise SchemaError(f"{file}: {name}: {value!r} is not known; use one of {', '.join(allowed)}")
     return value
 
 

@@ -31,7 +31,7 @@ def string_reader(flexible: bool, nullable: bool) -> Reader:
             return data[start:end].decode("utf-8", "surrogateescape"), end
         if size == -1 and nullable:
             return None, start
-        raise _bad_length("string", size, nullable, min(MAX_STRING, len(data) - start), at)
+        raise bad_length("string", size, nullable, min(MAX_STRING, len(data) - start), at)
 
     def read(data: bytes, at: int) -> tuple[str | None, int]:
         """The common case at once: short, and in UTF-8."""
@@ -58,12 +58,13 @@ def bytes_reader(flexible: bool, nullable: bool) -> Reader:
             return data[start:end], end
         if size == -1 and nullable:
             return None, start
-        raise _bad_length("bytes", size, nullable, len(data) - start, at)
+        raise bad_length("bytes", size, nullable, len(data) - start, at)
 
     return read
 
 
-def _bad_length(kind: str, size: int, nullable: bool, most: int, at: int) -> FieldError:
+def bad_length(kind: str, size: int, nullable: bool, most: int, at: int) -> FieldError:
+    """A length above what the bytes that are left allow, or null where none may stand."""
     return FieldError(f"a length of {kind} from {-1 if nullable else 0} to {most}, found {size}", at)
 
 

@@ -11,21 +11,15 @@ from operator import length_hint
 from typing import TypeAlias
 
 from kafka_clientinfo.protocol.decoder import (
-    bad_array_length,
+    array_reader,
     element_reader,
     field_reader,
     rows_form,
     tags_reader,
 )
 from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
-from kafka_clientinfo.protocol.plan import SIZES, min_element_size, tagged
-from kafka_clientinfo.protocol.primitives import (
-    FIXED,
-    FieldError,
-    Reader,
-    read_compact_length,
-    read_length32,
-)
+from kafka_clientinfo.protocol.plan import SIZES, tagged
+from kafka_clientinfo.protocol.primitives import FIXED, FieldError, Reader
 
 Walker: TypeAlias = Callable[[bytes, int], int]
 ElementsWalker: TypeAlias = Callable[[bytes, int, int], int]
@@ -147,19 +141,8 @@ def _by_reading(read: Reader) -> Walker:
 
 
 def _array(field: FieldSpec) -> Walker:
-    read_length = read_compact_length if field.flexible else read_length32
-    walk_elements = _elements(field)
-    smallest = max(1, min_element_size(field))
-
-    def walk(data: bytes, at: int) -> int:
-        count, start = read_length(data, at)
-        if 0 <= count <= (len(data) - start) // smallest:
-            return walk_elements(data, start, count)
-        if count == -1 and field.nullable:
-            return start
-        raise bad_array_length(field, count, (len(data) - start) // smallest, at)
-
-    return walk
+    walk = _elements(field)
+    return _by_reading(array_reader(field, lambda data, at, count: ([], walk(data, at, count))))
 
 
 def _elements(field: FieldSpec) -> ElementsWalker:

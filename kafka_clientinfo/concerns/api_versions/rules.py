@@ -26,9 +26,9 @@ def findings_outdated(client_negotiations: DataFrame, settings: Settings) -> Dat
     What a broker advertised at a time may show only later, so these rows are made anew with every run.
     """
     outdated = client_negotiations.select("cluster", F.explode("reused").alias("found")).where(
-        "size(found.changed) > 0"
+        F.size("found.changed") > 0
     )
-    opened, change = F.col("found.opened_at"), F.expr("get(found.changed, 0)")
+    opened, change = F.col("found.opened_at"), F.get("found.changed", F.lit(0))
     learnt, here = (
         sentence("v", change[side]["low"].cast("string"), " to v", change[side]["high"].cast("string"))
         for side in ("learnt", "advertised")

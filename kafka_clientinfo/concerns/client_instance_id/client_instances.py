@@ -59,19 +59,10 @@ def _carried(connections: DataFrame) -> DataFrame:
 
 
 _OF_CONNECTION = (
-    "last_request_at",
-    "requests",
-    "start",
-    "remote_host",
-    "principal",
-    "client_id",
-    "client_instance_id",
-    "instance_id_different",
-    "telemetry_request_id",
-    "telemetry_response_id",
-    "telemetry_scenario",
+    "last_request_at", "requests", "start", "remote_host", "principal", "client_id", "client_instance_id",
+    "instance_id_different", "telemetry_request_id", "telemetry_response_id", "telemetry_scenario",
     "member_id_alignment",
-)
+)  # fmt: skip
 
 
 def _software() -> Column:

@@ -54,7 +54,7 @@ def _who_broke_it() -> Column:
 
 
 def _offer() -> Column:
-    low, high = (F.expr(f"get(offers, 0).{end}").cast("string") for end in ("low", "high"))
+    low, high = (F.get("offers", F.lit(0))[end].cast("string") for end in ("low", "high"))
     told = F.when(F.size("offers") == 0, " although no version was offered").otherwise(
         sentence(" although v", low, " to v", high, " was offered")
     )
@@ -73,14 +73,15 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> Dat
         .agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
     )
     joined = failed.join(F.broadcast(known), on=["cluster", "broker"], how="left")
-    of_listener = F.expr("filter(advertised, r -> listener IS NULL OR r.listener <=> listener)")
-    of_api = F.expr("filter(advertised, r -> r.api_key = api_key)")
+    at, listener = F.col("logged_at"), F.col("listener")
+    of_listener = F.filter("advertised", lambda r: listener.isNull() | r["listener"].eqNullSafe(listener))
+    of_api = F.filter("advertised", lambda r: r["api_key"] == F.col("api_key"))
     # What was answered before and after that time was advertised then; else the last answer before it, or the first after.
-    then = F.expr("filter(of_api, r -> r.first_seen <= logged_at AND r.last_seen >= logged_at)")
-    before = F.expr(
-        "filter(of_api, r -> r.last_seen = array_max(transform(filter(of_api, o -> o.last_seen <= logged_at), o -> o.last_seen)))"
-    )
-    after = F.expr("filter(of_api, r -> r.first_seen = array_min(transform(of_api, o -> o.first_seen)))")
+    then = F.filter("of_api", lambda r: (r["first_seen"] <= at) & (r["last_seen"] >= at))
+    ended = F.transform(F.filter("of_api", lambda r: r["last_seen"] <= at), lambda r: r["last_seen"])
+    before = F.filter("of_api", lambda r: r["last_seen"] == F.array_max(ended))
+    first = F.array_min(F.transform("of_api", lambda r: r["first_seen"]))
+    after = F.filter("of_api", lambda r: r["first_seen"] == first)
     nearest = F.when(F.size(then) > 0, then).when(F.size(before) > 0, before).otherwise(after)
     return (
         joined.withColumn("advertised", of_listener)

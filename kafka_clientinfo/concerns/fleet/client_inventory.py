@@ -57,7 +57,7 @@ def _apis(owners: DataFrame, api_usage: DataFrame) -> DataFrame:
 
 def _groups(owners: DataFrame, connection_groups: DataFrame) -> DataFrame:
     """Lists the groups that each client's connections are members of."""
-    joined = connection_groups.where("takes_part").select(*CONNECTION_KEY, "group_id")
+    joined = connection_groups.where(F.col("takes_part")).select(*CONNECTION_KEY, "group_id")
     return (
         joined.join(owners, on=list(CONNECTION_KEY), how="inner")
         .groupBy(*CLIENT)

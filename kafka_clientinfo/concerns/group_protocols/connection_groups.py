@@ -23,6 +23,7 @@ _PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
 _SUBSCRIPTION = {
     "member_id": "string",
     "protocol_name": "string",
+    "stated_at": "timestamp",
     "version": "int",
     "topics": "array<string>",
     "owned_partitions": _PARTITIONS,
@@ -101,7 +102,7 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _sent_names() -> Column:
-    names = F.coalesce(F.expr("transform(sent.protocols, p -> p.name)"), no_texts())
+    names = F.coalesce(F.transform("sent.protocols", lambda p: p["name"]), no_texts())
     own = F.array(F.col("sent.protocolName"))
     return F.filter(F.concat(names, own), lambda name: name.isNotNull() & (name != ""))
 
@@ -232,6 +233,7 @@ def _of_consumers() -> Column:
             {
                 "member_id": s["memberId"],
                 "protocol_name": s["protocolName"],
+                "stated_at": F.col("logged_at"),
                 "version": s["version"],
                 "topics": F.slice(F.array_sort(s["topics"]), 1, _TOPICS),
                 "owned_partitions": F.slice(s["ownedPartitions"], 1, _TOPICS),
@@ -250,6 +252,7 @@ def _of_heartbeat() -> Column:
     return _subscription(
         {
             "member_id": F.col("sent.memberId"),
+            "stated_at": F.col("logged_at"),
             "topics": F.slice(F.array_sort(topics), 1, _TOPICS),
             "rack_id": F.col("sent.rackId"),
         }
@@ -265,18 +268,8 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
     told = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
         F.col("api_key").isin(*map(int, HEARTBEATS)), F.filter(F.array(_of_heartbeat()), _is_subscription)
     )
-    stated = messages.select(*GROUP_KEY, "seq", "logged_at", F.explode(told).alias("s"))
-    last = stated.groupBy(*GROUP_KEY, F.col("s.member_id"), F.col("s.protocol_name")).agg(
-        F.max_by(F.struct(F.col("logged_at").alias("stated_at"), "s"), "seq").alias("last")
-    )
-    entry = F.struct(
-        *(F.col(f"last.s.{name}").alias(name) for name in ("member_id", "protocol_name")),
-        F.col("last.stated_at").alias("stated_at"),
-        *(
-            F.col(f"last.s.{name}").alias(name)
-            for name in ("version", "topics", "owned_partitions", "generation_id", "rack_id", "user_data_bytes")
-        ),
-    )
+    stated = messages.select(*GROUP_KEY, "seq", F.explode(told).alias("s"))
+    last = stated.groupBy(*GROUP_KEY, "s.member_id", "s.protocol_name").agg(F.max_by("s", "seq").alias("last"))
     return last.groupBy(*GROUP_KEY).agg(
-        F.slice(F.array_sort(F.collect_list(entry)), 1, _SUBSCRIPTIONS).alias("subscriptions")
+        F.slice(F.array_sort(F.collect_list("last")), 1, _SUBSCRIPTIONS).alias("subscriptions")
     )

@@ -55,7 +55,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     described = F.transform("answer.groups", lambda g: _of(g["groupId"], g["protocolType"], g["protocolData"]))
     own = F.array(_of(F.col("sent.groupId"), F.col("answer.protocolType"), F.col("answer.protocolName")))
     groups = F.when(F.col("api_key") == DESCRIBE, described).otherwise(own)
-    exploded = chosen.withColumn("of", F.explode(groups)).where("of.group_id IS NOT NULL")
+    exploded = chosen.withColumn("of", F.explode(groups)).where(F.col("of.group_id").isNotNull())
     told = exploded.select(
         *(name for name in chosen.columns if name != "answer"),
         # Not the answer's groups, or the row of each would take along all others.
@@ -80,7 +80,7 @@ def _joined() -> Column:
         F.col("answer.generationId").alias("generation"),
         F.col("sent_type").alias("type"),
         F.col("told_name").alias("name"),
-        F.expr("transform(sent.protocols, p -> p.name)").alias("offered"),
+        F.transform("sent.protocols", lambda p: p["name"]).alias("offered"),
     )
     last = F.last(F.when(F.col("api_key") == JOIN, answered), ignorenulls=True).over(earlier)
     is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))

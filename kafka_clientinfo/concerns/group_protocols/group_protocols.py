@@ -30,7 +30,7 @@ def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame
         _sync_requests("not_self_describing").alias("unverified_sync_requests"),
         F.array_sort(F.array_union("protocol_types_request", "protocol_types_response")).alias("protocol_types"),
         F.array_sort(F.array_union("protocol_names_request", "protocol_names_response")).alias("protocol_names"),
-        F.when(F.size("kinds") > 1, "mixed").otherwise(F.expr("get(kinds, 0)")).alias("kind"),
+        F.when(F.size("kinds") > 1, "mixed").otherwise(F.get("kinds", F.lit(0))).alias("kind"),
         F.size("all_members").cast("bigint").alias("member_count"),
         F.slice("all_members", 1, _LISTED_MEMBERS).alias("members"),
         F.slice(F.array_sort(F.array_distinct(F.flatten(_topics()))), 1, 100).alias("topics"),

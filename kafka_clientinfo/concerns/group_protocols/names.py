@@ -14,7 +14,7 @@ def name_mismatch() -> Column:
     answer. It reads `sent`, `told_name` and `joined` of a message.
     """
     stated, answered, chosen = F.col("sent.protocolName"), F.col("told_name"), F.col("joined.name")
-    own_offer, offer = F.expr("transform(sent.protocols, p -> p.name)"), F.col("joined.offered")
+    own_offer, offer = F.transform("sent.protocols", lambda p: p["name"]), F.col("joined.offered")
     is_join = F.col("api_key") == int(ApiKey.JOIN_GROUP)
     is_sync = (F.col("api_key") == int(ApiKey.SYNC_GROUP)) & (stated != "")
     request = sentence(request_name(), " with protocol name ", shown(stated))

@@ -56,7 +56,7 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
     others = F.slice("requests_by_type", 2, F.size("requests_by_type"))
     mixed = group_protocols.where(F.size("requests_by_type") > 1).withColumn("others", others)
     types = F.array_join(F.transform("others", lambda other: shown(other["protocol_type"])), ", ")
-    own = shown(F.expr("get(requests_by_type, 0).protocol_type"))
+    own = shown(F.get("requests_by_type", F.lit(0))["protocol_type"])
     return mixed.select(
         F.lit("mixed_protocol_types").alias("rule"),
         "cluster",
@@ -67,7 +67,7 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
         ),
         F.array_min(_of_each("first_at")).alias("first_at"),
         F.array_max(_of_each("last_at")).alias("last_at"),
-        F.expr("get(others, 0).example").alias("example"),
+        F.get("others", F.lit(0))["example"].alias("example"),
         sentence(_group(), " has members of type ", types, " after ", own).alias("message"),
     )
 
