@@ -12,8 +12,8 @@ from string import Formatter
 from typing import Any, Protocol
 
 from ..errors import WarehouseError
-from .layout import Layout
 from .state import State
+from .table_layout import TableLayout
 
 
 class UnreadableTableError(WarehouseError):
@@ -83,7 +83,7 @@ class Tables(Protocol):
 class StoredTables(Tables, Protocol):
     """Tables that are stored as Delta, with what Delta knows of them."""
 
-    def layout(self, name: str) -> Layout | None:
+    def layout(self, name: str) -> TableLayout | None:
         """The columns, constraints and properties of a table, None where it has not been made."""
 
 

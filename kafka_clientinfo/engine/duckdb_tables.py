@@ -18,8 +18,8 @@ from ..errors import ConfigError
 from ..tables import TableSpec, table_specs
 from ..tables.types import duckdb_type, quoted_text
 from .answers import Parameters, Rows, TableSize, UnreadableTableError, in_utc, names_in
-from .layout import Layout, check_readable, stored_layout
 from .state import LEDGER, State, state_of
+from .table_layout import TableLayout, check_readable, stored_layout
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _SCHEMA = "warehouse"
@@ -50,7 +50,7 @@ class LocalTables:
         found = self.layout(LEDGER)
         return None if found is None else state_of(found.properties, Address(self.root))
 
-    def layout(self, name: str) -> Layout | None:
+    def layout(self, name: str) -> TableLayout | None:
         """The columns, constraints and properties of a table, None where it has not been made."""
         if not self.exists(name):
             return None

@@ -10,8 +10,8 @@ from ..tables import table_specs
 from .abilities import at_once
 from .answers import StoredTables
 from .checks import LISTED, Check, check
-from .layout import differences, unreadable
 from .state import FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, require_state
+from .table_layout import differences, unreadable
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:

@@ -5,9 +5,9 @@ from pyspark.sql import SparkSession
 from ..arrow_rows import collect
 from . import sql
 from .answers import Parameters, Rows, TableSize, names_in
-from .layout import Layout, layout_of
 from .sizing import REQUEST_BYTES, sized, utc
 from .state import State, read_state
+from .table_layout import TableLayout, layout_of
 from .warehouse import Warehouse
 
 
@@ -33,7 +33,7 @@ class SparkTables:
         """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         return read_state(self._spark, self._lake.address)
 
-    def layout(self, name: str) -> Layout | None:
+    def layout(self, name: str) -> TableLayout | None:
         """The columns, constraints and properties of a table, None where it has not been made."""
         return layout_of(self._spark, self._lake.table(name))
 

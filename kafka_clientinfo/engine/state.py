@@ -30,7 +30,7 @@ Where reading ended because of damage, a rejected record stands for the rest.
 """
 PROPERTY = "kafka_clientinfo.state"
 FORMAT = 2
-"""Layout of the warehouses that this release makes and reads; release 0.1.0, which kept no state, made the first."""
+"""Format of the warehouses that this release makes and reads; a warehouse without a state has the first."""
 
 
 @dataclass(frozen=True)

@@ -21,8 +21,8 @@ from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
 from .creation import make_schema, make_table
 from .keeping import Staging
-from .layout import StoredColumn, check_readable, columns_of
 from .state import LEDGER, PROPERTY, State, read_state, write_state
+from .table_layout import StoredColumn, check_readable, columns_of
 from .writing import has_log, latest_version, write
 
 SMALL_TABLE_BYTES = 16 << 20

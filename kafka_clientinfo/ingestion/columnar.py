@@ -38,7 +38,7 @@ from ..logs.generations.plain_json import (
     read_client,
     read_end,
 )
-from ..logs.group_payloads import group_payloads
+from ..logs.group_bodies import group_payloads
 from ..logs.parser import HEADER_WITH_INSTANCE_ID, INSTANTS
 from ..logs.request_event import RequestEvent
 from ..logs.text_tail import TextTail

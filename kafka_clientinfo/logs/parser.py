@@ -18,7 +18,7 @@ from .connection import remote_end
 from .framing import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, MAX_RECORD, PREFIX, RawRecord, strip_logger
 from .generations import api_key_struct, json, name_text, request_header_struct
 from .generations.fields import LoggedRequest
-from .group_payloads import group_payloads
+from .group_bodies import group_payloads
 from .request_event import (
     RAW_LIMIT,
     IgnoredKind,

@@ -18,6 +18,7 @@ from kafka_clientinfo.protocol.client_information import (
     valid_by_kip,
 )
 from kafka_clientinfo.protocol.error_codes import ErrorCode
+from kafka_clientinfo.protocol.field_specs import FieldSpec
 from kafka_clientinfo.protocol.frames import Conversation, Exchange, FrameSplitter
 from kafka_clientinfo.protocol.group_payloads import (
     GROUP_TYPES,
@@ -28,7 +29,6 @@ from kafka_clientinfo.protocol.group_payloads import (
 )
 from kafka_clientinfo.protocol.headers import fields, header_versions, request_header_version, supports
 from kafka_clientinfo.protocol.json_form import from_log_json, to_log_json
-from kafka_clientinfo.protocol.layout import FieldSpec
 from kafka_clientinfo.protocol.messages import (
     NOT_SUPPORTED,
     Request,

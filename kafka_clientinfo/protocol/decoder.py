@@ -11,15 +11,7 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, TypeAlias
 
-from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
-from kafka_clientinfo.protocol.plan import (
-    UNKNOWN_TAGS,
-    min_element_size,
-    min_field_size,
-    run_format,
-    runs,
-    tagged,
-)
+from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
 from kafka_clientinfo.protocol.primitives import (
     FIXED,
     FieldError,
@@ -31,6 +23,14 @@ from kafka_clientinfo.protocol.primitives import (
     read_uuid,
     read_uvarint,
     read_varint,
+)
+from kafka_clientinfo.protocol.struct_steps import (
+    UNKNOWN_TAGS,
+    min_element_size,
+    min_field_size,
+    run_format,
+    runs,
+    tagged,
 )
 from kafka_clientinfo.protocol.texts import bad_length, bytes_reader, string_reader
 

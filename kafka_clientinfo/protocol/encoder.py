@@ -10,8 +10,7 @@ from operator import itemgetter
 from struct import Struct
 from typing import Any
 
-from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
-from kafka_clientinfo.protocol.plan import UNKNOWN_TAGS, run_format, runs, tagged
+from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
 from kafka_clientinfo.protocol.primitives import (
     FIXED,
     WRITE_ERRORS,
@@ -25,6 +24,7 @@ from kafka_clientinfo.protocol.primitives import (
     write_uvarint,
     write_varint,
 )
+from kafka_clientinfo.protocol.struct_steps import UNKNOWN_TAGS, run_format, runs, tagged
 from kafka_clientinfo.protocol.texts import bytes_writer, string_writer
 
 _SIMPLE: dict[str, Writer] = {

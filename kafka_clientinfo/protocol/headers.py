@@ -1,6 +1,6 @@
 """Which header travels with which API version, and which bodies are known: look-ups for everyone else."""
 
-from kafka_clientinfo.protocol.layout import FieldSpec
+from kafka_clientinfo.protocol.field_specs import FieldSpec
 from kafka_clientinfo.protocol.registry import Registry, released
 
 

@@ -9,7 +9,7 @@ import base64
 from typing import Any
 
 from kafka_clientinfo.errors import EncodeError, SchemaError
-from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
+from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
 from kafka_clientinfo.protocol.messages import NotSupported, Request, Response
 from kafka_clientinfo.protocol.registry import Registry, released
 

@@ -17,9 +17,9 @@ from kafka_clientinfo.protocol.decoder import (
     rows_form,
     tags_reader,
 )
-from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
-from kafka_clientinfo.protocol.plan import SIZES, tagged
+from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
 from kafka_clientinfo.protocol.primitives import FIXED, FieldError, Reader
+from kafka_clientinfo.protocol.struct_steps import SIZES, tagged
 
 Walker: TypeAlias = Callable[[bytes, int], int]
 ElementsWalker: TypeAlias = Callable[[bytes, int, int], int]

@@ -12,7 +12,7 @@ from pyspark.sql.types import StructType
 from kafka_clientinfo.address import Address, address_in
 from kafka_clientinfo.engine import sql
 from kafka_clientinfo.engine.creation import make_schema, make_table
-from kafka_clientinfo.engine.layout import differences, layout_of
+from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import ConfigError, WarehouseError

@@ -11,8 +11,8 @@ from deltalake import DeltaTable as RustTable
 
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.engine import sql
-from kafka_clientinfo.engine.layout import differences, layout_of
 from kafka_clientinfo.engine.state import State
+from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.tables import table_specs

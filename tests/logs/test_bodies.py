@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs.bodies import json_body, json_error_code, struct_body, text_error_code
 from kafka_clientinfo.logs.struct_text import struct_to_json
 from kafka_clientinfo.protocol import api_key, fields
-from kafka_clientinfo.protocol.layout import layout
+from kafka_clientinfo.protocol.field_specs import layout
 from kafka_clientinfo.protocol.schema import parse_schema
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import request

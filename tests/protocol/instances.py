@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from kafka_clientinfo.protocol.codec import Codec
-from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
+from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
 from kafka_clientinfo.protocol.registry import Registry
 from kafka_clientinfo.protocol.schema import MessageSchema
 

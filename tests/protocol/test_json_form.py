@@ -8,8 +8,8 @@ import pytest
 from kafka_clientinfo import protocol
 from kafka_clientinfo.errors import EncodeError, SchemaError
 from kafka_clientinfo.protocol import Request, Response
+from kafka_clientinfo.protocol.field_specs import StructSpec, layout
 from kafka_clientinfo.protocol.json_form import struct_from_json, struct_to_json
-from kafka_clientinfo.protocol.layout import StructSpec, layout
 from kafka_clientinfo.protocol.schema import parse_schema
 
 

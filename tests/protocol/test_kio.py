@@ -14,7 +14,7 @@ import pytest
 
 from kafka_clientinfo.protocol import released
 from kafka_clientinfo.protocol.codec import Codec
-from kafka_clientinfo.protocol.layout import FieldSpec
+from kafka_clientinfo.protocol.field_specs import FieldSpec
 from kafka_clientinfo.protocol.schema import MessageSchema
 
 from .instances import codecs, random_body

@@ -9,7 +9,7 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import SchemaError
-from kafka_clientinfo.protocol.layout import layout
+from kafka_clientinfo.protocol.field_specs import layout
 from kafka_clientinfo.protocol.schema import KINDS, PRIMITIVES, parse_schema
 from kafka_clientinfo.protocol.versions import NONE, Versions, parse_versions
 

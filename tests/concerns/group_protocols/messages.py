@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from kafka_clientinfo.logs.group_payloads import group_payloads
+from kafka_clientinfo.logs.group_bodies import group_payloads
 from tests.frames import API_KEYS, request
 
 METADATA_V3 = "AAMAAAABAAJ0MQAAAAAAAAAA/////wAA"  # topic t1, no owned partitions, rack ""

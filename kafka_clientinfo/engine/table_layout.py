@@ -28,7 +28,7 @@ class StoredColumn:
 
 
 @dataclass(frozen=True)
-class Layout:
+class TableLayout:
     """A table as it stands: its columns and CHECK constraints by name, and all its properties."""
 
     columns: Mapping[str, StoredColumn]
@@ -36,7 +36,7 @@ class Layout:
     properties: Mapping[str, str]
 
 
-def layout_of(spark: "SparkSession", table: str) -> Layout | None:
+def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
     """The layout of a table that SQL calls so, None where there is none."""
     found = detail(spark, table)
     if found is None:
@@ -44,7 +44,7 @@ def layout_of(spark: "SparkSession", table: str) -> Layout | None:
     return _layout(columns_of(spark.read.table(table)), dict(found["properties"]))
 
 
-def stored_layout(schema: str, properties: Mapping[str, str | None]) -> Layout:
+def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
     """The layout from what a table's log has: the schema as JSON, and the properties."""
     columns = {
         field["name"]: StoredColumn(_plain_type(_spark_type(field["type"])), not field["nullable"])
@@ -53,9 +53,9 @@ def stored_layout(schema: str, properties: Mapping[str, str | None]) -> Layout:
     return _layout(columns, {key: value for key, value in properties.items() if value is not None})
 
 
-def _layout(columns: Mapping[str, StoredColumn], properties: Mapping[str, str]) -> Layout:
+def _layout(columns: Mapping[str, StoredColumn], properties: Mapping[str, str]) -> TableLayout:
     checks = {key.removeprefix(CHECK): text for key, text in properties.items() if key.startswith(CHECK)}
-    return Layout(columns, checks, properties)
+    return TableLayout(columns, checks, properties)
 
 
 def _spark_type(stored: Any) -> str:
@@ -107,7 +107,7 @@ def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: 
         )
 
 
-def differences(spec: TableSpec, layout: Layout | None) -> list[str]:
+def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
     """Where a table is not as declared, one sentence each."""
     if layout is None:
         return ["is missing"]
@@ -119,7 +119,7 @@ def differences(spec: TableSpec, layout: Layout | None) -> list[str]:
     ]
 
 
-def _unlike_columns(spec: TableSpec, layout: Layout) -> list[str]:
+def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:
     sentences = unreadable(spec, layout.columns)
     for column in spec.columns:
         stored = layout.columns.get(column.name)
@@ -130,7 +130,7 @@ def _unlike_columns(spec: TableSpec, layout: Layout) -> list[str]:
     return sentences + [f"column {name} is not declared" for name in undeclared]
 
 
-def _unlike_checks(spec: TableSpec, layout: Layout) -> list[str]:
+def _unlike_checks(spec: TableSpec, layout: TableLayout) -> list[str]:
     declared, stored = dict(spec.checks), layout.checks
     sentences = [f"check {name} is missing" for name in declared if name not in stored]
     sentences += [f"check {name} is not declared" for name in stored if name not in declared]

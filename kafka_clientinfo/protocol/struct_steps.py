@@ -2,7 +2,7 @@
 
 from struct import Struct
 
-from kafka_clientinfo.protocol.layout import FieldSpec, StructSpec
+from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
 from kafka_clientinfo.protocol.primitives import FIXED
 
 # Where a struct's dict keeps tagged fields that the schema does not know: number to bytes.

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.group_payloads import DESCRIBE_GROUPS, JOIN_GROUP, MAX_LISTED, SYNC_GROUP, group_payloads
+from kafka_clientinfo.logs.group_bodies import DESCRIBE_GROUPS, JOIN_GROUP, MAX_LISTED, SYNC_GROUP, group_payloads
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import request
 
