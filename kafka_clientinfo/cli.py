@@ -73,11 +73,13 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         if extra := failures.missing_extra(error):
             return _fail(extra, FAILURE)
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs)]
-        return _fail(f"{failures.told(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE)
+        return _fail(
+            f"{failures.failure_message(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE
+        )
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Texts that no table or path can hold, and releases that are not known, are told before anything is opened."""
+    """Refuses a warehouse, cluster or release that cannot be one, before anything is opened."""
     for option in ("warehouse", "cluster"):
         text = getattr(arguments, option, None)
         if text is not None:
@@ -94,8 +96,8 @@ def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None
     """Run a command as this process's only work; see `main`.
 
     Raises:
-        SystemExit: with the exit code, where that is not 0. Done is told by returning, as Databricks takes any SystemExit
-            of a task for a failure.
+        SystemExit: with the exit code, where that is not 0. On success it returns, as Databricks takes any SystemExit of a
+            task for a failure.
     """
     _open_streams()
     code = main(argv, spark)
@@ -108,7 +110,7 @@ def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None
 
 
 def job(command: str) -> None:
-    """Run a command on this process's arguments in the session that is there or can be had; see `entry`."""
+    """Run a command with this process's arguments in the active Spark session, or in a new one; see `entry`."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.builder.appName(f"kafka_clientinfo {command}").getOrCreate()
@@ -116,7 +118,7 @@ def job(command: str) -> None:
 
 
 def _open_streams() -> None:
-    """Give the standard streams that are closed somewhere to go, as the next file that is opened would take their place."""
+    """Open closed standard streams on the null device, as the next file that is opened would become one of them."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)

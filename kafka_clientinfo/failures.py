@@ -1,4 +1,4 @@
-"""What went wrong, in one line that names it: Spark tells it in pages, of which the first line tells nothing."""
+"""Says what went wrong in one line: Spark's own message takes pages, and its first line names no cause."""
 
 import re
 
@@ -55,8 +55,8 @@ def missing_extra(error: BaseException) -> str | None:
     return f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}]' brings {brings}"
 
 
-def told(error: BaseException, warehouse: str) -> str:
-    """One line about a failure: of the machine or of Spark's processes where it is known for one, else its last cause.
+def failure_message(error: BaseException, warehouse: str) -> str:
+    """Describes a failure in one line: by a known cause, such as a full disk or a killed process, else by the root exception.
 
     Args:
         error: what a command raised.

@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from .arrow_rows import collect, relation_of
 from .console import Progress, ProgressLine
 from .engine.abilities import cores
-from .engine.keeping import kept, release, stays_as_kept
+from .engine.keeping import is_never_recomputed, kept, release
 from .engine.sizing import sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
@@ -175,7 +175,7 @@ def _read(
         raise
     report.problems += rotated(plan.files, statistics)
     report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
-    is_all = not known and stays_as_kept(lake.spark)
+    is_all = not known and is_never_recomputed(lake.spark)
     if not is_all:
         release(parsed)
     by_id = {**known, **{row["file_id"]: row for row in written}}

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from kafka_clientinfo.failures import told
+from kafka_clientinfo.failures import failure_message
 
 AGAIN = "what was committed is whole, and the next run goes on from there"
 WORKER = (
@@ -143,7 +143,7 @@ def caused(message: str, cause: BaseException) -> Exception:
     ],
 )
 def test_a_failure_is_told_in_one_line(error: Exception, said: str) -> None:
-    assert told(error, "/lake") == said
+    assert failure_message(error, "/lake") == said
 
 
 class DeadJvm:
@@ -167,10 +167,10 @@ def of_dead_jvm(cause: BaseException | None = None) -> Exception:
 def test_an_error_whose_text_went_with_the_jvm_is_told(error: Exception) -> None:
     with pytest.raises(Py4JError):
         str(error.__cause__ if type(error) is RuntimeError else error)
-    assert told(error, "/lake") == f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
+    assert failure_message(error, "/lake") == f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
 
 
 def test_a_cause_that_leads_back_to_itself_ends() -> None:
     error = RuntimeError("one")
     error.__context__ = caused("two", error)
-    assert told(error, "/lake") == "RuntimeError: one"
+    assert failure_message(error, "/lake") == "RuntimeError: one"

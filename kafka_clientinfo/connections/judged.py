@@ -95,21 +95,21 @@ def judged_requests(
         earlier |= concern.earlier()
     located = with_log_position(narrow, ingested_files, settings).drop("file_id")
     placed = with_connection(located, settings, earlier)
-    folded = _folded_by_kind(placed.drop("file_no", "started_at"))
-    own = [name for name in folded.columns if name not in ("who", "carried", *ID_NUMBERS)]
-    unpacked = folded.select(*own, "who.*", "carried.*")
+    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at"))
+    own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
+    unpacked = by_kind.select(*own, "who.*", "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
     return unpacked.select("*", *predicates)
 
 
-def _folded_by_kind(requests: DataFrame) -> DataFrame:
-    """Folds the requests of a connection that are alike to one row, without a shuffle: they lie together already.
+def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
+    """Aggregates the requests of a connection that are alike to one row, without a shuffle: they are in one partition already.
 
     What differs is aggregated column by column, as Spark hashes groups only where it aggregates numbers and times.
     """
     stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, GROUP_APIS))
     alike = [name for name in requests.columns if name not in ("seq", *_DIFFERING)]
-    folded = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
+    by_kind = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
         F.count("*").alias("requests"),
         F.min("seq").alias("seq"),
         F.max("seq").alias("last_seq"),
@@ -117,7 +117,7 @@ def _folded_by_kind(requests: DataFrame) -> DataFrame:
         F.min("logged_at").alias("earliest_at"),
         F.max("logged_at").alias("latest_at"),
     )
-    return folded.drop("alone")
+    return by_kind.drop("alone")
 
 
 def _named(columns: Columns) -> list[Column]:

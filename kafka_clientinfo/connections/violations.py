@@ -1,6 +1,6 @@
 """The table `violations`: what the concerns' predicates found, exploded to one row per rule and connection.
 
-Requests that break a rule fold to one row per rule and connection, with the first of them as the example. Connections
+Requests that break a rule are aggregated to one row per rule and connection, with the first of them as the example. Connections
 of brokers and of forwarded requests make no violations unless a rule says so: what makes a connection look like a
 broker's is written by whoever opened it. What connections do wrong together is found by the concerns' `findings_…`
 functions, and is a row without a connection's key, or without opened_at. conf/client_policy.toml sets severities and
@@ -69,7 +69,7 @@ def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
 
 
 def by_connection_id(found: DataFrame) -> DataFrame:
-    """Folds findings to one per rule and connection id; what is found beyond a connection's row is made anew with every run.
+    """Aggregates findings to one per rule and connection id, as every run computes again what single connections don't show.
 
     Args:
         found: rule, cluster, broker, connection_id, at, order (the first by it gives the words), example, message.

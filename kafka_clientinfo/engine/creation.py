@@ -14,7 +14,7 @@ from pyspark.sql import SparkSession
 
 from ..address import Address, no_catalog
 from ..errors import WarehouseError
-from ..failures import REFUSED, RIGHTS, told
+from ..failures import REFUSED, RIGHTS, failure_message
 from ..tables import TableSpec, table_specs
 from ..tables.views import View
 from . import sql
@@ -45,7 +45,9 @@ def make_schema(spark: SparkSession, address: Address) -> None:
                 f"the schema {address.root} does not exist, and the catalog does not let this user make it; have it made, "
                 f"and {RIGHTS} granted"
             ) from error
-        raise WarehouseError(f"the schema {address.root} cannot be made: {told(error, address.root)}") from error
+        raise WarehouseError(
+            f"the schema {address.root} cannot be made: {failure_message(error, address.root)}"
+        ) from error
 
 
 def make_table(
@@ -92,7 +94,7 @@ def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> 
         try:
             _make_view(spark, address, view)
         except Exception as error:
-            return told(error, address.root)
+            return failure_message(error, address.root)
         return None
 
     declared = list(views)

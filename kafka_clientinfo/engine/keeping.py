@@ -111,23 +111,23 @@ class Staging:
 
 
 def kept(rows: DataFrame, staging: Staging) -> DataFrame:
-    """The same rows, computed once: when they are first needed where they are persisted, else at once."""
+    """Keeps rows for the run: computed at first use where they are persisted, at once where they are checkpointed or staged."""
     found = kept_in_memory(rows)
     return staging.keep(rows) if found is None else found
 
 
 def kept_in_memory(rows: DataFrame) -> DataFrame | None:
-    """The same rows, computed once; None on serverless compute."""
+    """Keeps rows in memory, computed once; None on serverless compute."""
     with _unless_refused():
-        if stays_as_kept(rows.sparkSession):
+        if is_never_recomputed(rows.sparkSession):
             return _checkpoint(rows)
     with _unless_refused():
         return rows.persist(StorageLevel.MEMORY_AND_DISK)
     return None
 
 
-def stays_as_kept(spark: SparkSession) -> bool:
-    """Whether kept rows are never computed again, and in memory: on one machine."""
+def is_never_recomputed(spark: SparkSession) -> bool:
+    """Whether kept rows are never computed again: on one machine."""
     return (conf_value(spark, "spark.master") or "").startswith("local")
 
 

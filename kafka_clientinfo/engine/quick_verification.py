@@ -42,7 +42,7 @@ def _records(files: list[dict[str, Any]]) -> Check:
 
 
 def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
-    """Per file, known or not: rows of a table within the bytes that were read of it, and beyond."""
+    """Counts a table's rows per file within the bytes that were read of it, and beyond; also of files that the ledger lacks."""
     return tables.query(
         "SELECT file_id, count(CASE WHEN is_within THEN 1 END) AS within, "
         f"count(CASE WHEN NOT is_within THEN 1 END) AS beyond FROM ({_placed(source)}) AS placed GROUP BY file_id"

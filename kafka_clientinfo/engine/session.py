@@ -15,7 +15,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
-from ..failures import told
+from ..failures import failure_message
 from ..settings import Settings
 from .class_archive import with_archive
 from .jars import coordinate, delta_is_given, ensure_jars, is_local, with_jars
@@ -77,21 +77,21 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     except Exception as error:
         if java is not None:
             check_starts(java)
-        reason = _first_error(log_file) or told(error, "its scratch folder")
+        reason = _first_error(log_file) or failure_message(error, "its scratch folder")
         raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
 
 
-def end_at_interrupt(told: Callable[[], None]) -> None:
+def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
     """Let Ctrl-C end the JVM of this process's session, and then what this process does with it.
 
     pyspark's own handler calls the JVM in the middle of another call, of which both then fail.
 
     Args:
-        told: called first.
+        on_interrupt: called first.
     """
 
     def end(number: int, frame: object) -> None:
-        told()
+        on_interrupt()
         logging.disable(logging.CRITICAL)  # py4j logs every call that the JVM no longer answers
         end_session()
         raise KeyboardInterrupt

@@ -388,6 +388,6 @@ class Warehouse:
         return 0 if row is None else int(row["num_affected_rows"])
 
     def _check_ledger(self, name: str) -> None:
-        """Delta passes over commits of an overtaken run without a word; rows of other tables don't count then."""
+        """Checks the claim after a write of the ledger: Delta skips an overtaken run's commit silently, and its other rows don't count."""
         if name == LEDGER:
             self._claims.check()

@@ -55,7 +55,7 @@ def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
 
 
 def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:
-    """The parsed rows that the statistics count: of a file that could not be read on, what stands before, and one placeholder."""
+    """The parsed rows that the statistics count: none behind a file's read error, for which one placeholder is kept."""
     ends = [(split["file_id"], split["end_offset"]) for split in statistics if split["error"] is not None]
     if not ends:
         return parsed

@@ -102,8 +102,8 @@ def is_incomplete(problems: Iterable[Problem], files: Iterable[Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A file that was read before, has nothing new, and lies compressed elsewhere now: noted, so as to unpack it once.
+class CompressedFile:
+    """A file that was read before, has nothing new and has been compressed since; its path is kept, so that it is unpacked once.
 
     Attributes:
         known: its row in ingested_files.
@@ -139,7 +139,7 @@ class Plan:
     problems: tuple[Problem, ...]
     splits: tuple[tuple[Split, ...], ...]
     batch_id: str
-    packed: tuple[Packed, ...] = ()
+    packed: tuple[CompressedFile, ...] = ()
 
     @property
     def size(self) -> int:
@@ -211,18 +211,18 @@ class _Found:
     files: dict[str, PlannedFile] = field(default_factory=dict)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    packed: list[Packed] = field(default_factory=list)
+    packed: list[CompressedFile] = field(default_factory=list)
 
-    def moved(self) -> Iterable[Packed]:
-        """One per file, without archives of files that lie where they were read: a copy may go as it came."""
+    def moved(self) -> Iterable[CompressedFile]:
+        """Lists the files that were compressed, without those whose original is still there: its copy may soon be gone."""
         here = set(self.unchanged).union(file.path for file in self.files.values())
         by_id = {packed.known["file_id"]: packed for packed in self.packed if packed.known["path"] not in here}
         return [packed for file_id, packed in by_id.items() if file_id not in self.files]
 
-    def add(self, path: str, outcome: PlannedFile | Problem | Packed | None) -> None:
+    def add(self, path: str, outcome: PlannedFile | Problem | CompressedFile | None) -> None:
         if isinstance(outcome, Problem):
             self.problems.append(outcome)
-        elif isinstance(outcome, Packed):
+        elif isinstance(outcome, CompressedFile):
             self.unchanged.append(path)
             self.packed.append(outcome)
         elif outcome is None:
@@ -250,7 +250,7 @@ def _said(error: OSError) -> str:
 
 def _planned(
     file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
-) -> tuple[str, PlannedFile | Problem | Packed | None]:
+) -> tuple[str, PlannedFile | Problem | CompressedFile | None]:
     try:
         try:
             return file.path, _compared(file.measured(), known, settings)
@@ -264,7 +264,7 @@ def _planned(
 
 def _compared(
     file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
-) -> PlannedFile | Problem | Packed | None:
+) -> PlannedFile | Problem | CompressedFile | None:
     beginning = head(file, framing_of(file), name=settings.log_layout, latest=file.modified)
     first = beginning.first_record
     if first is None:
@@ -298,7 +298,7 @@ def _without_placeholder(row: Mapping[str, Any]) -> Mapping[str, Any]:
 _HAS_MORE = Problem("", "", "")
 
 
-def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | Packed | None:
+def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | CompressedFile | None:
     """None where a known file has nothing new, `_HAS_MORE` where it has, else what is wrong with it."""
     resume_at = int(row["bytes_ingested"])
     if _is_same_archive(file, row, beginning):
@@ -312,7 +312,7 @@ def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) 
     if row.get("damage"):
         return _still_damaged(file, row) if beginning.compressed else _HAS_MORE
     if beginning.compressed:
-        return _HAS_MORE if place.has_more else Packed(row, file.path, beginning.size)
+        return _HAS_MORE if place.has_more else CompressedFile(row, file.path, beginning.size)
     is_rotated = row["path"] != file.path and is_server_log(file)  # what waited for its stack trace is whole now
     pending = int(row["pending_bytes"])
     return _HAS_MORE if beginning.size != resume_at + pending or (pending and is_rotated) else None

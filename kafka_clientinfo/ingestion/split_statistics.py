@@ -17,7 +17,7 @@ Statistics = Mapping[str, Any]
 
 
 def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Accounts without those of splits behind one of the same file that stopped early; in the order of the files."""
+    """Leaves out the splits of a file behind its first read error; sorts by file."""
     kept: list[dict[str, Any]] = []
     stopped: set[str] = set()
     for split in sorted(statistics, key=lambda one: (one["file_id"], one["start_offset"])):

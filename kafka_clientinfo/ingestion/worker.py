@@ -289,7 +289,7 @@ def _text_of(record: RawRecord) -> bytes:
 
 
 def _shows_broker_start(event: RequestEvent) -> bool:
-    """The beginning of a connection with INDEX 0; where none is logged, of a broker's own. It takes the beginning.
+    """Whether a request shows a broker's start: it opens the connection with INDEX 0 or, where none is logged, one between brokers.
 
     Connections between brokers live as long as these do, and a log may be rotated, or switched on, at any time.
     """

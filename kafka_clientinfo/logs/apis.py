@@ -15,7 +15,7 @@ CONTROL_APIS = _keys(
     DELETE_GROUPS OFFSET_DELETE CONSUMER_GROUP_HEARTBEAT SHARE_GROUP_HEARTBEAT STREAMS_GROUP_HEARTBEAT
     GET_TELEMETRY_SUBSCRIPTIONS PUSH_TELEMETRY"""
 )
-"""APIs whose bodies are kept: what a session's story is told from. SaslAuthenticate is left out on purpose, its body
+"""APIs whose bodies are kept, as negotiation, groups and telemetry are derived from them. SaslAuthenticate is left out on purpose, its body
 holds credentials."""
 
 INTER_BROKER_APIS = _keys(

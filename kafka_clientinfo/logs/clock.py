@@ -2,7 +2,7 @@
 
 A zone with daylight saving repeats an hour in autumn. Both readings of such a time are possible; the order of
 the records decides: the first reading holds unless it would lie well before the record before. Timestamps of
-neighbours step back by less than a second, so the seams of the hour are not taken for its repetition.
+neighbours step back by less than a second, so a step that small near the ends of the hour is not taken for its repetition.
 """
 
 from datetime import UTC, datetime, timedelta, timezone

@@ -1,4 +1,4 @@
-"""Kafka's connection strings: `LOCAL:PORT-REMOTE:PORT[-[PROCESSOR-]INDEX]`, and 0.8's `/REMOTE:PORT`."""
+"""Kafka's connection ids: `LOCAL:PORT-REMOTE:PORT[-[PROCESSOR-]INDEX]`, and 0.8's `/REMOTE:PORT`."""
 
 import re
 from functools import lru_cache

@@ -8,7 +8,7 @@ connection and times in front of it. JSON (2.8+) escapes newlines: there a prefi
 in the same file log stack traces, which end in no logger: there a prefix starts a record once the message has ended.
 
 This is Kafka's own layout in a plain file; other layouts and wrappers are read by `unwrapping`, under the same rule.
-Memory stays bounded by the block size and `MAX_RECORD`: the middle of a longer record is let go, its length kept.
+Memory stays bounded by the block size and `MAX_RECORD`: a longer record is truncated in its middle, its length kept.
 """
 
 import re
@@ -55,7 +55,7 @@ class RawRecord(NamedTuple):
     Attributes:
         offset: where it starts in the decompressed file.
         data: the file's own bytes, whatever the layout.
-        length: its true length in bytes, larger than `len(data)` where the middle was let go.
+        length: its true length in bytes, larger than `len(data)` where the middle is missing.
         finished: whether it ends as a record ends; only the last record of a file or range can be unfinished without
             being damaged.
         forged_prefixes: starts of records inside it that were judged to be text of this record.
@@ -187,14 +187,14 @@ ENDED_SERVER_LOG = Framing(lambda data, start, end: True, lambda data, start, en
 
 
 class _Splitter:
-    """The state of one pass: what is buffered, where it starts, and what was let go of the current record."""
+    """The state of one pass: what is buffered, where it starts, and how many bytes of the current record are truncated."""
 
     def __init__(self, offset: int, framing: Framing, take: Take | None) -> None:
         self.offset = offset
         self.framing = framing
         self.take = take
         self.buffer = b""
-        self.let_go = 0
+        self.truncated = 0
         self.search_from = 0
         self.forged = 0
 
@@ -202,7 +202,7 @@ class _Splitter:
         self.buffer = self.buffer + block if self.buffer else block
         start = 0
         while True:
-            if self.take is not None and not self.let_go and not self.forged:
+            if self.take is not None and not self.truncated and not self.forged:
                 first = start
                 start, taken = self.take(self.buffer, first, self.offset)
                 if taken:
@@ -215,7 +215,7 @@ class _Splitter:
         self.buffer = self.buffer[start:]
         self.search_from -= start
         if len(self.buffer) > MAX_RECORD + _PREFIX_LENGTH:  # so much may belong to the next record already
-            self._let_go_of_middle()
+            self._truncate()
 
     def _next_start(self, start: int) -> int:
         """Position of the next record's start behind `start`, or -1 where the buffer does not hold one for sure."""
@@ -237,10 +237,10 @@ class _Splitter:
 
     def _record(self, start: int, end: int, finished: bool = True) -> RawRecord:
         data = self.buffer[start:end]
-        length = len(data) + self.let_go
+        length = len(data) + self.truncated
         record = RawRecord(self.offset, data, length, finished, self.forged)
         self.offset += length
-        self.let_go = self.forged = 0
+        self.truncated = self.forged = 0
         return record
 
     def _taken(self, start: int, end: int, taken: int) -> RawRecord:
@@ -249,10 +249,10 @@ class _Splitter:
         self.offset += end - start
         return record
 
-    def _let_go_of_middle(self) -> None:
+    def _truncate(self) -> None:
         dropped = len(self.buffer) - KEPT_HEAD - KEPT_TAIL
         self.buffer = self.buffer[:KEPT_HEAD] + self.buffer[KEPT_HEAD + dropped :]
-        self.let_go += dropped
+        self.truncated += dropped
         self.search_from = max(KEPT_HEAD, self.search_from - dropped)
 
     def finish(self) -> Iterator[RawRecord]:

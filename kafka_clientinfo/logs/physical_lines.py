@@ -20,13 +20,13 @@ class PhysicalLines:
         self._newline = "\n".encode(encoding)
         self._width = len(self._newline)
         self.rest = b""
-        self._let_go = 0
+        self._truncated = 0
         self._searched = 0
 
     @property
     def rest_length(self) -> int:
         """True length of the rest."""
-        return len(self.rest) + self._let_go
+        return len(self.rest) + self._truncated
 
     def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
         """The lines that end in the block, with their true lengths; to be taken up to the last one."""
@@ -34,14 +34,14 @@ class PhysicalLines:
         start, at = 0, self._searched
         while (newline := self._next(buffer, start, at)) >= 0:
             end = newline + self._width
-            yield buffer[start:end], end - start + self._let_go
-            self._let_go = 0
+            yield buffer[start:end], end - start + self._truncated
+            self._truncated = 0
             start = at = end
         self.rest = buffer[start:]
         self._searched = max(0, len(self.rest) - self._width + 1)
         if len(self.rest) > framing.MAX_RECORD:
             kept = shortened(self.rest)
-            self._let_go += len(self.rest) - len(kept)
+            self._truncated += len(self.rest) - len(kept)
             self.rest, self._searched = kept, len(kept) - self._width + 1
 
     def _next(self, buffer: bytes, start: int, at: int) -> int:
@@ -95,7 +95,7 @@ _LONGEST_NAME = 64
 
 
 def shortened(data: bytes) -> bytes:
-    """Head and tail of what is too long; what is let go of is a multiple of four bytes, so UTF-16 stays aligned."""
+    """Head and tail of what is too long; what is left out is a multiple of four bytes, so UTF-16 stays aligned."""
     dropped = (len(data) - framing.KEPT_HEAD - framing.KEPT_TAIL) & ~3
     return data[: framing.KEPT_HEAD] + data[framing.KEPT_HEAD + dropped :]
 
@@ -111,7 +111,7 @@ class Kept:
         self.length = 0
 
     def add(self, data: bytes, length: int | None = None) -> None:
-        """Put bytes behind; `length` is their true length where some of them were let go."""
+        """Put bytes behind; `length` is their true length where some are truncated."""
         if not self.length:
             self._bytes = data  # most records are one line: no copy
         elif isinstance(self._bytes, bytearray):

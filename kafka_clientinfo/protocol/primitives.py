@@ -29,7 +29,7 @@ _HIGH_BIT = 0x80
 
 
 class FieldError(Exception):
-    """What is wrong; grows a field path on its way out and becomes a DecodeError or EncodeError there."""
+    """An error in a field; every enclosing reader or writer adds its name to the path, and the last makes a DecodeError or EncodeError of it."""
 
     def __init__(self, problem: str, offset: int = 0) -> None:
         """Start with an empty path."""

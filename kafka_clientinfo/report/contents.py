@@ -132,7 +132,7 @@ class _Contents:
             link="Upgrade",
             plots=[Plot("Clients by verdict, for every known release", drawn)],
             tables=self._add(answers.who_breaks(self.verdict, self.inventory.places, self.scope.owners)),
-            folded=dict.fromkeys(self._add(answers.releases_table(counts)), "Numbers for every release"),
+            collapsed=dict.fromkeys(self._add(answers.releases_table(counts)), "Numbers for every release"),
         )
 
     def _fleet(self) -> Section:
@@ -183,7 +183,7 @@ class _Contents:
             "Over time",
             f"When are clients connected? Counted for each {self.buckets.words} in which a connection is open at some time.",
             plots=[Plot(f"Open connections of clients, for each {self.buckets.words}", drawn)],
-            folded=dict.fromkeys(self._add(table), "Numbers over time"),
+            collapsed=dict.fromkeys(self._add(table), "Numbers over time"),
         )
 
     def _negotiation(self) -> Section:

@@ -33,8 +33,8 @@ class Section:
         figures: large numbers, each with its words.
         link: its link at the page's top; the title where empty.
         plots: in order, above the tables.
-        tables: names of the tables in the data; the first stands open, `folded` ones are closed at first.
-        folded: names of tables that stand in a closed part.
+        tables: names of the tables in the data; the first stands open, `collapsed` ones are closed at first.
+        collapsed: names of tables that stand in a closed part.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Section:
     link: str = ""
     plots: Sequence[Plot] = ()
     tables: Sequence[str] = ()
-    folded: Mapping[str, str] = field(default_factory=dict)
+    collapsed: Mapping[str, str] = field(default_factory=dict)
 
 
 def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str, Any]) -> str:
@@ -90,7 +90,7 @@ def _section(section: Section, level: str) -> str:
         parts.append(f'<dl class="figures">{items}</dl>')
     parts += [_plot(plot) for plot in section.plots]
     parts += [f'<div class="slot" data-table="{escape(table)}"></div>' for table in section.tables]
-    for table, summary in section.folded.items():
+    for table, summary in section.collapsed.items():
         slot = f'<div class="slot" data-table="{escape(table)}"></div>'
         parts.append(f'<details class="more"><summary>{escape(summary)}</summary>{slot}</details>')
     if section.notes:

@@ -56,7 +56,7 @@ def test_windows_carry_few_texts(plan: str) -> None:
     assert not [text for text in texts if re.search(rf"[\[ ]{text}#\d+[,\]]", shuffled)]
 
 
-def test_requests_are_folded_where_they_lie(plan: str) -> None:
+def test_requests_are_aggregated_by_kind_without_a_shuffle(plan: str) -> None:
     """After the windows nothing is shuffled, and groups are hashed, not sorted."""
     after_windows = plan[: plan.index("Window [")]
     assert " HashAggregate" in after_windows
@@ -89,11 +89,11 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
 def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever clients send, and however a clock is set: as if every request were a row of its own."""
     requests, files = log(spark, _any_requests(random.Random(1)))
-    folded = judged_requests(requests, files, Settings(), concerns()).cache()
-    monkeypatch.setattr(judged, "_folded_by_kind", _each_alone)
+    by_kind = judged_requests(requests, files, Settings(), concerns()).cache()
+    monkeypatch.setattr(judged, "_aggregated_by_kind", _each_alone)
     single = judged_requests(requests, files, Settings(), concerns()).cache()
-    assert folded.count() < 0.8 * requests.count()
-    for name, one, other in zip(("connections", "violations", "api_usage"), _made(folded), _made(single), strict=True):
+    assert by_kind.count() < 0.8 * requests.count()
+    for name, one, other in zip(("connections", "violations", "api_usage"), _made(by_kind), _made(single), strict=True):
         assert other.count(), name
         order = [
             key

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.failures import told
+from kafka_clientinfo.failures import failure_message
 from kafka_clientinfo.ingestion import columnar, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
 from kafka_clientinfo.ingestion.plan import Split
@@ -158,4 +158,4 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
     spark = RuntimeError(
         f'Job aborted.\n  File "x.py", line 1\nkafka_clientinfo.errors.InputError: {place}\n\tat org.X'
     )
-    assert told(spark, "/lake") == f"InputError: {place}"
+    assert failure_message(spark, "/lake") == f"InputError: {place}"

@@ -251,7 +251,7 @@ def test_it_reads_records_up_to_the_limit(monkeypatch: pytest.MonkeyPatch, above
 
 
 @pytest.mark.parametrize("text", [None, b"Completed request: x"])
-def test_it_rejects_a_record_whose_middle_was_let_go(text: bytes | None) -> None:
+def test_it_rejects_a_record_whose_middle_is_missing(text: bytes | None) -> None:
     data = JSON if text is None else b"wrapped"
     found: Any = Parser().parse(RawRecord(0, data, len(data) + 1, True, text=text))
     assert found.reason == "oversized"

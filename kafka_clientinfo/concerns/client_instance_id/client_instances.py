@@ -29,7 +29,7 @@ def transform(connections: DataFrame) -> DataFrame:
     carried = _carried(connections.where(is_client()))
     is_alone = F.count(F.lit(1)).over(Window.partitionBy(*_KEY)) == 1
     found = carried.withColumns({"met_host": _met_host(), "differs": _differs(), "is_alone": is_alone})
-    return _folded(found.withColumn("previous", _previous_ids()))
+    return _by_instance(found.withColumn("previous", _previous_ids()))
 
 
 def _carried(connections: DataFrame) -> DataFrame:
@@ -147,13 +147,13 @@ def _if_instance(found: str) -> Column:
     return F.when(F.arrays_overlap("kinds", F.array(F.lit("header"), F.lit("telemetry"))), F.col(found))
 
 
-def _folded(carried: DataFrame) -> DataFrame:
+def _by_instance(carried: DataFrame) -> DataFrame:
     scenario = (
         F.when(F.bool_or("in_header"), "UUID-H")
         .when(F.bool_or("assigned"), "UUID-B")
         .when(F.bool_or("requested"), "UUID-R")
     )
-    folded = carried.groupBy(*_KEY).agg(
+    by_instance = carried.groupBy(*_KEY).agg(
         merged_texts(F.col("kinds")).alias("id_kinds"),
         merged_texts(F.col("encodings")).alias("encodings"),
         F.min("opened_at").alias("first_seen"),
@@ -179,8 +179,8 @@ def _folded(carried: DataFrame) -> DataFrame:
         F.bool_and(F.col("start") != "before_log").alias("starts_seen"),
     )
     kind = F.col("telemetry_scenario")
-    return folded.select(
-        *(name for name in folded.columns if name not in ("alignment", "all_ids", "starts_seen")),
+    return by_instance.select(
+        *(name for name in by_instance.columns if name not in ("alignment", "all_ids", "starts_seen")),
         F.slice(F.filter("all_ids", lambda other: other != F.col("instance_id")), 1, 20).alias("other_ids"),
         F.element_at(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).alias("member_id_alignment"),
         F.when(kind == "UUID-R", F.col("starts_seen")).when(kind.isNotNull(), F.lit(True)).alias("scenario_certain"),

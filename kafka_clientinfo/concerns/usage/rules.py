@@ -49,11 +49,11 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
 def _by_connection(
     rule: str, used: DataFrame, clients: DataFrame, *, requests: str, first_at: str, last_at: str, first: Column
 ) -> DataFrame:
-    """Folds uses of versions to a finding per connection; `first` is a use's first request: seq, place and message."""
+    """Aggregates uses of versions to a finding per connection; `first` is a use's first request: seq, place and message."""
     found = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi").groupBy(
         *CONNECTION_KEY
     )
-    folded = found.agg(
+    by_connection = found.agg(
         F.sum(requests).alias("occurrences"),
         F.min(first_at).alias("first_at"),
         F.max(last_at).alias("last_at"),
@@ -61,4 +61,4 @@ def _by_connection(
             "first"
         ),
     )
-    return folded.select("*", F.lit(rule).alias("rule"), F.col("first.place"), F.col("first.message"))
+    return by_connection.select("*", F.lit(rule).alias("rule"), F.col("first.place"), F.col("first.message"))
