@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from .concerns import concerns
 from .connections import connections, judged_requests, violations
+from .errors import UnknownRelationError
 from .tables import table_specs
 
 SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
@@ -50,7 +51,7 @@ def steps() -> dict[str, Step]:
     """Finds all steps, by the relation that they make.
 
     Raises:
-        ValueError: where one needs a relation that neither a step makes nor a run starts with.
+        UnknownRelationError: where one needs a relation that neither a step makes nor a run starts with.
     """
     found = {
         "judged_requests": _step(
@@ -70,7 +71,9 @@ def steps() -> dict[str, Step]:
     known = SOURCES | set(found)
     for step in found.values():
         if unknown := sorted(set(step.needs) - known):
-            raise ValueError(f"{step.name} needs the relation {unknown[0]!r}; known are {', '.join(sorted(known))}")
+            raise UnknownRelationError(
+                f"{step.name} needs the relation {unknown[0]!r}; known are {', '.join(sorted(known))}"
+            )
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from kafka_clientinfo import derivation, steps
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern
+from kafka_clientinfo.errors import UnknownRelationError
 from kafka_clientinfo.tables import table_specs
 
 EXTRACTED = {"requests", "rejected_records", "failed_requests", "ingested_files"}
@@ -52,7 +53,9 @@ def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: py
         return conections
 
     monkeypatch.setattr(steps, "concerns", lambda: (*concerns(), concern_of(transform)))
-    with pytest.raises(ValueError, match=r"my_table needs the relation 'conections'; known are .*connections"):
+    with pytest.raises(
+        UnknownRelationError, match=r"my_table needs the relation 'conections'; known are .*connections"
+    ):
         steps.steps.__wrapped__()
 
 

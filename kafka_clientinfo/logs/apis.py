@@ -1,10 +1,14 @@
 """Groups of APIs by Kafka's names."""
 
+from ..errors import SchemaError
 from ..protocol import api_key
 
 
 def _keys(names: str) -> frozenset[int]:
-    return frozenset(key for name in names.split() if (key := api_key(name)) is not None)
+    found = [(name, api_key(name)) for name in names.split()]
+    if unknown := [name for name, key in found if key is None]:
+        raise SchemaError(f"no API {unknown[0]} is known")
+    return frozenset(key for _, key in found if key is not None)
 
 
 REPLICA_APIS = _keys("FETCH LIST_OFFSETS")
@@ -15,8 +19,9 @@ CONTROL_APIS = _keys(
     DELETE_GROUPS OFFSET_DELETE CONSUMER_GROUP_HEARTBEAT SHARE_GROUP_HEARTBEAT STREAMS_GROUP_HEARTBEAT
     GET_TELEMETRY_SUBSCRIPTIONS PUSH_TELEMETRY"""
 )
-"""APIs whose bodies are kept, as negotiation, groups and telemetry are derived from them. SaslAuthenticate is left out on purpose, its body
-holds credentials."""
+"""APIs whose bodies are kept, as negotiation, groups and telemetry are derived from them.
+
+SaslAuthenticate is left out on purpose, as its body holds credentials."""
 
 INTER_BROKER_APIS = _keys(
     """LEADER_AND_ISR STOP_REPLICA UPDATE_METADATA CONTROLLED_SHUTDOWN WRITE_TXN_MARKERS VOTE BEGIN_QUORUM_EPOCH

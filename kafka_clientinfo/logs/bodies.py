@@ -7,13 +7,11 @@ import re
 from functools import lru_cache
 from typing import Literal
 
-from ..protocol import FieldSpec, fields
+from ..protocol import ApiKey, FieldSpec, fields
 from .struct_text import struct_to_json
 
 MAX_BODY = 1 << 20
 """Bytes of one body; a longer one (PushTelemetry's metrics) is left out."""
-
-_API_VERSIONS = 18
 
 # The top-level error code stands before any array or after all of them, never inside: the first brace opens the
 # body and the last one closes it.
@@ -42,7 +40,7 @@ def text_error_code(response: bytes) -> int | None:
 @lru_cache(maxsize=1024)
 def _fields(key: int, version: int, kind: Literal["request", "response"]) -> tuple[FieldSpec, ...] | None:
     known = fields(key, version, kind)
-    if known is None and key == _API_VERSIONS:
+    if known is None and key == ApiKey.API_VERSIONS:
         # KIP-511: an unsupported version is answered, and its body logged, as v0.
         return fields(key, 0, kind)
     return known

@@ -12,6 +12,7 @@ from struct import Struct
 from typing import Any
 
 from kafka_clientinfo.errors import DecodeError
+from kafka_clientinfo.protocol.api_keys import ApiKey
 from kafka_clientinfo.protocol.messages import decode_request_header
 from kafka_clientinfo.protocol.registry import Registry, released
 
@@ -19,7 +20,6 @@ _LENGTH = Struct(">i")
 _API = Struct(">hh")
 # socket.request.max.bytes, the most that a stock broker takes.
 MAX_FRAME = 104_857_600
-_SASL_HANDSHAKE = 17
 
 
 class FrameSplitter:
@@ -162,5 +162,5 @@ class Conversation:
 
 def _starts_tokens(exchange: Exchange, frame: bytes) -> bool:
     """Whether this answer accepts a SaslHandshake v0."""
-    is_handshake = exchange.api_key == _SASL_HANDSHAKE and exchange.api_version == 0
+    is_handshake = exchange.api_key == ApiKey.SASL_HANDSHAKE and exchange.api_version == 0
     return is_handshake and frame[4:6] == b"\0\0"

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections import is_api_versions_success, place, processor_text, range_of, requests_where
-from ...protocol import ApiKey
+from ...protocol import ApiKey, ErrorCode
 from ...tables import CONNECTION_KEY
 
 _FETCH_OF_3_7 = 16
@@ -22,7 +22,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         # One name per key. Where no aggregate gathers, Spark sorts all requests for those that are texts or structs.
         F.array_max(F.collect_set("api_name")).alias("api_name"),
         F.sum("requests").alias("requests"),
-        requests_where(F.col("error_code") != 0).alias("errors"),
+        requests_where(F.col("error_code") != int(ErrorCode.NONE)).alias("errors"),
         F.min("earliest_at").alias("first_at"),
         F.max("latest_at").alias("last_at"),
         F.bool_or("api_version_deprecated").alias("marked"),
