@@ -74,6 +74,11 @@ class Layout(NamedTuple):
         """Whether tasks may start inside the file; else one task reads it whole."""
         return (self.encoding, self.wrapper, self.pattern) == ("utf-8", "none", "kafka")
 
+    @property
+    def name(self) -> str:
+        """As the setting `log_layout` has it, e.g. `cri+json`."""
+        return self.pattern if self.wrapper == "none" else f"{self.wrapper}+{self.pattern}"
+
 
 KAFKA = Layout()
 """`[%d] %p %m (%c)%n` in UTF-8."""

@@ -30,11 +30,6 @@ def events(data: bytes, layout: Layout | None = None) -> list[Event]:
     return [parser.parse(record) for record in found(data, layout)]
 
 
-def name_of(layout: Layout) -> str:
-    """A layout as the setting `log_layout` has it, such as `cri+json`."""
-    return layout.pattern if layout.wrapper == "none" else f"{layout.wrapper}+{layout.pattern}"
-
-
 def comparable(event: RequestEvent) -> tuple[object, ...]:
     """A request without what a layout may lose: its place, parts of seconds, level, and the starts it recognises."""
     fields = event._asdict()
@@ -51,7 +46,7 @@ def comparable(event: RequestEvent) -> tuple[object, ...]:
 def test_it_takes_the_layout_that_is_named(name: str, pattern: str, wrapper: str) -> None:
     data = wrap(EXCERPTS["json"], pattern, wrapper)
     layout = detect(b"other text\n" + data, name, LATEST)
-    assert name_of(layout) == name
+    assert layout.name == name
     assert len(requests(events(data, layout))) == len(requests(parse(EXCERPTS["json"])))
 
 
@@ -108,7 +103,7 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
 def test_it_tells_the_layout_from_a_files_beginning(sample: bytes, name: str) -> None:
     for end in (b"\n", b"\r\n"):
         layout = detect(sample.replace(b"\n", end), latest=LATEST)
-        assert (name_of(layout), layout.splittable) == (name, name == "kafka")
+        assert (layout.name, layout.splittable) == (name, name == "kafka")
         assert layout.latest == (LATEST if name.startswith("syslog+") else None)
 
 

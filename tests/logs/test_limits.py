@@ -8,7 +8,7 @@ from kafka_clientinfo.logs import (
     compression,
     connection,
     framing,
-    group_payloads,
+    group_bodies,
     layouts,
     reader,
     request_event,
@@ -25,7 +25,7 @@ def test_what_is_kept_at_most_stays_the_same() -> None:
     assert (reader.IDENTITY_BYTES, reader.RESUME_WINDOW) == (MIB, 64 << 10)
     assert (framing.MAX_RECORD, framing.KEPT_HEAD, framing.KEPT_TAIL) == (32 * MIB, MIB, 64 << 10)
     assert (request_event.RAW_LIMIT, bodies.MAX_BODY, layouts.SAMPLE) == (MIB, MIB, MIB)
-    assert (group_payloads.MAX_LISTED, twins.MEMORY) == (1000, 4096)
+    assert (group_bodies.MAX_LISTED, twins.MEMORY) == (1000, 4096)
     assert connection.LONGEST == 600
     assert (compression.MAX_WINDOW, compression.SNIFFED) == (128 * MIB, 16)
 
