@@ -12,7 +12,7 @@ from .examples import place
 from .judged import is_api_versions
 from .texts import is_one_of
 
-BROKER_CLIENT_ID = r"^(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-client-\d+|Persister-client-\d+|id_\d+-host_.*-port_\d+)$"
+BROKER_CLIENT_ID = r"\A(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-client-\d+|Persister-client-\d+|id_\d+-host_.*-port_\d+)\z"
 """Client ids that Kafka's own senders use; a client id alone is no proof of a broker."""
 
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
@@ -83,8 +83,12 @@ def _role(settings: Settings) -> Column:
 
 
 def _start() -> Column:
-    """Weighs the evidence that the first request is really the connection's first; an INFO log shows too little of it."""
+    """Weighs the evidence that the first request is really the connection's first; an INFO log shows too little of it.
+
+    A record states the software name as it was before the request, so a known one shows an ApiVersions request before it.
+    """
     unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
+    named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
     id_was_used = F.col("session_no") > 1
     covered = F.coalesce(F.col("opened_at") >= F.col("first.complete_since"), F.lit(False))
@@ -92,7 +96,7 @@ def _start() -> Column:
     evidence = id_was_used | handshake | covered | counts_from_start
     certain = F.when(F.col("info_only"), F.col("first.correlation_id") == 0).otherwise(evidence)
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
-    return F.when(sasl, "hidden_by_sasl").when(certain, "observed").otherwise("before_log")
+    return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")
 
 
 def _connection_id() -> Column:

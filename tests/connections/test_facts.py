@@ -18,6 +18,14 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "a handshake comes first": ([api_versions("?", 20, 3)], ["observed"]),
     "correlation ids begin at 1": ([request("?", 20, correlation_id=1)], ["observed"]),
     "a name is known before ApiVersions": ([api_versions("?", 20, 3, client_software_name="kgo")], ["before_log"]),
+    "a name is known at correlation id 1": (
+        [request("?", 20, correlation_id=1, client_software_name="kgo")],
+        ["before_log"],
+    ),
+    "a client's name is known on a forwarded request": (
+        [request("?", 20, correlation_id=1, client_software_name="kgo", is_forwarded=True)],
+        ["observed"],
+    ),
     "in the middle": ([request("?", 20)], ["before_log"]),
     "first heard of after the idle limit": ([request("?", LATE)], ["observed"]),
     "SASL hides the handshake": (
@@ -42,6 +50,10 @@ ROLES: dict[str, tuple[dict[str, Any], str]] = {
     "a broker's name from the broker's host": (
         {"connection": LOCAL, "remote_host": "10.0.0.1", "client_id": "AddPartitionsManager-client-1"},
         "broker",
+    ),
+    "a broker's name and a line end from the broker's host": (
+        {"connection": LOCAL.replace("40000", "40001"), "remote_host": "10.0.0.1", "client_id": "raft-client-1\n"},
+        "client",
     ),
     "a broker's name from elsewhere": ({"connection": REMOTE, "client_id": "broker-1-fetcher-0"}, "client"),
 }

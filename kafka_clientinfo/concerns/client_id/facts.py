@@ -21,7 +21,7 @@ def aggregates() -> Columns:
         "different_client_ids": requests_where(is_other),
         "different_client_id_texts": sorted_texts(F.when(is_other, F.col("client_id"))),
         "repeated_client_id_bytes": F.sum(
-            F.when(is_same, F.octet_length("client_id") * F.col("requests")).otherwise(0)
+            F.when(is_same, F.octet_length(stated("client_id")) * F.col("requests")).otherwise(0)
         ),
     }
 

@@ -88,7 +88,7 @@ CASES: dict[str, Case] = {
     ),
     "null at first and later the text null": Case(
         sends(None, "null", None, "", **TEXT_LOG),
-        {"client_id_same": 3, "client_id_other": 0, "client_id_redundant_bytes": 4, "client_id_verdict": "none_sent"},
+        {"client_id_same": 3, "client_id_other": 0, "client_id_redundant_bytes": 0, "client_id_verdict": "none_sent"},
     ),
     "the text null at first and later null": Case(
         sends("null", None, "null", **TEXT_LOG), {"client_id_other": 0, "client_id_verdict": "none_sent"}

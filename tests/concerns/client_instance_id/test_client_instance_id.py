@@ -115,6 +115,9 @@ CASES: dict[str, Case] = {
     "a member id that is the telemetry id": Case(
         [telemetry(0, ID, ZERO), heartbeat_v2(1, ID)], {"member_id_alignment": "aligned"}
     ),
+    "a member id of 22 characters that is no uuid": Case(
+        [v3(0), heartbeat(1, ID[:-1] + "B")], {"member_ids": [ID[:-1] + "B"], "member_id_alignment": "different"}
+    ),
     "another member id": Case([v3(0), heartbeat(1, "consumer-1")], {"member_id_alignment": "different"}),
     "telemetry id from the broker": Case(
         [telemetry(0, ZERO, ID), telemetry(1, ID, ZERO)],
