@@ -1,6 +1,6 @@
 """The command kafka-clientinfo; the jobs under jobs/ are the same commands with a session of their own.
 
-The exit codes are a part of the interface; the README lists them.
+The exit codes are a part of the interface; docs/reference/exit-codes.md lists them.
 """
 
 import argparse

@@ -24,7 +24,7 @@ for name in ("ingested_files", "connections", "client_connections", "violations"
 
 # MAGIC %md
 # MAGIC ## What was read
-# MAGIC A broker whose log is missing, or that logs at INFO, is not seen: then no answer below holds for its clients.
+# MAGIC A broker whose log is missing, or that logs at INFO, where only deprecated requests are logged, is not seen: then no answer below holds for its clients.
 
 # COMMAND ----------
 

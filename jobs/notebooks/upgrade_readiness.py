@@ -1,7 +1,7 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Upgrade readiness
-# MAGIC Who would break at another release of Kafka, and who owns them. The verdicts follow from the versions that clients used and
+# MAGIC Who would break at another release of Kafka, and under which principals. The verdicts follow from the versions that clients used and
 # MAGIC from what brokers of each release take.
 
 # COMMAND ----------
