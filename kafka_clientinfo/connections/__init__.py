@@ -17,6 +17,7 @@ from .judged import (
     range_of,
     requests_where,
 )
+from .offers import advertised_at
 from .table import connections, only_of_clients
 from .texts import (
     LISTED,
@@ -44,6 +45,7 @@ __all__ = [
     "Concern",
     "ConnectionRule",
     "RequestRule",
+    "advertised_at",
     "any_before",
     "body_text",
     "by_connection_id",

@@ -11,7 +11,7 @@ A client is a host, a principal and a client id; two programs of one host that s
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import LISTED, is_client
+from ...connections import LISTED, advertised_at, is_client
 from ...tables import CONNECTION_KEY
 
 _CLIENT = ("cluster", "remote_host", "principal", "client_id")
@@ -85,9 +85,9 @@ def _by_broker(ranges: DataFrame) -> DataFrame:
 
 
 def _at(ranges: str, moment: Column) -> Column:
-    """Takes the range that was advertised at a time: the latest that was seen by then, or the first of all."""
-    by_then = F.filter(ranges, lambda offer: offer["first_seen"] <= moment)
-    found = F.coalesce(F.get(by_then, F.size(by_then) - 1), F.get(ranges, F.lit(0)))
+    """Takes the range that was advertised at a time: of several the one that began last."""
+    advertised = advertised_at(ranges, moment)
+    found = F.get(advertised, F.size(advertised) - 1)
     return F.when(found.isNotNull(), F.struct(found["low"].alias("low"), found["high"].alias("high")))
 
 

@@ -8,7 +8,16 @@ on a listener, so what it advertised at that time is what this connection was or
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import by_connection_id, example_without_id, is_one_of, looked_up, sentence, shown, time_pattern
+from ...connections import (
+    advertised_at,
+    by_connection_id,
+    example_without_id,
+    is_one_of,
+    looked_up,
+    sentence,
+    shown,
+    time_pattern,
+)
 from ...settings import Settings
 from ...tables import CONNECTION_ID_KEY
 
@@ -73,19 +82,15 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> Dat
         .agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
     )
     joined = failed.join(F.broadcast(known), on=["cluster", "broker"], how="left")
-    at, listener = F.col("logged_at"), F.col("listener")
+    listener = F.col("listener")
     of_listener = F.filter("advertised", lambda r: listener.isNull() | r["listener"].eqNullSafe(listener))
     of_api = F.filter("advertised", lambda r: r["api_key"] == F.col("api_key"))
-    # What was answered before and after that time was advertised then; else the last answer before it, or the first after.
-    then = F.filter("of_api", lambda r: (r["first_seen"] <= at) & (r["last_seen"] >= at))
-    ended = F.transform(F.filter("of_api", lambda r: r["last_seen"] <= at), lambda r: r["last_seen"])
-    before = F.filter("of_api", lambda r: r["last_seen"] == F.array_max(ended))
-    first = F.array_min(F.transform("of_api", lambda r: r["first_seen"]))
-    after = F.filter("of_api", lambda r: r["first_seen"] == first)
-    nearest = F.when(F.size(then) > 0, then).when(F.size(before) > 0, before).otherwise(after)
+    offers = F.coalesce(
+        advertised_at("of_api", F.col("logged_at")), F.array().cast(known.schema["advertised"].dataType)
+    )
     return (
         joined.withColumn("advertised", of_listener)
         .withColumns({"asked": F.coalesce(F.size("advertised") > 0, F.lit(False)), "of_api": of_api})
-        .withColumn("offers", F.coalesce(nearest, F.array().cast(known.schema["advertised"].dataType)))
+        .withColumn("offers", offers)
         .drop("advertised", "of_api")
     )

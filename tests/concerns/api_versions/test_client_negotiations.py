@@ -47,7 +47,7 @@ def _key(name: str, opened: float) -> dict[str, Any]:
     return {"cluster": "c", "broker": "b", "connection_id": name, "opened_at": at(opened), "opened_seq": 0}
 
 
-OTHER = {"broker": "other"}
+OTHER, TAKES_BACK = {"broker": "other"}, {"broker": "takes back"}
 CONNECTIONS = [
     connection("asks always", "1", 0, "negotiated"),
     connection("asks always", "2", 10, "fell_back"),
@@ -65,6 +65,8 @@ CONNECTIONS = [
     connection("broker", "14", 0, "negotiated", role="broker"),
     connection("broker", "15", 10, role="broker"),
     connection("retries", "16", 300, "negotiated"),
+    connection("asks before a range is taken back", "17", 50, "negotiated", **TAKES_BACK),
+    connection("asks before a range is taken back", "18", 300, **TAKES_BACK),
 ]
 USED = [
     *(
@@ -76,6 +78,7 @@ USED = [
     used("16", 300, 2, PRODUCE, first_at=at(250)),
 ]
 RANGES = [offered("b", 0, 11, 0, 90), offered("b", 4, 17, 100, 900), offered("other", 0, 17, 0, 900)]
+RANGES += [offered("takes back", 0, 9, 0, 900), offered("takes back", 0, 12, 100, 200)]
 FAILED = [
     refused(13, 290),
     refused(13, 295),
@@ -107,6 +110,11 @@ EXPECTED = [
         reusing_connections=1,
         outdated_connections=1,
         reused=[reusing("8", 10, "other", (("FETCH", 4, (0, 17), (0, 11)),))],
+    ),
+    of_client(
+        "asks before a range is taken back",
+        reusing_connections=1,
+        reused=[(at(300), "takes back", "18", 0, at(50), "takes back", [])],
     ),
     of_client("retries", refused=[(at(290), at(295), "b", "PRODUCE", 13, 2, 5, at(301), "16")]),
     of_client(None, principal=None, refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]),
