@@ -1,6 +1,6 @@
 """Requests to connections: boundaries, the judged requests, the table of connections, and violations."""
 
-from .boundaries import any_before, first_up_to_now, has_header_v3, last_before
+from .boundaries import any_before, first_up_to_now, has_header_v3, last_before, with_stretches
 from .concern import Columns, Concern, ConnectionRule, RequestRule
 from .examples import example, example_without_id, place, time_pattern
 from .facts import has_broker_name, is_client, is_exempt, processor_text
@@ -82,4 +82,5 @@ __all__ = [
     "sorted_texts",
     "time_pattern",
     "violations",
+    "with_stretches",
 ]

@@ -4,10 +4,12 @@ A connection id is used again, and the log shows neither the end nor the beginni
 between two requests of one id, in log order, where the evidence says that a new connection began:
 - the correlation id does not rise and the client id is another one (36 true boundaries and no false alarm were seen over
   the logs of 23 real brokers; a correlation id alone raises 821 false alarms, as clients are free to choose it);
-- the software name falls back to unknown, or becomes another one, and no ApiVersions request explains it (KIP-511);
+- the software name falls back to unknown, or becomes another one, and the request before does not explain it: only an
+  accepted ApiVersions from v3 on names, and only an older or an unsupported one resets (KIP-511);
 - a handshake begins anew, with a correlation id that starts over, after the client had been working;
 - the principal is another one: it is fixed when a connection is authenticated;
-- nothing came for longer than connections.max.idle.ms, after which a broker closes a connection.
+- nothing came for longer than connections.max.idle.ms, after which a broker closes a connection. Silence is evidence
+  only where the log would show a request: not across a missing file, and not at INFO level.
 """
 
 from collections.abc import Mapping
@@ -17,7 +19,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
-from ..protocol import UNKNOWN, ApiKey
+from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from ..settings import Settings
 from ..tables import FILE_ORDER
 
@@ -27,7 +29,9 @@ _ID = ("broker_no", "connection_id")
 """Columns that tell a connection id from those of other brokers: numbers are compared and copied sooner than names."""
 WHO = ("principal", "client_id", "client_software_name")
 """Texts by which boundaries are found; a request has them in a struct, `who`."""
-_COMPARED = ("api_key", "correlation_id", "is_forwarded", "logged_at", "who")
+_COMPARED = (
+    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch", "who",
+)  # fmt: skip
 """Columns of the request before that boundaries are found by."""
 _ID_HASH = "id_hash"
 """A number made of `_ID`. Requests are sorted by it first: Spark compares a first number without reading rows."""
@@ -44,44 +48,56 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
     Returns:
-        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker; and
-        complete_since: from when on the log holds every connection's beginning; null where it never does.
+        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
+        stretch, which is the same for files with no other missing between them; and complete_since: from when on the
+        log holds every connection's beginning; null where it never does.
     """
     return requests.join(F.broadcast(_files(ingested_files, settings)), on="file_id", how="inner")
 
 
 def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Orders the files of each broker, and finds the stretches of them that leave nothing out.
+    """Numbers the files of each broker, and tells since when each shows the beginning of every connection.
 
     Where the log covers a broker's start, nothing is older than the file. Elsewhere a connection that has not been
     heard of for connections.max.idle.ms is a new one, provided no file is missing in between.
+    """
+    # With a partition, as Spark Connect warns of windows without one.
+    brokers = Window.partitionBy(F.lit(0)).orderBy("cluster", "broker")
+    idle = F.make_dt_interval(secs=F.lit(settings.max_idle_ms / 1000))
+    # The frame of a running minimum: a later file that shows a broker's start says nothing of the files before it.
+    until_here = Window.partitionBy("cluster", "broker", "stretch").orderBy("file_no")
+    complete = F.when(F.col("covers_broker_start"), F.col("first_logged_at"))
+    return with_stretches(ingested_files, settings).select(
+        "file_id",
+        "file_no",
+        "stretch",
+        F.dense_rank().over(brokers).alias("broker_no"),
+        F.least(F.min(complete).over(until_here), F.col("stretch_since") + idle).alias("complete_since"),
+    )
+
+
+def with_stretches(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Orders the files of each broker, and finds the stretches of them with no file missing in between.
+
+    Args:
+        ingested_files: the table `ingested_files`.
+        settings: `coverage_gap_ms` is used.
+
+    Returns:
+        The files that have requests, with file_no, which orders those of a broker; stretch, the same number for files of
+        one stretch; and stretch_since, when the stretch begins.
     """
     order = Window.partitionBy("cluster", "broker").orderBy(*FILE_ORDER)
     until_previous = F.max("last_logged_at").over(order.rowsBetween(Window.unboundedPreceding, -1))
     gap_micros = F.unix_micros("first_logged_at") - F.unix_micros(until_previous)
     is_hole = F.coalesce(gap_micros > settings.coverage_gap_ms * 1000, F.lit(True))
-    # With a partition, as Spark Connect warns of windows without one.
-    brokers = Window.partitionBy(F.lit(0)).orderBy("cluster", "broker")
-    stretch = Window.partitionBy("cluster", "broker", "stretch")
-    idle = F.make_dt_interval(secs=F.lit(settings.max_idle_ms / 1000))
-    # The frame of a running minimum: a later file that shows a broker's start says nothing of the files before it.
-    until_here = stretch.orderBy("file_no")
-    complete = F.when(F.col("covers_broker_start"), F.col("first_logged_at"))
-    return (
+    numbered = (
         ingested_files.where(F.col("first_logged_at").isNotNull())
-        .withColumn("is_hole", is_hole)
-        .withColumns(
-            {"stretch": F.sum(F.col("is_hole").cast("int")).over(order), "file_no": F.row_number().over(order)}
-        )
-        .select(
-            "file_id",
-            "file_no",
-            F.dense_rank().over(brokers).alias("broker_no"),
-            F.least(F.min(complete).over(until_here), F.min("first_logged_at").over(until_here) + idle).alias(
-                "complete_since"
-            ),
-        )
+        .withColumns({"is_hole": is_hole, "file_no": F.row_number().over(order)})
+        .withColumn("stretch", F.sum(F.col("is_hole").cast("int")).over(order))
     )
+    stretch = Window.partitionBy("cluster", "broker", "stretch")
+    return numbered.withColumn("stretch_since", F.min("first_logged_at").over(stretch)).drop("is_hole")
 
 
 def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[str, Column] | None = None) -> DataFrame:
@@ -91,7 +107,7 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
     what looks at earlier requests of the same connection takes note of its number (see `any_before`).
 
     Args:
-        requests: requests with `who`, as `with_log_position` makes them; of each connection id all, or all from the beginning
+        requests: requests with `who` and `carried`, as `with_log_position` makes them; of each connection id all, or all from the beginning
             of one of its connections on, with kept_connections, the number of connections before that.
         settings: `max_idle_ms` is used.
         earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
@@ -187,16 +203,19 @@ def _who(name: str) -> Column:
 
 
 def _differs(name: str) -> Column:
-    return ~F.coalesce(_who(name), F.lit("")).eqNullSafe(F.coalesce(_last(name), F.lit("")))
+    return F.coalesce(_who(name), F.lit("")) != F.coalesce(_last(name), F.lit(""))
 
 
 def _is_boundary(settings: Settings) -> Column:
     """Tells whether a new connection begins with a request; the first of a connection id always does."""
     forwarded = F.col("is_forwarded") | _last("is_forwarded")
-    starts_over = F.col("correlation_id") <= _last("correlation_id")
-    evidence = [_other_client(starts_over), _software_lost(), _new_handshake(starts_over), _other_principal()]
+    evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
     found = ~forwarded & reduce(or_, evidence)
     return _last("api_key").isNull() | _was_idle(settings) | F.coalesce(found, F.lit(False))
+
+
+def _starts_over() -> Column:
+    return F.col("correlation_id") <= _last("correlation_id")
 
 
 def has_header_v3(version: str = "header_version") -> Column:
@@ -204,19 +223,30 @@ def has_header_v3(version: str = "header_version") -> Column:
     return F.coalesce(F.col(version) >= 3, F.lit(False))
 
 
-def _other_client(starts_over: Column) -> Column:
-    # With header v3 a later client id may be left out (KIP-1313), which logs show as null or as nothing.
+def _other_client() -> Column:
+    """Tells whether a client id is another one than that before, with a correlation id that does not rise.
+
+    With header v3 a client may leave its id out after the first request (KIP-1313), which logs show as null or as
+    nothing. Where it states one again, a correlation id that repeats shows no other client.
+    """
     left_out = has_header_v3() & (F.coalesce(_who("client_id"), F.lit("")) == "")
-    return starts_over & _differs("client_id") & ~left_out
+    was_left_out = has_header_v3("header_version_before") & (F.coalesce(_last("client_id"), F.lit("")) == "")
+    repeats = F.col("correlation_id") == _last("correlation_id")
+    return _starts_over() & _differs("client_id") & ~left_out & ~(was_left_out & repeats)
 
 
 def _software_lost() -> Column:
     known_before = _last("client_software_name") != UNKNOWN
-    explained = _last("api_key") == ApiKey.API_VERSIONS
+    can_name = _last("api_version") >= FIRST_VERSION_WITH_SOFTWARE
+    error = _last("error_code")  # null where no response is logged
+    resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
+    names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
+    explains = F.when(_who("client_software_name") == UNKNOWN, resets).otherwise(names)
+    explained = (_last("api_key") == ApiKey.API_VERSIONS) & explains
     return known_before & _who("client_software_name").isNotNull() & _differs("client_software_name") & ~explained
 
 
-def _new_handshake(starts_over: Column) -> Column:
+def _new_handshake() -> Column:
     """Tells whether a client that had been working sends ApiVersions with a correlation id that starts over.
 
     Clients do repeat ApiVersions on a working connection, but then their correlation ids go on. Those that count
@@ -225,7 +255,7 @@ def _new_handshake(starts_over: Column) -> Column:
     was_working = ~_last("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
     at_the_start = F.col("correlation_id").between(0, 3)
     software_unknown = F.coalesce(_who("client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
-    return (F.col("api_key") == ApiKey.API_VERSIONS) & starts_over & was_working & at_the_start & software_unknown
+    return (F.col("api_key") == ApiKey.API_VERSIONS) & _starts_over() & was_working & at_the_start & software_unknown
 
 
 def _other_principal() -> Column:
@@ -233,5 +263,7 @@ def _other_principal() -> Column:
 
 
 def _was_idle(settings: Settings) -> Column:
+    """Tells whether nothing came for so long that the broker must have closed the connection."""
     idle_micros = F.unix_micros("started_at") - F.unix_micros(_last("logged_at"))
-    return idle_micros > settings.max_idle_ms * 1000
+    shows_all = (F.col("stretch") == _last("stretch")) & (F.col("carried.log_level") != "INFO")
+    return F.coalesce((idle_micros > settings.max_idle_ms * 1000) & shows_all, F.lit(False))

@@ -42,6 +42,15 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     ),
     "a software name lost without ApiVersions": ([r(0, **KNOWN), r(1)], [1, 1]),
     "a software name lost by ApiVersions v0": ([av(0, version=0, **KNOWN), r(1)], [2]),
+    "a software name lost by an unsupported ApiVersions": ([av(0, version=9, error_code=35, **KNOWN), r(1)], [2]),
+    "a software name lost after ApiVersions without an answer": ([av(0, error_code=None, **KNOWN), r(1)], [2]),
+    "a software name lost after an accepted ApiVersions v3": ([av(0, **KNOWN), r(1)], [1, 1]),
+    "a software name lost after an invalid ApiVersions v3": ([av(0, error_code=42, **KNOWN), r(1)], [1, 1]),
+    "another software name by ApiVersions v3": ([av(0, **KNOWN), r(1, client_software_name="sarama")], [2]),
+    "another software name after ApiVersions v0": (
+        [av(0, version=0, **KNOWN), r(1, client_software_name="sarama")],
+        [1, 1],
+    ),
     "another software name without ApiVersions": ([r(0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
     "a handshake again after work": (
         [av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)],
@@ -52,6 +61,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
     "idle for longer than the broker allows": ([r(0), r(601)], [1, 1]),
     "idle for less": ([r(0), r(599)], [2]),
+    "silence at INFO level": ([r(0, log_level="INFO"), r(9000, log_level="INFO")], [2]),
     "a long request is not idle time": ([r(0), r(900, started_at=at(500))], [2]),
     "forwarded requests of many clients": (
         [
@@ -71,6 +81,18 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "a null client id under an older header": (
         [r(0, correlation_id=1), r(1, client_id=None, correlation_id=0)],
         [1, 1],
+    ),
+    "a client id that comes back under an older header": (
+        [r(0, correlation_id=0, **V3), r(1, client_id=None, correlation_id=0, **V3), r(2, correlation_id=0)],
+        [3],
+    ),
+    "another client after one that left its id out": (
+        [
+            r(0, correlation_id=4, **V3),
+            r(1, client_id=None, correlation_id=5, **V3),
+            r(2, client_id="x", correlation_id=0),
+        ],
+        [2, 1],
     ),
     "another client id under header v3": (
         [r(0, correlation_id=1, **V3), r(1, client_id="x", correlation_id=0, **V3)],
@@ -126,6 +148,14 @@ def test_no_two_connections_of_an_id_have_one_key(spark: Any) -> None:
         connections_of_id = sorted(found[name], key=lambda row: row["session_no"])
         assert [row["opened_seq"] for row in connections_of_id] == expected, name
         assert len({(row["opened_at"], row["opened_seq"]) for row in connections_of_id}) == len(expected), name
+
+
+def test_silence_across_a_missing_file_ends_no_connection(spark: Any) -> None:
+    rows = [request("s", 0), request("s", 4000, file_id="g")]
+    for hidden, expected in ((600, [2]), (3900, [1, 1])):
+        requests, files = log(spark, rows, f={"last_logged_at": at(hidden)})
+        found = by_connection(connections(judged_requests(requests, files, Settings(), ()), Settings(), ()))
+        assert [row["requests"] for row in found["s"]] == expected
 
 
 def test_the_idle_limit_is_a_setting(spark: Any) -> None:
