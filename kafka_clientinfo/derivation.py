@@ -23,6 +23,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from .connections import with_stretches
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
@@ -90,7 +91,7 @@ class Derivation:
         stored = increments.Stored(
             self.committed,
             self.lake.read_snapshot("connections"),
-            self.whole("ingested_files"),
+            with_stretches(self.whole("ingested_files"), self.settings),
             self.retained_from,
             self.lake.staging,
         )

@@ -28,6 +28,7 @@ ACCOUNT = (
     "ignored",
     "first_logged_at",
     "last_logged_at",
+    "step_back_ms",
     "bytes_ingested",
     "pending_bytes",
     "covers_broker_start",

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import accumulate
 from typing import Any
 
 from chispa import assert_df_equality
@@ -103,7 +104,7 @@ def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
     numbers = dict.fromkeys(("bytes_ingested", "size_on_disk", "records", "requests"), 1)
     numbers |= dict.fromkeys(("pending_bytes", "rejected"), 0)
     texts = dict.fromkeys(("path", "broker", "resume_hash", "batch_id"), "x")
-    common = {"compressed": False, "covers_broker_start": False, "ignored": {}} | numbers | texts
+    common = {"compressed": False, "covers_broker_start": False, "ignored": {}, "step_back_ms": 0} | numbers | texts
     return frame(spark, "ingested_files", [common | row for row in rows])
 
 
@@ -126,12 +127,18 @@ def assert_table(found: Any, spark: Any, table: str, expected: list[dict[str, An
     )
 
 
+def step_back_ms(logged: Sequence[datetime]) -> int:
+    """How far a time lies below an earlier one, at most."""
+    back = (earlier - later for later, earlier in zip(logged, accumulate(logged, max), strict=True))
+    return max(back, default=timedelta()) // timedelta(milliseconds=1)
+
+
 def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any]) -> tuple[Any, Any]:
     """The tables requests and ingested_files; files hold the requests in this order.
 
     What is not of the file "f" of the broker "b" names its file; `files` gives more columns of them.
     """
-    rows = [row | {"byte_offset": place} for place, row in enumerate(requests)]
+    rows = [{"byte_offset": place} | row for place, row in enumerate(requests)]
     times: dict[tuple[str, str, str], list[datetime]] = {("c", "b", "f"): []}
     for row in rows:
         times.setdefault((row["cluster"], row["broker"], row["file_id"]), []).append(row["logged_at"])
@@ -141,8 +148,10 @@ def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any])
             "broker": broker,
             "file_id": file_id,
             "covers_broker_start": False,
-            "first_logged_at": min(logged, default=START),
+            "first_logged_at": logged[0] if logged else START,
             "last_logged_at": max(logged, default=START),
+            "step_back_ms": step_back_ms(logged),
+            "requests": len(logged),
         }
         | files.get(file_id, {})
         for (cluster, broker, file_id), logged in times.items()

@@ -14,7 +14,8 @@ work follows what is new, not the history. What is recomputed, by what is new:
     requests, and all stored connections of | those of the new requests | from the time of the first new one on
     the id are over                         |                           |
     a late file: it comes, in its broker's  | all of its broker, as it  | all
-    order, before one that was built        | may move boundaries       |
+    order, before one that was built, or    | may move boundaries       |
+    may have changed places with one        |                           |
 
 Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
 again, so they are kept in each of these cases, and what is recomputed lies behind them.
@@ -43,8 +44,6 @@ _BOUNDS = (
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OVERLAP_SECONDS = 60
 """Timestamps of neighbours step back by less than a second: connections that open this close are taken together."""
-_STEP_BACK_SECONDS = 2 * 3600
-"""A clock may be set back while a connection is open, as by an hour in autumn; its later requests must be found."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Stored:
     Attributes:
         requests: the table `requests`, as far as its ingestion is committed.
         connections: a snapshot of the table `connections`.
-        files: the table `ingested_files`.
+        files: the files that have requests, as `connections.with_stretches` makes them.
         retained_from: instant before which connections' requests may have been deleted; None where none were.
         staging: for `kept`.
     """
@@ -106,9 +105,14 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
     is_new = F.col("ingested_at") > F.lit(built_until).cast("timestamp")
     found = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
     bounds = F.min("started_at").alias("new_from"), F.min("logged_at").alias("since")
-    new = kept(found.agg(*bounds, F.count("*").alias("requests")), stored.staging)
+    has_info = F.bool_or(F.col("log_level") == "INFO").alias("has_info")
+    new = kept(found.agg(*bounds, has_info, F.count("*").alias("requests")), stored.staging)
     try:
-        ids = new.groupBy(*_KEY).agg(F.min("new_from").alias("new_from"), F.min("since").alias("since"))
+        in_stretches = new.join(F.broadcast(stored.files.select("file_id", "stretch_since")), on="file_id", how="inner")
+        ids = in_stretches.groupBy(*_KEY).agg(
+            *(F.min(name).alias(name) for name in ("new_from", "since", "stretch_since")),
+            F.bool_or("has_info").alias("has_info"),
+        )
         touched = _from_the_newest(ids, stored, max_idle_ms)
         if late := _brokers_with_late_files(stored, new):
             whole = _of_brokers(late, stored)
@@ -134,7 +138,7 @@ def _increment(touched: DataFrame, stored: Stored) -> Increment:
     row = touched.agg(first.alias("first"), F.bool_or(F.col("since").isNull()).alias("unknown")).first()
     begin = None
     if row is not None and row["first"] is not None and not row["unknown"]:
-        begin = _EPOCH + timedelta(microseconds=row["first"], seconds=-_STEP_BACK_SECONDS)
+        begin = _EPOCH + timedelta(microseconds=row["first"])
     # A bound that Delta compares with each file's statistics, so that old files are not read.
     requests = stored.requests if begin is None else stored.requests.where(F.col("logged_at") >= F.lit(begin))
     return Increment(touched, _requests_to_recompute(requests, touched, stored.files), begin)
@@ -170,15 +174,36 @@ def _from_the_newest(ids: DataFrame, stored: Stored, max_idle_ms: int) -> DataFr
         F.sum((~F.col("is_recomputed")).cast("int")).alias("kept_connections"),
         F.min(first).alias("first"),
     )
-    return ids.join(bounds, on=_KEY, how="left").select(
+    begin = bounds.select("*", F.col("first.file_id").alias("from_file"))
+    earliest = begin.join(F.broadcast(_earliest_behind(stored.files)), on="from_file", how="left")
+    return ids.join(earliest, on=_KEY, how="left").select(
         *_KEY,
         *_bounds(
             F.col("kept_until"),
             F.coalesce("kept_connections", F.lit(0)),
-            F.col("first.file_id"),
+            F.col("from_file"),
             F.col("first.byte_offset"),
-            F.least("first.opened_at", "since"),
+            F.least(F.col("first.opened_at") - F.col("step_back"), "later_files_since", "since"),
         ),
+    )
+
+
+def _earliest_behind(files: DataFrame) -> DataFrame:
+    """Bounds the times of what is logged behind a request of a file, as a clock may be set back under an open connection.
+
+    Returns:
+        Per from_file: step_back, how far below the request's own time later ones of the file lie at most; and
+        later_files_since, which no request of a later file lies below (null for a broker's last file).
+    """
+    step_back = F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
+    # In reverse order, as Spark reads a frame that ends at the last row anew for every row.
+    later = Window.partitionBy("cluster", "broker").orderBy(F.desc("file_no"))
+    return files.withColumn("step_back", step_back).select(
+        F.col("file_id").alias("from_file"),
+        "step_back",
+        F.min(F.col("first_logged_at") - F.col("step_back"))
+        .over(later.rowsBetween(Window.unboundedPreceding, -1))
+        .alias("later_files_since"),
     )
 
 
@@ -190,7 +215,11 @@ def _with_open(ids: DataFrame, stored: Stored, max_idle_ms: int) -> DataFrame:
     of_id = Window.partitionBy(*_KEY)
     is_last = F.col("session_no") == F.max("session_no").over(of_id)
     is_newest = is_last | (F.col("opened_at") >= F.max("opened_at").over(of_id) - overlap)
-    is_over = F.unix_micros("new_from") - F.unix_micros("last_request_at") > max_idle_ms * 1000
+    # As in connections.boundaries, silence says nothing at INFO level or across a missing file. A request is of the
+    # stretch of the new ones, or later, if it was logged after its beginning.
+    shows_all = ~F.col("has_info") & (F.col("last_request_at") >= F.col("stretch_since"))
+    is_idle = F.unix_micros("new_from") - F.unix_micros("last_request_at") > max_idle_ms * 1000
+    is_over = is_idle & shows_all
     # A build that broke may have stored connections of the new requests: those, and the one before them, are as new.
     has_new = F.col("last_request_at") >= F.col("since") - overlap
     is_open = (is_newest & ~is_over) | has_new
@@ -243,12 +272,29 @@ def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
 
 
 def _brokers_with_late_files(stored: Stored, new: DataFrame) -> list[tuple[Any, Any]]:
-    """Brokers of files that are new, or have grown, and come before one that was built, if only in part."""
+    """Brokers of files that are new, or have grown, and come before one that was built, if only in part.
+
+    A file that has grown may also come behind one now that it came before: of files that begin at one instant, the
+    one that ends first comes first.
+    """
     of_file = new.groupBy("file_id").agg(F.sum("requests").alias("new"))
     files = stored.files.where("requests > 0").join(F.broadcast(of_file), on="file_id", how="left")
-    file_order, has_new = F.struct(*FILE_ORDER), F.col("new") > 0
+    file_order = F.struct(*FILE_ORDER)
     was_built = F.col("requests") > F.coalesce("new", F.lit(0))
-    ends = files.groupBy("cluster", "broker").agg(
-        F.min(F.when(has_new, file_order)).alias("earliest"), F.max(F.when(was_built, file_order)).alias("latest")
+    # Where it came at the earliest when it was built: how far it reached then is not known.
+    as_built = F.struct(F.col("first_logged_at"), F.col("first_logged_at").alias("last_logged_at"), F.col("file_id"))
+    of_broker = Window.partitionBy("cluster", "broker")
+    before = of_broker.orderBy("file_no").rowsBetween(Window.unboundedPreceding, -1)
+    built_order = F.when(was_built, file_order)
+    placed = files.select(
+        "cluster",
+        "broker",
+        "new",
+        file_order.alias("file_order"),
+        F.when(was_built, as_built).otherwise(file_order).alias("order_before"),
+        F.max(built_order).over(of_broker).alias("latest"),
+        F.max(built_order).over(before).alias("built_before"),
     )
-    return [(row["cluster"], row["broker"]) for row in ends.where("latest > earliest").collect()]
+    is_late = (F.col("latest") > F.col("file_order")) | (F.col("built_before") > F.col("order_before"))
+    late = placed.where((F.col("new") > 0) & is_late).select("cluster", "broker").distinct()
+    return [(row["cluster"], row["broker"]) for row in late.collect()]

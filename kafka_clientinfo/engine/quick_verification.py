@@ -3,7 +3,7 @@
 Keys, constraints, and connections against requests are checked by `verification`, which reads every row of every table.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from ..tables import table_specs
@@ -88,7 +88,7 @@ def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
     """Whether retention may have deleted rows of a file; of failed requests no file's times tell when they were."""
     if state.retained_from is None or not state.deleted.get(source, 0):
         return False
-    begin: datetime = file["first_logged_at"] or file["ingested_at"]
+    begin: datetime = (file["first_logged_at"] or file["ingested_at"]) - timedelta(milliseconds=file["step_back_ms"])
     return source == "failed_requests" or begin < instant(state.retained_from)
 
 

@@ -73,7 +73,8 @@ def remove_late(tables: Warehouse) -> int:
     if instant is None:
         return 0
     is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")
-    is_early = F.col("first_logged_at") < F.lit(instant).cast("timestamp")
+    step_back = F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
+    is_early = F.col("first_logged_at") - step_back < F.lit(instant).cast("timestamp")
     if not tables.read(LEDGER).where(is_new & is_early).take(1):
         return 0
     return _delete(tables, instant, ("requests",))["requests"]

@@ -6,7 +6,7 @@ before it was read is no error: the next run reads it under its new name.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
@@ -72,8 +72,9 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
         "resume_hash": next(hashes, before.get("resume_hash", "")),
         **total,
         "ignored": _ignored([before, *own]),
-        "first_logged_at": min(_times([before, *own], "first_logged_at"), default=None),
+        "first_logged_at": next(iter(_times([before, *own], "first_logged_at")), None),
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
+        "step_back_ms": _step_back_ms(before, own),
         "covers_broker_start": any(split.get("covers_broker_start") for split in [before, *own]),
         "damage": next((split["error"] for split in own if split["error"] not in (None, REPLACED)), None),
         "batch_id": batch_id,
@@ -87,6 +88,18 @@ def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
         for kind, count in dict(split.get("ignored") or {}).items():
             ignored[kind] = ignored.get(kind, 0) + count
     return ignored
+
+
+def _step_back_ms(before: Statistics, own: Sequence[Statistics]) -> int:
+    """How far a request's time lies below that of an earlier one of the file, at most."""
+    found: int = before.get("step_back_ms", 0)
+    latest: datetime | None = before.get("last_logged_at")
+    for split in own:
+        if split["first_logged_at"] is not None:
+            below = latest - split["earliest_logged_at"] if latest is not None else timedelta()
+            found = max(found, split["step_back_ms"], -(-below // timedelta(milliseconds=1)))
+            latest = split["last_logged_at"] if latest is None else max(latest, split["last_logged_at"])
+    return found
 
 
 def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:

@@ -52,6 +52,34 @@ class _Counted:
     rejected: int = 0
 
 
+@dataclass
+class LoggedTimes:
+    """Notes what is known of the times of a split's requests, in microseconds; a clock may be set back between them.
+
+    Attributes:
+        first: time of the first request.
+        earliest: the least time.
+        latest: the greatest time.
+        step_back: how far a request's time lies below that of an earlier one, at most.
+    """
+
+    first: int | None = None
+    earliest: int | None = None
+    latest: int | None = None
+    step_back: int = 0
+
+    def note(self, logged_at: pa.Array) -> None:
+        """Take in the times of further requests, in their order; at least one."""
+        times = logged_at.cast(pa.int64())
+        found = pc.min_max(times)
+        earliest, first = found["min"].as_py(), times[0].as_py()
+        self.first = first if self.first is None else self.first
+        self.earliest = earliest if self.earliest is None else min(self.earliest, earliest)
+        so_far = pc.cumulative_max(times, start=first if self.latest is None else self.latest)
+        self.latest = so_far[-1].as_py()
+        self.step_back = max(self.step_back, pc.max(pc.subtract(so_far, times)).as_py())
+
+
 class SplitReader:
     """Reads one split and keeps its statistics.
 
@@ -80,8 +108,7 @@ class SplitReader:
         self.waiting: RawRecord | None = None
         self.recent: deque[bytes] = deque()
         self.recent_bytes = 0
-        self.first_logged_at: int | None = None
-        self.last_logged_at: int | None = None
+        self.times = LoggedTimes()
         self.covers_start = False
         before = 0 if split.start == 0 else split.requests_before
         self.start_window = 0 if before is None else _START_WINDOW - before
@@ -242,7 +269,7 @@ class SplitReader:
         place = (self.split.cluster, self.split.broker, self.split.file_id)
         if len(self.requests):
             arrays = self.requests.arrays()
-            self._note_times(arrays[_LOGGED_AT])
+            self.times.note(arrays[_LOGGED_AT])
             yield filled("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
         if self.rejected:
             rejected = [(self.split.file_id, *astuple(record)) for record in self.rejected]
@@ -250,12 +277,6 @@ class SplitReader:
         if self.failed:
             yield filled("failed", arrays_of([(*place, *astuple(one)) for one in self.failed], list(FAILED_TYPE)))
         self.rejected, self.failed, self.held = [], [], 0
-
-    def _note_times(self, logged_at: pa.Array) -> None:
-        found = pc.min_max(logged_at.cast(pa.int64()))
-        first, last = found["min"].as_py(), found["max"].as_py()
-        self.first_logged_at = first if self.first_logged_at is None else min(self.first_logged_at, first)
-        self.last_logged_at = last if self.last_logged_at is None else max(self.last_logged_at, last)
 
     def _resume_hash(self) -> str | None:
         """None where nothing was read up to the place where a later run resumes, so that the known hash stays."""
@@ -275,8 +296,10 @@ class SplitReader:
             self.counted.requests,
             self.counted.rejected,
             list(self.ignored.items()),
-            self.first_logged_at,
-            self.last_logged_at,
+            self.times.first,
+            self.times.earliest,
+            self.times.latest,
+            -(-self.times.step_back // 1000),
             self.covers_start,
             self.error,
         )

@@ -7,9 +7,11 @@ import pytest
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.arrow_rows import relation_of
+from kafka_clientinfo.connections import with_stretches
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging, release
+from kafka_clientinfo.settings import Settings
 
 from .tiny import AT
 
@@ -17,7 +19,7 @@ LATER = AT + timedelta(days=1)
 IDLE_MS = 600_000
 REQUESTS = (
     "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
-    "started_at timestamp, logged_at timestamp, ingested_at timestamp, second int"
+    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int"
 )
 CONNECTIONS = (
     "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
@@ -25,7 +27,7 @@ CONNECTIONS = (
 )
 FILES = (
     "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
-    "requests bigint, ingested_at timestamp"
+    "step_back_ms bigint, requests bigint, ingested_at timestamp"
 )
 Request = tuple[str, float, str]
 Connection = tuple[str, int, float, float, int]
@@ -39,8 +41,16 @@ def old(*requests: tuple[str, float]) -> list[Request]:
     return [(name, seconds, "f") for name, seconds in requests]
 
 
-def file_of(name: str, requests: int, first: float, ingested_at: datetime = LATER) -> tuple[Any, ...]:
-    return ("c", "b", name, at(first), at(first + 9000), requests, ingested_at)
+def file_of(
+    name: str,
+    requests: int,
+    first: float,
+    ingested_at: datetime = LATER,
+    last: float | None = None,
+    step_back: float = 0,
+) -> tuple[Any, ...]:
+    last = first + 9000 if last is None else last
+    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at)
 
 
 def stored(
@@ -50,16 +60,28 @@ def stored(
     connections: list[Connection],
     files: list[tuple[Any, ...]],
     retained_from: str | None = None,
+    level: str = "DEBUG",
 ) -> Stored:
     rows = [
-        ("c", "b", name, file, offset, at(seconds), at(seconds), AT if offset < len(before) else LATER, int(seconds))
+        (
+            "c",
+            "b",
+            name,
+            file,
+            offset,
+            at(seconds),
+            at(seconds),
+            AT if offset < len(before) else LATER,
+            level,
+            int(seconds),
+        )
         for offset, (name, seconds, file) in enumerate([*before, *new])
     ]
     known = [("c", "b", name, no, at(opened), at(last), "f", offset) for name, no, opened, last, offset in connections]
     return Stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
-        relation_of(spark, files, FILES),
+        with_stretches(relation_of(spark, files, FILES), Settings()),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )
@@ -114,10 +136,33 @@ def test_connections_that_opened_at_one_instant_are_recomputed_together(spark: A
     assert since(held) == {"x": (0, [0, 0, 500, 690, 700])}
 
 
-def test_a_clock_that_is_set_back_hides_no_request(spark: Any) -> None:
-    before = old(("x", 7000), ("x", 1000), ("x", 1300))
-    held = stored(spark, before, old(("x", 1600)), [("x", 1, 7000, 1300, 0)], [file_of("f", 4, 1000)])
-    assert since(held) == {"x": (0, [1000, 1300, 1600, 7000])}
+@pytest.mark.parametrize("hours", [1, 3, 100])
+def test_a_clock_that_is_set_back_hides_no_request(spark: Any, hours: int) -> None:
+    back = hours * 3600
+    before = old(("x", 7000), ("x", 7000 - back), ("x", 7300 - back))
+    files = [file_of("f", 4, 7000, step_back=back)]
+    held = stored(spark, before, old(("x", 7600 - back)), [("x", 1, 7000, 7000, 0)], files)
+    assert since(held) == {"x": (0, sorted([7000, 7000 - back, 7300 - back, 7600 - back]))}
+
+
+def test_a_clock_that_is_set_back_in_a_later_file_hides_no_request(spark: Any) -> None:
+    """Also where the connection began in a file whose times only rise."""
+    before = [*old(("x", 0), ("x", 8000)), ("x", 8100, "later"), ("x", 100, "later")]
+    files = [file_of("f", 2, 0, last=8000), file_of("later", 3, 8100, last=8100, step_back=8000)]
+    held = stored(spark, before, [("x", 400, "later")], [("x", 1, 0, 8100, 0)], files)
+    assert since(held) == {"x": (0, [0, 100, 400, 8000, 8100])}
+
+
+@pytest.mark.parametrize(
+    ("level", "missing", "is_over"), [("DEBUG", False, True), ("INFO", False, False), ("DEBUG", True, False)]
+)
+def test_silence_ends_a_connection_only_where_all_is_logged(
+    spark: Any, level: str, missing: bool, is_over: bool
+) -> None:
+    last = 2000 if missing else 3700
+    files = [file_of("f", 1, 0, AT, last=last), file_of("next", 1, 3700)]
+    held = stored(spark, old(("x", 0)), [("x", 3700, "next")], [("x", 1, 0, 0, 0)], files, level=level)
+    assert since(held) == {"x": (1, [3700]) if is_over else (0, [0, 3700])}
 
 
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:

@@ -25,6 +25,7 @@ COLUMNS = {
         "file_id": "string",
         "first_logged_at": "timestamp",
         "last_logged_at": "timestamp",
+        "step_back_ms": "bigint",
         "ingested_at": "timestamp",
     },
     "requests": {**PLACE, **KEY, "logged_at": "timestamp"},
@@ -85,7 +86,7 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Warehouse(spark, str(root), True, SPECS)
     failed = [("old", 1), ("old", 999), ("young", 2), ("young", 1000)]
     rows = {
-        "ingested_files": [("e", at(-900), at(-800), AT), ("f", at(0), at(1200), AT)],
+        "ingested_files": [("e", at(-900), at(-800), 0, AT), ("f", at(0), at(1200), 0, AT)],
         "requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(REQUESTS)],
         "rejected_records": [("e", 1), ("f", 1)],
         "failed_requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(failed)],
@@ -177,7 +178,7 @@ def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark:
     retain(lake, 1, at(1000) + DAY)
     later = AT + timedelta(hours=1)
     lake.append(
-        "ingested_files", relation_of(spark, [("g", at(-10), at(1500), later)], SPECS["ingested_files"].ddl), "2"
+        "ingested_files", relation_of(spark, [("g", at(-10), at(1500), 0, later)], SPECS["ingested_files"].ddl), "2"
     )
     late = [("ended before", 500), ("never seen", 500), ("later too", 990), ("ended before", 1500)]
     rows = [("g", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(late)]
@@ -203,7 +204,7 @@ def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finish
     retain(lake, 1, at(1000) + DAY)
     later = AT + timedelta(hours=1)
     late = {
-        "ingested_files": ("g", at(-10), at(500), later),
+        "ingested_files": ("g", at(-10), at(500), 0, later),
         "requests": ("g", 1, "c", "b", "never seen", at(500)),
         "rejected_records": ("g", 2),
     }

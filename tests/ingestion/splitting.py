@@ -1,6 +1,6 @@
 """Reads a file as a run does, in as many splits as it is cut into, without Spark."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -35,3 +35,25 @@ def read_in_splits(path: Path, split_bytes: int, tasks: int, zone: str = "UTC") 
     statistics = counted(rows.pop("file"))
     states = [file_row(file, statistics, "", datetime.max) for file in plan.files]
     return rows, {name: value for state in states for name, value in state.items()}, bool(wrong)
+
+
+class Runs:
+    """What runs know of one file, as it grows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.files: dict[str, dict[str, Any]] = {}
+        self.rows: Rows = {"request": [], "failed": [], "rejected": []}
+
+    def read(self, data: bytes) -> "Runs":
+        self.path.write_bytes(data)
+        plan = make_plan([self.path], self.files, Settings(), 2)
+        batches = [batch for task in plan.splits for batch in read_splits(task, "UTC")]
+        for name, rows in self.rows.items():
+            rows += [row for batch in batches for row in batch.column(name).to_pylist() if row]
+        statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
+        self.files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
+        return self
+
+    def told(self) -> tuple[Rows, list[Any]]:
+        return self.rows, [(one["records"], dict(one["ignored"])) for one in self.files.values()]

@@ -1,45 +1,15 @@
 """A file of all loggers grows while it is read, and is cut into splits: its rows are those of one reading."""
 
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from kafka_clientinfo.ingestion import make_plan
-from kafka_clientinfo.ingestion.split_statistics import counted, file_row
-from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import RequestEvent
 from kafka_clientinfo.logs.server_log import FailedRequest
-from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
-from tests.ingestion.splitting import read_in_splits
+from tests.ingestion.splitting import Runs, read_in_splits
 from tests.logs.excerpts import parse
 from tests.logs.test_mixed import LOGS, wrapped
-
-Rows = dict[str, list[Any]]
-
-
-class Runs:
-    """What runs know of one file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.files: dict[str, dict[str, Any]] = {}
-        self.rows: Rows = {"request": [], "failed": [], "rejected": []}
-
-    def read(self, data: bytes) -> "Runs":
-        self.path.write_bytes(data)
-        plan = make_plan([self.path], self.files, Settings(), 2)
-        batches = [batch for task in plan.splits for batch in read_splits(task, "UTC")]
-        for name, rows in self.rows.items():
-            rows += [row for batch in batches for row in batch.column(name).to_pylist() if row]
-        statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
-        self.files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
-        return self
-
-    def told(self) -> tuple[Rows, list[Any]]:
-        return self.rows, [(one["records"], dict(one["ignored"])) for one in self.files.values()]
 
 
 @pytest.mark.parametrize("wrapper", ["none", "cri", "docker", "journal", "export"])

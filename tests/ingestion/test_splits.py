@@ -5,6 +5,7 @@ loggers; they stand in a raw client id (before 2.8), a JSON one, or a `received 
 """
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -16,8 +17,9 @@ from hypothesis import strategies as st
 from kafka_clientinfo.ingestion import make_plan, worker
 from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.settings import Settings
-from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
-from tests.ingestion.splitting import read_in_splits, rows_of
+from tests.builders import START, api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.frames import step_back_ms
+from tests.ingestion.splitting import Runs, read_in_splits, rows_of
 from tests.ingestion.test_plan import save
 
 pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
@@ -105,6 +107,23 @@ def test_no_cut_of_a_log_that_begins_with_text_is_taken_back(
 def test_no_cut_of_a_log_in_json_is_taken_back(path: Path, client_ids: list[str], split_bytes: int) -> None:
     path.write_bytes(log_of([(json_record, text) for text in client_ids]))
     assert not same_rows(path, split_bytes)
+
+
+@settings(max_examples=60)
+@given(st.lists(st.integers(-9000, 9000), min_size=2, max_size=12), st.integers(1, 6000), st.integers(1, 12))
+def test_a_file_tells_its_times_however_it_is_cut(path: Path, seconds: list[int], split_bytes: int, grown: int) -> None:
+    """Its first request's, the latest, and how far the clock was set back: in splits, in batches, and as it grows."""
+    lines = [json_record(at=float(second)) for second in seconds]
+    times = [START + timedelta(seconds=second) for second in seconds]
+    expected = (times[0], max(times), step_back_ms(times))
+    found = []
+    with patch.object(worker, "BATCH_ROWS", 2):
+        path.write_bytes(b"".join(lines))
+        found.append(read_in_splits(path, split_bytes, 1 << 20)[1])
+        runs = Runs(path).read(b"".join(lines[:grown])).read(b"".join(lines))
+        found += runs.files.values()
+    for row in found:
+        assert (row["first_logged_at"], row["last_logged_at"], row["step_back_ms"]) == expected
 
 
 @pytest.mark.parametrize("generation", TEXT)
