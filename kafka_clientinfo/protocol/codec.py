@@ -58,13 +58,13 @@ class Codec:
 
     def _decoded(self, data: bytes, at: int, fills: bool) -> tuple[dict[str, Any], int]:
         try:
-            for read in (self.walk, self.read) if len(data) - at > WALK_ABOVE else (self.read,):
-                value, end = read(data, at)
-                if fills and end != len(data):
-                    left = f"the end of the message, {len(data) - end} bytes are left"
-                    raise DecodeError(self.name, "", end, left)
+            end = self.walk(data, at)[1] if len(data) - at > WALK_ABOVE else len(data)
+            if end == len(data) or not fills:
+                value, end = self.read(data, at)
         except FieldError as fault:
             raise DecodeError(self.name, fault.where(), fault.offset, fault.problem) from None
+        if fills and end != len(data):
+            raise DecodeError(self.name, "", end, f"the end of the message, {len(data) - end} bytes are left")
         return value, end
 
     def encode(self, value: Mapping[str, Any]) -> bytes:

@@ -94,7 +94,10 @@ class MessageSchema:
 
     def header_version(self, version: int) -> int | None:
         """Header version of a message version; None below the first range."""
-        return next((header for versions, header in self.header_ranges if version in versions), None)
+        for versions, header in self.header_ranges:
+            if version in versions:
+                return header
+        return None
 
     def with_version(self, header: int) -> "MessageSchema":
         """Adds a version behind the last one, flexible, with the same fields and this header (KIP-1313).
