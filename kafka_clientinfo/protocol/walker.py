@@ -18,10 +18,8 @@ from kafka_clientinfo.protocol.decoder import (
     struct_reader,
     tags_reader,
 )
-from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
-from kafka_clientinfo.protocol.primitives import FIXED, FieldError, Reader
-from kafka_clientinfo.protocol.struct_steps import SIZES
-from kafka_clientinfo.protocol.texts import MAX_STRING
+from kafka_clientinfo.protocol.field_specs import SIZES, FieldSpec, StructSpec
+from kafka_clientinfo.protocol.primitives import FIXED, MAX_STRING, FieldError, Reader
 
 # Smaller frames are read at once: the objects made from them are too few to matter.
 WALK_ABOVE = 16 * 1024

@@ -8,9 +8,9 @@ import pytest
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
 from kafka_clientinfo.protocol.primitives import FieldError
 from kafka_clientinfo.protocol.schema import parse_schema
-from kafka_clientinfo.protocol.struct_steps import UNKNOWN_TAGS
 
 SCHEMA = parse_schema(
     json.dumps(
