@@ -27,7 +27,6 @@ from kafka_clientinfo.protocol.group_payloads import (
     decode_member_metadata,
     encode_group_payload,
 )
-from kafka_clientinfo.protocol.headers import fields, header_versions, request_header_version, supports
 from kafka_clientinfo.protocol.json_form import from_log_json, to_log_json
 from kafka_clientinfo.protocol.messages import (
     NOT_SUPPORTED,
@@ -39,7 +38,16 @@ from kafka_clientinfo.protocol.messages import (
     encode_request,
     encode_response,
 )
-from kafka_clientinfo.protocol.registry import Registry, draft_names, drafts, released
+from kafka_clientinfo.protocol.registry import (
+    Registry,
+    draft_names,
+    drafts,
+    fields,
+    header_versions,
+    released,
+    request_header_version,
+    supports,
+)
 
 __all__ = [
     "BROKER_PATTERN",

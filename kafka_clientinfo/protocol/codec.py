@@ -10,7 +10,7 @@ from kafka_clientinfo.protocol.encoder import struct_writer
 from kafka_clientinfo.protocol.field_specs import StructSpec, layout
 from kafka_clientinfo.protocol.primitives import FieldError, Reader, Writer
 from kafka_clientinfo.protocol.schema import MessageSchema
-from kafka_clientinfo.protocol.walker import WALK_ABOVE, Walker, struct_walker
+from kafka_clientinfo.protocol.walker import WALK_ABOVE, struct_walker
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class Codec:
         spec: its layout.
         read: frame and offset to the dict and the next offset; raises FieldError.
         write: dict to parts; raises FieldError.
-        walk: frame and offset to the next offset, without building anything; raises FieldError.
+        walk: as `read`, without building anything.
     """
 
     name: str
@@ -31,7 +31,7 @@ class Codec:
     spec: StructSpec
     read: Reader
     write: Writer
-    walk: Walker
+    walk: Reader
 
     def decode(self, data: bytes, at: int = 0) -> tuple[dict[str, Any], int]:
         """Read the message that starts at offset `at`.
@@ -46,12 +46,7 @@ class Codec:
         Raises:
             DecodeError: the bytes are no such message.
         """
-        try:
-            if len(data) - at > WALK_ABOVE:
-                self.walk(data, at)
-            return self.read(data, at)
-        except FieldError as fault:
-            raise DecodeError(self.name, fault.where(), fault.offset, fault.problem) from None
+        return self._decoded(data, at, fills=False)
 
     def decode_all(self, data: bytes, at: int = 0) -> dict[str, Any]:
         """Like `decode`, for a message that fills the rest of the data.
@@ -59,19 +54,18 @@ class Codec:
         Raises:
             DecodeError: the bytes are no such message, or some are left over.
         """
+        return self._decoded(data, at, fills=True)[0]
+
+    def _decoded(self, data: bytes, at: int, fills: bool) -> tuple[dict[str, Any], int]:
         try:
-            if len(data) - at > WALK_ABOVE:
-                self._ends(data, self.walk(data, at))
-            value: dict[str, Any]
-            value, end = self.read(data, at)
+            end = self.walk(data, at)[1] if len(data) - at > WALK_ABOVE else len(data)
+            if end == len(data) or not fills:
+                value, end = self.read(data, at)
         except FieldError as fault:
             raise DecodeError(self.name, fault.where(), fault.offset, fault.problem) from None
-        self._ends(data, end)
-        return value
-
-    def _ends(self, data: bytes, end: int) -> None:
-        if end != len(data):
+        if fills and end != len(data):
             raise DecodeError(self.name, "", end, f"the end of the message, {len(data) - end} bytes are left")
+        return value, end
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
         """Write a message; fields that are left out get their defaults.

@@ -11,38 +11,31 @@ from collections.abc import Callable
 from struct import Struct
 from typing import Any, TypeAlias
 
-from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
-from kafka_clientinfo.protocol.primitives import (
-    FIXED,
-    FieldError,
-    Reader,
-    fixed_reader,
-    read_bool,
-    read_compact_length,
-    read_length32,
-    read_uuid,
-    read_uvarint,
-    read_varint,
-)
-from kafka_clientinfo.protocol.struct_steps import (
+from kafka_clientinfo.protocol.field_specs import (
     UNKNOWN_TAGS,
+    FieldSpec,
+    StructSpec,
     min_element_size,
     min_field_size,
     run_format,
     runs,
     tagged,
 )
-from kafka_clientinfo.protocol.texts import bad_length, bytes_reader, string_reader
+from kafka_clientinfo.protocol.primitives import (
+    FIXED,
+    READERS,
+    FieldError,
+    Reader,
+    bad_length,
+    bytes_reader,
+    read_compact_length,
+    read_length32,
+    read_uvarint,
+    string_reader,
+)
 
 ElementsReader: TypeAlias = Callable[[bytes, int, int], tuple[list[Any], int]]
 TagsReader: TypeAlias = Callable[[dict[str, Any] | None, bytes, int], int]
-
-_SIMPLE: dict[str, Reader] = {
-    "bool": read_bool,
-    "uuid": read_uuid,
-    "varint": read_varint,
-    "uvarint": read_uvarint,
-}
 
 
 def struct_reader(spec: StructSpec) -> Reader:
@@ -107,7 +100,7 @@ def element_reader(field: FieldSpec, nullable: bool) -> Reader:
         return string_reader(field.flexible, nullable)
     if field.element in ("bytes", "records"):
         return bytes_reader(field.flexible, nullable)
-    return _SIMPLE[field.element] if field.element in _SIMPLE else fixed_reader(FIXED[field.element], field.element)
+    return READERS[field.element]
 
 
 def _nullable_struct_reader(read_struct: Reader) -> Reader:

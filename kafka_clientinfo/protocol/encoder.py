@@ -10,29 +10,19 @@ from operator import itemgetter
 from struct import Struct
 from typing import Any
 
-from kafka_clientinfo.protocol.field_specs import FieldSpec, StructSpec
+from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS, FieldSpec, StructSpec, run_format, runs, tagged
 from kafka_clientinfo.protocol.primitives import (
     FIXED,
     WRITE_ERRORS,
+    WRITERS,
     FieldError,
     Writer,
-    fixed_writer,
-    write_bool,
+    bytes_writer,
+    string_writer,
     write_compact_length,
     write_length32,
-    write_uuid,
     write_uvarint,
-    write_varint,
 )
-from kafka_clientinfo.protocol.struct_steps import UNKNOWN_TAGS, run_format, runs, tagged
-from kafka_clientinfo.protocol.texts import bytes_writer, string_writer
-
-_SIMPLE: dict[str, Writer] = {
-    "bool": write_bool,
-    "uuid": write_uuid,
-    "varint": write_varint,
-    "uvarint": write_uvarint,
-}
 
 
 def struct_writer(spec: StructSpec) -> Writer:
@@ -132,7 +122,7 @@ def _element(field: FieldSpec, nullable: bool) -> Writer:
         return string_writer(field.flexible, nullable)
     if field.element in ("bytes", "records"):
         return bytes_writer(field.flexible, nullable)
-    return _SIMPLE[field.element] if field.element in _SIMPLE else fixed_writer(FIXED[field.element])
+    return WRITERS[field.element]
 
 
 def _nullable_struct_writer(write_struct: Writer) -> Writer:

@@ -1,4 +1,5 @@
-"""One version of a message: its fields in wire order, with everything that depends on the version decided.
+"""One version of a message: its fields in wire order, with everything that depends on the version decided, and
+how a struct is cut into steps: runs of neighbouring numbers for one `struct.Struct`, and the rest.
 
 Codec, JSON form and log parser all work from this one view, so that they cannot disagree about a version.
 """
@@ -6,11 +7,19 @@ Codec, JSON form and log parser all work from this one view, so that they cannot
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from struct import Struct
 from typing import Any
 
 from kafka_clientinfo.errors import SchemaError
-from kafka_clientinfo.protocol.primitives import ZERO_UUID
+from kafka_clientinfo.protocol.primitives import FIXED, ZERO_UUID
 from kafka_clientinfo.protocol.schema import Field, MessageSchema
+
+# Where a struct's dict keeps tagged fields that the schema does not know: number to bytes.
+UNKNOWN_TAGS = "_unknownTaggedFields"
+
+# The fewest bytes of each type whose size does not depend on the version.
+SIZES = {"uuid": 16, "bool": 1}
+SIZES.update((kind, Struct(">" + code).size) for kind, code in FIXED.items())
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,13 +117,13 @@ def _field(schema: MessageSchema, field: Field, version: int) -> FieldSpec:
         nullable=version in field.nullable,
         flexible=version in flexible,
         tag=field.tag if version in field.tagged else None,
-        default=_default(schema.name, field, struct),
+        default=_default(field, struct),
         ignorable=field.ignorable,
         struct=struct,
     )
 
 
-def _default(message: str, field: Field, struct: StructSpec | None) -> Any:
+def _default(field: Field, struct: StructSpec | None) -> Any:
     text = field.default
     if text == "null":
         return None
@@ -122,13 +131,7 @@ def _default(message: str, field: Field, struct: StructSpec | None) -> Any:
         return []
     if struct is not None:
         return {spec.name: spec.default for spec in struct.fields}
-    try:
-        return _primitive_default(field.type, text)
-    except ValueError:
-        raise SchemaError(f"{message}.{field.name}: default: {text!r} is no {field.type}; correct it") from None
-
-
-def _primitive_default(kind: str, text: str | None) -> Any:
+    kind = field.type
     if kind == "string":
         return text or ""
     if kind in ("bytes", "records"):
@@ -136,5 +139,51 @@ def _primitive_default(kind: str, text: str | None) -> Any:
     if kind == "uuid":
         return text or ZERO_UUID
     if kind == "bool":
-        return bool(("false", "true").index(text or "false"))
+        return text == "true"
     return float(text or 0) if kind == "float64" else int(text or "0", 0)
+
+
+def runs(spec: StructSpec) -> list[tuple[tuple[FieldSpec, ...], FieldSpec | None]]:
+    """Cut the untagged fields into runs of fixed numbers, each with the field that ends it."""
+    steps: list[tuple[tuple[FieldSpec, ...], FieldSpec | None]] = []
+    run: list[FieldSpec] = []
+    for field in (field for field in spec.fields if field.tag is None):
+        if field.type in FIXED:
+            run.append(field)
+        else:
+            steps.append((tuple(run), field))
+            run = []
+    if run:
+        steps.append((tuple(run), None))
+    return steps
+
+
+def run_format(run: tuple[FieldSpec, ...], more: str = "") -> Struct:
+    """The `struct.Struct` of a run, with more codes behind it."""
+    return Struct(">" + "".join(FIXED[field.type] for field in run) + more)
+
+
+def tagged(spec: StructSpec) -> tuple[FieldSpec, ...]:
+    """The tagged fields, by tag."""
+    return tuple(field for field in spec.fields if field.tag is not None)
+
+
+def min_size(spec: StructSpec) -> int:
+    """The fewest bytes a struct of this layout takes."""
+    return sum(min_field_size(field) for field in spec.fields if field.tag is None) + spec.flexible
+
+
+def min_field_size(field: FieldSpec) -> int:
+    """The fewest bytes a field takes, a struct's or a number's size included."""
+    return (1 if field.flexible else 4) if field.is_array else min_element_size(field)
+
+
+def min_element_size(field: FieldSpec) -> int:
+    """The fewest bytes an element of an array takes: what bounds the length that an array may claim."""
+    if field.struct is not None:
+        return 1 if field.nullable and not field.is_array else min_size(field.struct)
+    if field.element in SIZES:
+        return SIZES[field.element]
+    if field.flexible:
+        return 1
+    return 2 if field.element == "string" else 4

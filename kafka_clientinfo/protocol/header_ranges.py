@@ -28,16 +28,14 @@ def parse_header_versions(
     """Read the `headerVersions` of a schema document, lowest versions first.
 
     Raises:
-        SchemaError: present where there is no header, or not a map of ranges to headers.
+        SchemaError: it is not a map of ranges to headers.
     """
     where = f"{file}: headerVersions"
-    value = document.get("headerVersions")
     if kind not in HEADERS:
-        if value is not None:
-            raise SchemaError(f"{where}: a {kind} travels without a header; remove it")
         return ()
     if "headerVersions" not in document:
         return _by_flexible_versions(str(document.get("name")), kind, flexible)
+    value = document["headerVersions"]
     if not isinstance(value, dict) or not value:
         raise SchemaError(f'{where}: {value!r} must map version ranges to headers, like {{"0-1": "1", "2+": "2"}}')
     ranges = ((parse_versions(key, where), _header(kind, header, where)) for key, header in value.items())

@@ -6,6 +6,7 @@ dict.
 """
 
 import base64
+from collections.abc import Callable
 from typing import Any
 
 from kafka_clientinfo.errors import EncodeError, SchemaError
@@ -26,8 +27,7 @@ def to_log_json(message: Request | Response, *, registry: Registry | None = None
     registry = registry or released()
     if isinstance(message.body, NotSupported):
         return {}
-    schemas = registry.requests if isinstance(message, Request) else registry.responses
-    schema = schemas.get(message.api_key)
+    schema = registry.schema("request" if isinstance(message, Request) else "response", message.api_key)
     if schema is None or isinstance(message.body, bytes):
         raise SchemaError(f"API key {message.api_key} version {message.api_version}: the body has no schema")
     return struct_to_json(registry.codec(schema, message.api_version).spec, message.body, schema.name)
@@ -52,7 +52,7 @@ def from_log_json(
         EncodeError: a bytes field is not base64, or a struct is no object.
     """
     registry = registry or released()
-    schema = (registry.requests if kind == "request" else registry.responses).get(api_key)
+    schema = registry.schema(kind, api_key)
     if schema is None:
         raise SchemaError(f"API key {api_key}: not known; look at schemas/messages")
     return struct_from_json(registry.codec(schema, api_version).spec, document, schema.name)
@@ -72,19 +72,20 @@ def struct_to_json(spec: StructSpec, value: dict[str, Any], where: str) -> dict[
         if field.element == "records" and item is not None:
             document[field.name + RECORDS_SIZE] = len(item)
         else:
-            document[field.name] = _to_json(field, item, f"{where}.{field.name}")
+            document[field.name] = _converted(_to_json, field, item, f"{where}.{field.name}")
     return document
 
 
+def _converted(convert: Callable[[FieldSpec, Any, str], Any], field: FieldSpec, value: Any, where: str) -> Any:
+    """Convert a value, or each element of an array; null stays."""
+    if value is None or not field.is_array:
+        return None if value is None else convert(field, value, where)
+    if not isinstance(value, list | tuple):
+        raise EncodeError(f"{where}: must be a list")
+    return [convert(field, item, where) for item in value]
+
+
 def _to_json(field: FieldSpec, value: Any, where: str) -> Any:
-    if value is None:
-        return None
-    if field.is_array:
-        return [_element_to_json(field, item, where) for item in value]
-    return _element_to_json(field, value, where)
-
-
-def _element_to_json(field: FieldSpec, value: Any, where: str) -> Any:
     try:
         if field.struct is not None:
             return struct_to_json(field.struct, value, where)
@@ -106,7 +107,7 @@ def struct_from_json(spec: StructSpec, document: dict[str, Any], where: str) -> 
     if not isinstance(document, dict):
         raise EncodeError(f"{where}: must be a JSON object")
     return {
-        field.name: _from_json(field, document[field.name], f"{where}.{field.name}")
+        field.name: _converted(_from_json, field, document[field.name], f"{where}.{field.name}")
         if field.name in document
         else field.fresh_default()
         for field in spec.fields
@@ -114,16 +115,6 @@ def struct_from_json(spec: StructSpec, document: dict[str, Any], where: str) -> 
 
 
 def _from_json(field: FieldSpec, value: Any, where: str) -> Any:
-    if value is None:
-        return None
-    if field.is_array:
-        if not isinstance(value, list):
-            raise EncodeError(f"{where}: must be a list")
-        return [_element_from_json(field, item, where) for item in value]
-    return _element_from_json(field, value, where)
-
-
-def _element_from_json(field: FieldSpec, value: Any, where: str) -> Any:
     if field.struct is not None:
         return struct_from_json(field.struct, value, where)
     if field.element != "bytes":

@@ -3,14 +3,14 @@
 The header's version comes from the schemas alone (KIP-1313). A body whose schema is not known stays bytes.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
+from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.error_codes import ErrorCode
-from kafka_clientinfo.protocol.registry import HEADER_NAMES, FrameCodecs, Registry, released
+from kafka_clientinfo.protocol.registry import Registry, released
 from kafka_clientinfo.protocol.schema import MessageSchema
 
 Body: TypeAlias = dict[str, Any] | bytes
@@ -18,6 +18,7 @@ Body: TypeAlias = dict[str, Any] | bytes
 _API = Struct(">hh")
 _CORRELATION_ID_SIZE = 4
 _LAST_WITHOUT_ID = 2
+_HEADER_NAMES = {"request": "RequestHeader", "response": "ResponseHeader"}
 
 
 class NotSupported:
@@ -89,14 +90,9 @@ def decode_request(frame: bytes, *, header_version: int | None = None, registry:
         DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
     """
     registry = registry or released()
-    codecs = registry.frame_codecs("request", *_API.unpack_from(frame)) if len(frame) >= _API.size else None
-    if codecs is None or header_version not in (None, codecs.header_version):
-        header, version, at = decode_request_header(frame, header_version=header_version, registry=registry)
-        if codecs is None:
-            raise _unknown_version(registry.requests[header["requestApiKey"]], header["requestApiVersion"], at)
-        return Request(header, _read_body(codecs, frame, at), version)
-    header, at = codecs.header.decode(frame)
-    return Request(header, _read_body(codecs, frame, at), codecs.header_version)
+    header, version, at = decode_request_header(frame, header_version=header_version, registry=registry)
+    schema = registry.requests[header["requestApiKey"]]
+    return Request(header, _read_body(registry, schema, header["requestApiVersion"], frame, at), version)
 
 
 def decode_request_header(
@@ -154,8 +150,8 @@ def encode_request(request: Request, *, registry: Registry | None = None) -> byt
     key, version = request.header.get("requestApiKey"), request.header.get("requestApiVersion")
     if type(key) is not int or type(version) is not int:
         raise EncodeError(f"RequestHeader: requestApiKey {key!r} and requestApiVersion {version!r} must be numbers")
-    codecs = _codecs_to_write(registry, "request", key, version, request.header_version)
-    return codecs.header.encode(request.header) + _written_body(registry.requests[key], codecs, version, request.body)
+    header = _header_to_write(registry, "request", key, version, request.header_version)
+    return header.encode(request.header) + _written_body(registry, registry.requests[key], version, request.body)
 
 
 def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: Registry | None = None) -> Response:
@@ -175,23 +171,22 @@ def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: R
         DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
     """
     registry = registry or released()
-    header_version = registry.response_header_version(api_key, api_version)
-    if header_version is None:
+    schema = registry.responses.get(api_key)
+    header_version = None if schema is None else schema.header_version(api_version)
+    if schema is None or header_version is None:
         raise DecodeError("ResponseHeader", "", 0, f"a known API, asked for key {api_key} version {api_version}")
     if len(frame) == _CORRELATION_ID_SIZE:
         header, _ = registry.named("ResponseHeader", 0).decode(frame)
         return Response(header, NOT_SUPPORTED, api_key, api_version, 0)
     header, at = registry.named("ResponseHeader", header_version).decode(frame)
-    codecs = registry.frame_codecs("response", api_key, api_version)
     try:
-        if codecs is None:
-            raise _unknown_version(registry.responses[api_key], api_version, at)
-        return Response(header, _read_body(codecs, frame, at), api_key, api_version, header_version)
+        body = _read_body(registry, schema, api_version, frame, at)
     except DecodeError:
-        refusal = _refusal(registry, registry.responses[api_key], frame, at)
+        refusal = _refusal(registry, schema, frame, at)
         if refusal is None:
             raise
         return Response(header, refusal, api_key, 0, header_version)
+    return Response(header, body, api_key, api_version, header_version)
 
 
 def encode_response(response: Response, *, registry: Registry | None = None) -> bytes:
@@ -204,20 +199,16 @@ def encode_response(response: Response, *, registry: Registry | None = None) -> 
     """
     registry = registry or released()
     key, version = response.api_key, response.api_version
-    codecs = _codecs_to_write(registry, "response", key, version, response.header_version)
+    header = _header_to_write(registry, "response", key, version, response.header_version)
     if isinstance(response.body, NotSupported):
         return registry.named("ResponseHeader", 0).encode(response.header)
-    return codecs.header.encode(response.header) + _written_body(
-        registry.responses[key], codecs, version, response.body
-    )
+    return header.encode(response.header) + _written_body(registry, registry.responses[key], version, response.body)
 
 
-def _unknown_version(schema: MessageSchema, version: int, at: int) -> DecodeError:
-    return DecodeError(schema.name, "", at, f"a version of {schema.valid}, found {version}")
-
-
-def _read_body(codecs: FrameCodecs, frame: bytes, at: int) -> Body:
-    return frame[at:] if codecs.body is None else codecs.body.decode_all(frame, at)
+def _read_body(registry: Registry, schema: MessageSchema, version: int, frame: bytes, at: int) -> Body:
+    if version not in schema.valid:
+        raise DecodeError(schema.name, "", at, f"a version of {schema.valid}, found {version}")
+    return frame[at:] if schema.fields is None else registry.codec(schema, version).decode_all(frame, at)
 
 
 def _refusal(registry: Registry, schema: MessageSchema, frame: bytes, at: int) -> dict[str, Any] | None:
@@ -231,28 +222,24 @@ def _refusal(registry: Registry, schema: MessageSchema, frame: bytes, at: int) -
     return body if body["errorCode"] == ErrorCode.UNSUPPORTED_VERSION else None
 
 
-def _codecs_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> FrameCodecs:
-    """The codecs of a frame with the header that the caller asks for, or the schemas'."""
-    codecs = registry.frame_codecs(kind, key, version)
-    if codecs is not None and header_version in (None, codecs.header_version):
-        return codecs
-    known = registry.request_header_version(key, version)
+def _header_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> Codec:
+    """The header that the caller asks for, or the schemas'."""
+    schema, name = registry.schema(kind, key), _HEADER_NAMES[kind]
+    known = None if schema is None else schema.header_version(version)
     if known is None:
-        raise EncodeError(f"{HEADER_NAMES[kind]}: no API has key {key} and version {version}; see schemas/messages")
+        raise EncodeError(f"{name}: no API has key {key} and version {version}; see schemas/messages")
     if header_version is None:
-        header_version = registry.header_versions(key, version)[kind == "response"]
-    valid = registry.others[HEADER_NAMES[kind]].valid
-    if header_version not in valid:
-        raise EncodeError(f"{HEADER_NAMES[kind]}: version {header_version} is none of {valid}")
-    header = registry.named(HEADER_NAMES[kind], header_version)
-    return FrameCodecs(header_version, header, codecs.body if codecs else None)
+        return registry.named(name, known)
+    if header_version not in registry.others[name].valid:
+        raise EncodeError(f"{name}: version {header_version} is none of {registry.others[name].valid}")
+    return registry.named(name, header_version)
 
 
-def _written_body(schema: MessageSchema, codecs: FrameCodecs, version: int, body: Mapping[str, Any] | bytes) -> bytes:
+def _written_body(registry: Registry, schema: MessageSchema, version: int, body: Body) -> bytes:
     if isinstance(body, bytes):
         return body
-    if codecs.body is not None:
-        return codecs.body.encode(body)
     if version not in schema.valid:
         raise EncodeError(f"{schema.name}: version {version} is none of {schema.valid}")
-    raise EncodeError(f"{schema.name}: its fields are not known; give the body as bytes")
+    if schema.fields is None:
+        raise EncodeError(f"{schema.name}: its fields are not known; give the body as bytes")
+    return registry.codec(schema, version).encode(body)

@@ -1,4 +1,4 @@
-"""Readers and writers of numbers, bools, uuids and lengths, and the error they have in common.
+"""Readers and writers of all types but structs and arrays, and the error they have in common.
 
 A reader takes the frame and an offset and gives the value and the next offset; a writer appends bytes to a
 list. Readers look at every length before they use it: the bytes belong to strangers.
@@ -22,9 +22,12 @@ WRITE_ERRORS = (struct.error, TypeError, ValueError, AttributeError, OverflowErr
 # Kafka's Uuid.ZERO_UUID, its word for "none", as the broker writes it in JSON
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
+# Kafka refuses longer strings in both directions, compact ones too.
+MAX_STRING = 0x7FFF
+
 # Ready-made bytes of small numbers: nearly all lengths are small.
-ONE_BYTE = tuple(bytes((value,)) for value in range(128))
-TWO_BYTES = tuple(bytes((0, value)) for value in range(128))
+_ONE_BYTE = tuple(bytes((value,)) for value in range(128))
+_TWO_BYTES = tuple(bytes((0, value)) for value in range(128))
 _HIGH_BIT = 0x80
 
 
@@ -69,29 +72,14 @@ def read_uvarint(data: bytes, at: int) -> tuple[int, int]:
 def write_uvarint(value: int, parts: list[bytes]) -> None:
     """See `read_uvarint`."""
     if 0 <= value < _HIGH_BIT:
-        parts.append(ONE_BYTE[value])
+        parts.append(_ONE_BYTE[value])
         return
-    if not 0 <= value <= 0xFFFFFFFF:
-        raise ValueError("must be from 0 to 4294967295")
     out = bytearray()
     while value >= _HIGH_BIT:
         out.append(value & 0x7F | _HIGH_BIT)
         value >>= 7
     out.append(value)
     parts.append(bytes(out))
-
-
-def read_varint(data: bytes, at: int) -> tuple[int, int]:
-    """A signed 32-bit number in zigzag order: 0, -1, 1, -2 and so on."""
-    value, at = read_uvarint(data, at)
-    return (value >> 1) ^ -(value & 1), at
-
-
-def write_varint(value: int, parts: list[bytes]) -> None:
-    """See `read_varint`."""
-    if not -0x80000000 <= value <= 0x7FFFFFFF:
-        raise ValueError("must be from -2147483648 to 2147483647")
-    write_uvarint(value << 1 if value >= 0 else ~(value << 1), parts)
 
 
 def read_bool(data: bytes, at: int) -> tuple[bool, int]:
@@ -106,7 +94,7 @@ def write_bool(value: bool, parts: list[bytes]) -> None:
     """See `read_bool`."""
     if type(value) is not bool:
         raise TypeError("must be true or false")
-    parts.append(ONE_BYTE[value])
+    parts.append(_ONE_BYTE[value])
 
 
 def read_uuid(data: bytes, at: int) -> tuple[str, int]:
@@ -149,6 +137,11 @@ def fixed_writer(code: str) -> Writer:
     return lambda value, parts: parts.append(pack(value))
 
 
+READERS: dict[str, Reader] = {kind: fixed_reader(code, kind) for kind, code in FIXED.items()}
+READERS |= {"bool": read_bool, "uuid": read_uuid}
+WRITERS: dict[str, Writer] = {kind: fixed_writer(code) for kind, code in FIXED.items()}
+WRITERS |= {"bool": write_bool, "uuid": write_uuid}
+
 # Lengths before strings, and before bytes and arrays; -1 for null.
 read_length16, read_length32 = fixed_reader("h", "length"), fixed_reader("i", "length")
 write_length16, write_length32 = fixed_writer("h"), fixed_writer("i")
@@ -163,3 +156,91 @@ def read_compact_length(data: bytes, at: int) -> tuple[int, int]:
 def write_compact_length(size: int, parts: list[bytes]) -> None:
     """See `read_compact_length`."""
     write_uvarint(size + 1, parts)
+
+
+def string_reader(flexible: bool, nullable: bool) -> Reader:
+    """Reader of a string; what is not UTF-8 survives as surrogates and can be written back."""
+    read_length = read_compact_length if flexible else read_length16
+
+    def read_any(data: bytes, at: int) -> tuple[str | None, int]:
+        size, start = read_length(data, at)
+        end = start + size
+        if 0 <= size <= MAX_STRING and end <= len(data):
+            return data[start:end].decode("utf-8", "surrogateescape"), end
+        if size == -1 and nullable:
+            return None, start
+        raise bad_length("string", size, nullable, min(MAX_STRING, len(data) - start), at)
+
+    def read(data: bytes, at: int) -> tuple[str | None, int]:
+        """The common case at once: short, and in UTF-8."""
+        try:
+            size = data[at] - 1 if flexible else data[at] << 8 | data[at + 1]
+            start = at + 1 if flexible else at + 2
+            if 0 <= size < 0x7F and start + size <= len(data):
+                return data[start : start + size].decode(), start + size
+        except (IndexError, UnicodeDecodeError):
+            pass
+        return read_any(data, at)
+
+    return read
+
+
+def bytes_reader(flexible: bool, nullable: bool) -> Reader:
+    """Reader of bytes or records."""
+    read_length = read_compact_length if flexible else read_length32
+
+    def read(data: bytes, at: int) -> tuple[bytes | None, int]:
+        size, start = read_length(data, at)
+        end = start + size
+        if size >= 0 and end <= len(data):
+            return data[start:end], end
+        if size == -1 and nullable:
+            return None, start
+        raise bad_length("bytes", size, nullable, len(data) - start, at)
+
+    return read
+
+
+def bad_length(kind: str, size: int, nullable: bool, most: int, at: int) -> FieldError:
+    """A length above what the bytes that are left allow, or null where none may stand."""
+    return FieldError(f"a length of {kind} from {-1 if nullable else 0} to {most}, found {size}", at)
+
+
+def string_writer(flexible: bool, nullable: bool) -> Writer:
+    """See `string_reader`."""
+    write_length = write_compact_length if flexible else write_length16
+
+    def write(value: str | None, parts: list[bytes]) -> None:
+        if value is None:
+            return _write_null(nullable, write_length, parts)
+        raw = value.encode() if value.isascii() else value.encode("utf-8", "surrogateescape")
+        size = len(raw)
+        if size < 0x7F:  # nearly always
+            return parts.append((_ONE_BYTE[size + 1] if flexible else _TWO_BYTES[size]) + raw)
+        if size > MAX_STRING:
+            raise ValueError(f"must have at most {MAX_STRING} bytes in UTF-8")
+        write_length(size, parts)
+        return parts.append(raw)
+
+    return write
+
+
+def bytes_writer(flexible: bool, nullable: bool) -> Writer:
+    """See `bytes_reader`."""
+    write_length = write_compact_length if flexible else write_length32
+
+    def write(value: bytes | None, parts: list[bytes]) -> None:
+        if value is None:
+            return _write_null(nullable, write_length, parts)
+        if not isinstance(value, bytes | bytearray):
+            raise TypeError("must be bytes")
+        write_length(len(value), parts)
+        return parts.append(bytes(value))
+
+    return write
+
+
+def _write_null(nullable: bool, write_length: Callable[[int, list[bytes]], None], parts: list[bytes]) -> None:
+    if not nullable:
+        raise TypeError("must not be null")
+    write_length(-1, parts)

@@ -1,4 +1,4 @@
-"""All message schemas and their codecs: one registry for released brokers, one per set of drafts.
+"""All message schemas and their codecs, and look-ups in them: one registry for released brokers, one per set of drafts.
 
 Drafts (KIP-1313's example numbers, what KIP-35 rejected) use numbers that released brokers use otherwise.
 They lie in schemas/messages/drafts/SET.MESSAGE.json and are read only by who asks for the set by name.
@@ -8,31 +8,17 @@ KIP-1313's new version of every API is made from the catalogue: the latest versi
 from collections.abc import Iterable, Mapping
 from functools import cache
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.field_specs import FieldSpec
 from kafka_clientinfo.protocol.header_ranges import FROZEN_HEADER
 from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
 
 WITHOUT_HEADER_V3 = "SaslHandshakeRequest"
 """KIP-1313 leaves this API out: its version was never negotiated."""
-HEADER_NAMES = {"request": "RequestHeader", "response": "ResponseHeader"}
-
-
-class FrameCodecs(NamedTuple):
-    """How a frame is read and written.
-
-    Attributes:
-        header_version: version of the header.
-        header: its codec.
-        body: codec of the body; None where it has no schema.
-    """
-
-    header_version: int
-    header: Codec
-    body: Codec | None
 
 
 class Registry:
@@ -65,7 +51,10 @@ class Registry:
             raise SchemaError(f"API key {key}: has only one of request and response; add the other schema")
         self._headers = {key: _header_row(schema) for key, schema in self.requests.items()}
         self._codecs: dict[tuple[str, int], Codec] = {}
-        self._frames: dict[tuple[str, int, int], FrameCodecs] = {}
+
+    def schema(self, kind: str, api_key: int) -> MessageSchema | None:
+        """The schema of an API's `request` or `response`; None for an unknown API."""
+        return (self.requests if kind == "request" else self.responses).get(api_key)
 
     def request_header_version(self, api_key: int, api_version: int) -> int | None:
         """Version of the request header; versions newer than the schema follow its open last range.
@@ -78,11 +67,6 @@ class Registry:
             return None
         return row[api_version] if api_version < len(row) else row[-1]
 
-    def response_header_version(self, api_key: int, api_version: int) -> int | None:
-        """Version of the response header, 0 or 1; None for an unknown API or a negative version."""
-        schema = self.responses.get(api_key)
-        return None if schema is None else schema.header_version(api_version)
-
     def header_versions(self, api_key: int, api_version: int) -> tuple[int, int]:
         """Versions of the request header and of the response header of an API version.
 
@@ -90,7 +74,7 @@ class Registry:
             SchemaError: the API is unknown, or the version is below the first.
         """
         request = self.request_header_version(api_key, api_version)
-        response = self.response_header_version(api_key, api_version)
+        response = None if request is None else self.responses[api_key].header_version(api_version)
         if request is None or response is None:
             raise SchemaError(f"API key {api_key} version {api_version}: not known; look at schemas/messages")
         return request, response
@@ -101,28 +85,6 @@ class Registry:
             return False
         both = self.requests[api_key], self.responses[api_key]
         return all(schema.fields is not None and api_version in schema.valid for schema in both)
-
-    def frame_codecs(self, kind: str, api_key: int, api_version: int) -> FrameCodecs | None:
-        """The codecs of a whole frame, found once for each valid version.
-
-        Args:
-            kind: `request` or `response`.
-            api_key: number of the API.
-            api_version: its version.
-
-        Returns:
-            None where the schemas do not know the API or the version.
-        """
-        found = self._frames.get((kind, api_key, api_version))
-        if found is None:
-            schema = (self.requests if kind == "request" else self.responses).get(api_key)
-            if schema is None or api_version not in schema.valid:
-                return None
-            header_version = schema.header_version(api_version) or 0
-            header = self.named(HEADER_NAMES[kind], header_version)
-            body = None if schema.fields is None else self.codec(schema, api_version)
-            found = self._frames[kind, api_key, api_version] = FrameCodecs(header_version, header, body)
-        return found
 
     def codec(self, schema: MessageSchema, version: int) -> Codec:
         """The compiled codec of a message in a version.
@@ -206,3 +168,52 @@ def draft_names() -> tuple[str, ...]:
     """Names of the sets of drafts: `KIP-1313`, `KIP-35-revision-30` and `KIP-35-option-3`."""
     folder = resources.schemas() / "messages" / "drafts"
     return tuple(sorted({file.split(".")[0] for file, _ in resources.texts(folder, ".json")}))
+
+
+def header_versions(api_key: int, api_version: int, *, registry: Registry | None = None) -> tuple[int, int]:
+    """Versions of request header (0 to 3) and response header (0 or 1) of an API version.
+
+    Versions newer than the schemas follow the open last range of `headerVersions` (KIP-1313).
+
+    Raises:
+        SchemaError: the API is unknown, or the version negative.
+    """
+    return (registry or released()).header_versions(api_key, api_version)
+
+
+def request_header_version(api_key: int, api_version: int) -> int | None:
+    """Version of the request header of an API version of released brokers; made for log parsing.
+
+    Returns:
+        0 to 3; None for an unknown API or a negative version.
+    """
+    return released().request_header_version(api_key, api_version)
+
+
+def supports(api_key: int, api_version: int, *, registry: Registry | None = None) -> bool:
+    """Whether request and response bodies of this API version have a schema."""
+    return (registry or released()).supports(api_key, api_version)
+
+
+def fields(
+    api_key: int, api_version: int, kind: str, *, registry: Registry | None = None
+) -> tuple[FieldSpec, ...] | None:
+    """The fields of a body in wire order, tagged fields last.
+
+    Before 2.4 brokers logged some fields under other names (`group_protocols` for `protocols`), but always in
+    this order: match by place.
+
+    Args:
+        api_key: number of the API.
+        api_version: its version.
+        kind: `request` or `response`.
+        registry: with drafts; the released messages by default.
+
+    Returns:
+        None where the body of this version has no schema.
+    """
+    registry = registry or released()
+    schema = registry.schema(kind, api_key)
+    if schema is None or schema.fields is None or api_version not in schema.valid:
+        return None
+    return registry.codec(schema, api_version).spec.fields

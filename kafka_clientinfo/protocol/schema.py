@@ -1,4 +1,4 @@
-"""Message schemas: Kafka's JSON notation plus KIP-1313's headerVersions, checked while they are read.
+"""Message schemas: Kafka's JSON notation plus KIP-1313's headerVersions.
 
 A schema describes all versions of a message at once; `layout` cuts out one version of it. A request or
 response without `fields` is known by its header only: its body stays opaque bytes.
@@ -6,30 +6,21 @@ response without `fields` is known by its header only: its body stays opaque byt
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.header_ranges import (
+    HEADERS,
     HeaderRange,
     check_header_versions,
     parse_header_versions,
     with_header,
 )
 from kafka_clientinfo.protocol.primitives import FIXED
-from kafka_clientinfo.protocol.versions import NONE, Versions, parse_versions
+from kafka_clientinfo.protocol.versions import Versions, parse_versions
 
-KINDS = ("request", "response", "header", "data")
-PRIMITIVES = frozenset((*FIXED, "bool", "varint", "uvarint", "string", "bytes", "records", "uuid"))
-_STRUCT_PROPERTIES = frozenset(("name", "versions", "fields", "about"))
-_MESSAGE_PROPERTIES = _STRUCT_PROPERTIES - {"versions"} | {
-    "apiKey", "type", "validVersions", "flexibleVersions", "headerVersions", "listeners", "commonStructs",
-}  # fmt: skip
-_FIELD_PROPERTIES = _STRUCT_PROPERTIES | {
-    "type", "nullableVersions", "taggedVersions", "tag", "default", "ignorable", "mapKey", "entityType", "zeroCopy",
-    "flexibleVersions",
-}  # fmt: skip
+PRIMITIVES = frozenset((*FIXED, "bool", "string", "bytes", "records", "uuid"))
 _TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
 """Texts; and comments and the spaces that do not break of a web page, which JSON knows neither of."""
 
@@ -90,11 +81,14 @@ class MessageSchema:
     @property
     def latest(self) -> int:
         """The newest valid version."""
-        return self.valid.last or 0  # None is refused
+        return self.valid.last or 0  # their range is never open
 
     def header_version(self, version: int) -> int | None:
         """Header version of a message version; None below the first range."""
-        return next((header for versions, header in self.header_ranges if version in versions), None)
+        for versions, header in self.header_ranges:
+            if version in versions:
+                return header
+        return None
 
     def with_version(self, header: int) -> "MessageSchema":
         """Adds a version behind the last one, flexible, with the same fields and this header (KIP-1313).
@@ -115,27 +109,33 @@ class MessageSchema:
 
 
 def parse_schema(text: str, file: str) -> MessageSchema:
-    """Read and check one schema file.
+    """Read one schema file; all rules but those of KIP-1313 are the tests' to check (tests/protocol/schema_rules.py).
 
     Args:
         text: the JSON text, which may have comments from `//` to the end of a line.
         file: its name, for error texts.
 
     Raises:
-        SchemaError: the text breaks a rule; the error names file, property and fix.
+        SchemaError: a range of versions is none, or headerVersions break a rule; it names file, property and fix.
     """
-    try:
-        plain = _TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text)
-        document = json.loads(plain, object_pairs_hook=_no_duplicates)
-    except ValueError as error:
-        raise SchemaError(f"{file}: is not JSON as schemas need it ({error}); correct it there") from None
-    _known_properties(document, _MESSAGE_PROPERTIES, file)
-    schema = _message(document, file)
-    if schema.kind in ("request", "response"):
-        check_header_versions(schema.name, schema.kind, schema.valid, schema.flexible, schema.header_ranges, file)
-    elif schema.fields is None:
-        raise SchemaError(f"{file}: fields: a {schema.kind} needs its fields; add them")
-    _check_structs(schema, file)
+    document = json.loads(_TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text))
+    kind: str = document["type"]
+    structs: dict[str, tuple[Field, ...]] = {}
+    for common in document.get("commonStructs", ()):
+        structs[common["name"]] = _fields(common["fields"], structs, file)
+    flexible = parse_versions(document["flexibleVersions"], f"{file}: flexibleVersions")
+    schema = MessageSchema(
+        name=document["name"],
+        kind=kind,
+        api_key=document.get("apiKey"),
+        valid=parse_versions(document["validVersions"], f"{file}: validVersions"),
+        flexible=flexible,
+        header_ranges=parse_header_versions(document, kind, flexible, file),
+        fields=_fields(document["fields"], structs, file) if "fields" in document else None,
+        structs=structs,
+    )
+    if kind in HEADERS:
+        check_header_versions(schema.name, kind, schema.valid, flexible, schema.header_ranges, file)
     return schema
 
 
@@ -157,131 +157,28 @@ def _lasting(fields: tuple[Field, ...], last: int) -> tuple[Field, ...]:
     )
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    document = dict(pairs)
-    if len(document) < len(pairs):
-        raise ValueError(f"a property is there twice in {{{', '.join(name for name, _ in pairs)}}}")
-    return document
+def _fields(items: Iterable[Mapping[str, Any]], structs: dict[str, tuple[Field, ...]], file: str) -> tuple[Field, ...]:
+    return tuple(_field(item, structs, file) for item in items)
 
 
-def _message(document: Mapping[str, Any], file: str) -> MessageSchema:
-    kind = _text(document, "type", file)
-    if kind not in KINDS:
-        raise SchemaError(f"{file}: type: {kind!r} is not known; use one of {', '.join(KINDS)}")
-    structs: dict[str, tuple[Field, ...]] = {}
-    for common in document.get("commonStructs", ()):
-        _known_properties(common, _STRUCT_PROPERTIES, f"{file}: commonStructs")
-        _add_struct(structs, _text(common, "name", file), common.get("fields"), file)
-    fields = document.get("fields")
-    flexible = parse_versions(document.get("flexibleVersions"), f"{file}: flexibleVersions")
-    valid = parse_versions(document.get("validVersions"), f"{file}: validVersions")
-    if not valid or valid.last is None:
-        example = f"{valid.first}-{valid.first + 1}"
-        raise SchemaError(f"{file}: validVersions: {valid} must have an end; write it like '{example}'")
-    return MessageSchema(
-        name=_text(document, "name", file),
-        kind=kind,
-        api_key=_api_key(document, kind, file),
-        valid=valid,
-        flexible=flexible,
-        header_ranges=parse_header_versions(document, kind, flexible, file),
-        fields=None if fields is None else _fields(fields, structs, file),
-        structs=structs,
-    )
-
-
-def _api_key(document: Mapping[str, Any], kind: str, file: str) -> int | None:
-    key = document.get("apiKey")
-    if kind not in ("request", "response"):
-        if key is not None:
-            raise SchemaError(f"{file}: apiKey: a {kind} has none; remove it")
-        return None
-    if type(key) is not int or not 0 <= key <= 32767:
-        raise SchemaError(f"{file}: apiKey: {key!r} is no API key; give a number from 0 to 32767")
-    return key
-
-
-def _fields(items: object, structs: dict[str, tuple[Field, ...]], file: str, outer: str = "") -> tuple[Field, ...]:
-    if not isinstance(items, list):
-        raise SchemaError(f"{file}: {outer or 'fields'}: must be a list of fields")
-    fields = tuple(_field(item, structs, file, outer) for item in items)
-    names = [field.name for field in fields]
-    for name in names:
-        if names.count(name) > 1:
-            raise SchemaError(f"{file}: {outer}{name}: is there twice; give one field all its versions")
-    return fields
-
-
-def _field(item: Any, structs: dict[str, tuple[Field, ...]], file: str, outer: str) -> Field:
-    name = _text(item, "name", f"{file}: {outer or 'fields'}")
-    where = f"{file}: {outer}{name}"
-    _known_properties(item, _FIELD_PROPERTIES, where)
-    kind = _text(item, "type", where)
+def _field(item: Mapping[str, Any], structs: dict[str, tuple[Field, ...]], file: str) -> Field:
+    name, kind = item["name"], item["type"]
     element = kind.removeprefix("[]")
     if "fields" in item:
-        _add_struct(structs, element, item["fields"], file, f"{outer}{name}.")
-    tag = item.get("tag")
-    field = Field(
+        structs[element] = _fields(item["fields"], structs, file)
+
+    def versions(of: str) -> Versions:
+        return parse_versions(item.get(of, "none"), f"{file}: {name}: {of}")
+
+    return Field(
         name=name,
         type=kind,
-        versions=parse_versions(item.get("versions"), f"{where}: versions"),
-        nullable=_optional_versions(item, "nullableVersions", where) or NONE,
-        tagged=_optional_versions(item, "taggedVersions", where) or NONE,
-        tag=tag,
-        default=_default(item, where),
-        ignorable=item.get("ignorable") is True,
-        flexible=_optional_versions(item, "flexibleVersions", where),
+        versions=versions("versions"),
+        nullable=versions("nullableVersions"),
+        tagged=versions("taggedVersions"),
+        tag=item.get("tag"),
+        default=item.get("default"),
+        ignorable=item.get("ignorable", False),
+        flexible=versions("flexibleVersions") if "flexibleVersions" in item else None,
         struct="" if element in PRIMITIVES else element,
     )
-    if (tag is None) == bool(field.tagged) or not (tag is None or (type(tag) is int and tag >= 0)):
-        raise SchemaError(f"{where}: tag: {tag!r} with taggedVersions {field.tagged}; give both or none")
-    return field
-
-
-def _default(item: Mapping[str, Any], where: str) -> str | None:
-    default = item.get("default")
-    if default is not None and not isinstance(default, str):
-        raise SchemaError(f'{where}: default: {default!r} must be text; write "{json.dumps(default)}"')
-    return default
-
-
-def _add_struct(structs: dict[str, tuple[Field, ...]], name: str, items: object, file: str, outer: str = "") -> None:
-    if name in PRIMITIVES or name in structs:
-        raise SchemaError(f"{file}: {outer}{name}: the struct's name is taken; choose another")
-    structs[name] = ()  # holds the name while its own fields are read
-    structs[name] = _fields(items, structs, file, outer or f"{name}.")
-
-
-def _check_structs(schema: MessageSchema, file: str) -> None:
-    """Every struct is declared and none contains itself, so that no input can nest deeper than the schema."""
-
-    def visit(fields: tuple[Field, ...], path: tuple[str, ...]) -> None:
-        for field in fields:
-            if not field.struct:
-                continue
-            if field.struct not in schema.structs:
-                raise SchemaError(f"{file}: {field.name}: type {field.type!r} is unknown; declare its fields")
-            if field.struct in path:
-                raise SchemaError(f"{file}: {field.name}: struct {field.struct} contains itself; unroll it")
-            visit(schema.structs[field.struct], (*path, field.struct))
-
-    visit(schema.fields or (), ())
-
-
-def _known_properties(document: object, known: frozenset[str], where: str) -> None:
-    if not isinstance(document, dict):
-        raise SchemaError(f"{where}: must be a JSON object")
-    for name in document:
-        if name not in known:
-            raise SchemaError(f"{where}: {name}: unknown property; known are {', '.join(sorted(known))}")
-
-
-def _text(document: Any, name: str, where: str) -> str:
-    value = document.get(name) if isinstance(document, dict) else None
-    if not isinstance(value, str) or not value:
-        raise SchemaError(f"{where}: {name}: {value!r} must be a text; add it")
-    return value
-
-
-def _optional_versions(item: Mapping[str, Any], name: str, where: str) -> Versions | None:
-    return parse_versions(item[name], f"{where}: {name}") if name in item else None

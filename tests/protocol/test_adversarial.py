@@ -132,7 +132,7 @@ def it_walks_as_it_reads(codec: Codec, data: st.DataObject) -> None:
         if raw:
             raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
     frame = bytes(raw[: data.draw(st.integers(0, len(raw)))])
-    assert outcome(lambda: codec.walk(frame, 0)) == outcome(lambda: codec.read(frame, 0)[1])
+    assert outcome(lambda: codec.walk(frame, 0)[1]) == outcome(lambda: codec.read(frame, 0)[1])
 
 
 def outcome(call: Callable[[], int]) -> tuple[object, ...]:

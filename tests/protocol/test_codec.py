@@ -8,9 +8,9 @@ import pytest
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
+from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
 from kafka_clientinfo.protocol.primitives import FieldError
 from kafka_clientinfo.protocol.schema import parse_schema
-from kafka_clientinfo.protocol.struct_steps import UNKNOWN_TAGS
 
 SCHEMA = parse_schema(
     json.dumps(
@@ -255,9 +255,9 @@ def it_reads_in_the_middle_of_a_frame() -> None:
 def it_walks_only_frames_above_the_limit(monkeypatch: pytest.MonkeyPatch, at: int, more: int, walks: int) -> None:
     walked: list[int] = []
 
-    def walk(data: bytes, at: int) -> int:
+    def walk(data: bytes, at: int) -> tuple[None, int]:
         walked.append(at)
-        return len(data)
+        return None, len(data)
 
     body = {**PLAIN, "lost": "x" * 300}
     raw = codec(0).encode(body)
@@ -279,7 +279,7 @@ def it_sees_unknown_tagged_fields_in_any_row(count: int) -> None:
         for before in range(14):
             raw = bytes(before) + codec(1).encode(body)
             assert codec(1).decode_all(raw, before) == body
-            assert codec(1).walk(raw, before) == len(raw)
+            assert codec(1).walk(raw, before)[1] == len(raw)
     full = {**FLEXIBLE, "rows": [{"a": -1, "b": 0xFFFFFFFF}] * count}
     assert codec(1).decode_all(codec(1).encode(full)) == full
 
@@ -314,7 +314,7 @@ def it_believes_in_no_number_of_elements_that_take_no_bytes() -> None:
     document = {"type": "data", "name": "M", "validVersions": "0-1", "flexibleVersions": "none", "fields": [rows]}
     codec = compile_codec(parse_schema(json.dumps(document), "M.json"), 0)
     assert codec.decode_all(bytes(4)) == {"rows": []}
-    assert codec.walk(bytes(4), 0) == 4
+    assert codec.walk(bytes(4), 0)[1] == 4
     for read in (codec.decode, codec.walk):
         with pytest.raises((DecodeError, FieldError), match="a length of array from 0 to 0, found 2"):
             read(b"\0\0\0\x02", 0)

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kafka_clientinfo import protocol
 from kafka_clientinfo.protocol import draft_names, drafts, released
 from kafka_clientinfo.protocol.codec import Codec
+from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
 from kafka_clientinfo.protocol.json_form import struct_from_json, struct_to_json
-from kafka_clientinfo.protocol.struct_steps import UNKNOWN_TAGS
 
 from .instances import bodies, codecs, random_body
 

@@ -18,8 +18,8 @@ import pytest
 
 from kafka_clientinfo.protocol import api_name, released
 from kafka_clientinfo.protocol.codec import Codec
+from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
 from kafka_clientinfo.protocol.json_form import struct_to_json
-from kafka_clientinfo.protocol.struct_steps import UNKNOWN_TAGS
 from tests.bytes_fields import bytes_fields
 
 from ..instances import codecs, random_body
