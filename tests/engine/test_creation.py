@@ -138,8 +138,7 @@ def test_why_a_schema_is_not_made(text: str, message: str) -> None:
 def test_tags_are_told_where_the_catalog_has_them() -> None:
     spec = parse_spec(
         'name = "raw"\ncomment = "Raw"\nwrite_mode = "append"\nkey = ["raw"]\ncluster_by = ["raw"]\n'
-        'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]',
-        "raw",
+        'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]'
     )
     catalog = Catalog({})
     make_table(catalog, NAMED, spec, {}, False)  # type: ignore[arg-type]

@@ -38,7 +38,7 @@ def spec(name: str) -> Any:
     columns = "".join(f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\n' for c, t in COLUMNS[name].items())
     mode = "overwrite" if name == "connections" else "append"
     keys = 'key = ["file_id"]\ncluster_by = ["file_id"]'
-    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}', name)
+    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}')
 
 
 SPECS = {name: spec(name) for name in COLUMNS}

@@ -58,7 +58,7 @@ columns = [
 ]
 """,
 }
-SPECS = {name: parse_spec(text, name) for name, text in _TEXTS.items()}
+SPECS = {name: parse_spec(text) for name, text in _TEXTS.items()}
 
 
 def rows_of(spark: Any, name: str, *rows: tuple[Any, ...]) -> Any:
