@@ -20,24 +20,15 @@ from .engine.keeping import is_never_recomputed, kept, release
 from .engine.sizing import sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
-from .ingestion import (
-    Plan,
-    PlannedFile,
-    StoredFile,
-    file_report,
-    file_row,
-    find_logs,
-    make_plan,
-    rotated,
-    was_read,
-    with_server_logs,
-    wrongly_cut,
-)
 from .ingestion.by_spark import parse_logs, readable_rows, statistics_of
+from .ingestion.discovery import find_logs, with_server_logs
+from .ingestion.plan import Plan, PlannedFile, make_plan
 from .ingestion.reading_progress import watched
+from .ingestion.split_statistics import file_report, file_row, rotated, was_read, wrongly_cut
+from .ingestion.storage import StoredFile
 from .run_report import RunReport
 from .settings import Settings
-from .tables import table_spec, table_specs
+from .tables.spec import table_spec, table_specs
 
 _FEW_FILES = 1000
 """Rows of ingested_files up to which plans hold them, and do not read the table."""

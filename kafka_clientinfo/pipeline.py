@@ -24,7 +24,7 @@ from .engine.sizing import REQUEST_BYTES, sized, utc
 from .engine.state import LEDGER, State, instant
 from .engine.warehouse import Warehouse
 from .ingest_step import Ingested, files_read, ingest_logs, log_files
-from .ingestion import Problem, make_plan
+from .ingestion.plan import Problem, make_plan
 from .run_report import RunReport
 from .settings import Settings
 from .tables.views import views

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo import resources
-from kafka_clientinfo.rules import Rule
-from kafka_clientinfo.tables import rules
+from kafka_clientinfo.rules import Rule, rules
 from tests.tables_page import markdown
 
 WHOLE = '[r]\nkip = ""\nseverity = "error"\nwhat = "w"\nasks = "a"\nadvice = "v"\n'

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from ..protocol import UNKNOWN, ApiKey
 from ..settings import Settings
-from ..tables import FILE_ORDER
+from ..tables.spec import FILE_ORDER
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""

@@ -11,8 +11,8 @@ from typing import Any
 from kafka_clientinfo import resources
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern, connections, judged_requests, violations
+from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import rules
 from tests.frames import by_connection, log, request
 
 Row = dict[str, Any]

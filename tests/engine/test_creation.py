@@ -16,7 +16,7 @@ from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import ConfigError, WarehouseError
-from kafka_clientinfo.tables import parse_spec, table_spec
+from kafka_clientinfo.tables.spec import parse_spec, table_spec
 
 from .tiny import SPECS, fact, facts, rows_of
 

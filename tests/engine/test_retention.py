@@ -13,7 +13,7 @@ from kafka_clientinfo.engine.retention import finish_deletion, remove_late, reta
 from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.tables import parse_spec
+from kafka_clientinfo.tables.spec import parse_spec
 
 from .tiny import AT
 

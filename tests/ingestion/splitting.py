@@ -4,7 +4,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from kafka_clientinfo.ingestion import Plan, make_plan
+from kafka_clientinfo.ingestion.plan import Plan, make_plan
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row, wrongly_cut
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings

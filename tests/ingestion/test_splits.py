@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import make_plan, worker
-from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion.plan import Split, make_plan
 from kafka_clientinfo.settings import Settings
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.ingestion.splitting import read_in_splits, rows_of

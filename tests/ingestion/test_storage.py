@@ -10,8 +10,9 @@ import pytest
 from pyarrow import fs as arrow_fs
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import Split, find_logs, make_plan, with_server_logs
 from kafka_clientinfo.ingestion import storage as module
+from kafka_clientinfo.ingestion.discovery import find_logs, with_server_logs
+from kafka_clientinfo.ingestion.plan import Split, make_plan
 from kafka_clientinfo.ingestion.storage import StoredFile, locate, shown_uri
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.engine.keeping import Staging, kept, release
-from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, rotated, was_read
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
-from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row
+from kafka_clientinfo.ingestion.discovery import find_logs
+from kafka_clientinfo.ingestion.plan import Plan, make_plan
+from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row, rotated, was_read
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import split_records

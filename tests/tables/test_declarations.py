@@ -10,11 +10,12 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.protocol import api_key
-from kafka_clientinfo.rules import SEVERITIES
-from kafka_clientinfo.tables import CONNECTION_KEY, TableSpec, rules, table_specs, views
+from kafka_clientinfo.rules import SEVERITIES, rules
 from kafka_clientinfo.tables.broker_releases import api_traits, features, releases
 from kafka_clientinfo.tables.client_libraries import client_libraries
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs
 from kafka_clientinfo.tables.types import split_field, split_type
+from kafka_clientinfo.tables.views import views
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 OF_A_TABLE = {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "aggregates"}

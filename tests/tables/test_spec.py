@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import TableSpecError
-from kafka_clientinfo.tables import CONNECTION_ID_KEY, CONNECTION_KEY, parse_spec, table_spec, table_specs
+from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, parse_spec, table_spec, table_specs
 from tests.tables_page import markdown
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -9,7 +9,9 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from kafka_clientinfo.tables import SEVERITY_ORDER, table_specs, views
+from kafka_clientinfo.rules import SEVERITY_ORDER
+from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.tables.views import views
 
 QUESTIONS = (
     "who_connects",

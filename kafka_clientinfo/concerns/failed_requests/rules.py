@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ...connections import by_connection_id, example_without_id, is_one_of, looked_up, sentence, shown, time_pattern
 from ...settings import Settings
-from ...tables import CONNECTION_ID_KEY
+from ...tables.spec import CONNECTION_ID_KEY
 
 _RULES = {
     "unknown_api": "request_unreadable",
