@@ -82,8 +82,8 @@ def ingest_logs(
             return _read(lake, plan, known, settings, report, progress)
         if plan.packed:
             with report.stage("ingested_files", progress):
-                _write_files(lake, [packed.row for packed in plan.packed], "packed")
-    return Ingested({**known, **{packed.known["file_id"]: packed.row for packed in plan.packed}})
+                _write_files(lake, plan.packed, "packed")
+    return Ingested({**known, **{row["file_id"]: row for row in plan.packed}})
 
 
 def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
@@ -159,7 +159,7 @@ def _read(
         with report.stage("ingested_files", progress):
             if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
-            written = [*rows, *(packed.row for packed in plan.packed)]
+            written = [*rows, *plan.packed]
             _write_files(lake, written, plan.batch_id)
     except BaseException:
         release(parsed)

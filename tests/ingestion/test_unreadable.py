@@ -349,8 +349,9 @@ def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypa
     path = save(tmp_path / "b1" / "kafka-request.log", LOG)
     save(tmp_path / "b2" / "kafka-request.log", LOG)
     plan = make_plan(find_logs([str(tmp_path)]), {}, SMALL, 4)
-    middle = sorted(split for task in plan.splits for split in task if split.path == str(path))[1]
-    gone = replace(middle.file or StoredFile("", ""), inner=str(tmp_path / "gone"))
+    splits = [split for task in plan.splits for split in task if split.file.path == str(path)]
+    middle = sorted(splits, key=lambda split: split.start)[1]
+    gone = replace(middle.file, file=replace(middle.file.file, inner=str(tmp_path / "gone")))
     splits = tuple(tuple(s._replace(file=gone) if s == middle else s for s in task) for task in plan.splits)
     parsed = kept(parse_logs(spark, replace(plan, splits=splits)), Staging(spark, Address(str(tmp_path))))
     statistics = counted(
