@@ -17,7 +17,7 @@ from .arrow_rows import collect, relation_of
 from .console import Progress, ProgressLine
 from .engine.abilities import cores
 from .engine.keeping import is_never_recomputed, kept, release
-from .engine.sizing import sized
+from .engine.sizing import SMALL_BYTES, sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
 from .ingestion.by_spark import parse_logs, readable_rows, statistics_of
@@ -72,8 +72,8 @@ def ingest_logs(
         known = files_read(lake)
         plan = make_plan(paths, known, settings, cores(lake.spark))
     report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
-    with sized(lake.spark, plan.size, cores(lake.spark)) as size:
-        lake.one_file = size.is_small
+    with sized(lake.spark, plan.size):
+        lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
             with report.stage("recover", progress):
                 lake.claim()
