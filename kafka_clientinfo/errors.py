@@ -38,7 +38,7 @@ class EncodeError(ClientInfoError):
 
 
 class TableSpecError(ClientInfoError):
-    """A table declaration in schemas/tables breaks a rule."""
+    """No table of that name is declared in schemas/tables."""
 
 
 class UnknownRelationError(ClientInfoError):

@@ -10,8 +10,8 @@ from .console import safe
 from .engine.answers import Rows
 from .errors import WarehouseError
 from .filters import Filters
-from .tables import CLIENT
 from .tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank, verdict_reason
+from .tables.spec import CLIENT
 
 if TYPE_CHECKING:
     from .engine.answers import Tables

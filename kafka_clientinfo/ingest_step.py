@@ -17,27 +17,18 @@ from .arrow_rows import collect, relation_of
 from .console import Progress, ProgressLine
 from .engine.abilities import cores
 from .engine.keeping import is_never_recomputed, kept, release
-from .engine.sizing import sized
+from .engine.sizing import SMALL_BYTES, sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
-from .ingestion import (
-    Plan,
-    PlannedFile,
-    StoredFile,
-    file_report,
-    file_row,
-    find_logs,
-    make_plan,
-    rotated,
-    was_read,
-    with_server_logs,
-    wrongly_cut,
-)
 from .ingestion.by_spark import parse_logs, readable_rows, statistics_of
+from .ingestion.discovery import find_logs, with_server_logs
+from .ingestion.plan import Plan, PlannedFile, make_plan
 from .ingestion.reading_progress import watched
+from .ingestion.split_statistics import file_report, file_row, rotated, was_read, wrongly_cut
+from .ingestion.storage import StoredFile
 from .run_report import RunReport
 from .settings import Settings
-from .tables import table_spec, table_specs
+from .tables.spec import table_spec, table_specs
 
 _FEW_FILES = 1000
 """Rows of ingested_files up to which plans hold them, and do not read the table."""
@@ -81,8 +72,8 @@ def ingest_logs(
         known = files_read(lake)
         plan = make_plan(paths, known, settings, cores(lake.spark))
     report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
-    with sized(lake.spark, plan.size, cores(lake.spark)) as size:
-        lake.one_file = size.is_small
+    with sized(lake.spark, plan.size):
+        lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
             with report.stage("recover", progress):
                 lake.claim()
@@ -91,8 +82,8 @@ def ingest_logs(
             return _read(lake, plan, known, settings, report, progress)
         if plan.packed:
             with report.stage("ingested_files", progress):
-                _write_files(lake, [packed.row for packed in plan.packed], "packed")
-    return Ingested({**known, **{packed.known["file_id"]: packed.row for packed in plan.packed}})
+                _write_files(lake, plan.packed, "packed")
+    return Ingested({**known, **{row["file_id"]: row for row in plan.packed}})
 
 
 def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
@@ -168,7 +159,7 @@ def _read(
         with report.stage("ingested_files", progress):
             if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
-            written = [*rows, *(packed.row for packed in plan.packed)]
+            written = [*rows, *plan.packed]
             _write_files(lake, written, plan.batch_id)
     except BaseException:
         release(parsed)

@@ -14,17 +14,16 @@ from pyspark.sql import SparkSession
 from . import __version__
 from .console import Progress
 from .derivation import Derivation
-from .engine.abilities import cores
 from .engine.answers import UnreadableTableError
 from .engine.creation import make_views
 from .engine.locks import exclusive
 from .engine.reading import local_tables
 from .engine.retention import finish_deletion, remove_late
-from .engine.sizing import REQUEST_BYTES, sized, utc
+from .engine.sizing import REQUEST_BYTES, SMALL_BYTES, sized, utc
 from .engine.state import LEDGER, State, instant
 from .engine.warehouse import Warehouse
 from .ingest_step import Ingested, files_read, ingest_logs, log_files
-from .ingestion import Problem, make_plan
+from .ingestion.plan import Problem, make_plan
 from .run_report import RunReport
 from .settings import Settings
 from .tables.views import views
@@ -149,8 +148,8 @@ def _build(
         return report
     new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > instant(until)]
     planned = sum(int(row["requests"]) for row in new) * REQUEST_BYTES
-    with sized(lake.spark, planned, cores(lake.spark)) as size:
-        lake.one_file = size.is_small
+    with sized(lake.spark, planned):
+        lake.one_file = planned <= SMALL_BYTES
         lake.claim()
         report.too_late = remove_late(lake)
         given = {} if report.too_late else ingested.in_memory(lake.spark)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .console import Stages
-from .ingestion import Problem
+from .ingestion.plan import Problem
 
 
 @dataclass

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from .concerns import concerns
 from .connections import connections, judged_requests, violations
 from .errors import UnknownRelationError
-from .tables import table_specs
+from .tables.spec import table_specs
 
 SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
 """Relations that no step makes."""

@@ -81,7 +81,7 @@ def spark(
     from pyspark.sql import SparkSession
 
     from kafka_clientinfo.engine.session import local_session
-    from kafka_clientinfo.engine.sizing import size_of
+    from kafka_clientinfo.engine.sizing import conf_of
 
     from . import serverless
     from .connect_server import connect_server
@@ -89,7 +89,7 @@ def spark(
     scratch = tmp_path_factory.mktemp("spark")
     conf = {
         **settings.spark,
-        **size_of(0).conf,
+        **conf_of(0, 1),
         "spark.driver.memory": "2g",
         "spark.sql.warehouse.dir": str(scratch / "warehouse"),
         # Hundreds of tables and thousands of queries in one session: what is kept of each adds up to the whole heap.

@@ -8,7 +8,7 @@ from chispa import assert_df_equality
 from deltalake import DeltaTable
 
 from kafka_clientinfo.engine.warehouse import Warehouse
-from kafka_clientinfo.tables import table_spec, table_specs
+from kafka_clientinfo.tables.spec import table_spec, table_specs
 
 NOT_COMPARED = (
     "file_id",

@@ -13,7 +13,7 @@ from kafka_clientinfo import derivation
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import table_spec
+from kafka_clientinfo.tables.spec import table_spec
 
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 API_KEYS = {

@@ -20,7 +20,7 @@ from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.run_report import RunReport
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 from .equality import assert_same_tables
 

@@ -13,7 +13,7 @@ import yaml
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 ROOT = Path(__file__).resolve().parent.parent
 DATABRICKS = ROOT / "databricks"

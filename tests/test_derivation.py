@@ -10,7 +10,7 @@ from kafka_clientinfo import derivation, steps
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern
 from kafka_clientinfo.errors import UnknownRelationError
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 EXTRACTED = {"requests", "rejected_records", "failed_requests", "ingested_files"}
 

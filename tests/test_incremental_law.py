@@ -19,7 +19,7 @@ from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
 from kafka_clientinfo.engine.rewriting import with_replaced
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import CONNECTION_ID_KEY
+from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from tests.equality import NOT_COMPARED
 from tests.frames import START, as_stored, at, log, request
 

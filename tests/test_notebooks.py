@@ -9,7 +9,7 @@ import matplotlib
 import pytest
 
 from kafka_clientinfo.errors import ConfigError
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 from . import notebooks
 

@@ -16,7 +16,7 @@ from kafka_clientinfo.engine.keeping import kept_in_memory
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 from .acceptance import assert_accepted, needs_checker, shared
 from .equality import assert_same_tables

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -22,7 +22,7 @@ def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     import shtab
 
-    from ..tables import rules
+    from ..rules import rules
     from ..tables.broker_releases import releases
 
     parser: argparse.ArgumentParser = context.arguments.parser

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from .. import console
 from ..errors import ConfigError
 from ..filters import Filters, add_filters
-from ..tables import CONNECTION_KEY, SEVERITY_ORDER
+from ..rules import SEVERITY_ORDER
+from ..tables.spec import CONNECTION_KEY
 from .context import WAITS, Context, add_warehouse
 from .output import Answer, Table, add_formats, ask, instant, limit_of, show
 

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError, WarehouseError
 from ..filters import Filters, add_filters, given_time
 from ..protocol import UNKNOWN
-from ..tables import CLIENT, SEVERITY_ORDER, software
+from ..rules import SEVERITY_ORDER
 from ..tables.broker_releases import release
+from ..tables.spec import CLIENT, software
 from .context import WAITS, Context, add_warehouse
 from .output import Answer, Table, add_formats, limit_of, show
 from .ownership import GROUP, SAME_CONNECTION, cut, with_connection

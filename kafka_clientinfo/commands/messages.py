@@ -16,8 +16,8 @@ from ..console import number, safe
 from ..errors import ClientInfoError
 from ..owners import Owner
 from ..protocol import api_key
-from ..tables import CLIENT, software
 from ..tables.broker_releases import REASONS, WORST_FIRST, release
+from ..tables.spec import CLIENT, software
 from .output import Answer, Table, as_markdown, markdown_text, write_private
 from .owned_impact import USE, OwnerImpact
 from .webhook import Webhook

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 from ..filters import Filters
 from ..impact import FINE, judged
 from ..owners import Owner
-from ..tables import CLIENT
 from ..tables.broker_releases import VERDICTS, WORST_FIRST
+from ..tables.spec import CLIENT
 from .output import Table
 from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, cut, named
 

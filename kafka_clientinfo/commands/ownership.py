@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import ConfigError
 from ..filters import Filters
 from ..owners import Owner, Owners, load_owners
-from ..tables import CLIENT, CONNECTION_KEY, SEVERITY_ORDER
+from ..rules import SEVERITY_ORDER
+from ..tables.spec import CLIENT, CONNECTION_KEY
 from .output import Table
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from .output import Answer, as_text
 from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
-    from ..ingestion import Problem
+    from ..ingestion.plan import Problem
     from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"

@@ -20,7 +20,7 @@ from ..errors import ConfigError
 from ..filters import Filters
 from ..impact import Impact, impact
 from ..settings import Settings
-from ..tables import views
+from ..tables.views import views
 from . import upgrade
 from .context import Context, add_settings
 from .output import Answer, Table, add_formats, as_text, ask, is_text, limit_of, show

@@ -7,7 +7,8 @@ from itertools import takewhile
 from .. import console
 from ..engine.state import require_state
 from ..errors import ConfigError
-from ..tables import table_specs, views
+from ..tables.spec import table_specs
+from ..tables.views import views
 from .context import Context, add_warehouse
 from .output import Answer, add_formats, ask, limit_of, show
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from .. import console
 from ..engine.state import require_state
 from ..filters import Filters, add_filters
-from ..tables import SEVERITY_ORDER, table_specs
+from ..rules import SEVERITY_ORDER
+from ..tables.spec import table_specs
 from .context import WAITS, Context, add_warehouse
 from .output import Answer, Table, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners

@@ -3,7 +3,8 @@
 import argparse
 
 from ..engine.state import require_state
-from ..tables import table_specs, views
+from ..tables.spec import table_specs
+from ..tables.views import views
 from .context import Context, add_warehouse
 from .output import Answer, Table, add_formats, show
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from ..console import columns, number, safe
 from ..errors import ConfigError
 from ..filters import Filters, add_filters
-from ..tables import CLIENT, software
+from ..tables.spec import CLIENT, software
 from .context import Context, add_warehouse
 from .output import Answer, Table, add_formats, limit_of, show
 from .output import as_text as table_text

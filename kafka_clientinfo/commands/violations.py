@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from .. import console
 from ..errors import ConfigError
 from ..filters import Filters, add_filters
-from ..tables import SEVERITY_ORDER, rules
+from ..rules import SEVERITY_ORDER, rules
 from . import output
 from .context import WAITS, Context, add_warehouse
 from .output import Answer, Table, add_formats, ask, instant, limit_of, show

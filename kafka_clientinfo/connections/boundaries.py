@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from ..settings import Settings
-from ..tables import FILE_ORDER
+from ..tables.spec import FILE_ORDER
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""

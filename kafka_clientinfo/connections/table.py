@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..settings import Settings
-from ..tables import CONNECTION_KEY
+from ..tables.spec import CONNECTION_KEY
 from . import facts
 from .concern import Columns, Concern
 

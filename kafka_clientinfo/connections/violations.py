@@ -18,8 +18,9 @@ from functools import reduce
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..rules import rules
 from ..settings import Settings
-from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, rules, table_spec
+from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, RequestRule
 from .examples import example, place
 from .facts import is_client

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from ..address import Address, no_catalog
 from ..errors import WarehouseError
 from ..failures import REFUSED, RIGHTS, failure_message
-from ..tables import TableSpec, table_specs
+from ..tables.spec import TableSpec, table_specs
 from ..tables.views import View
 from . import sql
 from .abilities import at_once

@@ -15,7 +15,7 @@ from deltalake.exceptions import DeltaError
 
 from ..address import Address
 from ..errors import ConfigError
-from ..tables import TableSpec, table_specs
+from ..tables.spec import TableSpec, table_specs
 from ..tables.types import duckdb_type, quoted_text
 from .answers import Parameters, Rows, TableSize, UnreadableTableError, in_utc, names_in
 from .state import LEDGER, State, state_of

@@ -30,7 +30,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ..tables import CONNECTION_ID_KEY, FILE_ORDER
+from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
 from .keeping import Staging, kept, release
 
 _KEY = list(CONNECTION_ID_KEY)

@@ -6,7 +6,7 @@ Keys, constraints, and connections against requests are checked by `verification
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..tables import table_specs
+from ..tables.spec import table_specs
 from .abilities import at_once
 from .answers import StoredTables
 from .checks import LISTED, Check, check

@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..errors import WarehouseError
-from ..tables import CONNECTION_ID_KEY, FILE_ORDER, table_spec
+from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
 from .keeping import kept, release
 from .rewriting import of_other_keys
 from .state import LEDGER, SOURCES

@@ -15,7 +15,7 @@ from operator import and_
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..tables import CONNECTION_ID_KEY, TableSpec
+from ..tables.spec import CONNECTION_ID_KEY, TableSpec
 from .sql import same_key
 
 _TOMBSTONE = "__gone"

@@ -5,18 +5,16 @@ as few tasks as possible. Interpreted projections are slow by the row, above all
 so larger runs compile (500,000 rows of 36 columns: 8.7 s compiled, 88 s interpreted).
 """
 
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
 
 from pyspark.sql import SparkSession
 
-from .abilities import conf_value
+from .abilities import conf_value, cores
 
 SMALL_BYTES = 32 << 20
-"""Bytes up to which a run is small.
+"""Bytes up to which a run is small: it interprets, and writes each table as one file.
 
 Measured on two cores, CPU seconds of a first run, interpreted and compiled: 28,500 requests 45 and 61, 60,000 requests
 57 and 60; writing 100,000 rows of 40 columns takes 6 s interpreted and 3 s compiled.
@@ -38,57 +36,37 @@ A connection's aggregates take some kilobytes of the heap.
 """
 
 
-@dataclass(frozen=True)
-class Size:
-    """How a run of so many bytes works.
-
-    Attributes:
-        is_small: whether it interprets, and writes each table as one file.
-        partitions: partitions of a shuffle.
-    """
-
-    is_small: bool
-    partitions: int
-
-    @property
-    def conf(self) -> dict[str, str]:
-        """Entries of the session's conf."""
-        compiled = str(not self.is_small).lower()
-        return {
-            "spark.sql.codegen.wholeStage": compiled,
-            "spark.sql.codegen.factoryMode": "NO_CODEGEN" if self.is_small else "FALLBACK",
-            "spark.sql.shuffle.partitions": str(self.partitions),
-            # Planning again after each stage pays where the sizes of joins are not known beforehand. Before a stage has
-            # run, Spark takes rows that Python made for a few bytes, and would broadcast millions of them.
-            "spark.sql.adaptive.enabled": compiled,
-            "spark.sql.adaptive.autoBroadcastJoinThreshold": _BROADCAST_BYTES,
-            "spark.sql.autoBroadcastJoinThreshold": _BROADCAST_BYTES if self.is_small else "-1",
-            "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(_HASHED_GROUPS),
-            "spark.databricks.delta.snapshotPartitions": "1" if self.is_small else "4",
-            # Each commit would run a job to list all files in its checksum.
-            "spark.databricks.delta.allFilesInCrc.enabled": "false",
-        }
-
-
-def size_of(planned_bytes: int, cores: int | None = None) -> Size:
-    """How a run works.
+def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
+    """Entries of the session's conf.
 
     Args:
-        planned_bytes: bytes of log that it reads, or that the requests it works on were read from.
-        cores: of the machine or cluster; this machine's where None.
+        planned_bytes: bytes of log that are read, or that the requests were read from that are worked on.
+        cores: tasks that run at once.
     """
-    if planned_bytes <= SMALL_BYTES:
-        return Size(True, 1)
-    at_least = max(2, cores or os.cpu_count() or 2)
-    return Size(False, min(max(at_least, -(-planned_bytes // _PARTITION_BYTES)), _MOST_PARTITIONS))
+    is_small = planned_bytes <= SMALL_BYTES
+    partitions = 1 if is_small else min(max(2, cores, -(-planned_bytes // _PARTITION_BYTES)), _MOST_PARTITIONS)
+    compiled = str(not is_small).lower()
+    return {
+        "spark.sql.codegen.wholeStage": compiled,
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN" if is_small else "FALLBACK",
+        "spark.sql.shuffle.partitions": str(partitions),
+        # Planning again after each stage pays where the sizes of joins are not known beforehand. Before a stage has
+        # run, Spark takes rows that Python made for a few bytes, and would broadcast millions of them.
+        "spark.sql.adaptive.enabled": compiled,
+        "spark.sql.adaptive.autoBroadcastJoinThreshold": _BROADCAST_BYTES,
+        "spark.sql.autoBroadcastJoinThreshold": _BROADCAST_BYTES if is_small else "-1",
+        "spark.sql.objectHashAggregate.sortBased.fallbackThreshold": str(_HASHED_GROUPS),
+        "spark.databricks.delta.snapshotPartitions": "1" if is_small else "4",
+        # Each commit would run a job to list all files in its checksum.
+        "spark.databricks.delta.allFilesInCrc.enabled": "false",
+    }
 
 
 @contextmanager
-def sized(spark: SparkSession, planned_bytes: int, cores: int | None = None) -> Iterator[Size]:
+def sized(spark: SparkSession, planned_bytes: int) -> Iterator[None]:
     """Set up the session for a run of so many bytes; put back what the caller had."""
-    size = size_of(planned_bytes, cores)
-    with set_where_allowed(spark, size.conf):
-        yield size
+    with set_where_allowed(spark, conf_of(planned_bytes, 1 if planned_bytes <= SMALL_BYTES else cores(spark))):
+        yield
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 from uuid import uuid4
 
-from ..tables import Column, TableSpec
+from ..tables.spec import Column, TableSpec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row, SparkSession

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import WarehouseError
-from ..tables import TableSpec
+from ..tables.spec import TableSpec
 from .sql import CHECK, DELETION_VECTORS, detail
 
 if TYPE_CHECKING:

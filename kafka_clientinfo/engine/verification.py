@@ -14,7 +14,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ..tables import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
+from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from .abilities import at_once
 from .checks import CHECKS, LISTED, Check, check
 from .quick_verification import quick_checks

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ..address import address_in
 from ..errors import WarehouseError
-from ..tables import TableSpec, table_specs
+from ..tables.spec import TableSpec, table_specs
 from . import rewriting, sql
 from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata

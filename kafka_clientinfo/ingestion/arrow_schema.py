@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from ..arrow_rows import arrow_type
 from ..logs.request_event import RequestEvent
-from ..tables import table_spec
+from ..tables.spec import table_spec
 
 _WHERE = ("cluster", "broker", "file_id")
 _LATER = ("ingested_at",)

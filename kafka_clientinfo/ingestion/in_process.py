@@ -68,20 +68,17 @@ class Reading:
         self.size = 0
         self.told: Callable[[int], None] | None = None
         self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
-        self._reader: tuple[PlannedFile, SplitReader] | None = None
+        self._reader: SplitReader | None = None
         self._stream: Stream | None = None
         self._work = self._planned(logs, with_servers, waiting)
 
-    def _planned(
-        self, logs: Sequence[str], with_servers: bool, waiting: Callable[[], None]
-    ) -> list[tuple[PlannedFile, Split]]:
+    def _planned(self, logs: Sequence[str], with_servers: bool, waiting: Callable[[], None]) -> list[Split]:
         if NAME not in logs:
             paths = find_logs(logs, self._settings.log_layout)
             plan = make_plan(with_server_logs(paths) if with_servers else paths, {}, self._settings, 1)
             self.problems += plan.problems
             self.size = plan.size_on_disk
-            splits = {split.file_id: split for splits in plan.splits for split in splits}
-            return [(file, splits[file.file_id]) for file in plan.files]
+            return [Split(file, 0, None) for file in plan.files]
         if len(logs) > 1:
             raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")
         try:
@@ -101,12 +98,11 @@ class Reading:
         Raises:
             InputError: where a file's rows cannot be made; names the file and the place in it.
         """
-        for file, split in self._work:
-            reader = SplitReader(split, self._settings.log_zone, self.told)
-            self._reader = (file, reader)
-            for batch in reader.batches():
+        for split in self._work:
+            self._reader = SplitReader(split, self._settings.log_zone, self.told)
+            for batch in self._reader.batches():
                 if _kind(batch) == "file":
-                    self._read.append((file, _statistics(batch)))
+                    self._read.append((split.file, _statistics(batch)))
                 else:
                     yield _part(batch)
             self._reader = None
@@ -114,7 +110,7 @@ class Reading:
     def flush(self) -> Iterator[Part]:
         """Take what has been read of the current file and not been given yet; for `waiting`."""
         if self._reader is not None:
-            yield from map(_part, self._reader[1].flush())
+            yield from map(_part, self._reader.flush())
 
     def end(self) -> None:
         """Let standard input be over; for `waiting`."""
@@ -132,10 +128,9 @@ class Reading:
         return [file_report(file, row) for (file, _), row in zip(self._so_far(), self.files, strict=True)]
 
     def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:
-        if self._reader is None or self._reader[0] in (file for file, _ in self._read):
+        if self._reader is None or self._reader.split.file in (file for file, _ in self._read):
             return self._read
-        file, reader = self._reader
-        return [*self._read, (file, _statistics(reader.statistics()))]
+        return [*self._read, (self._reader.split.file, _statistics(self._reader.statistics()))]
 
 
 def _kind(batch: pa.RecordBatch) -> str:

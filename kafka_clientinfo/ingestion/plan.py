@@ -29,27 +29,6 @@ _COMPRESSION = 20
 """How often a request log goes into its archive, at least: 30 to 120 times were seen for whole logs."""
 
 
-class Split(NamedTuple):
-    """A range of a file for one task: bytes [start, end) of the decompressed content; end None is the file's end.
-
-    `is_last` marks the split that reads up to the file's end and so knows what is pending. `file` opens it, `path`
-    where it is None; `first_record` is the hash of what the file must begin with, unless it is empty. `requests_before`
-    counts the file's requests before `start`, None where that is not known.
-    """
-
-    path: str
-    file_id: str
-    cluster: str
-    broker: str
-    start: int
-    end: int | None
-    is_last: bool
-    file: StoredFile | None = None
-    first_record: str = ""
-    layout: Layout = KAFKA
-    requests_before: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class PlannedFile:
     """A file with new bytes, from `resume_at` on.
@@ -79,6 +58,22 @@ class PlannedFile:
         return self.file.path
 
 
+class Split(NamedTuple):
+    """A range of a file for one task: bytes [start, end) of the decompressed content.
+
+    Where `end` is None it is the file's end, and this split knows what is pending there.
+    """
+
+    file: PlannedFile
+    start: int
+    end: int | None
+
+    @property
+    def requests_before(self) -> int | None:
+        """The file's requests before `start`, None where that is not known."""
+        return int((self.file.known or {}).get("requests", 0)) if self.start == self.file.resume_at else None
+
+
 _FAILURES = frozenset({"unreadable", "rewritten"})
 """Kinds of problems with which a command does not end well."""
 
@@ -102,26 +97,6 @@ def is_incomplete(problems: Iterable[Problem], files: Iterable[Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class CompressedFile:
-    """A file that was read before, has nothing new and has been compressed since; its path is kept, so that it is unpacked once.
-
-    Attributes:
-        known: its row in ingested_files.
-        path: where it lies now.
-        size_on_disk: of the archive.
-    """
-
-    known: Mapping[str, Any]
-    path: str
-    size_on_disk: int
-
-    @property
-    def row(self) -> dict[str, Any]:
-        """Its row in ingested_files from now on."""
-        return {**self.known, "path": self.path, "size_on_disk": self.size_on_disk, "compressed": True}
-
-
-@dataclass(frozen=True, slots=True)
 class Plan:
     """What a run will read.
 
@@ -131,7 +106,8 @@ class Plan:
         problems: files passed over, with reasons.
         splits: the work, one list per task.
         batch_id: identity of this input: the same bytes give the same id.
-        packed: unchanged files that have been compressed since they were read.
+        packed: rows of ingested_files, from now on, of unchanged files that have been compressed since they were read: with
+            their new paths they are unpacked once only.
     """
 
     files: tuple[PlannedFile, ...]
@@ -139,7 +115,7 @@ class Plan:
     problems: tuple[Problem, ...]
     splits: tuple[tuple[Split, ...], ...]
     batch_id: str
-    packed: tuple[CompressedFile, ...] = ()
+    packed: tuple[Mapping[str, Any], ...] = ()
 
     @property
     def size(self) -> int:
@@ -152,11 +128,9 @@ class Plan:
     @property
     def size_on_disk(self) -> int:
         """Bytes on disk that its tasks read; of a compressed file all, as that is read from its beginning."""
-        files = {file.file_id: file for file in self.files}
         size = 0
-        for split in (split for content in self.splits for split in content):
-            file = files[split.file_id]
-            begin, end = (0, None) if file.compressed else (split.start, split.end)
+        for file, start, end in (split for content in self.splits for split in content):
+            begin, end = (0, None) if file.compressed else (start, end)
             size += max(0, (file.size_on_disk if end is None else end) - begin)
         return size
 
@@ -167,12 +141,11 @@ class Plan:
 
     def uncut(self, file_ids: Collection[str]) -> "Plan":
         """The same plan with one split for each of these files."""
-        first = {file.file_id: file.resume_at for file in self.files if file.file_id in file_ids}
         bins = (
             tuple(
-                split._replace(end=None, is_last=True) if split.file_id in first else split
+                split._replace(end=None) if split.file.file_id in file_ids else split
                 for split in content
-                if first.get(split.file_id, split.start) == split.start
+                if split.file.file_id not in file_ids or split.start == split.file.resume_at
             )
             for content in self.splits
         )
@@ -201,9 +174,19 @@ def make_plan(
             del found.files[file.file_id]
             found.problems.append(Problem(file.path, "unreadable", _said(error)))
     chosen = tuple(found.files.values())
-    bins = _bins(splits, found.files, tasks)
-    batch_id = _batch_id(chosen)
+    bins, batch_id = _bins(splits, tasks), _batch_id(chosen)
     return Plan(chosen, tuple(found.unchanged), tuple(found.problems), bins, batch_id, tuple(found.moved()))
+
+
+class _Packed(NamedTuple):
+    """A file without new bytes that has been compressed: where it was read, and its row from now on."""
+
+    original: str
+    row: Mapping[str, Any]
+
+
+_Outcome = PlannedFile | Problem | _Packed | None
+"""What comes of a file: None where it has nothing new."""
 
 
 @dataclass
@@ -211,22 +194,20 @@ class _Found:
     files: dict[str, PlannedFile] = field(default_factory=dict)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    packed: list[CompressedFile] = field(default_factory=list)
+    packed: list[_Packed] = field(default_factory=list)
 
-    def moved(self) -> Iterable[CompressedFile]:
-        """Lists the files that were compressed, without those whose original is still there: its copy may soon be gone."""
+    def moved(self) -> Iterable[Mapping[str, Any]]:
+        """Rows of the files that were compressed, without those whose original is still there: its copy may soon be gone."""
         here = set(self.unchanged).union(file.path for file in self.files.values())
-        by_id = {packed.known["file_id"]: packed for packed in self.packed if packed.known["path"] not in here}
-        return [packed for file_id, packed in by_id.items() if file_id not in self.files]
+        by_id = {packed.row["file_id"]: packed.row for packed in self.packed if packed.original not in here}
+        return [row for file_id, row in by_id.items() if file_id not in self.files]
 
-    def add(self, path: str, outcome: PlannedFile | Problem | CompressedFile | None) -> None:
+    def add(self, path: str, outcome: _Outcome) -> None:
         if isinstance(outcome, Problem):
             self.problems.append(outcome)
-        elif isinstance(outcome, CompressedFile):
+        elif outcome is None or isinstance(outcome, _Packed):
             self.unchanged.append(path)
-            self.packed.append(outcome)
-        elif outcome is None:
-            self.unchanged.append(path)
+            self.packed += [] if outcome is None else [outcome]
         elif outcome.file_id in self.files:
             self._settle_copy(outcome)
         else:
@@ -248,9 +229,7 @@ def _said(error: OSError) -> str:
     return error.strerror or str(error)
 
 
-def _planned(
-    file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
-) -> tuple[str, PlannedFile | Problem | CompressedFile | None]:
+def _planned(file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings) -> tuple[str, _Outcome]:
     try:
         try:
             return file.path, _compared(file.measured(), known, settings)
@@ -262,9 +241,7 @@ def _planned(
         return file.path, Problem(file.path, "unreadable", _said(error))
 
 
-def _compared(
-    file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings
-) -> PlannedFile | Problem | CompressedFile | None:
+def _compared(file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings) -> _Outcome:
     beginning = head(file, framing_of(file), name=settings.log_layout, latest=file.modified)
     first = beginning.first_record
     if first is None:
@@ -298,7 +275,7 @@ def _without_placeholder(row: Mapping[str, Any]) -> Mapping[str, Any]:
 _HAS_MORE = Problem("", "", "")
 
 
-def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | CompressedFile | None:
+def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | _Packed | None:
     """None where a known file has nothing new, `_HAS_MORE` where it has, else what is wrong with it."""
     resume_at = int(row["bytes_ingested"])
     if _is_same_archive(file, row, beginning):
@@ -312,7 +289,8 @@ def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) 
     if row.get("damage"):
         return _still_damaged(file, row) if beginning.compressed else _HAS_MORE
     if beginning.compressed:
-        return _HAS_MORE if place.has_more else CompressedFile(row, file.path, beginning.size)
+        archive = {**row, "path": file.path, "size_on_disk": beginning.size, "compressed": True}
+        return _HAS_MORE if place.has_more else _Packed(row["path"], archive)
     is_rotated = row["path"] != file.path and is_server_log(file)  # what waited for its stack trace is whole now
     pending = int(row["pending_bytes"])
     return _HAS_MORE if beginning.size != resume_at + pending or (pending and is_rotated) else None
@@ -343,10 +321,7 @@ def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Spl
         new_bytes = file.size_on_disk - file.resume_at
         starts += _cuts(file, max(settings.split_bytes, -(-new_bytes // max(tasks, 1))))
     ends: list[int | None] = [*starts[1:], None]
-    for start, end in zip(starts, ends, strict=True):
-        where = (file.path, file.file_id, file.cluster, file.broker)
-        before = int((file.known or {}).get("requests", 0)) if start == file.resume_at else None
-        yield Split(*where, start, end, end is None, file.file, file.first_record, file.layout, before)
+    yield from (Split(file, start, end) for start, end in zip(starts, ends, strict=True))
 
 
 def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
@@ -362,15 +337,15 @@ def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
         at = max(cut, at) + step
 
 
-def _bins(splits: Sequence[Split], files: Mapping[str, PlannedFile], tasks: int) -> tuple[tuple[Split, ...], ...]:
+def _bins(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
     """Splits to tasks of about the same bytes; a task costs a tenth of a second before it reads anything."""
 
     def size(split: Split) -> int:
-        end = split.end if split.end is not None else max(files[split.file_id].size_on_disk, split.start + 1)
+        end = split.end if split.end is not None else max(split.file.size_on_disk, split.start + 1)
         return end - split.start
 
     bins: list[tuple[int, list[Split]]] = [(0, []) for _ in range(max(1, min(tasks, len(splits))))]
-    for split in sorted(splits, key=lambda item: (-size(item), item.path, item.start)):
+    for split in sorted(splits, key=lambda item: (-size(item), item.file.path, item.start)):
         lightest = min(range(len(bins)), key=lambda index: bins[index][0])
         total, content = bins[lightest]
         content.append(split)

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from ..logs.compression import SNIFFED
 from ..logs.reader import FileHead, RawBytes, file_id, head
 from ..settings import Settings
-from .plan import PlannedFile, Split, splits_of
+from .plan import PlannedFile, Split
 from .storage import StoredFile
 
 NAME = "-"
@@ -107,7 +107,7 @@ class StandardInput(StoredFile):
         return nullcontext(self.stream)
 
 
-def planned_stream(stream: Stream, settings: Settings) -> tuple[PlannedFile, Split]:
+def planned_stream(stream: Stream, settings: Settings) -> Split:
     """Look at a stream's first bytes, and plan to read all of it.
 
     Raises:
@@ -118,5 +118,4 @@ def planned_stream(stream: Stream, settings: Settings) -> tuple[PlannedFile, Spl
     stream.begin()
     where = (file_id(settings.cluster, BROKER, beginning.first_record or b""), file, settings.cluster, BROKER)
     planned = PlannedFile(*where, 0, 0, beginning.compressed, None, layout=beginning.layout)
-    (split,) = splits_of(planned, settings, 1)
-    return planned, split
+    return Split(planned, 0, None)

@@ -25,7 +25,7 @@ from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
 from .reading_progress import CountedFile
-from .storage import HeldFile, local_file
+from .storage import HeldFile
 
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
@@ -93,7 +93,7 @@ class SplitReader:
         """Open nothing yet."""
         self.split = split
         self.told = told
-        self.file = split.file or local_file(split.path)
+        self.file = split.file.file
         self.framing = framing_of(self.file)
         self.is_server_log = is_server_log(self.file)
         self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone)
@@ -110,7 +110,7 @@ class SplitReader:
         self.recent_bytes = 0
         self.times = LoggedTimes()
         self.covers_start = False
-        before = 0 if split.start == 0 else split.requests_before
+        before = split.requests_before
         self.start_window = 0 if before is None else _START_WINDOW - before
         self.error: str | None = None
 
@@ -119,7 +119,7 @@ class SplitReader:
         try:
             yield from self._batches()
         except Exception as error:
-            place = f"{self.split.path}: cannot be read behind byte {self.end}"
+            place = f"{self.file.path}: cannot be read behind byte {self.end}"
             raise InputError(f"{place}: {type(error).__name__}: {error}") from error
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
@@ -143,8 +143,8 @@ class SplitReader:
         self._check_identity(file)
         self._look_back(file)
         split, take = self.split, None if self.is_server_log else self._take_plain
-        for record in range_records(file, split.start, split.end, self.framing, split.layout, take):
-            if split.is_last and not record.finished:  # its rest may still be written
+        for record in range_records(file, split.start, split.end, self.framing, split.file.layout, take):
+            if split.end is None and not record.finished:  # its rest may still be written
                 self.pending, self.waiting = record.length, record
                 continue
             self._take(record)
@@ -153,11 +153,11 @@ class SplitReader:
 
     def _check_identity(self, file: HeldFile) -> None:
         """A log that is rotated between planning and reading leaves another file under its name."""
-        wanted = self.split.first_record
+        wanted = self.split.file.first_record
         if not wanted:
             return
         try:
-            first = head(file, self.framing, self.split.layout).first_record
+            first = head(file, self.framing, self.split.file.layout).first_record
         except OSError as error:
             if error.errno == errno.ESTALE and self.file.is_replaced():
                 raise _ReplacedError from error  # it holds no whole record yet
@@ -188,13 +188,13 @@ class SplitReader:
     def _before(self, file: HeldFile, begin: int, end: int) -> Iterator[tuple[RawRecord, bool]]:
         """The records in [begin, end), and of each whether it is one for sure: it may be text of one that began before."""
         is_sure = begin == 0
-        for record in range_records(file, begin, end, self.framing, self.split.layout):
+        for record in range_records(file, begin, end, self.framing, self.split.file.layout):
             yield record, is_sure
             is_sure = is_sure or self._is_sure_end(_text_of(record))
 
     def _is_sure_end(self, text: bytes) -> bool:
         last_line = text.rfind(b"\n", 0, -1) + 1
-        json_requests = self.split.layout.json_requests
+        json_requests = self.split.file.layout.json_requests
         return self.is_server_log or is_sure_end(text, last_line, len(text), json_requests)
 
     def _tell_repeated_hour(self, file: HeldFile, place: int) -> None:
@@ -266,13 +266,13 @@ class SplitReader:
 
     def flush(self) -> Iterator[pa.RecordBatch]:
         """The rows that are held, which are then no longer; also while the reading waits for bytes."""
-        place = (self.split.cluster, self.split.broker, self.split.file_id)
+        place = (self.split.file.cluster, self.split.file.broker, self.split.file.file_id)
         if len(self.requests):
             arrays = self.requests.arrays()
             self.times.note(arrays[_LOGGED_AT])
             yield filled("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
         if self.rejected:
-            rejected = [(self.split.file_id, *astuple(record)) for record in self.rejected]
+            rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
             yield filled("rejected", arrays_of(rejected, list(REJECTED_TYPE)))
         if self.failed:
             yield filled("failed", arrays_of([(*place, *astuple(one)) for one in self.failed], list(FAILED_TYPE)))
@@ -287,7 +287,7 @@ class SplitReader:
     def statistics(self) -> pa.RecordBatch:
         """The statistics of what has been read."""
         row = (
-            self.split.file_id,
+            self.split.file.file_id,
             self.split.start,
             self.end,
             self.pending,

@@ -13,7 +13,7 @@ from ..engine.answers import Parameters, Rows, TableSize, in_utc, names_in
 from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
 from ..ingestion.in_process import Part
 from ..settings import Settings
-from ..tables import table_spec, table_specs
+from ..tables.spec import table_spec, table_specs
 from ..tables.types import duckdb_type, quoted_text
 from .derive import derive
 

@@ -5,9 +5,10 @@ from typing import Any
 
 from ..console import safe
 from ..impact import Impact
-from ..tables import CLIENT, SEVERITY_ORDER, rules, software
+from ..rules import SEVERITY_ORDER, rules
 from ..tables.broker_releases import REASONS, WORST_FIRST
 from ..tables.client_libraries import advice_of
+from ..tables.spec import CLIENT, software
 from ..tables.views import views
 from .clients import VERDICTS, client_id
 from .scope import Scope

@@ -4,8 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from ..tables import CLIENT, CONNECTION_KEY, SEVERITY_ORDER, software
+from ..rules import SEVERITY_ORDER
 from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
+from ..tables.spec import CLIENT, CONNECTION_KEY, software
 from ..tables.views import views
 from .buckets import Buckets
 from .scope import Scope

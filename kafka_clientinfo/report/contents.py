@@ -7,8 +7,8 @@ from typing import Any
 from .. import __version__
 from ..errors import WarehouseError
 from ..impact import Impact
-from ..tables import software
 from ..tables.broker_releases import WORST_FIRST
+from ..tables.spec import software
 from ..tables.views import views
 from . import answers, plots
 from .buckets import Buckets, buckets, open_by_software

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..filters import Filters
-from ..tables import table_specs
+from ..tables.spec import table_specs
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables

@@ -7,17 +7,14 @@ with a plugin or with a feature only; where a release lacks it for such a reason
 
 import json
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from .. import resources
-from ..errors import ConfigError, TableSpecError
+from ..errors import ConfigError
 from ..protocol import api_key
-
-NEEDS = ("kraft", "zookeeper", "plugin", "feature")
-"""What an API, or a version of one, may depend on beside the release."""
 
 VERDICTS = ("removed", "deprecated", "ok", "unknown")
 WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
@@ -39,7 +36,7 @@ def verdict_reason(target: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ApiRange:
-    """Versions `low` to `high` of an API; `needs` is one of `NEEDS`, or None where every broker has it."""
+    """Versions `low` to `high` of an API; `needs` is kraft, zookeeper, plugin or feature, or None where every broker has it."""
 
     low: int
     high: int
@@ -48,7 +45,7 @@ class ApiRange:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Advertised versions `low` to `high` that a stock broker refused; `because` is `version` or one of `NEEDS`."""
+    """Advertised versions `low` to `high` that a stock broker refused; `because` is `version`, or what the range needs."""
 
     low: int
     high: int
@@ -91,28 +88,7 @@ class Release:
         return next((item.because for item in self.refused.get(key, ()) if item.low <= version <= item.high), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
-    """What a target release means for whoever uses a version of an API.
-
-    Attributes:
-        verdict: one of `VERDICTS`.
-        reason: a short fixed word; see `REASONS`.
-        refused_from: the first later release that refuses what the target takes, for `deprecated`.
-    """
-
-    target: str
-    api_key: int
-    api_version: int
-    verdict: str
-    reason: str
-    refused_from: str | None
-
-
 REASONS: Mapping[str, str] = {
-    "accepted": "the target accepted it when tried",
-    "advertised": "the target advertises it; nobody tried",
-    "always_answered": "a broker answers any version of ApiVersions",
     "refused_later": "the target takes it, a later release does not",
     "refused_although_advertised": "the target advertises it and closes the connection on it",
     "below_range": "the target takes newer versions only",
@@ -122,7 +98,6 @@ REASONS: Mapping[str, str] = {
     "needs_zookeeper": "the target has it in ZooKeeper mode only",
     "needs_plugin": "the target has it with a plugin only",
     "needs_feature": "the target has it with a feature turned on only",
-    "harmless": "clients use it where it is advertised, and do without",
     "replaceable": "the target does not have it; clients are known to do without",
     "inter_broker": "only brokers need it",
     "held_back_by_broker": "the target takes newer versions only; today's broker offers none, so the client may know one",
@@ -130,66 +105,52 @@ REASONS: Mapping[str, str] = {
     "header_v3": "the request has header v3 (KIP-1313), whose id most brokers take for damaged tags and close the connection",
     "newer_than_known": "no release in the reference data has this version",
 }
-"""Every value of `upgrade_impact.reason`, in words."""
+"""Why a release does not take a version, may not, or will not: every reason, in words."""
 
 
 def _judge(release: Release, traits: ApiTraits, key: int, version: int) -> tuple[str, str]:
-    """Verdict and reason for one release by itself, so without `deprecated`."""
+    """Verdict and, where that is not ok, reason for one release by itself, so without `deprecated`."""
     found = release.apis.get(key)
-    if key in traits.always_answered and found is not None:
-        return "ok", "always_answered"
-    if key in traits.harmless:
-        return "ok", "harmless"
+    if key in traits.harmless or (key in traits.always_answered and found is not None):
+        return "ok", ""
     if found is None:
-        return _absent(traits, key)
+        if key in traits.inter_broker:
+            return "unknown", "inter_broker"
+        return ("unknown", "replaceable") if key in traits.replaceable else ("removed", "api_absent")
     if version < found.low:
         return "removed", "below_range"
     if version > found.high:
         return "removed", "above_range"
-    return _within(release, found, key, version)
-
-
-def _absent(traits: ApiTraits, key: int) -> tuple[str, str]:
-    if key in traits.inter_broker:
-        return "unknown", "inter_broker"
-    return ("unknown", "replaceable") if key in traits.replaceable else ("removed", "api_absent")
-
-
-def _within(release: Release, found: ApiRange, key: int, version: int) -> tuple[str, str]:
-    because = release.refusal(key, version)
+    because = release.refusal(key, version) or found.needs
     if because == "version":
         return "removed", "refused_although_advertised"
-    needs = because or found.needs
-    if needs:
-        return "unknown", f"needs_{needs}"
-    return "ok", "accepted" if release.tried else "advertised"
+    return ("ok", "") if because is None else ("unknown", f"needs_{because}")
 
 
-def _versions(every: Mapping[str, Release]) -> Iterator[tuple[int, int]]:
-    """All (API, version) that any release has, and one above: beyond that, all versions of an API are alike."""
+def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
+    """What each release means for whoever uses a version of an API, the oldest first: one of `VERDICTS`, and why.
+
+    That is one of `REASONS`; for `deprecated` the first later release that refuses the version; nothing for `ok`.
+    """
+    found: list[tuple[str, tuple[str, str]]] = []
+    later: str | None = None
+    for release in reversed(releases().values()):
+        verdict, reason = _judge(release, api_traits(), key, version)
+        if verdict == "ok" and later is not None:
+            verdict, reason = "deprecated", later
+        found.append((release.name, (verdict, reason)))
+        if verdict == "removed":
+            later = release.name
+    return dict(reversed(found))
+
+
+def known_versions() -> list[tuple[int, int]]:
+    """All (API, version) that any release has, and those below; above them, all versions of an API are alike."""
     highest: dict[int, int] = {}
-    for release in every.values():
+    for release in releases().values():
         for key, found in release.apis.items():
             highest[key] = max(highest.get(key, 0), found.high)
-    return ((key, version) for key, high in sorted(highest.items()) for version in range(high + 1))
-
-
-@lru_cache(maxsize=1)
-def facts() -> tuple[Fact, ...]:
-    """One fact per release and per (API, version) that any release has."""
-    every, traits = releases(), api_traits()
-    found = []
-    for key, version in _versions(every):
-        later: str | None = None
-        for release in reversed(every.values()):  # newest first
-            verdict, reason = _judge(release, traits, key, version)
-            if verdict == "ok" and later is not None:
-                verdict, reason = "deprecated", "refused_later"
-            from_release = later if verdict == "deprecated" else None
-            found.append(Fact(release.name, key, version, verdict, reason, from_release))
-            if verdict == "removed":
-                later = release.name
-    return tuple(found)
+    return [(key, version) for key, high in sorted(highest.items()) for version in range(high + 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,36 +178,41 @@ class Judgement:
 def judgements() -> tuple[Judgement, ...]:
     """One judgement per (API, version) that any release has, and per what kept its user from a higher one."""
     cases = [(by_broker, fixed) for by_broker in (False, True) for fixed in (False, True)]
-    found: dict[tuple[int, int, bool, bool], Judgement] = {}
-    for fact in sorted(facts(), key=lambda fact: release(fact.target).order):
-        for by_broker, fixed in cases:
-            key = (fact.api_key, fact.api_version, by_broker, fixed)
-            _add(found.setdefault(key, Judgement(*key, {}, {}, {})), fact)
-    return tuple(found.values())
+    return tuple(_judgement(*used, *case) for used in known_versions() for case in cases)
 
 
-def _add(judgement: Judgement, fact: Fact) -> None:
-    """Count a fact in; a refusal is none where the log does not show that the client could not do otherwise."""
-    if fact.reason in ("below_range", "refused_although_advertised") and judgement.by_broker:
-        judgement.undecided_by[fact.target] = "held_back_by_broker"
-    elif fact.reason == "above_range" and not judgement.fixed:
-        judgement.undecided_by[fact.target] = "negotiates_down"
-    elif fact.verdict == "removed":
-        judgement.refused_by[fact.target] = fact.reason
-    elif fact.verdict == "deprecated":
-        judgement.deprecated_by[fact.target] = str(fact.refused_from)
-    elif fact.verdict == "unknown":
-        judgement.undecided_by[fact.target] = fact.reason
+def _judgement(key: int, version: int, by_broker: bool, fixed: bool) -> Judgement:
+    """A refusal is none where the log does not show that the client could not do otherwise."""
+    judgement = Judgement(key, version, by_broker, fixed, {}, {}, {})
+    for name, (verdict, reason) in verdicts(key, version).items():
+        if reason in ("below_range", "refused_although_advertised") and by_broker:
+            judgement.undecided_by[name] = "held_back_by_broker"
+        elif reason == "above_range" and not fixed:
+            judgement.undecided_by[name] = "negotiates_down"
+        elif verdict == "removed":
+            judgement.refused_by[name] = reason
+        elif verdict == "deprecated":
+            judgement.deprecated_by[name] = reason
+        elif verdict == "unknown":
+            judgement.undecided_by[name] = reason
+    return judgement
 
 
 @lru_cache(maxsize=1)
 def releases() -> dict[str, Release]:
-    """All releases of the reference data, the oldest first."""
-    folder = resources.schemas() / "broker_api_ranges"
-    found = [
-        parse_release(text, f"schemas/broker_api_ranges/{name}") for name, text in resources.texts(folder, ".json")
-    ]
+    """All releases of the reference data, the oldest first; tests/tables/test_declarations.py checks the files."""
+    texts = resources.texts(resources.schemas() / "broker_api_ranges", ".json")
+    found = [_release(json.loads(text)) for _, text in texts]
     return {release.name: release for release in sorted(found, key=lambda item: item.order)}
+
+
+def _release(data: Mapping[str, Any]) -> Release:
+    refused: dict[int, tuple[Refusal, ...]] = {}
+    for item in data["refused"]:
+        refusal = Refusal(item["min"], item["max"], item["because"])
+        refused[item["key"]] = (*refused.get(item["key"], ()), refusal)
+    apis = {item["key"]: ApiRange(item["min"], item["max"], item.get("needs")) for item in data["apis"]}
+    return Release(data["release"], data["tried"], apis, refused)
 
 
 def release(name: str) -> Release:
@@ -268,37 +234,6 @@ def api_traits() -> ApiTraits:
     return ApiTraits(**{name: frozenset(keys) for name, keys in tomllib.loads(text).items()})
 
 
-def parse_release(text: str, source: str) -> Release:
-    """A release from the text of its file.
-
-    Raises:
-        TableSpecError: naming the file and what was found.
-    """
-    try:
-        data = json.loads(text)
-        refused: dict[int, tuple[Refusal, ...]] = {}
-        for item in data["refused"]:
-            one = Refusal(item["min"], item["max"], _one_of(item["because"], ("version", *NEEDS), source))
-            refused[item["key"]] = (*refused.get(item["key"], ()), one)
-        apis = {item["key"]: _api_range(item, source) for item in data["apis"]}
-        return Release(data["release"], data["tried"], apis, refused)
-    except (ValueError, KeyError, TypeError) as error:
-        raise TableSpecError(f"{source}: not the declaration of a release: {error!r}") from error
-
-
-def _api_range(item: Mapping[str, Any], source: str) -> ApiRange:
-    if not 0 <= item["min"] <= item["max"]:
-        raise TableSpecError(f"{source}: API {item['key']} has versions {item['min']} to {item['max']}; order them")
-    needs = item.get("needs")
-    return ApiRange(item["min"], item["max"], None if needs is None else _one_of(needs, NEEDS, source))
-
-
-def _one_of(value: str, allowed: tuple[str, ...], source: str) -> str:
-    if value not in allowed:
-        raise TableSpecError(f"{source}: found {value!r}; use one of {', '.join(allowed)}")
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class Feature:
     """A feature and, by API key, the versions of which it needs any one (KIP-35)."""
@@ -310,20 +245,12 @@ class Feature:
 
 @lru_cache(maxsize=1)
 def features() -> dict[str, Feature]:
-    """The declared features by name.
-
-    Raises:
-        TableSpecError: where one names an API that no release has.
-    """
+    """The declared features by name."""
     text = (resources.schemas() / "broker_api_ranges" / "features.toml").read_text("utf-8")
-    return {name: _feature(name, data) for name, data in tomllib.loads(text).items()}
+    declared = tomllib.loads(text).items()
+    return {name: Feature(name, data["kip"], versions_by_key(data["needs"])) for name, data in declared}
 
 
-def _feature(name: str, data: Mapping[str, Any]) -> Feature:
-    needs: dict[int, tuple[int, int]] = {}
-    for api, (low, high) in data["needs"].items():
-        key = api_key(api)
-        if key is None:
-            raise TableSpecError(f"schemas/broker_api_ranges/features.toml: {name}: no API {api!r} is known")
-        needs[key] = (low, high)
-    return Feature(name, data["kip"], needs)
+def versions_by_key(named: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, int]]:
+    """Lowest and highest version by API key, of such ranges by API name."""
+    return {key: (low, high) for name, (low, high) in named.items() if (key := api_key(name)) is not None}

@@ -4,7 +4,6 @@ A release of a library speaks a range of versions of each API, as far as it was 
 was not played is judged by the others. Beside the ranges stands with which brokers a release could produce and consume.
 """
 
-import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -12,12 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from .. import resources
-from ..errors import TableSpecError
-from ..protocol import api_key
-from .broker_releases import Release, api_traits, releases
-
-_SOURCE = "schemas/client_libraries.toml"
-_NUMBERS = r"[0-9]+(?:\.[0-9]+)*"
+from .broker_releases import Release, api_traits, releases, versions_by_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,6 @@ class Library:
 
     Attributes:
         name: as its users call it.
-        package: the registry and its name there, as in `pypi:kafka-python`.
         software: the name that it tells brokers (KIP-511); None where it tells none.
         client_ids: a pattern of the client ids that it picks itself, for Java's and RE2's regular expressions; its group, if
             there is one, is the release. None where it picks none.
@@ -67,7 +60,6 @@ class Library:
     """
 
     name: str
-    package: str
     software: str | None
     client_ids: str | None
     releases: tuple[LibraryRelease, ...]
@@ -92,24 +84,13 @@ class Fit:
 
 @lru_cache(maxsize=1)
 def client_libraries() -> tuple[Library, ...]:
-    """All libraries.
-
-    Raises:
-        TableSpecError: naming what was found.
-    """
+    """All libraries; tests/tables/test_declarations.py checks the file."""
     return parse_libraries((resources.schemas() / "client_libraries.toml").read_text("utf-8"))
 
 
 def parse_libraries(text: str) -> tuple[Library, ...]:
-    """Libraries from the text of their file.
-
-    Raises:
-        TableSpecError: naming what was found.
-    """
-    try:
-        return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
-    except (ValueError, KeyError, TypeError, re.error) as error:
-        raise TableSpecError(f"{_SOURCE}: not the declaration of libraries: {error!r}") from error
+    """Libraries from the text of their file."""
+    return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
 
 
 def fits(libraries: Iterable[Library]) -> Iterator[Fit]:
@@ -134,26 +115,8 @@ def advice_of(use: Mapping[str, Any]) -> str:
 
 
 def _library(data: Mapping[str, Any]) -> Library:
-    found = tuple(_release(item) for item in data["releases"])
-    if list(found) != sorted(found, key=lambda one: one.numbers):
-        raise TableSpecError(f"{_SOURCE}: the releases of {data['name']} are not in order; the oldest comes first")
-    if "client_ids" in data:
-        re.compile(data["client_ids"])
-    return Library(data["name"], data["package"], data.get("software"), data.get("client_ids"), found)
-
-
-def _release(data: Mapping[str, Any]) -> LibraryRelease:
-    if not re.fullmatch(_NUMBERS, data["release"]):
-        raise TableSpecError(f"{_SOURCE}: found the release {data['release']!r}; use numbers and dots")
-    unknown = [name for name in (*data["worked_with"], *data["failed_with"]) if name not in releases()]
-    if unknown:
-        raise TableSpecError(f"{_SOURCE}: no release {unknown[0]} of Kafka is in schemas/broker_api_ranges")
-    speaks = {_key(name): (low, high) for name, (low, high) in data["speaks"].items()}
-    return LibraryRelease(data["release"], speaks, frozenset(data["failed_with"]))
-
-
-def _key(name: str) -> int:
-    key = api_key(name)
-    if key is None:
-        raise TableSpecError(f"{_SOURCE}: no API {name!r} is known")
-    return key
+    found = (
+        LibraryRelease(item["release"], versions_by_key(item["speaks"]), frozenset(item["failed_with"]))
+        for item in data["releases"]
+    )
+    return Library(data["name"], data.get("software"), data.get("client_ids"), tuple(found))

@@ -46,11 +46,7 @@ def split_fields(ddl: str) -> list[Field]:
 
 @lru_cache(maxsize=256)
 def duckdb_type(kind: str) -> str:
-    """Write a type of Spark's for DuckDB; one of DuckDB's stays.
-
-    Raises:
-        ValueError: for a type that is neither's.
-    """
+    """Write a type of Spark's for DuckDB; one of DuckDB's stays. Raises KeyError for a type that is neither's."""
     text = " ".join(kind.split())
     if _DUCKDB.search(text) or text in _SIMPLE.values():
         return text
@@ -59,11 +55,7 @@ def duckdb_type(kind: str) -> str:
         return f"{duckdb_type(parts[0])}[]"
     if word == "map":
         return f"MAP({duckdb_type(parts[0])}, {duckdb_type(parts[1])})"
-    if word == "struct":
-        return _duckdb_struct(parts)
-    if word not in _SIMPLE:
-        raise ValueError(f"the type {kind!r} is not known here")
-    return _SIMPLE[word]
+    return _duckdb_struct(parts) if word == "struct" else _SIMPLE[word]
 
 
 def duckdb_struct(ddl: str) -> str:

@@ -65,8 +65,9 @@ def this_package(folder: str) -> Reading:
     from pyspark.sql import functions as F
 
     from kafka_clientinfo import load_settings
-    from kafka_clientinfo.ingestion import find_logs, make_plan
     from kafka_clientinfo.ingestion.by_spark import parse_logs
+    from kafka_clientinfo.ingestion.discovery import find_logs
+    from kafka_clientinfo.ingestion.plan import make_plan
 
     def read() -> Answer:
         plan = make_plan(find_logs([folder]), {}, load_settings(), os.cpu_count() or 1)

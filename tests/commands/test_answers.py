@@ -14,7 +14,8 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS
 from kafka_clientinfo.engine import reading
-from kafka_clientinfo.tables import table_specs, views
+from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.tables.views import views
 
 HOSTILE = "'; DROP TABLE connections; --"
 TWICE = "SELECT connection_id FROM connections GROUP BY connection_id ORDER BY count(*) DESC, connection_id LIMIT 1"

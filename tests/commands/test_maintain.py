@@ -16,7 +16,7 @@ from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 from tests.equality import assert_same_rows
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -16,7 +16,7 @@ from kafka_clientinfo.concerns.usage import api_usage
 from kafka_clientinfo.connections import connections, judged, judged_requests, violations
 from kafka_clientinfo.engine.sizing import set_for
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import CONNECTION_KEY
+from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.frames import ZERO, answered, api_versions, at, log, named, request
 
 

@@ -9,8 +9,8 @@ from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import connections, judged_requests, violations
 from kafka_clientinfo.console import safe
 from kafka_clientinfo.policy import Policy
+from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import rules
 from tests.builders import json_record
 from tests.frames import api_versions, at, log, named, offer, request
 

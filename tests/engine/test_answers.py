@@ -19,7 +19,7 @@ from kafka_clientinfo.engine.state import LEDGER
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.ingest_step import files_read
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 HOSTILE = ("'", "''; DROP TABLE x; --", "\\", "\\'", "{connections}", "$client :client", "\x1b[2J\n\x00", "ü\U0001f600")
 ALL_KINDS = (

@@ -16,7 +16,7 @@ from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import ConfigError, WarehouseError
-from kafka_clientinfo.tables import parse_spec, table_spec
+from kafka_clientinfo.tables.spec import parse_spec, table_spec
 
 from .tiny import SPECS, fact, facts, rows_of
 
@@ -138,8 +138,7 @@ def test_why_a_schema_is_not_made(text: str, message: str) -> None:
 def test_tags_are_told_where_the_catalog_has_them() -> None:
     spec = parse_spec(
         'name = "raw"\ncomment = "Raw"\nwrite_mode = "append"\nkey = ["raw"]\ncluster_by = ["raw"]\n'
-        'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]',
-        "raw",
+        'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]'
     )
     catalog = Catalog({})
     make_table(catalog, NAMED, spec, {}, False)  # type: ignore[arg-type]

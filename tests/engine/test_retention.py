@@ -13,7 +13,7 @@ from kafka_clientinfo.engine.retention import finish_deletion, remove_late, reta
 from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.tables import parse_spec
+from kafka_clientinfo.tables.spec import parse_spec
 
 from .tiny import AT
 
@@ -39,7 +39,7 @@ def spec(name: str) -> Any:
     columns = "".join(f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\n' for c, t in COLUMNS[name].items())
     mode = "overwrite" if name == "connections" else "append"
     keys = 'key = ["file_id"]\ncluster_by = ["file_id"]'
-    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}', name)
+    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}')
 
 
 SPECS = {name: spec(name) for name in COLUMNS}

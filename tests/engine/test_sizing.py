@@ -6,23 +6,24 @@ import pytest
 from pyspark.sql import functions as F
 
 from kafka_clientinfo.engine import sizing
-from kafka_clientinfo.engine.sizing import SMALL_BYTES, set_where_allowed, size_of, sized, utc
+from kafka_clientinfo.engine.abilities import cores
+from kafka_clientinfo.engine.sizing import SMALL_BYTES, conf_of, set_where_allowed, sized, utc
 
-KEYS = (*size_of(0).conf, "spark.sql.session.timeZone")
+PARTITIONS = "spark.sql.shuffle.partitions"
+KEYS = (*conf_of(0, 1), "spark.sql.session.timeZone")
 
 
 def test_small_runs_interpret_and_large_ones_compile() -> None:
-    small, large = size_of(SMALL_BYTES), size_of(SMALL_BYTES + 1, cores=2)
-    assert (small.is_small, small.partitions) == (True, 1)
-    assert (large.is_small, large.partitions) == (False, 2)
-    assert small.conf["spark.sql.codegen.wholeStage"] == "false"
-    assert large.conf["spark.sql.codegen.wholeStage"] == "true"
-    assert small.conf.keys() == large.conf.keys()
+    small, large = conf_of(SMALL_BYTES, 2), conf_of(SMALL_BYTES + 1, 2)
+    assert (small[PARTITIONS], large[PARTITIONS]) == ("1", "2")
+    assert small["spark.sql.codegen.wholeStage"] == "false"
+    assert large["spark.sql.codegen.wholeStage"] == "true"
+    assert small.keys() == large.keys()
 
 
 @pytest.mark.parametrize(("gibibytes", "partitions"), [(0.5, 8), (2, 32), (1000, 200)])
 def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> None:
-    assert size_of(int(gibibytes * (1 << 30)), cores=8).partitions == partitions
+    assert conf_of(int(gibibytes * (1 << 30)), 8)[PARTITIONS] == str(partitions)
 
 
 @pytest.mark.usefixtures("free_conf")
@@ -30,8 +31,8 @@ def test_the_session_is_put_back(spark: Any) -> None:
     before = {key: spark.conf.get(key, None) for key in KEYS}
 
     def work() -> None:
-        with utc(spark), sized(spark, 0), sized(spark, 1 << 40) as size:
-            assert spark.conf.get("spark.sql.shuffle.partitions") == str(size.partitions)
+        with utc(spark), sized(spark, 0), sized(spark, 1 << 40):
+            assert spark.conf.get(PARTITIONS) == "200"
             assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
             raise KeyError
 
@@ -53,7 +54,7 @@ def test_entries_that_may_not_be_set_are_left_alone(spark: Any) -> None:
 @pytest.mark.parametrize("size", [0, 1 << 40])
 def test_every_entry_is_in_effect_in_a_session_that_knows_none_of_them(spark: Any, size: int) -> None:
     """As a session of the package's users does; that of the tests begins with those of small runs."""
-    conf = size_of(size).conf
+    conf = conf_of(size, cores(spark))
     before = {key: spark.conf.get(key, None) for key in conf}
     sizing._may_set.cache_clear()
     for key in conf:

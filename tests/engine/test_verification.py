@@ -8,7 +8,7 @@ import pytest
 from kafka_clientinfo.engine import sql
 from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 from tests.commands.test_verify import NAMES
 
 

@@ -15,7 +15,7 @@ from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 from .tiny import AT, SPECS, fact, facts, rows_of, touched
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.tables import parse_spec
+from kafka_clientinfo.tables.spec import parse_spec
 
 AT = datetime(2026, 11, 21, 2, 45, 9, 935000, tzinfo=UTC)
 
@@ -58,7 +58,7 @@ columns = [
 ]
 """,
 }
-SPECS = {name: parse_spec(text, name) for name, text in _TEXTS.items()}
+SPECS = {name: parse_spec(text) for name, text in _TEXTS.items()}
 
 
 def rows_of(spark: Any, name: str, *rows: tuple[Any, ...]) -> Any:

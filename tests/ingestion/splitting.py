@@ -4,13 +4,25 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from kafka_clientinfo.ingestion import Plan, make_plan
+from kafka_clientinfo.ingestion.plan import Plan, PlannedFile, Split, make_plan
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row, wrongly_cut
+from kafka_clientinfo.ingestion.storage import StoredFile, local_file
 from kafka_clientinfo.ingestion.worker import read_splits
+from kafka_clientinfo.logs.layouts import KAFKA, Layout
 from kafka_clientinfo.settings import Settings
 
 Rows = dict[str, list[Any]]
 KINDS = ("request", "rejected", "failed")
+
+
+def split_of(
+    file: StoredFile | Path, start: int = 0, end: int | None = None, before: int | None = None, layout: Layout = KAFKA
+) -> Split:
+    """A range of a file, before which so many requests are known to stand."""
+    stored = file if isinstance(file, StoredFile) else local_file(file)
+    known = None if before is None else {"requests": before}
+    resume_at = 0 if before is None else start
+    return Split(PlannedFile("f", stored, "c", "b", resume_at, 0, False, known, layout=layout), start, end)
 
 
 def rows_of(plan: Plan, zone: str = "UTC") -> Rows:

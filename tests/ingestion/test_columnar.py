@@ -16,6 +16,7 @@ from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import head
 from tests.builders import json_record
+from tests.ingestion.splitting import split_of
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import EXTREMES, mutated
 
@@ -67,15 +68,14 @@ def check(path: Path, splits: list[Split], zone: str = "UTC") -> int:
     return taken
 
 
-def whole(path: Path, before: int | None = None) -> list[Split]:
-    layout = head(path).layout
-    return [Split(str(path), "f", "c", "b", 0, None, True, layout=layout, requests_before=before)]
+def whole(path: Path) -> list[Split]:
+    return [split_of(path, layout=head(path).layout)]
 
 
 def cut(path: Path, size: int, step: int) -> list[Split]:
     """Ranges of a plain file; the start of a range may be any byte."""
     starts = range(0, size, step)
-    return [Split(str(path), "f", "c", "b", at, min(at + step, size), at + step >= size) for at in starts]
+    return [split_of(path, at, at + step if at + step < size else None) for at in starts]
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +146,7 @@ def test_both_readings_agree_on_any_value_in_any_place(
 ) -> None:
     changed = (record(value, place, line) for line, value, place in changes)
     log.write_bytes(b"".join(JSON[0] + line for line in changed) + JSON[0] * 3)
-    check(log, whole(log, before=2), zone)
+    check(log, whole(log), zone)
 
 
 @settings(max_examples=100, deadline=None)

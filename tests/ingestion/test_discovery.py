@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import find_logs, make_plan, with_server_logs
-from kafka_clientinfo.ingestion.discovery import is_server_log, matches
+from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, matches, with_server_logs
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.ingestion.test_plan import LOG, save

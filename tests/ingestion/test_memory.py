@@ -18,7 +18,8 @@ ALLOWED = 250 << 20
 """Bytes above those of the process that has imported everything; a record may have 32 MB, and is copied some times."""
 PROGRAM = """
 import json, resource, sys
-from kafka_clientinfo.ingestion import find_logs, make_plan
+from kafka_clientinfo.ingestion.discovery import find_logs
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 

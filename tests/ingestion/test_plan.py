@@ -60,7 +60,7 @@ def test_it_plans_a_new_file_from_its_start(tmp_path: Path) -> None:
     found = plan(save(tmp_path / "b1" / "kafka-request.log", LOG))
     (file,) = found.files
     assert (file.resume_at, file.cluster, file.broker, file.known, file.compressed) == (0, "c", "b1", None, False)
-    assert [(s.start, s.end, s.is_last) for task in found.splits for s in task] == [(0, None, True)]
+    assert [(s.start, s.end) for task in found.splits for s in task] == [(0, None)]
     assert (found.unchanged, found.problems) == ((), ())
 
 
@@ -166,7 +166,7 @@ def test_it_cuts_a_file_into_splits_that_give_what_the_whole_file_gives(
     splits = sorted(split for task in found.splits for split in task)
     assert len(found.splits) <= tasks
     assert [split.end for split in splits] == [*(split.start for split in splits[1:]), None]
-    assert [split.is_last for split in splits] == [False] * (len(splits) - 1) + [True]
+    assert [split.end is None for split in splits] == [False] * (len(splits) - 1) + [True]
     read = [record for split in splits for record in range_records(path, split.start, split.end)]
     assert read == records(EXCERPTS[generation])
     assert [Parser().parse(record) for record in read] == [Parser().parse(r) for r in records(EXCERPTS[generation])]
@@ -190,7 +190,7 @@ def test_it_spreads_files_evenly_over_tasks(tmp_path: Path) -> None:
     sizes = (8, 1, 1, 4, 2)
     paths = [save(tmp_path / f"b{i}" / "kafka-request.log", LOG * size) for i, size in enumerate(sizes)]
     found = plan(*paths, settings=replace(SETTINGS, split_bytes=1 << 30), tasks=2)
-    loads = [sum(os.path.getsize(split.path) // len(LOG) for split in task) for task in found.splits]
+    loads = [sum(os.path.getsize(split.file.path) // len(LOG) for split in task) for task in found.splits]
     assert loads == [8, 8]
 
 
@@ -204,11 +204,10 @@ def test_a_file_that_is_compressed_after_it_was_read_is_unpacked_once(
     both = plan(plain, packed, copy, known=known)
     assert (both.unchanged, both.packed) == ((str(plain), str(packed), str(copy)), ())
     (noted,) = plan(packed, copy, known=known).packed
-    assert noted.path == str(copy)
     size = copy.stat().st_size
-    assert noted.row == {**known[identity], "path": str(copy), "size_on_disk": size, "compressed": True}
+    assert noted == {**known[identity], "path": str(copy), "size_on_disk": size, "compressed": True}
     monkeypatch.setattr("kafka_clientinfo.ingestion.plan.resume_point", None)
-    assert plan(copy, known={identity: noted.row}).unchanged == (str(copy),)
+    assert plan(copy, known={identity: noted}).unchanged == (str(copy),)
 
 
 def test_an_archive_of_a_file_that_has_grown_is_not_noted(tmp_path: Path) -> None:

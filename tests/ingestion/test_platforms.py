@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, with_server_logs
-from kafka_clientinfo.ingestion.discovery import is_server_log
+from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, with_server_logs
+from kafka_clientinfo.ingestion.plan import Plan, make_plan
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record, request_header_struct_record

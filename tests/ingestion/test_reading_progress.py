@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 import zstandard
 
-from kafka_clientinfo.ingestion import make_plan, reading_progress
+from kafka_clientinfo.ingestion import reading_progress
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.reading_progress import ReadingTeller, TaskCounter, progress_text, watched
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings

@@ -7,9 +7,9 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from kafka_clientinfo.ingestion import worker
-from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.ingestion.worker import read_splits
 from tests.builders import json_record
+from tests.ingestion.splitting import split_of
 
 BERLIN = "Europe/Berlin"
 FIRST = datetime(2026, 10, 25, 0, 0, tzinfo=UTC) - timedelta(minutes=30)
@@ -34,6 +34,6 @@ def test_an_instant_does_not_depend_on_where_reading_begins(
     monkeypatch.setattr(worker, "LOOKBACK", lookback)
     path, starts = log
     for number in range(0, len(INSTANTS), 7):
-        split = Split(str(path), "f", "c", "b", starts[number], None, True, requests_before=None)
+        split = split_of(path, starts[number])
         rows = [row for batch in read_splits([split], BERLIN) for row in batch.column("request").to_pylist() if row]
         assert [row["logged_at"] for row in rows] == INSTANTS[number:]

@@ -8,7 +8,8 @@ import pytest
 
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import find_logs, make_plan
+from kafka_clientinfo.ingestion.discovery import find_logs
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.ingestion.test_plan import LOG

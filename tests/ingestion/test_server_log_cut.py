@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.ingestion import make_plan
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.framing import SERVER_LOG, split_records

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import make_plan, worker
-from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.settings import Settings
 from tests.builders import START, api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.frames import step_back_ms
-from tests.ingestion.splitting import Runs, read_in_splits, rows_of
+from tests.ingestion.splitting import Runs, read_in_splits, rows_of, split_of
 from tests.ingestion.test_plan import save
 
 pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
@@ -159,7 +159,7 @@ def test_a_forged_record_before_a_split_makes_no_twin(path: Path, start: Record)
     hostile = request_header_struct_record(client_id="x\n" + earlier * 40)
     path.write_bytes(start() + hostile + genuine)
     at = len(start() + hostile)
-    split = Split(str(path), "f", "c", "b", at, None, True)
+    split = split_of(path, at)
     with patch.object(worker, "LOOKBACK", len(genuine) * 10):
         (row,) = [
             row for batch in worker.read_splits([split], "UTC") for row in batch.column("request").to_pylist() if row

@@ -10,12 +10,14 @@ import pytest
 from pyarrow import fs as arrow_fs
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.ingestion import Split, find_logs, make_plan, with_server_logs
 from kafka_clientinfo.ingestion import storage as module
+from kafka_clientinfo.ingestion.discovery import find_logs, with_server_logs
+from kafka_clientinfo.ingestion.plan import Split, make_plan
 from kafka_clientinfo.ingestion.storage import StoredFile, locate, shown_uri
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
+from tests.ingestion.splitting import split_of
 from tests.ingestion.test_plan import LOG
 
 fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
@@ -85,7 +87,7 @@ def statistics(splits: tuple[tuple[Split, ...], ...]) -> list[dict[str, Any]]:
 def test_tasks_read_them_by_range() -> None:
     plan = make_plan(find_logs(["memory://logs"]), {}, Settings(split_bytes=3000), 3)
     assert [file.broker for file in plan.files] == ["b 2", "b1", "b1", "ü#%20"]
-    assert len([split for task in plan.splits for split in task if split.file_id == plan.files[1].file_id]) > 1
+    assert len([split for task in plan.splits for split in task if split.file.file_id == plan.files[1].file_id]) > 1
     read = statistics(plan.splits)
     assert sum(split["requests"] for split in read) == 20 + 60 + 21 + 20
     assert [split["error"] for split in read if split["error"]] == []
@@ -284,9 +286,9 @@ def test_it_takes_secrets_out_of_what_libraries_say(monkeypatch: pytest.MonkeyPa
         assert "s3cret" not in repr(stored)
         (problem,) = make_plan([stored], {}, Settings(), 1).problems
         text = f"{problem.path} {problem.detail}"
-        (split,) = statistics(((Split(stored.path, "f", "c", "b", 0, None, True, stored),),))
+        (split,) = statistics(((split_of(stored),),))
         assert "access is denied" in split["error"]
-        text += split["error"] + repr(Split(stored.path, "f", "c", "b", 0, None, True, stored))
+        text += split["error"] + repr(split_of(stored))
     assert "access is denied" in text
     assert "***" in text
     assert "s3cret" not in text

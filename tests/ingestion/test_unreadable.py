@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.engine.keeping import Staging, kept, release
-from kafka_clientinfo.ingestion import Plan, find_logs, make_plan, rotated, was_read
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
-from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row
+from kafka_clientinfo.ingestion.discovery import find_logs
+from kafka_clientinfo.ingestion.plan import Plan, make_plan
+from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row, rotated, was_read
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import split_records
@@ -348,8 +349,9 @@ def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypa
     path = save(tmp_path / "b1" / "kafka-request.log", LOG)
     save(tmp_path / "b2" / "kafka-request.log", LOG)
     plan = make_plan(find_logs([str(tmp_path)]), {}, SMALL, 4)
-    middle = sorted(split for task in plan.splits for split in task if split.path == str(path))[1]
-    gone = replace(middle.file or StoredFile("", ""), inner=str(tmp_path / "gone"))
+    splits = [split for task in plan.splits for split in task if split.file.path == str(path)]
+    middle = sorted(splits, key=lambda split: split.start)[1]
+    gone = replace(middle.file, file=replace(middle.file.file, inner=str(tmp_path / "gone")))
     splits = tuple(tuple(s._replace(file=gone) if s == middle else s for s in task) for task in plan.splits)
     parsed = kept(parse_logs(spark, replace(plan, splits=splits)), Staging(spark, Address(str(tmp_path))))
     statistics = counted(

@@ -13,13 +13,13 @@ from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.failures import failure_message
 from kafka_clientinfo.ingestion import columnar, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
-from kafka_clientinfo.ingestion.plan import Split
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
 from kafka_clientinfo.protocol import api_key
 from tests.builders import json_record, request_header_struct_record
+from tests.ingestion.splitting import split_of
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -35,7 +35,7 @@ def read(path: Path, data: bytes) -> tuple[dict[str, Any], dict[str, int]]:
     path.write_bytes(data)
     rows = {"request": 0, "rejected": 0}
     split: dict[str, Any] = {}
-    for batch in read_splits([Split(str(path), "id", "c", "b", 0, None, True)], "UTC"):
+    for batch in read_splits([split_of(path)], "UTC"):
         batch.validate(full=True)
         assert batch.schema == SCHEMA
         for name in rows:
@@ -84,7 +84,7 @@ def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
     ends = [record.offset + record.length for record in range_records(log, 0, None)][:30]
 
     def shows(start: int, end: int, before: int | None) -> bool:
-        split = Split(str(log), "f", "c", "b", start, end, False, requests_before=before)
+        split = split_of(log, start, end, before)
         (split,) = [row for batch in read_splits([split], "UTC") for row in batch.column("file").to_pylist() if row]
         return bool(split["covers_broker_start"])
 
@@ -119,7 +119,7 @@ def test_a_record_on_which_a_parser_fails_breaks_no_run(tmp_path: Path, name: st
         raise RecursionError("deep")
 
     with patch.object(module, "remote_end", fails):
-        batches = list(read_splits([Split(str(path), "id", "c", "b", 0, None, True)], "UTC"))
+        batches = list(read_splits([split_of(path)], "UTC"))
     rejected = [row for batch in batches for row in batch.column("rejected").drop_null().to_pylist()]
     assert [row["byte_offset"] for row in rejected] == [sum(map(len, lines[:n])) for n in range(9)]
     assert {(row["reason"], row["detail"]) for row in rejected} == {("malformed_value", "RecursionError: deep")}
@@ -133,7 +133,7 @@ def test_a_plain_record_on_which_the_columnar_reading_fails_is_rejected(tmp_path
         if key == api_key("JOIN_GROUP"):
             raise OverflowError("much")
 
-    split = Split(str(path), "id", "c", "b", 0, None, True, requests_before=20)
+    split = split_of(path)
     with (
         patch.object(columnar, "group_payloads", fails),
         patch.object(parser, "group_payloads", fails),
@@ -152,7 +152,7 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
         raise OverflowError("too large to convert")
 
     with patch.object(worker.RequestRows, "arrays", fails), pytest.raises(InputError) as raised:
-        list(read_splits([Split(str(path), "id", "c", "b", 0, None, True)], "UTC"))
+        list(read_splits([split_of(path)], "UTC"))
     place = f"{path}: cannot be read behind byte {2 * len(json_record())}: OverflowError: too large to convert"
     assert str(raised.value) == place
     spark = RuntimeError(

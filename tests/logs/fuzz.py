@@ -19,7 +19,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from kafka_clientinfo.ingestion import make_plan
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent, split_records
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG, PREFIX
 from kafka_clientinfo.settings import Settings

@@ -16,7 +16,7 @@ from kafka_clientinfo.logs import (
 )
 from kafka_clientinfo.logs.parser import guarded
 from kafka_clientinfo.logs.request_event import RAW_LIMIT, RejectReason
-from kafka_clientinfo.tables import table_spec
+from kafka_clientinfo.tables.spec import table_spec
 from tests.builders import (
     ZERO_UUID,
     api_key_struct_record,

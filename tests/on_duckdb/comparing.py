@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_clientinfo import steps
-from kafka_clientinfo.tables import table_spec
+from kafka_clientinfo.tables.spec import table_spec
 
 NOT_COMPARED = frozenset({"path", "batch_id", "ingested_at"})
 """What tells how and when logs were read, and not what they hold."""

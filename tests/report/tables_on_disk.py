@@ -10,7 +10,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from kafka_clientinfo.engine.state import LEDGER, PROPERTY, State
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
-from kafka_clientinfo.tables import table_specs
+from kafka_clientinfo.tables.spec import table_specs
 
 
 def schema(name: str) -> pa.Schema:

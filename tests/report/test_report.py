@@ -24,8 +24,8 @@ from kafka_clientinfo.report.buckets import MOST, buckets
 from kafka_clientinfo.report.clients import Limits
 from kafka_clientinfo.report.page import embedded
 from kafka_clientinfo.report.table import TEXT
-from kafka_clientinfo.tables import table_spec
 from kafka_clientinfo.tables.broker_releases import VERDICTS, WORST_FIRST, releases
+from kafka_clientinfo.tables.spec import table_spec
 from kafka_clientinfo.tables.views import views
 from tests.report.conftest import HOSTILE, TARGET, at, tables
 from tests.report.tables_on_disk import write_warehouse

@@ -2,7 +2,6 @@
 
 import pytest
 
-from kafka_clientinfo.errors import TableSpecError
 from kafka_clientinfo.tables.broker_releases import release, releases
 from kafka_clientinfo.tables.client_libraries import client_libraries, fits, parse_libraries
 
@@ -17,14 +16,6 @@ worked_with = ["2.8.2"]
 failed_with = ["4.4.0"]
 speaks = {PRODUCE = [0, 2], FETCH = [4, 11], API_VERSIONS = [0, 0]}
 """
-
-
-def test_what_was_measured_can_be_read() -> None:
-    libraries = client_libraries()
-    assert len({library.name for library in libraries}) == len(libraries) >= 8
-    for library in libraries:
-        for one in library.releases:
-            assert all(0 <= low <= high for low, high in one.speaks.values()), (library.name, one.name)
 
 
 @pytest.mark.parametrize("library", client_libraries(), ids=lambda library: library.name)
@@ -53,25 +44,3 @@ def test_fits_name_brokers_oldest_first() -> None:
     found = {fit.api_key: fit for fit in fits(parse_libraries(ONE))}
     assert found[1].brokers == sorted(found[1].brokers, key=lambda name: release(name).order)
     assert (found[0].low, found[0].high, found[0].numbers) == (0, 2, [1, 0])
-
-
-@pytest.mark.parametrize(
-    ("found", "instead", "message"),
-    [
-        ('"1.0"', '"one"', "found the release 'one'; use numbers and dots"),
-        ('"2.8.2"', '"9.9"', "no release 9.9 of Kafka is in schemas/broker_api_ranges"),
-        ("PRODUCE", "PRODUZIEREN", "no API 'PRODUZIEREN' is known"),
-        ("speaks", "says", "not the declaration of libraries: KeyError('speaks')"),
-        ('package = "pypi:lib"', "package = 'pypi:lib'\nclient_ids = '('", "not the declaration of libraries"),
-    ],
-)
-def test_a_wrong_declaration_is_named(found: str, instead: str, message: str) -> None:
-    with pytest.raises(TableSpecError) as caught:
-        parse_libraries(ONE.replace(found, instead))
-    assert message in str(caught.value)
-
-
-def test_releases_stand_in_order() -> None:
-    older = ONE[ONE.index("[[libraries.releases]]") :].replace('"1.0"', '"0.9"')
-    with pytest.raises(TableSpecError, match="the releases of Lib are not in order"):
-        parse_libraries(ONE + older)

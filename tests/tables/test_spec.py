@@ -1,4 +1,4 @@
-"""Declarations: complete, checked when they are read, and the documentation follows from them."""
+"""Declarations as they are read, and the documentation that follows from them."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.errors import TableSpecError
-from kafka_clientinfo.tables import CONNECTION_ID_KEY, CONNECTION_KEY, parse_spec, table_spec, table_specs
+from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, parse_spec, table_spec, table_specs
 from tests.tables_page import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -17,47 +17,12 @@ OTHER = COLUMN.replace('"a"', '"b"')
 SUM = TABLE.replace('"overwrite"', '"aggregate"')
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("name = ", "not valid TOML"),
-        (TABLE + 'colour = "red"\n' + COLUMN, "unknown property 'colour'"),
-        (TABLE + COLUMN + 'unit = "ms"\n', "unknown property 'unit'"),
-        (TABLE.replace('comment = "T"\n', "") + COLUMN, "comment is None"),
-        (TABLE.replace('"a"]', '"b"]') + COLUMN, "name declared columns"),
-        (TABLE.replace('cluster_by = ["a"]', "cluster_by = []") + COLUMN, "cluster_by is []"),
-        (TABLE + 'statistics = ["c"]\n' + COLUMN, "statistics is ['c']; name declared columns"),
-        (TABLE + 'statistics = ["b"]\n' + COLUMN + OTHER, "statistics lacks ['a']"),
-        (TABLE.replace('"overwrite"', '"sometimes"') + COLUMN, "write_mode is 'sometimes'; use one of append, merge"),
-        (TABLE.replace('write_mode = "overwrite"\n', "") + COLUMN, "write_mode is ''"),
-        (TABLE + COLUMN + COLUMN, "column a is declared twice"),
-        (TABLE + COLUMN.replace("string", "varchar"), "type 'varchar'"),
-        ('per = "connection"\n' + TABLE + COLUMN.replace('"a"', '"broker"'), "column broker is declared twice"),
-        (SUM + COLUMN, "aggregates is {}; a table with write_mode aggregate names columns"),
-        (SUM + 'aggregates = {b = "max"}\n' + COLUMN, "aggregates is {'b': 'max'}"),
-        (SUM + 'aggregates = {a = "median"}\n' + COLUMN, "aggregates is {'a': 'median'}"),
-        (TABLE + 'aggregates = {a = "max"}\n' + COLUMN, "aggregates is {'a': 'max'}"),
-    ],
-)
-def test_it_names_the_file_and_the_fault(text: str, says: str) -> None:
-    with pytest.raises(TableSpecError) as caught:
-        parse_spec(text, "schemas/tables/t.toml")
-    assert str(caught.value).startswith("schemas/tables/t.toml")
-    assert says in str(caught.value)
-
-
-def test_it_refuses_more_clustering_columns_than_delta_takes() -> None:
-    columns = "".join(COLUMN.replace('"a"', f'"{name}"') for name in "abcde")
-    with pytest.raises(TableSpecError, match="at most 4"):
-        parse_spec(TABLE.replace('cluster_by = ["a"]', 'cluster_by = ["a","b","c","d","e"]') + columns, "t")
-
-
 def test_a_table_per_connection_has_the_connections_key_and_is_merged() -> None:
-    spec = parse_spec('per = "connection"\n' + TABLE.replace('write_mode = "overwrite"\n', "") + COLUMN, "t")
+    spec = parse_spec('per = "connection"\n' + TABLE.replace('write_mode = "overwrite"\n', "") + COLUMN)
     assert spec.column_names == (*CONNECTION_KEY, "a")
     assert spec.ddl.startswith("`cluster` string NOT NULL, ")
     assert spec.ddl.endswith("`a` string")
-    assert (spec.per_connection, spec.write_mode, spec.derived) == (True, "merge", True)
+    assert (spec.write_mode, spec.derived) == ("merge", True)
 
 
 def test_a_connection_is_one_use_of_a_connection_id() -> None:
@@ -71,12 +36,12 @@ def test_what_is_appended_cannot_be_made_again() -> None:
 
 
 def test_statistics_are_kept_of_what_a_table_is_clustered_by_unless_it_names_more() -> None:
-    assert parse_spec(TABLE + COLUMN + OTHER, "t").statistics == ("a",)
-    assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + COLUMN + OTHER, "t").statistics == ("a", "b")
+    assert parse_spec(TABLE + COLUMN + OTHER).statistics == ("a",)
+    assert parse_spec(TABLE + 'statistics = ["a", "b"]\n' + COLUMN + OTHER).statistics == ("a", "b")
 
 
 def test_it_knows_how_an_aggregated_table_grows() -> None:
-    spec = parse_spec(SUM + 'aggregates = {b = "sum"}\n' + COLUMN + OTHER, "t")
+    spec = parse_spec(SUM + 'aggregates = {b = "sum"}\n' + COLUMN + OTHER)
     assert (spec.write_mode, spec.aggregates) == ("aggregate", (("b", "sum"),))
     assert [spec.name for spec in table_specs().values() if spec.aggregates] == ["broker_api_versions"]
 
@@ -91,11 +56,6 @@ def test_every_declared_table_loads_under_its_own_name() -> None:
 def test_it_lists_the_known_tables_for_an_unknown_one() -> None:
     with pytest.raises(TableSpecError, match="known are api_"):
         table_spec("nonesuch")
-
-
-def test_every_column_says_what_it_means() -> None:
-    short = [(s.name, c.name) for s in table_specs().values() for c in s.columns if len(c.comment) < 4]
-    assert short == []
 
 
 def test_the_documentation_is_up_to_date() -> None:
@@ -119,21 +79,3 @@ def test_a_folder_is_one_table_with_the_columns_and_checks_of_all_its_files(decl
     spec = table_spec("t")
     assert spec.column_names == ("a", "b")  # those of the file that names the table are first
     assert spec.checks == (("one", "a > 0"), ("other", "b > 0"))
-
-
-@pytest.mark.parametrize(
-    ("path", "text", "says"),
-    [
-        ("t/a.toml", OTHER, "schemas/tables/t: no file names the table"),
-        ("t/a.toml", COLUMN, "schemas/tables/t: column a is declared twice"),
-        ("t/a.toml", 'key = ["a"]\n' + OTHER, "schemas/tables/t/a.toml: unknown property 'key'"),
-        ("u.toml", TABLE + COLUMN, "schemas/tables/u.toml: declares the table t"),
-    ],
-)
-def test_it_names_the_part_and_the_fault(declare: Path, path: str, text: str, says: str) -> None:
-    if "no file names" not in says:
-        (declare / "tables" / "t" / "0.toml").write_text(TABLE + COLUMN)
-    (declare / "tables" / path).write_text(text)
-    with pytest.raises(TableSpecError) as caught:
-        table_specs()
-    assert str(caught.value).startswith(says)

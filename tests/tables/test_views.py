@@ -9,9 +9,9 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from kafka_clientinfo.errors import TableSpecError
-from kafka_clientinfo.tables import SEVERITY_ORDER, table_specs, views
-from kafka_clientinfo.tables.views import View, parse_view
+from kafka_clientinfo.rules import SEVERITY_ORDER
+from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.tables.views import views
 
 QUESTIONS = (
     "who_connects",
@@ -37,15 +37,6 @@ def test_a_view_says_what_it_answers_in_one_sentence(name: str) -> None:
 
 def test_violations_come_in_the_order_of_severities() -> None:
     assert SEVERITY_ORDER in views()["who_misbehaves"].sql
-
-
-def test_it_reads_a_view() -> None:
-    assert parse_view("-- What.\nSELECT 1\n", "v") == View("v", "What.", "SELECT 1")
-
-
-def test_a_view_without_a_comment_is_named() -> None:
-    with pytest.raises(TableSpecError, match=r"schemas/views/v.sql begins with 'SELECT 1'; begin with --"):
-        parse_view("SELECT 1", "v")
 
 
 def comparable(rows: Iterable[Sequence[Any]]) -> list[str]:

@@ -12,7 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections import LISTED, advertised_at, is_client
-from ...tables import CONNECTION_KEY
+from ...tables.spec import CONNECTION_KEY
 
 _CLIENT = ("cluster", "remote_host", "principal", "client_id")
 _ASKED = ("negotiated", "fell_back", "negotiated_after_invalid_request")

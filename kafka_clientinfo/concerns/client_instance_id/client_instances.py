@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from ...connections import LISTED, is_client, merged_texts, number_of_texts, sentence, shown, sorted_texts
 from ...protocol import UNKNOWN
-from ...tables import CONNECTION_KEY
+from ...tables.spec import CONNECTION_KEY
 from .uuids import canonical
 
 _KEY = ("cluster", "instance_id")

@@ -19,7 +19,7 @@ from ...connections import (
     time_pattern,
 )
 from ...settings import Settings
-from ...tables import CONNECTION_ID_KEY
+from ...tables.spec import CONNECTION_ID_KEY
 
 _RULES = {
     "unknown_api": "request_unreadable",

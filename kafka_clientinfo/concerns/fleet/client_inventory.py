@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...connections import is_client, no_texts, number_of_texts, sorted_texts
-from ...tables import CLIENT, CONNECTION_KEY
+from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _APIS = 200
 

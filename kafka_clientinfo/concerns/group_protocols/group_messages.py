@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from ...connections import GROUP_APIS, is_rejected, is_taken, place
 from ...protocol import ApiKey
-from ...tables import CONNECTION_KEY
+from ...tables.spec import CONNECTION_KEY
 from .names import name_mismatch
 
 JOIN, SYNC, DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)

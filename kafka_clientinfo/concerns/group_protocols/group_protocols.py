@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections import merged_texts, sorted_texts
-from ...tables import CONNECTION_KEY
+from ...tables.spec import CONNECTION_KEY
 
 _KEY = ("cluster", "group_id")
 _LISTED_MEMBERS = 20

@@ -4,7 +4,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections import RequestRule, is_client, request_name, sentence, shown
-from ...tables import CONNECTION_KEY
+from ...tables.spec import CONNECTION_KEY
 
 REQUEST_RULES = {
     "group_type_mismatch": RequestRule(

@@ -5,7 +5,7 @@ from pyspark.sql import functions as F
 
 from ...connections import is_api_versions_success, place, processor_text, range_of, requests_where
 from ...protocol import ApiKey, ErrorCode
-from ...tables import CONNECTION_KEY
+from ...tables.spec import CONNECTION_KEY
 
 _FETCH_OF_3_7 = 16
 

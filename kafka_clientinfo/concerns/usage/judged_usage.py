@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
 from ...connections import has_header_v3, is_client, number_of_texts, sorted_texts
-from ...tables import CLIENT, CONNECTION_KEY
 from ...tables.broker_releases import api_traits, judgements, releases
+from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _USE = ("api_key", "api_version", "by_broker", "fixed")
 _MAP = "map<string,string>"

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 from ...connections import is_client, is_exempt, sentence
 from ...protocol import ApiKey
 from ...settings import Settings
-from ...tables import CONNECTION_KEY
+from ...tables.spec import CONNECTION_KEY
 
 
 def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
 from ...protocol import UNKNOWN
-from ...tables import CLIENT
 from ...tables.client_libraries import client_libraries, fits
+from ...tables.spec import CLIENT
 
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
 _ADVICE = ("upgrade_to", "upgrade_over")

@@ -13,8 +13,8 @@ from kafka_clientinfo.concerns.group_protocols.rules import (
     findings_name_mismatch,
 )
 from kafka_clientinfo.connections import connections, judged_requests, violations
+from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables import rules
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.messages import (
     METADATA_OWNED,

@@ -1,0 +1,134 @@
+"""The declarations in schemas/: complete, and fit for what is made of them, which takes them as they are."""
+
+import json
+import re
+import tomllib
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.rules import SEVERITIES, rules
+from kafka_clientinfo.tables.broker_releases import api_traits, features, releases
+from kafka_clientinfo.tables.client_libraries import client_libraries
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs
+from kafka_clientinfo.tables.types import split_field, split_type
+from kafka_clientinfo.tables.views import views
+
+SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+OF_A_TABLE = {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "aggregates"}
+OF_A_PART = {"columns", "checks"}
+OF_A_RULE = {"kip", "severity", "what", "asks", "advice"}
+SCALARS = {"string", "int", "bigint", "double", "boolean", "timestamp", "binary"}
+NEEDS = {None, "kraft", "zookeeper", "plugin", "feature"}
+TABLES = {str(path.relative_to(SCHEMAS)): path for path in sorted((SCHEMAS / "tables").rglob("*.toml"))}
+RULES = sorted((SCHEMAS / "rules").glob("*.toml"))
+RELEASES = sorted((SCHEMAS / "broker_api_ranges").glob("*.json"))
+
+
+def toml(path: Path) -> dict[str, Any]:
+    return tomllib.loads(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_file_declares_a_table_or_a_part_of_one(name: str) -> None:
+    path = TABLES[name]
+    data = toml(path)
+    if "name" in data:
+        assert set(data) <= OF_A_TABLE | OF_A_PART
+        assert data["name"] == (path.stem if path.parent.name == "tables" else path.parent.name)
+        assert data["comment"]
+        assert ("per" in data) != ("write_mode" in data)
+        assert data.get("per", "connection") == "connection"
+    else:
+        assert set(data) <= OF_A_PART
+        assert path.parent.name != "tables"
+
+
+def test_one_file_of_a_folder_names_the_table() -> None:
+    named = Counter(path.parent for path in TABLES.values() if "name" in toml(path))
+    folders = {path.parent for path in TABLES.values()} - {SCHEMAS / "tables"}
+    assert {folder: named[folder] for folder in folders} == dict.fromkeys(folders, 1)
+
+
+@pytest.mark.parametrize("spec", table_specs().values(), ids=lambda spec: spec.name)
+def test_a_table_is_of_its_columns(spec: TableSpec) -> None:
+    names = spec.column_names
+    assert len(set(names)) == len(names)
+    for chosen in (spec.key, spec.cluster_by, spec.statistics):
+        assert chosen
+        assert set(chosen) <= set(names)
+    assert set(spec.cluster_by) <= set(spec.statistics)  # Delta clusters by columns with statistics
+    assert len(spec.cluster_by) <= 4  # and by no more
+    assert spec.write_mode in ("append", "merge", "aggregate", "overwrite")
+    assert bool(spec.aggregates) == (spec.write_mode == "aggregate")
+    assert {name for name, _ in spec.aggregates} <= set(names)
+    assert {how for _, how in spec.aggregates} <= {"min", "max", "sum"}
+    assert spec.write_mode != "merge" or set(CONNECTION_KEY) <= set(names)
+    for column in spec.columns:
+        assert len(column.comment) > 3, column.name
+        assert_known(column.type)
+
+
+def assert_known(kind: str) -> None:
+    word, parts = split_type(kind)
+    assert (word in SCALARS) if not parts else word in ("array", "map", "struct"), kind
+    for part in parts:
+        assert_known(split_field(part).kind if word == "struct" else part)
+
+
+def test_every_rule_says_what_it_asks_and_what_to_do() -> None:
+    declared = [(name, rule) for path in RULES for name, rule in toml(path).items()]
+    assert len(declared) == len(rules()) >= 10  # none is declared twice
+    for name, rule in declared:
+        assert set(rule) == OF_A_RULE, name
+        assert rule["severity"] in SEVERITIES, name
+        assert rule["what"], name
+        assert rule["asks"], name
+        assert rule["advice"], name
+
+
+def test_a_view_says_what_it_answers_in_one_sentence() -> None:
+    for path in (SCHEMAS / "views").glob("*.sql"):
+        assert re.fullmatch(r"-- [A-Z].*[^.]\.", path.read_text("utf-8").splitlines()[0]), path.name
+    assert all(view.sql for view in views().values())
+
+
+@pytest.mark.parametrize("path", RELEASES, ids=lambda path: path.name)
+def test_a_release_has_a_range_of_each_api(path: Path) -> None:
+    data = json.loads(path.read_text("utf-8"))
+    assert f"{data['release']}.json" == path.name
+    assert re.fullmatch(r"\d+(\.\d+)*", data["release"])
+    assert isinstance(data["tried"], bool)
+    for api in data["apis"]:
+        assert 0 <= api["min"] <= api["max"], api
+        assert api.get("needs") in NEEDS, api
+    for refused in data["refused"]:
+        assert refused["min"] <= refused["max"], refused
+        assert refused["because"] in NEEDS - {None} | {"version"}, refused
+
+
+def test_features_and_traits_are_of_known_apis() -> None:
+    declared = toml(SCHEMAS / "broker_api_ranges" / "features.toml")
+    assert all(api_key(name) is not None for feature in declared.values() for name in feature["needs"])
+    assert {name: len(feature.needs) for name, feature in features().items()} == {
+        name: len(feature["needs"]) for name, feature in declared.items()
+    }
+    assert api_traits().always_answered == {18}
+
+
+def test_client_libraries_are_whole() -> None:
+    declared = toml(SCHEMAS / "client_libraries.toml")["libraries"]
+    assert len({library.name for library in client_libraries()}) == len(declared) >= 8
+    for library in declared:
+        re.compile(library.get("client_ids", ""))
+        assert library["package"]
+        for one in library["releases"]:
+            where = (library["name"], one["release"])
+            assert re.fullmatch(r"[0-9]+(\.[0-9]+)*", one["release"]), where
+            assert set(one["worked_with"] + one["failed_with"]) <= set(releases()), where
+            assert all(api_key(name) is not None and 0 <= low <= high for name, (low, high) in one["speaks"].items())
+    for library in client_libraries():
+        assert list(library.releases) == sorted(library.releases, key=lambda one: one.numbers), library.name
