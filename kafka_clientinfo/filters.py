@@ -5,17 +5,31 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from . import console
 from .errors import ConfigError
 
-_HELP = {
-    "since": ("T", "only what was there at this time or later: ISO 8601 in UTC, or 30m, 12h, 7d before the present"),
-    "until": ("T", "only what was there before this time; as --since"),
-    "cluster": ("NAME", "only this cluster"),
-    "principal": ("TEXT", "only this principal, such as User:alice; * stands for any characters"),
-    "client": ("TEXT", "only this client id; * stands for any characters"),
+_FILTERS = {
+    "since": (
+        "T",
+        "only what was there at this time or later: ISO 8601 in UTC, or 30m, 12h, 7d before the present",
+        "{end} >= CAST({{since}} AS TIMESTAMP)",
+    ),
+    "until": ("T", "only what was there before this time; as --since", "{begin} < CAST({{until}} AS TIMESTAMP)"),
+    "cluster": ("NAME", "only this cluster", "cluster = {{cluster}}"),
+    "principal": (
+        "TEXT",
+        "only this principal, such as User:alice; * stands for any characters",
+        "coalesce(principal, '') LIKE {{principal}} ESCAPE '!'",
+    ),
+    "client": (
+        "TEXT",
+        "only this client id; * stands for any characters",
+        "coalesce(client_id, '') LIKE {{client}} ESCAPE '!'",
+    ),
 }
+"""Metavar and help of each filter, and its condition in SQL on rows that last from `begin` to `end`."""
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -24,7 +38,7 @@ def add_filters(parser: argparse.ArgumentParser, *names: str) -> None:
     """Declare filters by their names: since, until, cluster, principal, client."""
     group = parser.add_argument_group("filters")
     for name in names:
-        metavar, text = _HELP[name]
+        metavar, text, _ = _FILTERS[name]
         group.add_argument(f"--{name}", metavar=metavar, help=text)
 
 
@@ -64,40 +78,27 @@ class Filters:
         Raises:
             ConfigError: when a time is none, or a text is not UTF-8.
         """
-        texts: dict[str, str | None] = {name: getattr(arguments, name, None) for name in _HELP}
-        times: dict[str, datetime | None] = dict.fromkeys(("since", "until"))
-        for name, text in texts.items():
-            if text is not None:
+        given: dict[str, Any] = {}
+        for name in _FILTERS:
+            if (text := getattr(arguments, name, None)) is not None:
                 console.argument(f"--{name}", text)
-                if name in times:
-                    times[name] = given_time(text, f"--{name}")
-        return cls(times["since"], times["until"], texts["cluster"], texts["principal"], texts["client"])
+                given[name] = given_time(text, f"--{name}") if name in ("since", "until") else text
+        return cls(**given)
 
     def where(self, begin: str = "first_seen", end: str = "last_seen") -> str:
         """A condition in SQL, with parameters in braces, on rows that last from one column's time to the other's."""
-        conditions = ["true"]
-        if self.since is not None:
-            conditions.append(f"{end} >= CAST({{since}} AS TIMESTAMP)")
-        if self.until is not None:
-            conditions.append(f"{begin} < CAST({{until}} AS TIMESTAMP)")
-        if self.cluster is not None:
-            conditions.append("cluster = {cluster}")
-        if self.principal is not None:
-            conditions.append("coalesce(principal, '') LIKE {principal} ESCAPE '!'")
-        if self.client is not None:
-            conditions.append("coalesce(client_id, '') LIKE {client} ESCAPE '!'")
-        return " AND ".join(conditions)
+        conditions = [condition for name, (_, _, condition) in _FILTERS.items() if getattr(self, name) is not None]
+        return " AND ".join(["true", *conditions]).format(begin=begin, end=end)
 
     @property
     def parameters(self) -> Mapping[str, str]:
         """Values of the parameters in `where`."""
-        times = {"since": self.since, "until": self.until}
-        texts = {name: f"{time:%Y-%m-%d %H:%M:%S.%f}" for name, time in times.items() if time is not None}
-        patterns = {"principal": self.principal, "client": self.client}
-        texts |= {name: _pattern(text) for name, text in patterns.items() if text is not None}
-        return texts if self.cluster is None else texts | {"cluster": self.cluster}
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return {name: value if name == "cluster" else _parameter(value) for name, value in given.items()}
 
 
-def _pattern(text: str) -> str:
-    """The pattern of LIKE for a text in which * stands for any characters."""
-    return re.sub(r"[!%_]", r"!\g<0>", text).replace("*", "%")
+def _parameter(value: datetime | str) -> str:
+    """A time as text, or the pattern of LIKE for a text in which * stands for any characters."""
+    if isinstance(value, datetime):
+        return f"{value:%Y-%m-%d %H:%M:%S.%f}"
+    return re.sub(r"[!%_]", r"!\g<0>", value).replace("*", "%")

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from .console import safe
@@ -16,8 +15,8 @@ from .tables.spec import CLIENT
 if TYPE_CHECKING:
     from .engine.answers import Tables
 
-_ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list")
 _TIMES = ("first_seen", "last_seen")
+_ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
 _MARKS = {"removed": "X", "deprecated": "!", "unknown": "?", "ok": "."}
 _NAMED = 50
 FINE = len(WORST_FIRST) - 1
@@ -92,11 +91,11 @@ def impact(
 
 def judged(target: str, filters: Filters) -> str:
     """The beginning of a query: `judged` is `upgrade_impact`, each row with its place in `WORST_FIRST` and the reason."""
-    quoted = f"'{target}'"
+    quoted, columns = f"'{target}'", ", ".join((*_ROW, "api_key", "library"))
     return (
-        f"WITH judged AS (SELECT *, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "
-        f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS to_release, "
-        f"upgrade_over[{quoted}] AS over_broker FROM {{upgrade_impact}} WHERE {filters.where()}) "
+        f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "
+        f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS upgrade_to, "
+        f"upgrade_over[{quoted}] AS upgrade_over FROM {{upgrade_impact}} WHERE {filters.where()}) "
     )
 
 
@@ -119,20 +118,13 @@ def _for_target(result: Impact, tables: "Tables", target: str, filters: Filters,
     few = f" WHERE number <= {limit}" if limit else ""
     wanted = tables.query(
         f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
-        f"FROM judged WHERE place < {FINE}) SELECT {', '.join((*_ROW, *_TIMES))}, place, reason, refused_from, "
-        "library, to_release, over_broker "
-        f"FROM numbered{few} ORDER BY place, {order}",
+        f"FROM judged WHERE place < {FINE}) SELECT {', '.join(_ROW)}, place AS verdict, reason, refused_from, library, "
+        f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY place, {order}",
         filters.parameters,
     )
     for row in wanted.dicts():
-        times = {name: _seconds(row[name]) for name in _TIMES}
-        why = {"verdict": WORST_FIRST[row["place"]], "reason": row["reason"], "refused_from": row["refused_from"]}
-        advice = {"library": row["library"], "upgrade_to": row["to_release"], "upgrade_over": row["over_broker"]}
-        result.rows.append({name: row[name] for name in _ROW} | times | why | advice)
-
-
-def _seconds(time: datetime) -> datetime:
-    return time.replace(microsecond=0)
+        seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
+        result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
 
 
 def _for_all(result: Impact, tables: "Tables", filters: Filters, limit: int) -> None:

@@ -3,8 +3,8 @@
 import argparse
 
 from ..filters import Filters, add_filters
-from .context import WAITS, Context, add_warehouse
-from .output import Answer, add_formats, ask, limit_of, show
+from .context import Context, add_warehouse
+from .output import add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
@@ -33,7 +33,7 @@ def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     given = context.arguments
     filters, owners = Filters.of(given), given_owners(context)
-    tables, waits = context.built_tables("client_inventory", filters.cluster)
+    tables, notes = context.built_tables("client_inventory")
     limit = limit_of(given)
     if given.by:
         found = Ownership(owners, tables).clients(filters, limit=limit)
@@ -42,5 +42,5 @@ def execute(context: Context) -> int:
         found = ask(tables, "clients", "", statement, filters.parameters, limit, _SHOWN)
         if owners.rules:
             found = Ownership(owners, tables).with_owners(found)
-    show(Answer([found], [WAITS] if waits else []), given)
+    show(given, [found], notes)
     return 0

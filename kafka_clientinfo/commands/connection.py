@@ -9,8 +9,8 @@ from ..errors import ConfigError
 from ..filters import Filters, add_filters
 from ..rules import SEVERITY_ORDER
 from ..tables.spec import CONNECTION_KEY
-from .context import WAITS, Context, add_warehouse
-from .output import Answer, Table, add_formats, ask, instant, limit_of, show
+from .context import Context, add_warehouse
+from .output import Table, add_formats, ask, instant, limit_of, show
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
@@ -69,7 +69,7 @@ def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     given = context.arguments
     filters = Filters.of(given)
-    tables, waits = context.built_tables("connections", filters.cluster)
+    tables, notes = context.built_tables("connections")
     connection_id = console.argument("ID", given.id)
     parameters = {**filters.parameters, "id": connection_id}
     wanted = f"connection_id = {{id}} AND {filters.where('opened_at', 'last_request_at')}"
@@ -89,7 +89,17 @@ def execute(context: Context) -> int:
             f"ID is {connection_id!r}, which {context.warehouse} has no connection of{_alike(tables, connection_id)}"
         )
     lives = [_life(tables, row) for row in found.dicts()]
-    show(_answer(connection_id, found, lives, failed, waits), given)
+    parts = [part for place, life in enumerate(lives, 1) for part in _parts(life, f"{place} of {found.total}")]
+    document = {
+        "connection_id": connection_id,
+        "connections": [
+            {key: value.dicts() if isinstance(value, Table) else value for key, value in life.items()} for life in lives
+        ],
+        "failed_requests": failed.dicts(),
+    }
+    if found.more:
+        notes = [f"{found.more} more connections have this id; --limit 0 shows all.", *notes]
+    show(given, [*parts, failed], notes, document)
     return 0
 
 
@@ -105,29 +115,17 @@ def _life(tables: "Tables", connection: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _answer(connection_id: str, found: Table, lives: list[dict[str, Any]], failed: Table, waits: bool) -> Answer:
-    parts: list[Table] = []
-    for place, life in enumerate(lives, 1):
-        facts = [(name.replace("_", " "), _fact(life[name])) for name in _FACTS if life[name] not in (None, [], "")]
-        title = f"Connection {place} of {found.total}: {console.safe(connection_id)}"
-        parts.append(Table(f"connection_{place}", title, ("what", "value"), facts, len(facts)))
-        attempts = [tuple(attempt.values()) for attempt in life["api_versions_attempts"]]
-        names = ("version", "error_code", "offered_min", "offered_max")
-        parts.append(Table("api_versions", "ApiVersions requests, in order", names, attempts, len(attempts)))
-        parts += [life[name] for name, *_ in _PARTS]
-    document = {
-        "connection_id": connection_id,
-        "connections": [
-            {key: value.dicts() if isinstance(value, Table) else value for key, value in life.items()} for life in lives
-        ],
-        "failed_requests": failed.dicts(),
-    }
-    more = (
-        [f"{found.total - len(lives)} more connections have this id; --limit 0 shows all."]
-        if found.total > len(lives)
-        else []
-    )
-    return Answer([*parts, failed], [*more, *([WAITS] if waits else [])], document)
+def _parts(life: dict[str, Any], place: str) -> list[Table]:
+    """What is shown of a connection; `place` is its number among those of its id."""
+    facts = [(name.replace("_", " "), _fact(life[name])) for name in _FACTS if life[name] not in (None, [], "")]
+    title = f"Connection {place}: {console.safe(life['connection_id'])}"
+    attempts = [tuple(attempt.values()) for attempt in life["api_versions_attempts"]]
+    names = ("version", "error_code", "offered_min", "offered_max")
+    return [
+        Table(f"connection_{place.partition(' ')[0]}", title, ("what", "value"), facts),
+        Table("api_versions", "ApiVersions requests, in order", names, attempts),
+        *(life[name] for name, *_ in _PARTS),
+    ]
 
 
 def _fact(value: Any) -> Any:

@@ -33,7 +33,7 @@ _WAITING = (
     "SELECT cluster, max(ingested_at) > CAST({until} AS TIMESTAMP) AS waits FROM {ingested_files} "
     "GROUP BY cluster ORDER BY cluster"
 )
-WAITS = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
+_BEHIND = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
 """Note on an answer from tables that are behind."""
 COMMITTED = f"stopped; {AGAIN}"
 """What commands that commit say at Ctrl-C."""
@@ -99,21 +99,17 @@ class Context:
 
         return SparkTables(self.session(), root)
 
-    def built_tables(self, table: str, cluster: str | None = None) -> "tuple[StoredTables, bool]":
+    def built_tables(self, table: str) -> "tuple[StoredTables, list[str]]":
         """Open the warehouse to read a table that was derived of its requests; see `tables`.
 
-        Args:
-            table: its name.
-            cluster: the cluster that is asked for; all of them when None.
-
         Returns:
-            The tables, and whether there are requests of the cluster that no build has seen.
+            The tables, and a note if there are requests, of the cluster that is asked for, which no build has seen.
 
         Raises:
             ConfigError: the warehouse has no logs of that cluster.
             WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
         """
-        tables, root = self.tables(), self.warehouse
+        tables, root, cluster = self.tables(), self.warehouse, getattr(self.arguments, "cluster", None)
         state = require_state(tables.state(), root)
         if state.built_until is None:
             raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
@@ -122,13 +118,14 @@ class Context:
                 f"in {tables.root} the table {table} is missing; `kafka-clientinfo build` makes it anew"
             )
         waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": state.built_until}).rows)
-        if cluster is not None and console.argument("--cluster", cluster) not in waiting:
+        if cluster is not None and cluster not in waiting:
             names = list(waiting)
             known = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")
             raise ConfigError(
                 f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {known or 'none'}"
             )
-        return tables, any(waits for name, waits in waiting.items() if cluster in (None, name))
+        is_behind = any(waits for name, waits in waiting.items() if cluster in (None, name))
+        return tables, [_BEHIND] if is_behind else []
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""

@@ -9,7 +9,7 @@ occurred, as occurrences are not known by day. The verdict on a version is that 
 
 import argparse
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
@@ -21,9 +21,9 @@ from ..protocol import UNKNOWN
 from ..rules import SEVERITY_ORDER
 from ..tables.broker_releases import release
 from ..tables.spec import CLIENT, software
-from .context import WAITS, Context, add_warehouse
-from .output import Answer, Table, add_formats, limit_of, show
-from .ownership import GROUP, SAME_CONNECTION, cut, with_connection
+from .context import Context, add_warehouse
+from .output import Table, add_formats, limit_of, show
+from .ownership import GROUP, SAME_CONNECTION, grouped, with_connection
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
@@ -39,17 +39,21 @@ _WHO = ("cluster", "principal", "client_id")
 """Columns that name a client across a change of its software."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,6}d")
 _NAMED_DAYS = {"today": "0d", "yesterday": "1d"}
+_COUNTS = ("connections", "hosts", "host", "first_seen", "last_seen")
+"""What is told of each client or use: connections, hosts, one of these, and the first and last time."""
 ByKey = dict[tuple[Any, ...], dict[str, Any]]
 """Rows by the values of some of their columns."""
+Found = list[tuple[tuple[Any, ...], dict[str, Any]]]
+"""Some of them."""
 
 
 @dataclass(frozen=True)
-class Day:
+class _Day:
     """What a warehouse has of one day.
 
     Attributes:
-        clients: by the columns of `_WHO`: software (texts, `unknown` among them), reasons why it is unknown, connections,
-            hosts, host (one of them), first_seen and last_seen of the connections that touch the day.
+        clients: by the columns of `_WHO`: software (texts, `unknown` among them), reasons why it is unknown, and `_COUNTS`
+            of the connections that touch the day.
         breaking: uses that the target refuses, by `_WHO`, api_name and api_version.
         violations: by severity, rule, `_WHO` and group.
     """
@@ -77,17 +81,16 @@ def execute(context: Context) -> int:
     if first >= second:
         raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
     filters = Filters.of(given)
-    tables, waits = context.built_tables("connections", filters.cluster)
-    notes = [*_check_days(tables, filters, (first, second)), *([WAITS] if waits else [])]
-    before, after = (day_of(tables, filters, day, given.target) for day in (first, second))
-    found = changes(before, after)
+    tables, waiting = context.built_tables("connections")
+    notes = [*_check_days(tables, filters, (first, second)), *waiting]
+    found = _changes(*(_day(tables, _on(day, filters), given.target) for day in (first, second)))
     document = {"from": str(first), "to": str(second), "target": given.target}
     document |= {table.name: table.dicts() for table in found}
     limit = limit_of(given)
     if not any(table.rows for table in found):
         notes.insert(0, f"Nothing changed from {first} to {second}.")
-    show(Answer([cut(table, limit) for table in found], notes, document), given)
-    return _WORSE if is_worse(found) else 0
+    show(given, [table.first(limit) for table in found], notes, document)
+    return _WORSE if _is_worse(found) else 0
 
 
 def given_day(text: str, option: str, now: datetime | None = None) -> date:
@@ -138,18 +141,9 @@ def _on(day: date, filters: Filters) -> Filters:
     return replace(filters, since=begin, until=begin + timedelta(days=1))
 
 
-def day_of(tables: "Tables", filters: Filters, day: date, target: str | None) -> Day:
-    """Read what a warehouse has of a day.
-
-    Args:
-        tables: the warehouse's.
-        filters: cluster, principal and client.
-        day: in UTC.
-        target: the release by which uses are judged; none are where it is None.
-    """
-    of_day = _on(day, filters)
+def _day(tables: "Tables", of_day: Filters, target: str | None) -> _Day:
     breaking = _breaking(tables, of_day, target) if target is not None else {}
-    return Day(_clients(tables, of_day), breaking, _violations(tables, of_day))
+    return _Day(_clients(tables, of_day), breaking, _violations(tables, of_day))
 
 
 def _clients(tables: "Tables", of_day: Filters) -> ByKey:
@@ -159,20 +153,21 @@ def _clients(tables: "Tables", of_day: Filters) -> ByKey:
         f"FROM {{connections}} WHERE role = 'client' AND {of_day.where('opened_at', 'last_request_at')} GROUP BY {key}",
         of_day.parameters,
     ).dicts()
-    found: ByKey = {}
-    for row in rows:
-        client = found.setdefault(
-            tuple(row[name] for name in _WHO),
-            {"software": set(), "reasons": set(), "connections": 0, "hosts": set()}
-            | {name: row[name] for name in ("first_seen", "last_seen")},
-        )
-        client["software"].add(software(*(row[name] for name in CLIENT[3:])))
-        client["connections"] += row["connections"]
-        client["hosts"].add(row["remote_host"] or UNKNOWN)
-        client["reasons"] |= {row["reason_unknown"]} - {None}
-        client["first_seen"] = min(client["first_seen"], row["first_seen"])
-        client["last_seen"] = max(client["last_seen"], row["last_seen"])
-    return found
+    found = grouped((tuple(row[name] for name in _WHO), row) for row in rows)
+    return {who: _client(of_client) for who, of_client in found.items()}
+
+
+def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    hosts = {row["remote_host"] or UNKNOWN for row in rows}
+    return {
+        "software": sorted({software(*(row[name] for name in CLIENT[3:])) for row in rows}),
+        "reasons": sorted({row["reason_unknown"] for row in rows} - {None}),
+        "connections": sum(row["connections"] for row in rows),
+        "hosts": len(hosts),
+        "host": min(hosts),
+        "first_seen": min(row["first_seen"] for row in rows),
+        "last_seen": max(row["last_seen"] for row in rows),
+    }
 
 
 def _breaking(tables: "Tables", of_day: Filters, target: str) -> ByKey:
@@ -195,6 +190,7 @@ def _breaking(tables: "Tables", of_day: Filters, target: str) -> ByKey:
     ).dicts()
     found: ByKey = {}
     for row in rows:  # of one client's software the most frequent one stands for all
+        row["software"] = software(*(row[name] for name in CLIENT[3:]))
         found.setdefault(tuple(row[name] for name in (*_WHO, "api_name", "api_version")), row)
     return found
 
@@ -214,76 +210,61 @@ def _violations(tables: "Tables", of_day: Filters) -> ByKey:
     return {tuple(row[name] for name in names): row for row in rows}
 
 
-def changes(before: Day, after: Day) -> list[Table]:
+def _changes(before: _Day, after: _Day) -> list[Table]:
     """What changed from one day to another, one table for each kind of change."""
-    both = [who for who in after.clients if who in before.clients]
-    counts = ("connections", "hosts", "host", "first_seen", "last_seen")
-    new = [(*who, sorted(found["software"]), *_counts(found)) for who, found in _without(after.clients, before.clients)]
-    gone = [
-        (*who, sorted(found["software"]), *_counts(found)) for who, found in _without(before.clients, after.clients)
-    ]
     changed, unknown = [], []
-    for who in both:
-        earlier, later = before.clients[who], after.clients[who]
-        known = later["software"] - {UNKNOWN}
-        line = (*who, sorted(earlier["software"]))
-        if known and known != earlier["software"] - {UNKNOWN}:
-            changed.append((*line, sorted(later["software"]), *_counts(later)))
-        if UNKNOWN in later["software"] and UNKNOWN not in earlier["software"]:
-            unknown.append((*line, sorted(later["reasons"]), *_counts(later)))
-    breaking = [
-        (
-            *key[:3],
-            software(*(row[name] for name in CLIENT[3:])),
-            *key[3:],
-            *(row[name] for name in ("reason", *counts)),
-        )
-        for key, row in _without(after.breaking, before.breaking)
-    ]
+    for who, later in after.clients.items():
+        if who in before.clients:
+            earlier = before.clients[who]["software"]
+            both = later | {"before": earlier, "after": later["software"]}
+            known = set(later["software"]) - {UNKNOWN}
+            if known and known != set(earlier) - {UNKNOWN}:
+                changed.append((who, both))
+            if UNKNOWN in later["software"] and UNKNOWN not in earlier:
+                unknown.append((who, both))
+    new, gone = _without(after.clients, before.clients), _without(before.clients, after.clients)
+    breaking = _without(after.breaking, before.breaking)
+    return [
+        _of_clients("new", "New clients", ("software",), new),
+        _of_clients("gone", "Clients that are gone", ("software",), gone),
+        _of_clients("changed_software", "Clients with other software", ("before", "after"), changed),
+        _of_clients("newly_unknown", "Clients whose software is newly unknown", ("before", "reasons"), unknown),
+        _of_clients(
+            "newly_breaking", "Clients that would newly break", ("software", "api_name", "api_version", "reason"), breaking
+        ),
+        _more_violations(before.violations, after.violations),
+    ]  # fmt: skip
+
+
+def _of_clients(name: str, title: str, columns: Sequence[str], found: Found) -> Table:
+    """A table of clients, those with most connections first."""
+    columns = (*columns, *_COUNTS)
+    rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in found]
+    rows.sort(key=lambda row: (-row[-len(_COUNTS)], _texts(row)))
+    return Table(name, title, (*_WHO, *columns), rows)
+
+
+def _more_violations(before: ByKey, after: ByKey) -> Table:
     more = [
         (row["place"], (*key, earlier, row["number"], row["last_at"]))
-        for key, row in after.violations.items()
-        if row["number"] > (earlier := before.violations.get(key, {"number": 0})["number"])
+        for key, row in after.items()
+        if row["number"] > (earlier := before.get(key, {"number": 0})["number"])
     ]
     more.sort(key=lambda item: (item[0], -item[1][-2], _texts(item[1])))
-    api = ("api_name", "api_version", "reason")
-    kinds = (
-        ("new", "New clients", ("software", *counts), _in_order(new)),
-        ("gone", "Clients that are gone", ("software", *counts), _in_order(gone)),
-        ("changed_software", "Clients with other software", ("before", "after", *counts), _in_order(changed)),
-        (
-            "newly_unknown",
-            "Clients whose software is newly unknown",
-            ("before", "reasons", *counts),
-            _in_order(unknown),
-        ),
-        ("newly_breaking", "Clients that would newly break", ("software", *api, *counts), _in_order(breaking)),
-    )
-    tables = [Table(name, title, (*_WHO, *columns), rows, len(rows)) for name, title, columns, rows in kinds]
     columns = ("severity", "rule", *_WHO, "group_id", "before", "after", "last_at")
     title = "More violations, by connections or groups"
-    return [*tables, Table("more_violations", title, columns, [line for _, line in more], len(more))]
+    return Table("more_violations", title, columns, [line for _, line in more])
 
 
-def is_worse(found: Iterable[Table]) -> bool:
+def _is_worse(found: Iterable[Table]) -> bool:
     """Whether a client newly breaks, or broke a rule of severity error that it did not break on the earlier day."""
     by_name = {table.name: table for table in found}
     errors = any(row["severity"] == "error" and not row["before"] for row in by_name["more_violations"].dicts())
     return errors or bool(by_name["newly_breaking"].rows)
 
 
-def _without(found: Mapping[tuple[Any, ...], Any], others: Mapping[tuple[Any, ...], Any]) -> list[tuple[Any, Any]]:
-    return [(key, value) for key, value in found.items() if key not in others]
-
-
-def _counts(client: Mapping[str, Any]) -> tuple[Any, ...]:
-    hosts = client["hosts"]
-    return (client["connections"], len(hosts), min(hosts), client["first_seen"], client["last_seen"])
-
-
-def _in_order(rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """The clients with most connections first."""
-    return sorted(rows, key=lambda row: (-row[-5], _texts(row)))
+def _without(found: ByKey, others: ByKey) -> Found:
+    return [(key, row) for key, row in found.items() if key not in others]
 
 
 def _texts(row: tuple[Any, ...]) -> list[str]:

@@ -18,7 +18,7 @@ from ..owners import Owner
 from ..protocol import api_key
 from ..tables.broker_releases import REASONS, WORST_FIRST, release
 from ..tables.spec import CLIENT, software
-from .output import Answer, Table, as_markdown, markdown_text, write_private
+from .output import Table, as_markdown, markdown_text, write_private
 from .owned_impact import USE, OwnerImpact
 from .webhook import Webhook
 
@@ -155,7 +155,7 @@ def _table_of(uses: Sequence[Mapping[str, Any]], verdict: str) -> list[str]:
     more = len(uses) - len(rows)
     return [
         f"## {_TITLES[verdict]}",
-        as_markdown(Answer([Table("uses", "", columns, rows, len(uses))])),
+        as_markdown([Table("uses", "", columns, rows)]),
         *([f"… and {number(more)} more, which `kafka-clientinfo upgrade` lists."] if more else []),
     ]
 

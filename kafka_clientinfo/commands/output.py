@@ -1,7 +1,7 @@
 """Answers as text for a terminal, JSON, CSV or Markdown: one module for every command that answers questions.
 
-A command makes an `Answer` of tables and hands it to `show`. Whatever a log holds is data here: text has no control
-characters, CSV no formulas, Markdown no markup. Text is shortened for the terminal, and says so; the others never are.
+A command makes tables and hands them to `show`. Whatever a log holds is data here: text has no control characters, CSV
+no formulas, Markdown no markup. Text is shortened for the terminal, and says so; the others never are.
 """
 
 import argparse
@@ -13,7 +13,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -51,7 +51,7 @@ class Table:
         title: the line above it in text, and its heading in Markdown; none where it is empty.
         columns: names, which are keys in JSON and the header of CSV.
         rows: values as `engine.Rows` has them.
-        total: rows that there are, more than `rows` where a limit applied.
+        more: rows that a limit left out.
         shown: columns that text shows; all where it is empty.
     """
 
@@ -59,28 +59,22 @@ class Table:
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
-    total: int
+    more: int = 0
     shown: tuple[str, ...] = ()
+
+    @property
+    def total(self) -> int:
+        """Rows that there are."""
+        return len(self.rows) + self.more
 
     def dicts(self) -> list[dict[str, Any]]:
         """Each row by the names of its columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
-
-@dataclass(frozen=True)
-class Answer:
-    """Tables, and sentences for who reads the text.
-
-    Attributes:
-        tables: at least one.
-        notes: what to know besides; JSON, CSV and Markdown leave them out.
-        document: what JSON prints; an array of rows where this is None and there is one table, else an object with an
-            array for each table.
-    """
-
-    tables: Sequence[Table]
-    notes: Sequence[str] = ()
-    document: Any = None
+    def first(self, limit: int) -> "Table":
+        """The first rows; all where the limit is 0."""
+        rows = self.rows[:limit] if limit else self.rows
+        return replace(self, rows=rows, more=self.total - len(rows))
 
 
 def add_formats(parser: argparse.ArgumentParser, limit: int | None = None) -> None:
@@ -129,48 +123,58 @@ def ask(
 
     Args:
         tables: the warehouse's.
-        name: as of `Table`.
-        title: as of `Table`.
+        name: of the table, as are title and shown.
+        title: see `Table`.
         statement: SQL that names tables and parameters in braces.
         parameters: their values.
         limit: rows at most; 0 for all. The rest is counted.
-        shown: as of `Table`.
+        shown: see `Table`.
     """
     found = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
-    total, rows = len(found), found.rows
-    if limit and total > limit:
-        rows = rows[:limit]
-        total = tables.query(f"SELECT count(*) AS total FROM ({statement}) AS answer", parameters).rows[0][0]
-    return Table(name, title, found.names, rows, total, shown)
+    answer = Table(name, title, found.names, found.rows, shown=shown).first(limit)
+    if answer.more:
+        ((total,),) = tables.query(f"SELECT count(*) AS total FROM ({statement}) AS answer", parameters)
+        answer = replace(answer, more=total - limit)
+    return answer
 
 
-def show(answer: Answer, arguments: argparse.Namespace, text: Callable[[], str] | None = None) -> None:
+def show(
+    arguments: argparse.Namespace,
+    tables: Sequence[Table],
+    notes: Sequence[str] = (),
+    document: Any = None,
+    text: Callable[[], str] | None = None,
+) -> None:
     """Print an answer in the form that the arguments ask for.
 
     Args:
-        answer: what to print.
         arguments: of the command, as `add_formats` has declared them.
+        tables: at least one.
+        notes: sentences for who reads the text; JSON, CSV and Markdown leave them out.
+        document: what JSON prints; see `as_json`.
         text: makes the text, of a command that has one of its own.
 
     Raises:
         ClientInfoError: when standard output cannot be written.
     """
     if arguments.json:
-        console.output(as_json(answer))
+        console.output(as_json(tables, document))
     elif arguments.csv:
-        console.output(as_csv(answer, for_terminal=console.is_terminal(sys.stdout)).rstrip("\n"))
+        console.output(as_csv(tables, for_terminal=console.is_terminal(sys.stdout)).rstrip("\n"))
     elif arguments.markdown:
-        console.output(as_markdown(answer))
+        console.output(as_markdown(tables))
     else:
-        console.output(as_text(answer) if text is None else text())
+        console.output(as_text(tables, notes) if text is None else text())
 
 
-def as_json(answer: Answer) -> str:
-    """JSON of ASCII characters; times are ISO 8601 in UTC, bytes are base64."""
-    document = answer.document
+def as_json(tables: Sequence[Table], document: Any = None) -> str:
+    """JSON of ASCII characters; times are ISO 8601 in UTC, bytes are base64.
+
+    Without a document, it is an array of rows where there is one table, else an object with an array for each table.
+    """
     if document is None:
-        document = {table.name: table.dicts() for table in answer.tables}
-        document = document[answer.tables[0].name] if len(answer.tables) == 1 else document
+        by_name = {table.name: table.dicts() for table in tables}
+        document = by_name if len(tables) > 1 else by_name[tables[0].name]
     return json.dumps(plain(document), ensure_ascii=True)
 
 
@@ -195,14 +199,14 @@ def instant(value: datetime) -> str:
     return value.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
-def as_csv(answer: Answer, for_terminal: bool = False) -> str:
+def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
     """CSV, an empty line between tables; lists and structs are JSON.
 
     A text that begins with = + - @ tab or carriage return, which spreadsheets take for a formula, gets a quote (')
     in front. On a terminal, control characters become U+FFFD.
     """
     parts = []
-    for table in answer.tables:
+    for table in tables:
         lines = []
         for row in [table.columns, *table.rows]:
             cells = [_csv_cell(value) for value in row]
@@ -231,10 +235,10 @@ def _one_text(value: Any) -> str:
     return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
 
 
-def as_markdown(answer: Answer) -> str:
+def as_markdown(tables: Sequence[Table]) -> str:
     """Tables in Markdown, in which texts are texts: markup and HTML are escaped."""
     parts = []
-    for table in answer.tables:
+    for table in tables:
         lines = [f"## {markdown_text(table.title)}\n"] if table.title else []
         lines += [_markdown_line(table.columns), _markdown_line(["---"] * len(table.columns), escape=False)]
         lines += [_markdown_line(row) for row in table.rows]
@@ -284,45 +288,34 @@ def _write(path: Path, content: bytes) -> None:
         file.write(content)
 
 
-def as_text(answer: Answer, width: int | None = None, colours: bool | None = None, rest: str = _REST) -> str:
-    """Tables for a terminal.
-
-    Args:
-        answer: what to show.
-        width: columns of the terminal; that of standard output where None and it is one.
-        colours: whether to use them; where None, as standard output and the environment allow.
-        rest: what has the rows that a limit left out.
-    """
-    width = console.terminal_width() if width is None else width
-    colours = console.has_colours() if colours is None else colours
-    parts, is_cut = [], False
-    for table in answer.tables:
+def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST) -> str:
+    """Tables as wide as the terminal, with colours where it has them; `rest` names what has the rows that a limit left out."""
+    width, colours = console.terminal_width(), _COLOURS if console.has_colours() else {}
+    parts, notes = [], list(notes)
+    is_cut = False
+    for table in tables:
         if table.rows or not table.title:
-            text, shortened = _text_of(table, width, colours, rest)
-            parts.append(text)
-            is_cut = is_cut or shortened
-    notes = list(answer.notes)
+            header, rows = _cells(table)
+            limits = _limits(header, rows, width)
+            is_cut |= any(len(str(cell)) > limit for row in rows for cell, limit in zip(row, limits, strict=True))
+            indent = "  " if table.title else ""
+            lines = [table.title] if table.title else []
+            lines.append(console.columns(header, rows, indent, limits, colours))
+            if not table.rows:
+                lines.append("(no rows)")
+            if table.more:
+                lines.append(f"{indent}… and {console.number(table.more)} more; {rest} have all")
+            parts.append("\n".join(lines))
     if is_cut:
         notes.append("Texts that end with … are shortened; --json and --csv have them whole.")
     return "\n\n".join([*parts, *(["\n".join(notes)] if notes else [])])
 
 
-def _text_of(table: Table, width: int | None, colours: bool, rest: str) -> tuple[str, bool]:
-    """The text of a table, and whether a value in it is shortened."""
+def _cells(table: Table) -> tuple[list[str], list[list[object]]]:
+    """The header and the rows of what text shows of a table."""
     places = [place for place, name in enumerate(table.columns) if not table.shown or name in table.shown]
-    header = [table.columns[place].replace("_", " ") for place in places]
     rows = [[_shown(row[place], table.columns[place]) for place in places] for row in table.rows]
-    limits = _limits(header, rows, width)
-    is_cut = any(len(str(cell)) > limit for row in rows for cell, limit in zip(row, limits, strict=True))
-    lines = [table.title] if table.title else []
-    indent = "  " if table.title else ""
-    lines.append(console.columns(header, rows, indent, limits, _COLOURS if colours else {}))
-    if not table.rows:
-        lines.append("(no rows)")
-    if table.total > len(table.rows):
-        more = console.number(table.total - len(table.rows))
-        lines.append(f"{indent}… and {more} more; {rest} have all")
-    return "\n".join(lines), is_cut
+    return [table.columns[place].replace("_", " ") for place in places], rows
 
 
 def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[int]:
@@ -346,17 +339,13 @@ def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int 
 
 def _shown(value: Any, column: str) -> object:
     """A value for a terminal: numbers stay numbers; times of single events (`…_at`) have milliseconds."""
-    if value is None:
-        return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
-    if isinstance(value, int):
+    if isinstance(value, int | str):
         return value
     if isinstance(value, datetime):
         timespec = "milliseconds" if column.endswith("_at") else "seconds"
         return value.astimezone(UTC).replace(tzinfo=None).isoformat(" ", timespec)
-    if isinstance(value, str):
-        return value
     if isinstance(value, list) and all(isinstance(item, str) for item in value):
         return ", ".join(value) or "-"
-    return _one_text(value)
+    return "-" if value is None else _one_text(value)

@@ -14,7 +14,7 @@ from ..owners import Owner
 from ..tables.broker_releases import VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT
 from .output import Table
-from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, cut, named
+from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, named
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
@@ -55,7 +55,7 @@ def owned_impact(
     endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
     bad = tables.query(
         f"{judged(target, filters)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, j.library, "
-        "j.to_release AS upgrade_to, j.over_broker AS upgrade_over "
+        "j.upgrade_to, j.upgrade_over "
         f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE place < {FINE}) AS j ON {same} "
         f"ORDER BY place, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
         filters.parameters,
@@ -94,7 +94,7 @@ def owners_table(found: Mapping[Owner | None, OwnerImpact], target: str, limit: 
             )
         )
     lines.sort(key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))
-    return cut(Table("by_owner", f"Clients by owner, Kafka {target}", columns, lines, len(lines)), limit)
+    return Table("by_owner", f"Clients by owner, Kafka {target}", columns, lines).first(limit)
 
 
 def owners_of_uses(found: Mapping[Owner | None, OwnerImpact]) -> dict[tuple[Any, ...], list[str]]:

@@ -7,6 +7,7 @@ client has the owners of its endpoints. Rules are applied here, to aggregated ro
 
 import argparse
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
@@ -110,8 +111,7 @@ class Ownership:
         names = self.names_of_clients()
         places = [found.columns.index(name) for name in CLIENT]
         rows = [(*row, names.get(tuple(row[place] for place in places), [])) for row in found.rows]
-        shown = (*found.shown, "owners") if found.shown else ()
-        return Table(found.name, found.title, (*found.columns, "owners"), rows, found.total, shown)
+        return replace(found, columns=(*found.columns, "owners"), rows=rows, shown=(*found.shown, "owners"))
 
     def clients(self, filters: Filters, title: str = "", limit: int = 0) -> Table:
         """What connects, by owner; a client counts for each owner of its hosts. Figures are of connections that fit."""
@@ -119,12 +119,12 @@ class Ownership:
             "owner", "contact", "clients", "connections", "requests", "hosts", "first_seen", "last_seen",
         )  # fmt: skip
         lines: list[tuple[Any, ...]] = []
-        for owner, rows in by_owner((self.of(row), row) for row in self._endpoints(filters)).items():
+        for owner, rows in grouped((self.of(row), row) for row in self._endpoints(filters)).items():
             counts = (_sum(rows, "connections"), _sum(rows, "requests"), len({row["remote_host"] for row in rows}))
             clients = len({tuple(row[name] for name in CLIENT) for row in rows})
             lines.append((*named(owner), clients, *counts, *_span(rows, "first_seen", "last_seen")))
         lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
-        return cut(Table("owners", title, columns, lines, len(lines)), limit)
+        return Table("owners", title, columns, lines).first(limit)
 
     def violations(self, filters: Filters, condition: str, parameters: Mapping[str, str], limit: int = 0) -> Table:
         """Violations by owner and rule, errors first.
@@ -143,7 +143,7 @@ class Ownership:
             f"min({SEVERITY_ORDER}) AS place FROM {with_connection(filters, condition)} GROUP BY {kinds}",
             {**filters.parameters, **parameters},
         ).dicts()
-        found = by_owner(((self.of_violation(row), *(row[name] for name in _RULE)), row) for row in rows)
+        found = grouped(((self.of_violation(row), *(row[name] for name in _RULE)), row) for row in rows)
         lines = []
         for (owner, severity, rule), of_rule in found.items():
             rejected = None if all(row["rejected"] is None for row in of_rule) else _sum(of_rule, "rejected")
@@ -151,7 +151,7 @@ class Ownership:
             line = (*named(owner), severity, rule, *counts, *_span(of_rule, "first_at", "last_at"))
             lines.append((of_rule[0]["place"], line))
         lines.sort(key=lambda item: (item[0], -item[1][4], item[1][3], item[1][0] or ""))
-        return cut(Table("violations", "", columns, [line for _, line in lines], len(lines)), limit)
+        return Table("violations", "", columns, [line for _, line in lines]).first(limit)
 
 
 GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
@@ -164,23 +164,17 @@ def with_connection(filters: Filters, condition: str = "") -> str:
     return f"({chosen}) AS t LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}"
 
 
-def by_owner(rows: Iterable[tuple[Any, dict[str, Any]]]) -> dict[Any, list[dict[str, Any]]]:
+def grouped(rows: Iterable[tuple[Any, dict[str, Any]]]) -> dict[Any, list[dict[str, Any]]]:
     """Rows by what stands before each."""
     found: dict[Any, list[dict[str, Any]]] = {}
-    for owner, row in rows:
-        found.setdefault(owner, []).append(row)
+    for key, row in rows:
+        found.setdefault(key, []).append(row)
     return found
 
 
 def named(owner: Owner | None) -> tuple[str | None, str | None]:
     """Name and contact, as an answer has them; a contact that is not known is null."""
     return (owner.name, owner.contact or None) if owner else (None, None)
-
-
-def cut(table: Table, limit: int) -> Table:
-    """The first rows of a table; all where the limit is 0."""
-    rows = table.rows[:limit] if limit else table.rows
-    return Table(table.name, table.title, table.columns, rows, table.total, table.shown)
 
 
 def _sum(rows: Sequence[Mapping[str, Any]], name: str) -> int:

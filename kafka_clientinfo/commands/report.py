@@ -45,8 +45,8 @@ def execute(context: Context) -> int:
     from ..impact import impact
     from ..report import Scope, report
 
-    tables, waits = context.built_tables("connections", filters.cluster)
-    verdict = impact(tables, target, True, filters, waits, _USES)
+    tables, notes = context.built_tables("connections")
+    verdict = impact(tables, target, True, filters, bool(notes), _USES)
     names = Ownership(owners, tables).of_clients() if owners.rules else {}
     told = {client: [f"{o.name} ({o.contact})" if o.contact else o.name for o in of] for client, of in names.items()}
     page = report(Scope(tables, filters, told), verdict).encode()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from .. import console
 from ..filters import Filters
 from .context import COMMITTED, Context, add_common
-from .output import Answer, as_text
+from .output import as_text
 from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
@@ -72,8 +72,8 @@ def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
         found = findings(context.tables(), Filters(), SHOWN)
-        answer = Answer([rows_of_tables(report.tables, context.warehouse), *found])
-        parts.append(as_text(answer, rest="`kafka-clientinfo summary --limit 0` and --json"))
+        shown = [rows_of_tables(report.tables, context.warehouse), *found]
+        parts.append(as_text(shown, rest="`kafka-clientinfo summary --limit 0` and --json"))
     return "\n\n".join(parts)
 
 

@@ -23,7 +23,7 @@ from ..settings import Settings
 from ..tables.views import views
 from . import upgrade
 from .context import Context, add_settings
-from .output import Answer, Table, add_formats, as_text, ask, is_text, limit_of, show
+from .output import Table, add_formats, as_text, ask, is_text, limit_of, show
 from .run import add_logs, not_read, totals
 from .summary import SHOWN, findings
 
@@ -48,6 +48,8 @@ _OTHER_LINES = 14
 """Lines of a picture that are no rows."""
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
+_OF_LOG = 5
+"""Parts of the answer that come before those about a release."""
 _ANSWERED_BY = ("connections", "violations", "api_usage", "upgrade_impact", "broker_api_versions")
 """The tables that the answers need."""
 
@@ -175,35 +177,35 @@ class _Scan:
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // 4)
         target = self._arguments.upgrade
         verdict = None if target is None else impact(self._tables, target, limit=limit)
-        answer = self._answer(limit, verdict)
+        parts = self._parts(limit, verdict)
         if self._progress is not None:
             self._progress.clear()
-        show(answer, self._arguments, lambda: self._text(answer, verdict))
+        show(self._arguments, parts, document=self._document(parts, verdict), text=lambda: self._text(parts, verdict))
         return _BREAKS if verdict is not None and verdict.breaks else int(self._reading.is_incomplete)
 
-    def _answer(self, limit: int, verdict: Impact | None) -> Answer:
+    def _parts(self, limit: int, verdict: Impact | None) -> list[Table]:
         assert self._reading is not None
         reports = self._reading.reports
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
         who = ask(self._tables, "clients", "Who connects", _who(), limit=limit)
-        parts = [Table("files", "", _OF_FILE, rows, len(rows)), who, *findings(self._tables, Filters(), limit)]
-        if verdict is not None:
-            parts += upgrade.as_tables(verdict)
-        document: dict[str, Any] = {part.name: part.dicts() for part in parts[: len(parts) if verdict is None else 5]}
-        document |= {"problems": [asdict(problem) for problem in self._reading.problems]}
-        if verdict is not None:
-            document["upgrade"] = asdict(verdict)
-        return Answer(parts, self._notes(), document)
+        parts = [Table("files", "", _OF_FILE, rows), who, *findings(self._tables, Filters(), limit)]
+        return parts if verdict is None else [*parts, *upgrade.as_tables(verdict)]
+
+    def _document(self, parts: list[Table], verdict: Impact | None) -> dict[str, Any]:
+        assert self._reading is not None
+        document: dict[str, Any] = {part.name: part.dicts() for part in parts[:_OF_LOG]}
+        document["problems"] = [asdict(problem) for problem in self._reading.problems]
+        return document if verdict is None else document | {"upgrade": asdict(verdict)}
 
     def _notes(self) -> list[str]:
         minimums = any(low is not None for _, low in self._settings.policy.software)
         said = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
         return [said] if minimums else []
 
-    def _text(self, answer: Answer, verdict: Impact | None) -> str:
-        parts = [self._headline(), as_text(Answer(answer.tables[1:5], answer.notes), rest="--limit 0 and --json")]
-        parts += [upgrade.as_text(verdict)] if verdict is not None else []
-        return (_CLEAR if self._is_picture else "") + "\n\n".join(parts)
+    def _text(self, parts: list[Table], verdict: Impact | None) -> str:
+        texts = [self._headline(), as_text(parts[1:_OF_LOG], self._notes(), rest="--limit 0 and --json")]
+        texts += [upgrade.as_text(verdict)] if verdict is not None else []
+        return (_CLEAR if self._is_picture else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:
         assert self._reading is not None

@@ -10,7 +10,7 @@ from ..errors import ConfigError
 from ..tables.spec import table_specs
 from ..tables.views import views
 from .context import Context, add_warehouse
-from .output import Answer, add_formats, ask, limit_of, show
+from .output import add_formats, ask, limit_of, show
 
 HELP = "answer a query on the tables, and on the views that `tables` lists"
 EXAMPLES = (
@@ -40,7 +40,7 @@ def execute(context: Context) -> int:
         if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyspark"):
             raise ConfigError(f"the query cannot be answered: {_reason(error)}") from None
         raise
-    show(Answer([found]), context.arguments)
+    show(context.arguments, [found])
     return 0
 
 

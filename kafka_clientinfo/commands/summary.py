@@ -9,8 +9,8 @@ from ..engine.state import require_state
 from ..filters import Filters, add_filters
 from ..rules import SEVERITY_ORDER
 from ..tables.spec import table_specs
-from .context import WAITS, Context, add_warehouse
-from .output import Answer, Table, add_formats, ask, limit_of, show
+from .context import Context, add_warehouse
+from .output import Table, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     """Run the command; returns its exit code."""
     filters, owners = Filters.of(context.arguments), given_owners(context)
-    tables, waits = context.built_tables("connections", filters.cluster)
+    tables, notes = context.built_tables("connections")
     limit = limit_of(context.arguments)
     clusters = ask(
         tables,
@@ -57,14 +57,14 @@ def execute(context: Context) -> int:
         parts = [owned] if context.arguments.by else [*parts, owned]
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
-    notes = [] if clusters.rows else ["No connection fits."]
-    show(Answer(parts, [*notes, *([WAITS] if waits else [])]), context.arguments)
+        notes = ["No connection fits.", *notes]
+    show(context.arguments, parts, notes)
     return 0
 
 
 def rows_of_tables(counts: Mapping[str, int], root: str) -> Table:
     """The number of rows of each table."""
-    return Table("tables", f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()), len(counts))
+    return Table("tables", f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()))
 
 
 def findings(tables: "Tables", filters: Filters, limit: int) -> list[Table]:

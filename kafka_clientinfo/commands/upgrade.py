@@ -9,7 +9,7 @@ from ..errors import ConfigError
 from ..filters import Filters, add_filters
 from ..tables.spec import CLIENT, software
 from .context import Context, add_warehouse
-from .output import Answer, Table, add_formats, limit_of, show
+from .output import Table, add_formats, limit_of, show
 from .output import as_text as table_text
 from .ownership import Ownership, add_owners, given_owners
 from .webhook import TOKEN, Webhook
@@ -67,8 +67,8 @@ def execute(context: Context) -> int:
 
     filters, owners = Filters.of(given), given_owners(context)
     webhook = None if given.webhook is None else Webhook(given.webhook)
-    tables, waits = context.built_tables("upgrade_impact", filters.cluster)
-    found = impact(tables, given.target, given.all_targets, filters, waits, limit_of(given))
+    tables, notes = context.built_tables("upgrade_impact")
+    found = impact(tables, given.target, given.all_targets, filters, bool(notes), limit_of(given))
     owned, done = None, []
     ownership = Ownership(owners, tables)
     if owners.rules and found.matrix:
@@ -86,8 +86,8 @@ def execute(context: Context) -> int:
             owned = owners_table(divided, given.target, limit_of(given))
             done = send(messages(divided, given.target, found.cannot_tell), given.messages, webhook)
     document = vars(found) | ({"by_owner": owned.dicts()} if owned else {})
-    answer = Answer([owned] if owned else as_tables(found), document=document)
-    show(answer, given, lambda: "\n\n".join([as_text(found, owned), *done]))
+    parts = [owned] if owned else as_tables(found)
+    show(given, parts, document=document, text=lambda: "\n\n".join([as_text(found, owned), *done]))
     return _BREAKS if found.breaks else 0
 
 
@@ -107,7 +107,7 @@ def as_tables(result: "Impact") -> list[Table]:
 
 def _table(name: str, title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
     columns = tuple(rows[0]) if rows else ()
-    return Table(name, title, columns, [tuple(row.values()) for row in rows], total)
+    return Table(name, title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
 def as_text(result: "Impact", owned: Table | None = None) -> str:
@@ -116,7 +116,7 @@ def as_text(result: "Impact", owned: Table | None = None) -> str:
     if result.target is not None:
         parts.append(_headline(result))
         if owned is not None:
-            parts.append(table_text(Answer([owned])))
+            parts.append(table_text([owned]))
         else:
             parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
         if result.reasons and owned is None:

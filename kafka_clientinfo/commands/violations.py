@@ -2,15 +2,15 @@
 
 import argparse
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from .. import console
 from ..errors import ConfigError
 from ..filters import Filters, add_filters
 from ..rules import SEVERITY_ORDER, rules
-from . import output
-from .context import WAITS, Context, add_warehouse
-from .output import Answer, Table, add_formats, ask, instant, limit_of, show
+from .context import Context, add_warehouse
+from .output import Table, add_formats, as_text, ask, instant, limit_of, show
 from .ownership import ENDPOINT, Ownership, add_owners, given_owners, with_connection
 
 if TYPE_CHECKING:
@@ -45,34 +45,24 @@ def execute(context: Context) -> int:
     if unknown := sorted(set(given.rule) - set(rules())):
         raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
     owners = given_owners(context)
-    tables, waits = context.built_tables("violations", filters.cluster)
+    tables, notes = context.built_tables("violations")
     ownership = Ownership(owners, tables) if owners.rules else None
     limit = LIMIT if given.json and given.limit is None else limit_of(given)
-    notes = [WAITS] if waits else []
     if ownership and given.by:
-        show(Answer([ownership.violations(filters, *_of_rules(given.rule), limit)], notes), given)
+        show(given, [ownership.violations(filters, *_of_rules(given.rule), limit)], notes)
         return 0
-    found = violations(tables, filters, given.rule, limit, ownership)
+    found = _violations(tables, filters, given.rule, limit, ownership)
     document = {"total": found.total, "violations": found.dicts()}
-    show(Answer([found], document=document), given, lambda: as_text(found, notes))
+    show(given, [found], notes, document, lambda: _as_text(found, notes))
     return 0
 
 
-def violations(
-    tables: "Tables",
-    filters: Filters,
-    names: Sequence[str] = (),
-    limit: int = 0,
-    ownership: Ownership | None = None,
+def _violations(
+    tables: "Tables", filters: Filters, names: Sequence[str], limit: int, ownership: Ownership | None
 ) -> Table:
-    """Violations of a warehouse, errors first, then the latest.
+    """Violations of these rules, errors first, then the latest; of all rules where none is named.
 
-    Args:
-        tables: the warehouse's.
-        filters: which of them.
-        names: only of these rules; of all where empty.
-        limit: rows at most; 0 for all.
-        ownership: adds a column with the owner's name.
+    With owners, there is a column more: the owner's name.
     """
     condition, parameters = _of_rules(names)
     parameters = {**filters.parameters, **parameters}
@@ -86,11 +76,11 @@ def violations(
     )
     found = ask(tables, "violations", "", statement, parameters, limit)
     rows, own = [], len(found.columns) - len(ENDPOINT)
+    group = found.columns.index("group_id")
     for row in found.rows:
-        group = dict(zip(found.columns, row, strict=True))["group_id"]
-        owner = ownership.of_violation(dict(zip(ENDPOINT, row[own:], strict=True)) | {"group_id": group})
+        owner = ownership.of_violation(dict(zip(ENDPOINT, row[own:], strict=True)) | {"group_id": row[group]})
         rows.append((*row[:own], owner.name if owner else None))
-    return Table(found.name, "", (*found.columns[:own], "owner"), rows, found.total)
+    return replace(found, columns=(*found.columns[:own], "owner"), rows=rows)
 
 
 def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
@@ -99,7 +89,7 @@ def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
     return " AND rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
 
 
-def as_text(found: Table, notes: Sequence[str] = ()) -> str:
+def _as_text(found: Table, notes: Sequence[str]) -> str:
     """Columns for a terminal, then for each rule what to do."""
     rows = found.dicts()
     if not rows:
@@ -120,14 +110,8 @@ def as_text(found: Table, notes: Sequence[str] = ()) -> str:
     ]
     broken = [rule for name in dict.fromkeys(row["rule"] for row in rows) if (rule := rules().get(name))]
     advice = [f"{rule.name}: {rule.asks}. {rule.advice}" for rule in broken]
-    more = found.total - len(rows)
     header = (*_SHOWN, "owner") if "owner" in found.columns else _SHOWN
-    shown = output.as_text(Answer([Table("violations", "", header, lines, len(lines))]))
-    return "\n\n".join(
-        [
-            shown,
-            *([f"{console.number(more)} more are not shown; use --rule, --since or --limit 0."] if more else []),
-            "\n".join(advice),
-            *notes,
-        ]
-    )
+    parts = [as_text([Table("violations", "", header, lines)])]
+    if found.more:
+        parts.append(f"{console.number(found.more)} more are not shown; use --rule, --since or --limit 0.")
+    return "\n\n".join([*parts, "\n".join(advice), *notes])

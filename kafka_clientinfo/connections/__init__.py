@@ -22,6 +22,7 @@ from .table import connections, only_of_clients
 from .texts import (
     LISTED,
     body_text,
+    first_entries,
     host_of_client,
     is_one_of,
     looked_up,
@@ -32,6 +33,8 @@ from .texts import (
     sentence,
     shown,
     sorted_texts,
+    total,
+    with_lists,
 )
 from .violations import FINDING, by_connection_id, completed_finding, violations
 
@@ -53,6 +56,7 @@ __all__ = [
     "connections",
     "example",
     "example_without_id",
+    "first_entries",
     "first_up_to_now",
     "has_broker_name",
     "has_header_v3",
@@ -81,6 +85,8 @@ __all__ = [
     "shown",
     "sorted_texts",
     "time_pattern",
+    "total",
     "violations",
+    "with_lists",
     "with_stretches",
 ]

@@ -1,9 +1,9 @@
-"""Column expressions for texts that clients wrote: lists of them, and what a message may show."""
+"""Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 LISTED = 20
@@ -35,6 +35,23 @@ def number_of_texts(*values: Column | str) -> Column:
 def merged_texts(lists: Column, limit: int = LISTED) -> Column:
     """Aggregates a group's lists of texts to their union, sorted, the first `limit`."""
     return F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list(lists)))), 1, limit)
+
+
+def first_entries(entries: Column | str, limit: int = LISTED) -> Column:
+    """Aggregates the entries of a group that are not null, sorted, the first `limit`."""
+    return F.slice(F.array_sort(F.collect_list(entries)), 1, limit)
+
+
+def total(numbers: Column) -> Column:
+    """Sums a list of numbers; 0 where it is empty."""
+    return F.aggregate(numbers, F.lit(0).cast("bigint"), lambda one, other: one + other)
+
+
+def with_lists(rows: DataFrame, lists: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Adds columns of lists to rows of the same key; they are empty where `lists` has no such row."""
+    fields = [field for field in lists.schema.fields if field.name not in key]
+    empty = {field.name: F.coalesce(field.name, F.array().cast(field.dataType)) for field in fields}
+    return rows.join(lists, on=list(key), how="left").withColumns(empty)
 
 
 def no_texts() -> Column:

@@ -7,10 +7,9 @@ from typing import Any
 from ..rules import SEVERITY_ORDER
 from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
 from ..tables.spec import CLIENT, CONNECTION_KEY, software
-from ..tables.views import views
 from .buckets import Buckets
 from .scope import Scope
-from .table import TEXT, Column, Table, cell, select
+from .table import TEXT, cell, declared, select
 
 VERDICTS: Mapping[str, str] = {
     "removed": "would break",
@@ -18,31 +17,7 @@ VERDICTS: Mapping[str, str] = {
     "unknown": "cannot be judged",
     "ok": "fine",
 }
-_COLUMNS = (
-    Column("client", "Client id", "client"),
-    Column("principal", "Principal"),
-    Column("software", "Software"),
-    Column("verdict", "Upgrade", "badge", filtered=True),
-    Column("broken_rules", "Violations", "count"),
-    Column("connections", "Connections", "count"),
-    Column("requests", "Requests", "count"),
-    Column("hosts", "Hosts", "count"),
-    Column("host_list", "First hosts", "texts"),
-    Column("last_seen", "Last seen", "time"),
-    Column("cluster", "Cluster", filtered=True),
-)
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
-_CONNECTION = (
-    Column("broker", "Broker"),
-    Column("connection_id", "Connection id", "code"),
-    Column("opened_at", "Opened", "moment"),
-    Column("last_request_at", "Last request", "moment"),
-    Column("requests", "Requests", "count"),
-    Column("remote_host", "Host"),
-    Column("listener", "Listener"),
-    Column("start", "Start"),
-    Column("api_versions_outcome", "ApiVersions"),
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +63,7 @@ class Inventory:
         """Read nothing yet."""
         self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
         self.places: dict[tuple[Any, ...], int] = {}
-        self.table = Table(
-            "clients", "Every client: principal, client id and software together", _COLUMNS, of="clients"
-        )
+        self.table, self.connections = declared("clients"), declared("connections_of_client").columns
         self.details: list[dict[str, Any]] = []
         self._detailed: dict[str, dict[str, Any]] = {}
 
@@ -104,6 +77,10 @@ class Inventory:
             self._add_timelines()
         return self
 
+    def connection_columns(self) -> list[dict[str, str]]:
+        """The columns of a client's connections, for the page's script."""
+        return [{"label": column.label, "kind": column.kind} for column in self.connections]
+
     def cut(self, limits: Limits) -> None:
         """Leave out clients and details beyond other limits."""
         del self.table.rows[limits.clients :], self.details[limits.detailed :]
@@ -114,12 +91,11 @@ class Inventory:
             who, listed = tuple(texts[: len(CLIENT)]), texts[len(CLIENT) :]
             self.places[who] = len(self.table.rows)
             self.table.total = total
-            cluster, principal, own_id, name, version = who
-            values = (
-                client_id(own_id), principal, software(name, version), VERDICTS[WORST_FIRST[worst]], broken, connections,
+            cluster, principal, own_id, *of_software = who
+            self.table.add(
+                client_id(own_id), principal, software(*of_software), VERDICTS[WORST_FIRST[worst]], broken, connections,
                 requests, hosts, list(listed[0] or ())[:3], last, cluster,
             )  # fmt: skip
-            self.table.rows.append([cell(v, c.kind) for v, c in zip(values, _COLUMNS, strict=True)])
             if len(self.details) < self._limits.detailed:
                 self._detailed[hashed] = _facts(listed, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
                 if owners := self._scope.owners.get(who):
@@ -135,7 +111,7 @@ class Inventory:
             SELECT {_hash("w")} AS hashed, coalesce(u.worst, {len(WORST_FIRST) - 1}) AS worst, coalesce(b.broken, 0) AS broken,
                    w.connections, w.hosts, unix_micros(w.last_seen) AS last, w.total, i.requests,
                    unix_micros(i.first_seen) AS first, i.apis, {ours}, {lists}
-            FROM (SELECT *, count(*) OVER () AS total FROM ({views()["who_connects"].sql}) AS a) AS w
+            FROM (SELECT *, count(*) OVER () AS total FROM {{who_connects}} AS a) AS w
             LEFT JOIN (SELECT {names}, min({verdict_rank(self._target)}) AS worst FROM {{upgrade_impact}}
                        GROUP BY {names}) AS u ON {same("w", "u")}
             LEFT JOIN (SELECT {broken}, count(*) AS broken, min({SEVERITY_ORDER}) AS gravest
@@ -156,10 +132,12 @@ class Inventory:
 
     def _add_connections(self) -> None:
         newest = f"row_number() OVER (PARTITION BY {_hash('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"
-        found = self._of_detailed(f"{select(_CONNECTION)}, {newest} AS newest", "{connections}", "AND role = 'client'")
+        found = self._of_detailed(
+            f"{select(self.connections)}, {newest} AS newest", "{connections}", "AND role = 'client'"
+        )
         statement = f"SELECT * FROM ({found}) AS n WHERE newest <= {self._limits.connections} ORDER BY hashed, newest"
         for details, *row in self._with_details(statement):
-            values = [cell(value, column.kind) for value, column in zip(row[:-1], _CONNECTION, strict=True)]
+            values = [cell(value, column.kind) for value, column in zip(row[:-1], self.connections, strict=True)]
             details.setdefault("connections", []).append(values)
 
     def _add_violations(self) -> None:
@@ -196,11 +174,6 @@ def _hash(alias: str) -> str:
     """SQL for a client's key as one short text; lengths keep apart what would be one text, and null is a value."""
     parts = (f"coalesce(concat(length({alias}.{name}), ':', {alias}.{name}), '-')" for name in CLIENT)
     return f"md5(concat({', '.join(parts)}))"
-
-
-def connection_columns() -> list[dict[str, str]]:
-    """The columns of a client's connections, for the page's script."""
-    return [{"label": column.label, "kind": column.kind} for column in _CONNECTION]
 
 
 def _facts(lists: list[Any], apis: Any) -> dict[str, Any]:

@@ -1,29 +1,35 @@
-"""What stands on the page, in which order, and what is left out where it would be too long."""
+"""What stands on the page beside the tables that page.toml declares, and what is left out where it would be too long."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
 from .. import __version__
 from ..errors import WarehouseError
 from ..impact import Impact
-from ..tables.broker_releases import WORST_FIRST
-from ..tables.spec import software
-from ..tables.views import views
-from . import answers, plots
+from ..rules import rules
+from ..tables.broker_releases import REASONS, WORST_FIRST
+from ..tables.client_libraries import advice_of
+from ..tables.spec import CLIENT, software
+from . import plots
 from .buckets import Buckets, buckets, open_by_software
-from .clients import VERDICTS, Inventory, Limits, connection_columns
+from .clients import VERDICTS, Inventory, Limits, client_id
 from .page import Plot, Section, embedded, page
 from .scope import Scope
-from .table import Column, Table
+from .table import LIMIT, Column, Table, declarations, declared, read
 
 MOST_BYTES = 8_000_000
 """Bytes of the data at most; the page is a little longer."""
 _COLOURS = {"removed": "var(--bad)", "deprecated": "var(--warn)", "unknown": "var(--unsure)", "ok": "var(--good)"}
 _SEVERITIES = {"error": "var(--bad)", "warning": "var(--warn)", "info": "var(--unsure)"}
 _OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--rest)"}
+_KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
+"""Kinds of outcomes of ApiVersions; all others are refusals."""
+_COUNTED = {"error": "errors", "warning": "warnings", "info": "notes"}
 _BARS = 14
 """Bars of a plot at most."""
+_NOT_BREAKING = 200
+"""Clients that are shown of a verdict at most, but for those who would break."""
 
 
 def report(scope: Scope, verdict: Impact, limits: Limits | None = None) -> str:
@@ -59,17 +65,26 @@ class _Contents:
         self.inventory = Inventory(scope, self.target, limits, self.buckets).read()
         self.tables: dict[str, Table] = {}
         self.limits = limits
-        self.span = f"{_day(first)} to {_day(last)} UTC"
+        clients, breaking = sum(verdict.clients.values()), verdict.clients["removed"]
+        self.words = {
+            "target": self.target,
+            "breaking": f"{breaking:,}" if breaking else "None",
+            "clients": f"{clients:,} client{'' if clients == 1 else 's'}",
+            "connections": f"{self.connections:,}",
+            "brokers": f"{self.brokers:,}",
+            "span": f"{_day(first)} to {_day(last)} UTC",
+            "bucket": self.buckets.words,
+        }
 
     def page(self) -> str:
         sections = [
             self._who_breaks(),
-            self._fleet(),
+            self._software(),
             self._over_time(),
             self._negotiation(),
             self._misbehaviour(),
-            self._unknown(),
-            self._processes(),
+            self._section("why_unknown"),
+            self._section("client_processes"),
             self._caching(),
             self._who_connects(),
         ]
@@ -87,7 +102,7 @@ class _Contents:
         return {
             "tables": {name: table.as_json() for name, table in self.tables.items()},
             "details": self.inventory.details,
-            "connectionColumns": connection_columns(),
+            "connectionColumns": self.inventory.connection_columns(),
             "buckets": {
                 "start": self.buckets.start // 1_000_000,
                 "seconds": self.buckets.width // 1_000_000,
@@ -96,54 +111,47 @@ class _Contents:
             "target": self.target,
         }
 
-    def _add(self, *added: Table) -> list[str]:
-        self.tables |= {table.name: table for table in added}
-        return [table.name for table in added]
+    def _section(self, name: str, *made: Table, **found: Any) -> Section:
+        """A section of page.toml, with what else was found; its tables are read, but for those that are made already."""
+        data = declarations()["sections"][name]
+        texts = {text: data[text].format(**self.words) for text in ("title", "question")}
+        section = Section(name=name, **(data | texts | found))
+        self.tables |= {table.name: table for table in made}
+        for table in (*section.tables, *section.collapsed):
+            if table not in self.tables:
+                self.tables[table] = read(self.scope, table)
+        return section
 
     def _who_breaks(self) -> Section:
-        by = self.verdict.clients
-        counts = {name: {v: by_[v] for v in WORST_FIRST} for name, by_ in self.verdict.by_release.items()}
-        total, breaking = sum(by.values()), by["removed"]
-        clients = "client" if total == 1 else "clients"
-        verdict = (
-            f"{breaking:,} of {total:,} {clients} would break"
-            if breaking
-            else f"None of {total:,} {clients} would break"
-        )
-        scope = f"{self.connections:,} connections to {self.brokers:,} brokers, {self.span}"
+        counts = {name: {v: by[v] for v in WORST_FIRST} for name, by in self.verdict.by_release.items()}
+        releases = declared("releases")
+        for name, numbers in counts.items():
+            releases.add(name, *numbers.values())
+        releases.total = len(counts)
         notes = list(self.verdict.cannot_tell)
         if self.scope.is_part:
             notes.append(
                 "The span chooses clients by when they were seen; how many requests they made with a version is of all time."
             )
-        drawn = plots.stacked_by_release(
-            counts,
-            VERDICTS,
-            _COLOURS,
-            self.target,
-            "Clients by verdict for every release; the table below has the numbers",
-        )
-        return Section(
+        label = "Clients by verdict for every release; the table below has the numbers"
+        drawn = plots.stacked_by_release(counts, VERDICTS, _COLOURS, self.target, label)
+        return self._section(
             "who_breaks",
-            f"Kafka {self.target}: {verdict}",
-            f"{_QUESTIONS['who_breaks']} Judged by {scope}.",
-            notes,
-            [(f"{by[name]:,}", words) for name, words in VERDICTS.items()],
-            link="Upgrade",
-            plots=[Plot("Clients by verdict, for every known release", drawn)],
-            tables=self._add(answers.who_breaks(self.verdict, self.inventory.places, self.scope.owners)),
-            collapsed=dict.fromkeys(self._add(answers.releases_table(counts)), "Numbers for every release"),
+            _who_breaks(self.verdict, self.inventory.places, self.scope.owners),
+            releases,
+            notes=notes,
+            figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in VERDICTS.items()],
+            plots=[Plot(releases.caption, drawn)],
         )
 
-    def _fleet(self) -> Section:
-        table = answers.fleet(self.scope)
-        rows = [(software(row[0], row[1]), row[3], "unknown" if row[0] == "unknown" else "known") for row in table.rows]
-        drawn = plots.bars(
-            rows[:_BARS],
-            {"known": "var(--s0)", "unknown": "var(--rest)"},
-            "Connections by software and version",
-            "connections",
-        )
+    def _software(self) -> Section:
+        table = read(self.scope, "software")
+        rows = [
+            (software(name, version), connections, "unknown" if name == "unknown" else "known")
+            for name, version, _, connections, *_ in table.rows[:_BARS]
+        ]
+        colours = {"known": "var(--s0)", "unknown": "var(--rest)"}
+        drawn = plots.bars(rows, colours, "Connections by software and version", "connections")
         figures = [
             (f"{self.inventory.table.total:,}", "clients"),
             (f"{self.connections:,}", "connections"),
@@ -151,106 +159,51 @@ class _Contents:
             (f"{self.brokers:,}", "brokers"),
             (f"{100 * self.named / self.connections:.0f} %", "of connections say their software"),
         ]
-        return Section(
-            "software",
-            "Software",
-            "Which software, in which versions, connects?",
-            figures=figures,
-            plots=[Plot(f"Connections by software and version, the {len(rows[:_BARS])} most frequent", drawn)],
-            tables=self._add(table),
-        )
+        caption = f"Connections by software and version, the {len(rows)} most frequent"
+        return self._section("software", table, figures=figures, plots=[Plot(caption, drawn)])
 
     def _over_time(self) -> Section:
-        found = open_by_software(self.scope, self.buckets, plots.SERIES)
+        cut = self.buckets
+        found = open_by_software(self.scope, cut, plots.SERIES)
         lines = {software(*key) if key else plots.OTHERS: line for key, line in found.items()}
-        drawn = plots.over_time(
-            lines,
-            self.buckets.start,
-            self.buckets.width,
-            "Open connections over time by software; the table below has the numbers",
-        )
-        columns = [Column("time", "From", "time"), *(Column(n, n, "count") for n in lines)]
-        rows = [
-            [(self.buckets.start + n * self.buckets.width) // 1_000_000, *values]
-            for n, values in enumerate(zip(*lines.values(), strict=True))
-        ]
-        name = "open_connections"
-        table = Table(
-            name, f"Connections open at some time in each {self.buckets.words}", columns, rows, len(rows), "times"
-        )
-        return Section(
-            "connections_over_time",
-            "Over time",
-            f"When are clients connected? Counted for each {self.buckets.words} in which a connection is open at some time.",
-            plots=[Plot(f"Open connections of clients, for each {self.buckets.words}", drawn)],
-            collapsed=dict.fromkeys(self._add(table), "Numbers over time"),
-        )
+        label = "Open connections over time by software; the table below has the numbers"
+        drawn = plots.over_time(lines, cut.start, cut.width, label)
+        table = declared("open_connections", bucket=cut.words)
+        table.columns = [*table.columns, *(Column(name, name, "count") for name in lines)]
+        for place, numbers in enumerate(zip(*lines.values(), strict=True)):
+            table.add(cut.start + place * cut.width, *numbers)
+        table.total = len(table.rows)
+        plot = Plot(f"Open connections of clients, for each {cut.words}", drawn)
+        return self._section("connections_over_time", table, plots=[plot])
 
     def _negotiation(self) -> Section:
-        summary = answers.outcomes(self.scope)
-        kind = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
-        rows = [(row[0], row[2], kind.get(row[0], "refused")) for row in summary.rows]
-        drawn = plots.bars(rows, _OUTCOMES, "Connections by outcome of ApiVersions", "connections")
-        return Section(
-            "how_clients_negotiate",
-            "Negotiation",
-            _QUESTIONS["how_clients_negotiate"],
-            plots=[Plot("Connections by outcome of ApiVersions", drawn)],
-            tables=self._add(summary, answers.negotiation(self.scope)),
-        )
+        outcomes = read(self.scope, "outcomes")
+        rows = [(name, connections, _KINDS.get(name, "refused")) for name, _, connections, _ in outcomes.rows]
+        plot = Plot(outcomes.caption, plots.bars(rows, _OUTCOMES, outcomes.caption, "connections"))
+        return self._section("how_clients_negotiate", outcomes, plots=[plot])
 
     def _misbehaviour(self) -> Section:
-        summary = answers.broken_rules(self.scope)
-        rows = [(row[1], row[3], row[0]) for row in summary.rows]
+        broken = read(self.scope, "rules")
+        for row in broken.rows:
+            if rule := rules().get(row[1]):
+                row[-2:] = [rule.what, rule.advice]
+        rows = [(rule, violations, severity) for severity, rule, _, violations, *_ in broken.rows]
         label = "Violations by rule"
         drawn = [Plot(label, plots.bars(rows[:_BARS], _SEVERITIES, label, "violations"))] if rows else []
-        figures = [
-            (f"{sum(row[3] for row in summary.rows if row[0] == name):,}", words) for name, words in _COUNTED.items()
-        ]
-        return Section(
-            "who_misbehaves",
-            "Violations",
-            _QUESTIONS["who_misbehaves"],
-            figures=figures,
-            plots=drawn,
-            tables=self._add(summary, answers.violations(self.scope)),
-        )
-
-    def _unknown(self) -> Section:
-        summary = answers.reasons_unknown(self.scope)
-        return Section(
-            "why_unknown",
-            "Unknown clients",
-            _QUESTIONS["why_unknown"],
-            tables=self._add(summary, answers.unknown(self.scope)),
-        )
-
-    def _processes(self) -> Section:
-        return Section(
-            "client_processes",
-            "Processes",
-            _QUESTIONS["client_processes"],
-            [
-                "Only clients that send a client instance id (KIP-1313, KIP-714) or a member id of the newer group protocols are here."
-            ],
-            tables=self._add(answers.processes(self.scope)),
-        )
+        sums = {name: sum(number for _, number, severity in rows if severity == name) for name in _COUNTED}
+        figures = [(f"{sums[name]:,}", words) for name, words in _COUNTED.items()]
+        return self._section("who_misbehaves", broken, figures=figures, plots=drawn)
 
     def _caching(self) -> Section:
         ((again, ids),) = self.scope.ask(
             "SELECT CAST(sum(bytes_sent_again) AS BIGINT), CAST(sum(bytes_of_instance_ids) AS BIGINT) "
-            f"FROM ({views()['client_id_caching'].sql}) AS v"
+            "FROM {client_id_caching} AS v"
         )
-        return Section(
-            "client_id_caching",
-            "Client-id caching",
-            _QUESTIONS["client_id_caching"],
-            figures=[
-                (_bytes(again or 0), "of client ids sent again"),
-                (_bytes(ids or 0), "of instance ids, if every request carried one"),
-            ],
-            tables=self._add(answers.savings(self.scope)),
-        )
+        figures = [
+            (_bytes(again or 0), "of client ids sent again"),
+            (_bytes(ids or 0), "of instance ids, if every request carried one"),
+        ]
+        return self._section("client_id_caching", figures=figures)
 
     def _who_connects(self) -> Section:
         notes = [
@@ -260,24 +213,45 @@ class _Contents:
             notes.append(
                 "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span."
             )
-        return Section(
-            "who_connects", "All clients", _QUESTIONS["who_connects"], notes, tables=self._add(self.inventory.table)
-        )
+        return self._section("who_connects", self.inventory.table, notes=notes)
 
 
-_COUNTED: Mapping[str, str] = {"error": "errors", "warning": "warnings", "info": "notes"}
+def _who_breaks(
+    verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: Mapping[tuple[Any, ...], Sequence[str]]
+) -> Table:
+    """Who is not fine at the target: one row per client, with what it uses and why that is refused.
+
+    Args:
+        verdict: on the target.
+        places: of clients in the inventory, by the columns that name a client.
+        owners: of clients, by the same.
+    """
+    table = declared("who_breaks", target=str(verdict.target))
+    by_client: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for use in verdict.rows:
+        by_client.setdefault(tuple(use[name] for name in CLIENT), []).append(use)
+    for who, uses in by_client.items():
+        cluster, principal, own_id, *of_software = who
+        worst = min(WORST_FIRST.index(use["verdict"]) for use in uses)
+        lines = [f"{use['api_name']} v{use['api_version']}: {_reason(use)}" for use in uses]
+        lines += sorted({f"Upgrade to {found}" for use in uses if (found := advice_of(use))})
+        hosts = sorted({host for use in uses for host in use["host_list"] or ()})
+        seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
+        table.add(
+            VERDICTS[WORST_FIRST[worst]], client_id(own_id), principal, software(*of_software), lines,
+            sum(use["requests"] for use in uses), hosts, seen, owners.get(who, ()), cluster, places.get(who),
+        )  # fmt: skip
+    table.total = sum(number for name, number in verdict.clients.items() if name != "ok")
+    breaking = VERDICTS["removed"]
+    by_word = {word: [row for row in table.rows if row[0] == word] for word in VERDICTS.values()}
+    table.choose = {"verdict": breaking} if by_word[breaking] else {}
+    table.rows = [row for word, rows in by_word.items() for row in rows[: LIMIT if word == breaking else _NOT_BREAKING]]
+    return table
 
 
-_QUESTIONS: Mapping[str, str] = {
-    "who_breaks": "Who breaks when the brokers are upgraded, why, and whose is it?",
-    "how_clients_negotiate": "How did each client negotiate its versions (KIP-35, KIP-511)?",
-    "who_misbehaves": "Who breaks which rule, and where does it stand in the log?",
-    "why_unknown": "Why does the broker not know the software of these clients?",
-    "client_processes": "Which process is it, across its connections to all brokers?",
-    "client_id_caching": "What would the client-id caching of KIP-1313 save?",
-    "who_connects": "Who connects, with which software, from where and how often? A client id leads to its details below the table.",
-}
-"""The page's words for each view."""
+def _reason(use: Mapping[str, Any]) -> str:
+    reason = REASONS.get(use["reason"], use["reason"])
+    return f"{reason} ({use['refused_from']})" if use["refused_from"] else str(reason)
 
 
 def _within(scope: Scope, first: int, last: int) -> Buckets:

@@ -1,7 +1,13 @@
-"""Plots as SVG that takes its colours from the page's style sheet: specifications of Vega-Lite, rendered by vl-convert."""
+"""Plots as SVG that takes its colours from the page's style sheet.
 
+Each is a specification of Vega-Lite in a file of its own, in which `$` marks what is filled in; vl-convert renders it.
+"""
+
+import json
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 import vl_convert
@@ -17,31 +23,11 @@ _ATTRIBUTES = frozenset(
         "viewBox", "width", "x", "x1", "x2", "y", "y1", "y2",
     }
 )  # fmt: skip
-_TIMES = {
-    "seconds": "%H:%M:%S",
-    **dict.fromkeys(("minutes", "hours"), "%H:%M"),
-    **dict.fromkeys(("date", "day", "week", "month"), "%d %b"),
-    "year": "%Y",
-}
 _LABEL = 34
 """Characters of a label."""
 SERIES = 6
 """Names that a plot tells apart; the others are one."""
 OTHERS = "all others"
-
-# The page shows texts a little smaller than the plot is laid out for, as a browser's font may be wider.
-_CONFIG: Mapping[str, Any] = {
-    "background": None,
-    "view": {"stroke": None},
-    "axis": {
-        "labelColor": "var(--muted)", "titleColor": "var(--muted)", "gridColor": "var(--line)", "domainColor": "var(--line)",
-        "tickColor": "var(--line)", "labelFontSize": 13, "titleFontSize": 13, "titleFontWeight": "normal", "labelLimit": 300,
-    },
-    "legend": {
-        "labelColor": "var(--ink)", "labelFontSize": 13, "columnPadding": 22, "title": None, "orient": "top", "labelLimit": 260, "symbolType": "square",
-    },
-    "bar": {"cornerRadiusEnd": 2},
-}  # fmt: skip
 
 
 def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label: str, axis: str) -> str:
@@ -60,24 +46,7 @@ def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label
         {"name": f"{place} {_label(name)}", "number": number, "kind": kind}
         for place, (name, number, kind) in enumerate(rows)
     ]
-    place_off = "slice(datum.label, indexof(datum.label, ' ') + 1)"
-    y = {
-        "field": "name",
-        "type": "nominal",
-        "sort": None,
-        "title": None,
-        "axis": {"labelExpr": place_off, "ticks": False, "domain": False},
-    }
-    base = {"y": y, "x": _count("number", axis)}
-    text = {
-        "mark": {"type": "text", "align": "left", "dx": 4, "color": "var(--ink)", "fontSize": 13},
-        "encoding": base | {"text": {"field": "number", "format": ",d"}},
-    }
-    drawn = {
-        "mark": {"type": "bar", "height": {"band": 0.7}},
-        "encoding": base | {"color": _colour("kind", colours, legend=False)},
-    }
-    return _svg(values, label, width=860, height={"step": 22}, layer=[drawn, text])
+    return _svg("bars", label, values, colours, axis=axis)
 
 
 def stacked_by_release(
@@ -93,77 +62,31 @@ def stacked_by_release(
         for name, by in counts.items()
         for place, (verdict, number) in enumerate(by.items())
     ]
-    x = {
-        "field": "release",
-        "type": "ordinal",
-        "sort": list(counts),
-        "title": None,
-        "axis": {
-            "labelAngle": -60,
-            "labelFontWeight": _where("value", target, "bold", "normal"),
-            "labelColor": _where("value", target, "var(--ink)", "var(--muted)"),
-        },
-    }
-    encoding = {
-        "x": x,
-        "y": _count("clients", "clients"),
-        "color": _colour("verdict", {words[verdict]: colour for verdict, colour in colours.items()}, legend=True),
-        "order": {"field": "order"},
-        "opacity": _where("release", target, 1, 0.62),
-    }
-    return _svg(values, label, width=1120, height=190, mark={"type": "bar", "cornerRadiusEnd": 0}, encoding=encoding)
+    by_word = {words[verdict]: colour for verdict, colour in colours.items()}
+    return _svg("releases", label, values, by_word, target=target)
 
 
 def over_time(series: Mapping[str, Sequence[int]], start: int, width: int, label: str) -> str:
     """Numbers per bucket of time, stacked by name; start and width of the buckets are in microseconds."""
-    names = list(series)
     values = [
         {"time": (start + place * width) // 1000, "open": number, "name": _label(name), "order": order}
         for order, (name, line) in enumerate(series.items())
         for place, number in enumerate([*line, line[-1]])
     ]
-    colours = {_label(name): ("var(--rest)" if name == OTHERS else f"var(--s{n})") for n, name in enumerate(names)}
-    encoding = {
-        "x": {
-            "field": "time",
-            "type": "temporal",
-            "scale": {"type": "utc"},
-            "title": "time, UTC",
-            "axis": {"grid": False, "labelOverlap": True, "format": _TIMES},
-        },
-        "y": _count("open", "open connections") | {"stack": True},
-        "color": _colour("name", colours, legend=True),
-        "order": {"field": "order"},
-    }
-    mark = {"type": "area", "interpolate": "step-after"}
-    return _svg(values, label, width=1120, height=220, mark=mark, encoding=encoding)
+    colours = {_label(name): ("var(--rest)" if name == OTHERS else f"var(--s{n})") for n, name in enumerate(series)}
+    return _svg("over_time", label, values, colours)
 
 
 def _label(text: str) -> str:
     return safe(text, _LABEL)
 
 
-def _count(field: str, title: str) -> dict[str, Any]:
-    axis = {"format": ",d", "tickMinStep": 1, "tickCount": 5}
-    return {"field": field, "type": "quantitative", "title": title, "axis": axis}
-
-
-def _where(field: str, text: str, value: object, otherwise: object) -> dict[str, Any]:
-    """A value for what has a text in a field, and one for everything else."""
-    return {"condition": {"test": f"datum.{field} === '{text}'", "value": value}, "value": otherwise}
-
-
-def _colour(field: str, colours: Mapping[str, str], legend: bool) -> dict[str, Any]:
-    colour: dict[str, Any] = {
-        "field": field,
-        "type": "nominal",
-        "scale": {"domain": list(colours), "range": list(colours.values())},
-    }
-    return colour if legend else colour | {"legend": None}
-
-
-def _svg(values: Sequence[Mapping[str, Any]], label: str, **spec: Any) -> str:
-    drawn = ET.fromstring(vl_convert.vegalite_to_svg({"data": {"values": values}, **spec, "config": _CONFIG}))
+def _svg(plot: str, label: str, values: Sequence[Mapping[str, Any]], colours: Mapping[str, str], **more: Any) -> str:
+    given = {"values": values, "kinds": list(colours), "colours": list(colours.values()), **more}
+    texts = {name: json.dumps(value) for name, value in given.items()}
+    style = json.loads((files(__package__) / "plot_style.json").read_text("utf-8"))
+    specification = Template((files(__package__) / f"plot_{plot}.json").read_text("utf-8")).substitute(texts)
+    drawn = ET.fromstring(vl_convert.vegalite_to_svg(specification, config=style))
     _keep_known(drawn)
     drawn.set("role", "img")
     drawn.set("aria-label", label)

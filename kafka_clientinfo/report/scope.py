@@ -5,7 +5,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from ..filters import Filters
+from ..rules import SEVERITY_ORDER
 from ..tables.spec import table_specs
+from ..tables.views import views
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
@@ -40,8 +42,9 @@ class Scope:
         return self.filters.since is not None or self.filters.until is not None
 
     def ask(self, statement: str) -> list[tuple[Any, ...]]:
-        """Answer SQL of the rows in scope; it names tables in braces."""
-        chosen = {name: "{" + name + "}" for name in table_specs()}
+        """Answer SQL of the rows in scope; it names tables and views in braces, and `severity_order`."""
+        chosen = {name: "{" + name + "}" for name in table_specs()} | {"severity_order": SEVERITY_ORDER}
         for name, (begin, end) in _SPANS.items():
             chosen[name] = f"(SELECT * FROM {{{name}}} WHERE {self.filters.where(begin, end)})"
+        chosen |= {name: f"({view.sql.format_map(chosen)})" for name, view in views().items()}
         return self.tables.query(statement.format_map(chosen), self.filters.parameters).rows

@@ -1,7 +1,10 @@
 """A table of the page: columns with kinds, and rows read by one query, cut to a number that the page can carry."""
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
@@ -62,6 +65,11 @@ class Table:
     of: str = "rows"
     choose: Mapping[str, str] = field(default_factory=dict)
 
+    def add(self, *values: Any) -> None:
+        """Add a row; behind the values of the columns, there may be the place of a client."""
+        cells = [cell(value, column.kind) for value, column in zip(values, self.columns, strict=False)]
+        self.rows.append([*cells, *values[len(cells) :]])
+
     @property
     def cut(self) -> str:
         """A sentence about rows that are left out; empty where none are."""
@@ -90,6 +98,19 @@ class Table:
         return column.name in _MAY_GO and not any(row[place] for row in self.rows)
 
 
+@lru_cache(maxsize=1)
+def declarations() -> Mapping[str, Mapping[str, Any]]:
+    """The `sections` and `tables` of page.toml, by name."""
+    return tomllib.loads((files(__package__) / "page.toml").read_text("utf-8"))
+
+
+def declared(name: str, **words: str) -> Table:
+    """A table of page.toml, without rows; `words` are for its caption."""
+    data = declarations()["tables"][name]
+    columns = [Column(**column) for column in data["columns"]]
+    return Table(name, data["caption"].format(**words), columns, of=data.get("of", "rows"))
+
+
 def cell(value: Any, kind: str) -> Any:
     """A value as the page gets it: harmless text of bounded length, numbers as they are."""
     if value is None or kind in ("count", "bytes", "flag"):
@@ -113,21 +134,17 @@ def select(columns: Sequence[Column]) -> str:
     return ", ".join(f"unix_micros({c.name}) AS {c.name}" if c.kind in TIMES else c.name for c in columns)
 
 
-def read(scope: Scope, table: Table, sql: str, order: str, each: tuple[str, int] | None = None) -> Table:
-    """Fill a table from a query whose columns have the names of the table's.
-
-    Args:
-        scope: which part of the warehouse.
-        table: without rows.
-        sql: the query.
-        order: of the rows; the first `LIMIT` are taken.
-        each: a column, and how many rows of each of its values are taken at most, so that no value hides another.
-    """
-    place = f"row_number() OVER (PARTITION BY {each[0]} ORDER BY {order})" if each else "0"
+def read(scope: Scope, name: str) -> Table:
+    """A table of page.toml that is read from the warehouse; see there."""
+    table, data = declared(name), declarations()["tables"][name]
+    order, each = data["order"], data.get("each")
+    place = f"row_number() OVER (PARTITION BY {each['column']} ORDER BY {order})" if each else "0"
+    most = each["rows"] if each else 0
     found = scope.ask(
         f"SELECT {select(table.columns)}, total FROM (SELECT v.*, count(*) OVER () AS total, {place} AS place "
-        f"FROM ({sql}) AS v) AS counted {f'WHERE place <= {each[1]} ' if each else ''}ORDER BY {order} LIMIT {LIMIT}"
+        f"FROM {data['rows']} AS v) AS counted WHERE place <= {most} ORDER BY {order} LIMIT {LIMIT}"
     )
-    table.rows = [[cell(v, c.kind) for v, c in zip(row, table.columns, strict=False)] for row in found]
-    table.total = found[0][-1] if found else 0
+    for *row, total in found:
+        table.add(*row)
+        table.total = total
     return table

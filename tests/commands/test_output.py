@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,6 @@ from hypothesis import strategies as st
 from kafka_clientinfo import console
 from kafka_clientinfo.commands import output
 from kafka_clientinfo.commands.output import (
-    Answer,
     Table,
     add_formats,
     as_csv,
@@ -36,38 +36,45 @@ TIME = datetime(2026, 11, 21, 2, 0, 0, 125_000, UTC)
 FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
 
 
-def table(
-    *rows: tuple[Any, ...], columns: tuple[str, ...] = ("a", "b"), total: int | None = None, title: str = ""
-) -> Table:
-    return Table("rows", title, columns, rows, len(rows) if total is None else total)
+def table(*rows: tuple[Any, ...], columns: tuple[str, ...] = ("a", "b"), more: int = 0, title: str = "") -> Table:
+    return Table("rows", title, columns, rows, more)
+
+
+def text_of(tables: list[Table], width: int, colours: bool, notes: list[str] | None = None) -> str:
+    """What a terminal of that width shows."""
+    with (
+        mock.patch.object(console, "terminal_width", return_value=width),
+        mock.patch.object(console, "has_colours", return_value=colours),
+    ):
+        return as_text(tables, notes or [])
 
 
 def test_json_of_one_table_is_an_array_and_of_several_an_object() -> None:
     one = table((1, TIME), (None, [b"\xff", {1: Decimal("1.5")}]))
-    assert json.loads(as_json(Answer([one]))) == [
+    assert json.loads(as_json([one])) == [
         {"a": 1, "b": "2026-11-21T02:00:00.125Z"},
         {"a": None, "b": ["/w==", {"1": "1.5"}]},
     ]
-    assert json.loads(as_json(Answer([one, Table("x", "", ("c",), [], 0)])))["x"] == []
-    assert json.loads(as_json(Answer([one], document={"a": TIME}))) == {"a": "2026-11-21T02:00:00.125Z"}
-    assert as_json(Answer([table((float("nan"), "\x1b\u202e"))])) == '[{"a": null, "b": "\\u001b\\u202e"}]'
+    assert json.loads(as_json([one, Table("x", "", ("c",), [])]))["x"] == []
+    assert json.loads(as_json([one], document={"a": TIME})) == {"a": "2026-11-21T02:00:00.125Z"}
+    assert as_json([table((float("nan"), "\x1b\u202e"))]) == '[{"a": null, "b": "\\u001b\\u202e"}]'
 
 
 @pytest.mark.parametrize("text", FORMULAS)
 def test_csv_has_no_formula(text: str) -> None:
-    (_, (cell, other)) = csv.reader(io.StringIO(as_csv(Answer([table((text, f"a{text}"))])), newline=""))
+    (_, (cell, other)) = csv.reader(io.StringIO(as_csv([table((text, f"a{text}"))]), newline=""))
     assert cell == f"'{text}"
     assert other == f"a{text}"
 
 
 def test_csv_leaves_numbers_and_writes_an_empty_line_between_tables() -> None:
-    text = as_csv(Answer([table((-1, True), (None, [1, "ü"])), table(('"', "a,\nb"))]))
+    text = as_csv([table((-1, True), (None, [1, "ü"])), table(('"', "a,\nb"))])
     assert text == 'a,b\n-1,true\n,"[1, ""ü""]"\n\na,b\n"""","a,\nb"\n'
 
 
 def test_csv_on_a_terminal_has_no_control_character() -> None:
-    assert "\x1b" in as_csv(Answer([table(("\x1b[2J", ""))]))
-    assert "\x1b" not in as_csv(Answer([table(("\x1b[2J", ""))]), for_terminal=True)
+    assert "\x1b" in as_csv([table(("\x1b[2J", ""))])
+    assert "\x1b" not in as_csv([table(("\x1b[2J", ""))], for_terminal=True)
 
 
 @pytest.mark.parametrize(
@@ -84,14 +91,14 @@ def test_csv_on_a_terminal_has_no_control_character() -> None:
     ],
 )
 def test_markdown_has_no_markup(text: str, shown: str) -> None:
-    assert as_markdown(Answer([table((text, 1), title="T")])) == f"## T\n\n| a | b |\n| --- | --- |\n| {shown} | 1 |"
+    assert as_markdown([table((text, 1), title="T")]) == f"## T\n\n| a | b |\n| --- | --- |\n| {shown} | 1 |"
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=3), st.integers(1, 200))
 def test_a_row_is_a_line_whatever_it_holds(rows: list[tuple[str, str]], width: int) -> None:
-    answer = Answer([table(*rows)])
+    answer = [table(*rows)]
     assert len(as_markdown(answer).splitlines()) == 2 + len(rows)
-    text = as_text(answer, width, False)
+    text = text_of(answer, width, False)
     assert all(console.safe(line) == line[:4000] for line in text.split("\n"))
     assert list(csv.reader(io.StringIO(as_csv(answer), newline="")))[1:] == [
         [f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and cell else cell for cell in row] for row in rows
@@ -99,39 +106,39 @@ def test_a_row_is_a_line_whatever_it_holds(rows: list[tuple[str, str]], width: i
 
 
 def test_text_fits_the_terminal_and_says_what_is_shortened() -> None:
-    answer = Answer([table(("x" * 80, 1234567))])
-    text = as_text(answer, 60, False)
+    answer = [table(("x" * 80, 1234567))]
+    text = text_of(answer, 60, False)
     assert max(map(len, text.splitlines()[:2])) <= 60
     assert "…" in text
     assert "Texts that end with … are shortened; --json and --csv have them whole." in text
-    assert "shortened" not in as_text(answer, 120, False)
-    assert "x" * 80 in as_text(answer, 120, False)
+    assert "shortened" not in text_of(answer, 120, False)
+    assert "x" * 80 in text_of(answer, 120, False)
 
 
 def test_columns_have_a_least_width_on_the_narrowest_terminal() -> None:
-    assert "x" * 23 + "…" in as_text(Answer([table(("x" * 80, "y" * 80))]), 5, False)
+    assert "x" * 23 + "…" in text_of([table(("x" * 80, "y" * 80))], 5, False)
 
 
 def test_what_is_typed_into_the_next_command_is_never_shortened() -> None:
-    text = as_text(Answer([table(("x" * 180, "y" * 180), columns=("connection_id", "b"))]), 80, False)
+    text = text_of([table(("x" * 180, "y" * 180), columns=("connection_id", "b"))], 80, False)
     assert "x" * 180 in text
     assert "y" * 25 not in text
 
 
 def test_rows_that_a_limit_left_out_are_counted() -> None:
-    assert "… and 1,234 more; --limit 0, --json and --csv have all" in as_text(Answer([table((1, 2), total=1235)]))
+    assert "… and 1,234 more; --limit 0, --json and --csv have all" in as_text([table((1, 2), more=1234)])
 
 
 def test_an_answer_without_rows_says_so_and_empty_parts_are_left_out() -> None:
-    assert as_text(Answer([table()]), 80, False) == "a  b\n(no rows)"
-    assert as_text(Answer([table(title="T"), table((1, 2), title="U")], ["A note."]), 80, False) == (
+    assert text_of([table()], 80, False) == "a  b\n(no rows)"
+    assert text_of([table(title="T"), table((1, 2), title="U")], 80, False, ["A note."]) == (
         "U\n  a  b\n  1  2\n\nA note."
     )
 
 
 def test_values_are_shown_as_people_read_them() -> None:
     found = table((TIME, TIME, None, True, ["x", "y"], {"k": 1}), columns=("seen", "opened_at", "n", "b", "l", "m"))
-    assert as_text(Answer([found]), 200, False).splitlines()[1].split("  ") == [
+    assert text_of([found], 200, False).splitlines()[1].split("  ") == [
         "2026-11-21 02:00:00", "2026-11-21 02:00:00.125", "-", "yes", "x, y", '{"k": 1}',
     ]  # fmt: skip
 
@@ -141,9 +148,9 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
         def isatty(self) -> bool:
             return True
 
-    answer = Answer([table(("error", "an error"))])
-    assert "\x1b[31merror\x1b[0m" in as_text(answer, 80, True)
-    assert "\x1b[1ma\x1b[0m" in as_text(answer, 80, True)
+    answer = [table(("error", "an error"))]
+    assert "\x1b[31merror\x1b[0m" in text_of(answer, 80, True)
+    assert "\x1b[1ma\x1b[0m" in text_of(answer, 80, True)
     monkeypatch.setattr(sys, "stdout", Terminal())
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
@@ -156,7 +163,7 @@ def test_colours_are_for_terminals_that_want_them(monkeypatch: pytest.MonkeyPatc
 
 
 def test_wide_characters_keep_columns_straight() -> None:
-    lines = as_text(Answer([table(("日本", "x"), ("abcd", "y"), ("e\u0301abc", "z"))]), 80, False).splitlines()
+    lines = text_of([table(("日本", "x"), ("abcd", "y"), ("e\u0301abc", "z"))], 80, False).splitlines()
     assert lines == ["a     b", "日本  x", "abcd  y", "e\u0301abc  z"]
 
 
@@ -183,7 +190,7 @@ def test_wrong_arguments_are_usage(arguments: list[str]) -> None:
 def test_the_form_is_what_was_asked_for(argument: str | None, begins: str, capsys: pytest.CaptureFixture[str]) -> None:
     parser = ArgumentParser()
     add_formats(parser)
-    show(Answer([table((1, 2))]), parser.parse_args([argument] if argument else []))
+    show(parser.parse_args([argument] if argument else []), [table((1, 2))])
     assert capsys.readouterr().out.startswith(begins)
 
 

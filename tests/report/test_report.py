@@ -19,11 +19,11 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.engine.reading import local_tables
 from kafka_clientinfo.filters import Filters
 from kafka_clientinfo.impact import impact
-from kafka_clientinfo.report import Scope, answers, contents, plots, report
+from kafka_clientinfo.report import Scope, contents, plots, report
 from kafka_clientinfo.report.buckets import MOST, buckets
 from kafka_clientinfo.report.clients import Limits
 from kafka_clientinfo.report.page import embedded
-from kafka_clientinfo.report.table import TEXT
+from kafka_clientinfo.report.table import TEXT, declarations
 from kafka_clientinfo.tables.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.tables.spec import table_spec
 from kafka_clientinfo.tables.views import views
@@ -256,8 +256,9 @@ def test_a_label_of_a_plot_is_text(text: str) -> None:
 
 def test_every_word_of_a_vocabulary_is_explained() -> None:
     checks = dict(table_spec("connections").checks)
-    assert set(re.findall(r"'(\w+)'", checks["outcome_known"])) == set(answers.OUTCOMES)
-    assert set(re.findall(r"'(\w+)'", checks["reason_known"])) == set(answers.UNKNOWN)
+    for check, table in (("outcome_known", "outcomes"), ("reason_known", "reasons")):
+        explained = re.findall(r"WHEN '(\w+)'", declarations()["tables"][table]["rows"])
+        assert set(re.findall(r"'(\w+)'", checks[check])) == set(explained)
     assert set(WORST_FIRST) == set(VERDICTS)
 
 

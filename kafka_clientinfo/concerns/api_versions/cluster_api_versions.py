@@ -8,13 +8,12 @@ a rolling upgrade the old brokers decide, and the row says that they differ.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import is_one_of, looked_up, number_of_texts
+from ...connections import is_one_of, looked_up, number_of_texts, with_lists
 from ...protocol import api_names
 from ...settings import Settings
 from ...tables.broker_releases import features
 
 _ANSWERING = ("cluster", "broker", "listener")
-_FEATURES = "array<struct<feature:string,kip:string,min_version:int,max_version:int,met:boolean,usable:boolean>>"
 _NEED = "array<struct<feature:string,kip:string,api_key:int,min_version:int,max_version:int>>"
 
 
@@ -92,9 +91,7 @@ def _with_features(common: DataFrame) -> DataFrame:
     )
     by_api = met.select("cluster", "api_key", feature_of_api.alias("feature_of_api")).groupBy("cluster", "api_key")
     collected = by_api.agg(F.array_sort(F.collect_list("feature_of_api")).alias("features"))
-    return common.join(collected, on=["cluster", "api_key"], how="left").withColumn(
-        "features", F.coalesce("features", F.array().cast(_FEATURES))
-    )
+    return with_lists(common, collected, ("cluster", "api_key"))
 
 
 def _needs() -> Column:

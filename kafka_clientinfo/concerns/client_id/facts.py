@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, no_texts, only_of_clients, requests_where, sorted_texts
+from ...connections import Columns, only_of_clients, requests_where, sorted_texts
 from ...settings import Settings
 from .predicates import stated
 
@@ -14,13 +14,13 @@ def aggregates() -> Columns:
     """Counts the requests of a connection by how their client id compares with the first one."""
     is_same, is_other = F.col("client_id_is_same"), F.col("client_id_is_other")
     return {
-        "same_client_ids": requests_where(is_same),
-        "null_client_ids": requests_where(F.col("client_id_is_null")),
-        "lost_client_ids": requests_where(F.col("client_id_is_lost")),
-        "v3_repeated_client_ids": requests_where(F.col("client_id_is_repeated")),
-        "different_client_ids": requests_where(is_other),
-        "different_client_id_texts": sorted_texts(F.when(is_other, F.col("client_id"))),
-        "repeated_client_id_bytes": F.sum(
+        "client_id_same": requests_where(is_same),
+        "client_id_same_header_v3": requests_where(F.col("client_id_is_repeated")),
+        "client_id_null": requests_where(F.col("client_id_is_null")),
+        "client_id_null_older_header": requests_where(F.col("client_id_is_lost")),
+        "client_id_other": requests_where(is_other),
+        "other_client_ids": sorted_texts(F.when(is_other, F.col("client_id"))),
+        "client_id_redundant_bytes": F.sum(
             F.when(is_same, F.octet_length(stated("client_id")) * F.col("requests")).otherwise(0)
         ),
     }
@@ -28,18 +28,12 @@ def aggregates() -> Columns:
 
 def columns(settings: Settings) -> Columns:
     """Columns of the group client_id of the table `connections`."""
-    counts = {
-        "client_id_same": F.col("same_client_ids"),
-        "client_id_same_header_v3": F.col("v3_repeated_client_ids"),
-        "client_id_null": F.col("null_client_ids"),
-        "client_id_null_older_header": F.col("lost_client_ids"),
-        "client_id_other": F.col("different_client_ids"),
-        "other_client_ids": F.coalesce("different_client_id_texts", no_texts()),
-        "client_id_redundant_bytes": F.coalesce("repeated_client_id_bytes", F.lit(0)),
+    judged = {
+        **{name: F.col(name) for name in aggregates()},
         "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,
         "client_id_verdict": _verdict(),
     }
-    return {"client_id": F.col("first.client_id"), **only_of_clients(counts)}
+    return {"client_id": F.col("first.client_id"), **only_of_clients(judged)}
 
 
 def differs_for_certain() -> Column:
@@ -48,8 +42,8 @@ def differs_for_certain() -> Column:
     Where the start is not in the log, the id may stand in a request that is not there: the first one logged then
     need not be one that was changed. Two ids that differ from none differ from each other.
     """
-    stands = (F.col("start") == "observed") | (_first_stated() != "") | (F.size("different_client_id_texts") > 1)
-    return (F.col("different_client_ids") > 0) & stands
+    stands = (F.col("start") == "observed") | (_first_stated() != "") | (F.size("other_client_ids") > 1)
+    return (F.col("client_id_other") > 0) & stands
 
 
 def _first_stated() -> Column:
@@ -62,7 +56,7 @@ def _verdict() -> Column:
         F.when(differs_for_certain(), "changed")
         .when(is_hidden, "not_observed")
         .when(_first_stated() == "", "none_sent")
-        .when(F.col("lost_client_ids") > 0, "lost_under_older_header")
-        .when(F.col("null_client_ids") > 0, "sent_once")
+        .when(F.col("client_id_null_older_header") > 0, "lost_under_older_header")
+        .when(F.col("client_id_null") > 0, "sent_once")
         .otherwise("unchanged")
     )

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import LISTED, is_client, merged_texts, number_of_texts, sentence, shown, sorted_texts
+from ...connections import first_entries, is_client, merged_texts, number_of_texts, sentence, shown, sorted_texts
 from ...protocol import UNKNOWN
 from ...tables.spec import CONNECTION_KEY
 from .uuids import canonical
@@ -139,7 +139,7 @@ def _previous_ids() -> Column:
 def _connections_where(found: Column, *named: Column) -> Column:
     """The first connections of an instance of which something was found, with what was."""
     connection = F.struct("opened_at", "broker", "connection_id", "opened_seq", *named)
-    return F.slice(F.array_sort(F.collect_list(F.when(found.isNotNull(), connection))), 1, LISTED)
+    return first_entries(F.when(found.isNotNull(), connection))
 
 
 def _if_instance(found: str) -> Column:

@@ -3,7 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, has_header_v3, no_texts, only_of_clients, requests_where, sorted_texts
+from ...connections import Columns, has_header_v3, only_of_clients, requests_where, sorted_texts
 from ...protocol.primitives import ZERO_UUID
 from ...settings import Settings
 from .predicates import is_telemetry
@@ -12,35 +12,35 @@ from .uuids import uuid_bits
 
 def aggregates() -> Columns:
     """Counts a connection's requests by what is wrong with their id, and takes the first ids of each kind."""
-    different = F.col("instance_id_is_different")
     return {
+        **_judged(),
         "own_instance_id": _first(F.col("first_instance_id")),
-        "header_v3": requests_where(has_header_v3()),
-        "zero_ids": requests_where(F.col("instance_id_is_zero")),
-        "missing_ids": requests_where(F.col("instance_id_is_missing")),
-        "different_ids": requests_where(different),
-        "different_id_texts": sorted_texts(F.when(different, F.col("client_instance_id"))),
-        "first_telemetry_sent": _first(F.col("telemetry_sent_id")),
-        "first_telemetry_given": _first(F.col("telemetry_given_id")),
         "first_telemetry_asked_with": _first(F.col("telemetry_asked_with")),
         "telemetry_in_header": F.bool_or(is_telemetry() & has_header_v3()),
-        "member_id_texts": sorted_texts(F.col("member_id")),
+    }
+
+
+def _judged() -> Columns:
+    """Makes the aggregates that are columns of the table `connections` as they are."""
+    different = F.col("instance_id_is_different")
+    return {
+        "header_v3_requests": requests_where(has_header_v3()),
+        "instance_id_zero": requests_where(F.col("instance_id_is_zero")),
+        "instance_id_missing": requests_where(F.col("instance_id_is_missing")),
+        "instance_id_different": requests_where(different),
+        "other_instance_ids": sorted_texts(F.when(different, F.col("client_instance_id"))),
+        "telemetry_request_id": _first(F.col("telemetry_sent_id")),
+        "telemetry_response_id": _first(F.col("telemetry_given_id")),
+        "member_ids": sorted_texts(F.col("member_id")),
     }
 
 
 def columns(settings: Settings) -> Columns:
     """Columns of the group client_instance_id of the table `connections`."""
     judged = {
+        **{name: F.col(name) for name in _judged()},
         "first_request_v3": begins_with_header_v3(),
-        "header_v3_requests": F.col("header_v3"),
-        "instance_id_zero": F.col("zero_ids"),
-        "instance_id_missing": F.col("missing_ids"),
-        "instance_id_different": F.col("different_ids"),
-        "other_instance_ids": F.coalesce("different_id_texts", no_texts()),
-        "telemetry_request_id": F.col("first_telemetry_sent"),
-        "telemetry_response_id": F.col("first_telemetry_given"),
         "telemetry_scenario": _scenario(),
-        "member_ids": F.coalesce("member_id_texts", no_texts()),
         "member_id_alignment": _alignment(),
         "instance_id_verdict": _verdict(),
     }
@@ -65,18 +65,18 @@ def _first(value: Column) -> Column:
 def _scenario() -> Column:
     """Tells KIP-1313's scenario as far as one connection shows it; see `client_instances` for all of a client's."""
     asked_for_one = F.col("first_telemetry_asked_with") == ZERO_UUID
-    broker_made = asked_for_one & F.col("first_telemetry_given").isNotNull()
+    broker_made = asked_for_one & F.col("telemetry_response_id").isNotNull()
     return (
         F.when(F.col("telemetry_in_header"), "UUID-H")
         .when(broker_made, "UUID-B")
-        .when(F.col("first_telemetry_sent").isNotNull(), "UUID-R")
+        .when(F.col("telemetry_request_id").isNotNull(), "UUID-R")
     )
 
 
 def _alignment() -> Column:
     """Tells whether a member id is the instance id, as text or as the same 128 bits in another encoding."""
-    instance = F.coalesce("own_instance_id", "first_telemetry_sent", "first_telemetry_given")
-    members = F.col("member_id_texts")
+    instance = F.coalesce("own_instance_id", "telemetry_request_id", "telemetry_response_id")
+    members = F.col("member_ids")
     same_bits = F.exists(members, lambda member: F.coalesce(uuid_bits(member) == uuid_bits(instance), F.lit(False)))
     return (
         F.when(instance.isNull() | (F.size(members) == 0), "none")
@@ -87,9 +87,9 @@ def _alignment() -> Column:
 
 
 def _verdict() -> Column:
-    broken = (F.col("zero_ids") + F.col("missing_ids") + F.col("different_ids")) > 0
+    broken = (F.col("instance_id_zero") + F.col("instance_id_missing") + F.col("instance_id_different")) > 0
     return (
-        F.when(F.col("header_v3") == 0, "no_header_v3")
+        F.when(F.col("header_v3_requests") == 0, "no_header_v3")
         .when((broken | ~begins_with_header_v3()) & (F.col("start") != "observed"), "start_not_observed")
         .when(~begins_with_header_v3(), "outside_kip_rule")
         .when(broken, "violating")

@@ -3,7 +3,7 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import is_client, no_texts, number_of_texts, sorted_texts
+from ...connections import first_entries, is_client, no_texts, number_of_texts, sorted_texts
 from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _APIS = 200
@@ -52,7 +52,7 @@ def _apis(owners: DataFrame, api_usage: DataFrame) -> DataFrame:
         )
     )
     entry = F.struct("api_key", "api_name", "min_version", "max_version", "requests")
-    return by_api.groupBy(*CLIENT).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, _APIS).alias("apis"))
+    return by_api.groupBy(*CLIENT).agg(first_entries(entry, _APIS).alias("apis"))
 
 
 def _groups(owners: DataFrame, connection_groups: DataFrame) -> DataFrame:

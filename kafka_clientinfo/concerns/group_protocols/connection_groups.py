@@ -10,13 +10,22 @@ from collections.abc import Mapping
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import HEARTBEATS, example, looked_up, merged_texts, no_texts, sorted_texts
+from ...connections import (
+    HEARTBEATS,
+    example,
+    first_entries,
+    looked_up,
+    merged_texts,
+    no_texts,
+    sorted_texts,
+    total,
+    with_lists,
+)
 from ...protocol import ErrorCode
 from ...settings import Settings
-from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, unless_empty
+from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_empty
 
 _MEMBERS = 1000
-_SUBSCRIPTIONS = 20
 _TOPICS = 100
 _MESSAGE = (*GROUP_KEY, "api_key", "api_name", "api_version", "sent_type")
 _PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
@@ -37,14 +46,8 @@ _SUBSCRIPTION = {
 def transform(group_messages: DataFrame, settings: Settings) -> DataFrame:
     """Makes one row per connection and group."""
     facts = _aggregated(group_messages, settings)
-    for name, part in (
-        ("subscriptions", _subscriptions(group_messages)),
-        ("assignments", _assignments(group_messages)),
-    ):
-        facts = facts.join(part, on=list(GROUP_KEY), how="left").withColumn(
-            name, F.coalesce(name, F.array().cast(part.schema[name].dataType))
-        )
-    return facts
+    with_subscriptions = with_lists(facts, _subscriptions(group_messages), GROUP_KEY)
+    return with_lists(with_subscriptions, _assignments(group_messages), GROUP_KEY)
 
 
 def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
@@ -76,16 +79,16 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         F.sum((~response).cast("int")).alias("response_no"),
         sorted_texts(F.col("told_type")).alias("told_types"),
         sorted_texts(F.col("told_name")).alias("told_names"),
-        F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_set(_sent_names())))), 1, 20).alias("sent_names"),
+        merged_texts(_sent_names()).alias("sent_names"),
         F.collect_set(_member()).alias("members"),
-        F.sum(failed.cast("int")).alias("inconsistent"),
+        F.sum(failed.cast("int")).alias("inconsistent_group_protocol"),
         F.count_if("is_rejected").alias("rejected"),
         F.count_if("is_taken").alias("taken"),
-        F.min(F.when(failed, F.col("logged_at"))).alias("failed_at"),
-        F.max(F.when(failed, F.col("logged_at"))).alias("last_failed_at"),
+        F.min(F.when(failed, F.col("logged_at"))).alias("inconsistent_first_at"),
+        F.max(F.when(failed, F.col("logged_at"))).alias("inconsistent_last_at"),
         first_failure.alias("failure_place"),
-        _undecoded().alias("undecoded"),
-        F.count("name_mismatch").alias("mismatches"),
+        _undecoded().alias("undecoded_payloads"),
+        F.count("name_mismatch").alias("protocol_name_mismatches"),
         F.count_if(mismatches & F.col("is_rejected")).alias("mismatches_rejected"),
         F.count_if(mismatches & F.col("is_taken")).alias("mismatches_taken"),
         F.min(F.when(mismatches, F.struct("seq", "logged_at", "place", "name_mismatch"))).alias("first_mismatch"),
@@ -95,7 +98,7 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         by_version.withColumns(
             {
                 "example": example("place", settings.log_zone),
-                "failure": example("failure_place", settings.log_zone),
+                "inconsistent_example": example("failure_place", settings.log_zone),
             }
         )
     )
@@ -113,8 +116,7 @@ def _member() -> Column:
 
 def _undecoded() -> Column:
     """Counts payloads that stay bytes."""
-    undecoded = F.map_values("payloads.undecoded")
-    counts = F.coalesce(F.aggregate(undecoded, F.lit(0).cast("bigint"), lambda total, n: total + n), F.lit(0))
+    counts = F.coalesce(total(F.map_values("payloads.undecoded")), F.lit(0))
     known = F.when(_by_joined_type().isNotNull(), F.size(_by_joined_type())).otherwise(0)
     return F.sum(F.greatest(counts - known, F.lit(0)))
 
@@ -142,11 +144,8 @@ def _assignments(messages: DataFrame) -> DataFrame:
         F.col("last.a.version").alias("version"),
         F.slice(F.coalesce("last.a.assignedPartitions", F.array().cast(_PARTITIONS)), 1, _TOPICS).alias("partitions"),
     )
-    return (
-        last.where(F.col("member_id").isNotNull())
-        .groupBy(*GROUP_KEY)
-        .agg(F.slice(F.array_sort(F.collect_list(entry)), 1, _SUBSCRIPTIONS).alias("assignments"))
-    )
+    of_members = last.where(F.col("member_id").isNotNull())
+    return of_members.groupBy(*GROUP_KEY).agg(first_entries(entry).alias("assignments"))
 
 
 def _by_group(by_version: DataFrame) -> DataFrame:
@@ -170,30 +169,28 @@ def _by_group(by_version: DataFrame) -> DataFrame:
     return by_version.groupBy(*GROUP_KEY).agg(
         sorted_texts(kind).alias("kinds"),
         F.bool_or(F.col("api_key") != DESCRIBE).alias("takes_part"),
-        F.sum("requests").alias("requests"),
-        F.min("first_at").alias("first_at"),
-        F.max("last_at").alias("last_at"),
+        *rolled_up(
+            sums=(
+                "requests", "inconsistent_group_protocol", "undecoded_payloads", "protocol_name_mismatches",
+                "mismatches_rejected", "mismatches_taken",
+            ),
+            firsts=("first_at", "inconsistent_first_at", "inconsistent_example", "first_mismatch"),
+            lasts=("last_at", "inconsistent_last_at", "last_mismatch_at"),
+        ),
         merged_texts(sent_types).alias("protocol_types_request"),
         merged_texts(F.col("told_types")).alias("protocol_types_response"),
         merged_texts(F.col("sent_names")).alias("protocol_names_request"),
         merged_texts(F.col("told_names")).alias("protocol_names_response"),
         F.array_sort(F.flatten(F.collect_list(_counts()))).alias("messages"),
-        F.slice(F.array_sort(F.collect_list(of_type)), 1, 100).alias("requests_by_type"),
-        F.sum("inconsistent").alias("inconsistent_group_protocol"),
-        F.min("failed_at").alias("inconsistent_first_at"),
-        F.max("last_failed_at").alias("inconsistent_last_at"),
-        F.min("failure").alias("inconsistent_example"),
+        first_entries(of_type, 100).alias("requests_by_type"),
         merged_texts(F.col("members"), _MEMBERS).alias("members"),
-        F.sum("undecoded").alias("undecoded_payloads"),
-        F.sum("mismatches").alias("protocol_name_mismatches"),
-        *(F.sum(name).alias(name) for name in ("mismatches_rejected", "mismatches_taken")),
-        F.min("first_mismatch").alias("first_mismatch"),
-        F.max("last_mismatch_at").alias("last_mismatch_at"),
         *(
-            F.sum(F.when(F.col("api_key") == key, F.col("inconsistent")).otherwise(0)).alias(f"inconsistent_{name}")
+            F.sum(F.when(F.col("api_key") == key, F.col("inconsistent_group_protocol")).otherwise(0)).alias(
+                f"inconsistent_{name}"
+            )
             for key, name in ((JOIN, "join_group"), (SYNC, "sync_group"))
         ),
-    )
+    )  # fmt: skip
 
 
 def _any_type(name: str) -> Column:
@@ -270,6 +267,4 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
     )
     stated = messages.select(*GROUP_KEY, "seq", F.explode(told).alias("s"))
     last = stated.groupBy(*GROUP_KEY, "s.member_id", "s.protocol_name").agg(F.max_by("s", "seq").alias("last"))
-    return last.groupBy(*GROUP_KEY).agg(
-        F.slice(F.array_sort(F.collect_list("last")), 1, _SUBSCRIPTIONS).alias("subscriptions")
-    )
+    return last.groupBy(*GROUP_KEY).agg(first_entries("last").alias("subscriptions"))

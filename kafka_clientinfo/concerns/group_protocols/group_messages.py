@@ -4,6 +4,8 @@ What a message does not tell can be known from the JoinGroup before it, on the s
 generation: which type the assignments of an older SyncGroup have, and which protocol name it is about (KIP-559).
 """
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
@@ -85,6 +87,12 @@ def _joined() -> Column:
     last = F.last(F.when(F.col("api_key") == JOIN, answered), ignorenulls=True).over(earlier)
     is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))
     return F.when((F.col("api_key") == SYNC) & is_same, last)
+
+
+def rolled_up(*, sums: Sequence[str], firsts: Sequence[str], lasts: Sequence[str]) -> list[Column]:
+    """Aggregates columns of rows that are aggregated already, under their own names."""
+    kinds = ((F.sum, sums), (F.min, firsts), (F.max, lasts))
+    return [make(name).alias(name) for make, names in kinds for name in names]
 
 
 def unless_empty(name: str) -> Column:

@@ -1,20 +1,16 @@
 """KIP-559 by group: which messages can be read on their own, and what types and names its members use."""
 
+from collections.abc import Sequence
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import merged_texts, sorted_texts
+from ...connections import LISTED, first_entries, merged_texts, sorted_texts, total, with_lists
 from ...tables.spec import CONNECTION_KEY
+from .group_messages import rolled_up
 
 _KEY = ("cluster", "group_id")
 _LISTED_MEMBERS = 20
-_SUMMED = (
-    "inconsistent_group_protocol",
-    "inconsistent_join_group",
-    "inconsistent_sync_group",
-    "protocol_name_mismatches",
-    "undecoded_payloads",
-)
 
 
 def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:
@@ -22,8 +18,10 @@ def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame
     clients = connections.select(*CONNECTION_KEY, "client_id", "principal")
     rows = connection_groups.join(clients, on=list(CONNECTION_KEY), how="left")
     facts = _facts(rows)
-    for part in (_messages(rows), _types(rows), _subscriptions(rows), _assignments(rows)):
-        facts = facts.join(part, on=list(_KEY), how="left").withColumns(_or_empty(part))
+    subscriptions = _last_stated(rows, "subscriptions", "stated_at", ("member_id", "protocol_name"))
+    assignments = _last_stated(rows, "assignments", "assigned_at", ("member_id",))
+    for part in (_messages(rows), _types(rows), subscriptions, assignments):
+        facts = with_lists(facts, part, _KEY)
     return facts.select(
         "*",
         _sync_requests("self_describing").alias("verified_sync_requests"),
@@ -49,9 +47,14 @@ def _facts(rows: DataFrame) -> DataFrame:
         F.sum(takes_part.cast("int")).alias("connections"),
         sorted_texts(F.when(takes_part, F.col("client_id"))).alias("client_ids"),
         sorted_texts(F.when(takes_part, F.col("principal"))).alias("principals"),
-        F.sum("requests").alias("requests"),
-        F.min("first_at").alias("first_at"),
-        F.max("last_at").alias("last_at"),
+        *rolled_up(
+            sums=(
+                "requests", "inconsistent_group_protocol", "inconsistent_join_group", "inconsistent_sync_group",
+                "protocol_name_mismatches", "undecoded_payloads",
+            ),
+            firsts=("first_at", "inconsistent_first_at", "inconsistent_example"),
+            lasts=("last_at", "inconsistent_last_at"),
+        ),
         *(
             merged_texts(F.col(name)).alias(name)
             for name in (
@@ -61,18 +64,8 @@ def _facts(rows: DataFrame) -> DataFrame:
                 "protocol_names_response",
             )
         ),
-        *(F.sum(name).alias(name) for name in _SUMMED),
-        F.min("inconsistent_first_at").alias("inconsistent_first_at"),
-        F.max("inconsistent_last_at").alias("inconsistent_last_at"),
-        F.min("inconsistent_example").alias("inconsistent_example"),
         merged_texts(F.col("members"), 100_000).alias("all_members"),
-    )
-
-
-def _or_empty(part: DataFrame) -> dict[str, Column]:
-    """Makes the lists of `part`, empty for groups that it does not know."""
-    lists = [field for field in part.schema.fields if field.name not in _KEY]
-    return {field.name: F.coalesce(field.name, F.array().cast(field.dataType)) for field in lists}
+    )  # fmt: skip
 
 
 def _kinds() -> Column:
@@ -99,43 +92,22 @@ def _messages(rows: DataFrame) -> DataFrame:
 def _sync_requests(messages: str) -> Column:
     """Counts the SyncGroup requests in a list of messages: those that state type and name are verified (KIP-559)."""
     chosen = F.filter(messages, lambda m: (m["api_name"] == "SYNC_GROUP") & (m["message"] == "request"))
-    counts = F.transform(chosen, lambda m: m["messages"])
-    return F.aggregate(counts, F.lit(0).cast("bigint"), lambda total, n: total + n)
-
-
-def _assignments(rows: DataFrame) -> DataFrame:
-    """Takes the last assignment of each member, of the members that were assigned theirs last."""
-    last = (
-        rows.select(*_KEY, F.explode("assignments").alias("a")).groupBy(*_KEY, "a.member_id").agg(F.max("a").alias("a"))
-    )
-    newest_first = F.reverse(F.array_sort(F.collect_list(F.struct("a.assigned_at", "a"))))
-    return last.groupBy(*_KEY).agg(F.slice(F.transform(newest_first, lambda e: e["a"]), 1, 20).alias("assignments"))
+    return total(F.transform(chosen, lambda m: m["messages"]))
 
 
 def _types(rows: DataFrame) -> DataFrame:
     """Counts how often members sent each protocol type, with an example of each."""
-    by_type = (
-        rows.select(*_KEY, F.explode("requests_by_type").alias("t"))
-        .groupBy(*_KEY, "t.protocol_type")
-        .agg(
-            F.min("t.first_at").alias("first_at"),
-            F.max("t.last_at").alias("last_at"),
-            F.sum("t.requests").alias("requests"),
-            F.min("t.example").alias("example"),
-            F.sum("t.rejected").alias("rejected"),
-            F.sum("t.taken").alias("taken"),
-        )
+    sent = rows.select(*_KEY, F.explode("requests_by_type").alias("t")).select(*_KEY, "t.*")
+    by_type = sent.groupBy(*_KEY, "protocol_type").agg(
+        *rolled_up(sums=("requests", "rejected", "taken"), firsts=("first_at", "example"), lasts=("last_at",))
     )
     entry = F.struct("first_at", "protocol_type", "last_at", "requests", "example", "rejected", "taken")
-    return by_type.groupBy(*_KEY).agg(F.slice(F.array_sort(F.collect_list(entry)), 1, 20).alias("requests_by_type"))
+    return by_type.groupBy(*_KEY).agg(first_entries(entry).alias("requests_by_type"))
 
 
-def _subscriptions(rows: DataFrame) -> DataFrame:
-    """Takes the last subscription of each member under each protocol name, of the members that stated theirs last."""
-    last = (
-        rows.select(*_KEY, F.explode("subscriptions").alias("s"))
-        .groupBy(*_KEY, "s.member_id", "s.protocol_name")
-        .agg(F.max("s").alias("s"))
-    )
-    newest_first = F.reverse(F.array_sort(F.collect_list(F.struct("s.stated_at", "s"))))
-    return last.groupBy(*_KEY).agg(F.slice(F.transform(newest_first, lambda e: e["s"]), 1, 20).alias("subscriptions"))
+def _last_stated(rows: DataFrame, name: str, at: str, by: Sequence[str]) -> DataFrame:
+    """Takes the last entry for each member, or member and protocol name, of those that were stated last."""
+    entries = rows.select(*_KEY, F.explode(name).alias("entry"))
+    last = entries.groupBy(*_KEY, *(f"entry.{part}" for part in by)).agg(F.max("entry").alias("entry"))
+    newest_first = F.reverse(F.array_sort(F.collect_list(F.struct(f"entry.{at}", "entry"))))
+    return last.groupBy(*_KEY).agg(F.slice(F.transform(newest_first, lambda e: e["entry"]), 1, LISTED).alias(name))

@@ -3,7 +3,7 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, is_client, request_name, sentence, shown
+from ...connections import RequestRule, is_client, request_name, sentence, shown, total
 from ...tables.spec import CONNECTION_KEY
 
 REQUEST_RULES = {
@@ -62,7 +62,7 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
         "cluster",
         "group_id",
         *(
-            F.aggregate(_of_each(name), F.lit(0).cast("bigint"), lambda total, n: total + n).alias(alias)
+            total(_of_each(name)).alias(alias)
             for name, alias in (("requests", "occurrences"), ("rejected", "rejected"), ("taken", "taken"))
         ),
         F.array_min(_of_each("first_at")).alias("first_at"),
