@@ -15,9 +15,9 @@ from deltalake.exceptions import DeltaError
 
 from ..address import Address
 from ..errors import ConfigError
-from ..tables.spec import TableSpec, table_specs
+from ..tables.spec import TableSpec, table_spec
 from ..tables.types import duckdb_type, quoted_text
-from .answers import Parameters, Rows, TableSize, UnreadableTableError, in_utc, names_in
+from .answers import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, filled, in_utc
 from .state import LEDGER, State, state_of
 from .table_layout import TableLayout, check_readable, stored_layout
 
@@ -39,7 +39,7 @@ class LocalTables:
         self.root = str(self.folder)
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._opened: dict[str, DeltaTable] = {}
-        self._named: set[str] = set()
+        self._views: set[str] = set()
 
     def exists(self, name: str) -> bool:
         """Whether the table has been made."""
@@ -75,11 +75,7 @@ class LocalTables:
             ConfigError: when it is not one query.
             duckdb.Error: when the statement is wrong.
         """
-        tables = names_in(statement, table_specs())
-        given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
-        for name in tables:
-            self._name(name)
-        text = statement.format_map({n: f"{_SCHEMA}.{n}" for n in tables} | {n: f"${n}" for n in given})
+        text, given = filled(statement, parameters, self._named)
         parsed = self._duckdb().extract_statements(text)
         if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
             raise ConfigError("only one query can be answered, and nothing written; begin it with SELECT, WITH or FROM")
@@ -113,12 +109,7 @@ class LocalTables:
         if self._connection is None:
             self._connection = duckdb.connect()
             for setting in (
-                "TimeZone = 'UTC'",
-                "enable_progress_bar = false",
-                "default_null_order = 'nulls_first_on_asc_last_on_desc'",
-                "python_enable_replacements = false",
-                "autoinstall_known_extensions = false",
-                "autoload_known_extensions = false",
+                *DUCKDB_SETTINGS,
                 "temp_directory = ''",
                 f"allowed_directories = [{quoted_text(self.root)}]",
                 "enable_external_access = false",
@@ -129,16 +120,16 @@ class LocalTables:
             self._connection.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
         return self._connection
 
-    def _name(self, name: str) -> None:
-        """Give a table a name in SQL."""
-        if name not in self._named:
-            spec = table_specs()[name]
-            rows = self._rows_of(spec)
+    def _named(self, name: str) -> str:
+        """How SQL calls a table, which is made a view at its first use."""
+        if name not in self._views:
+            rows = self._rows_of(table_spec(name))
             try:
                 self._duckdb().execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
             except duckdb.Error as error:
                 raise _unreadable(self.folder / name, error) from None
-            self._named.add(name)
+            self._views.add(name)
+        return f"{_SCHEMA}.{name}"
 
     def _rows_of(self, spec: TableSpec) -> str:
         """A query of the rows that a table has."""

@@ -4,7 +4,7 @@ from pyspark.sql import SparkSession
 
 from ..arrow_rows import collect
 from . import sql
-from .answers import Parameters, Rows, TableSize, names_in
+from .answers import Parameters, Rows, TableSize, filled
 from .sizing import REQUEST_BYTES, sized, utc
 from .state import State, read_state
 from .table_layout import TableLayout, layout_of
@@ -50,9 +50,7 @@ class SparkTables:
             WarehouseError: when a table is not one of this release.
             pyspark.errors.AnalysisException: when the statement is wrong.
         """
-        tables = {name: self._relation(name) for name in names_in(statement, self._lake.specs)}
-        given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
-        text = statement.format_map(tables | {name: _literal(value) for name, value in given.items()})
+        text, _ = filled(statement, parameters, self._relation, lambda _, value: _literal(value))
         with utc(self._spark), sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
             found = self._spark.sql(text)
             return Rows(tuple(found.columns), collect(found))
