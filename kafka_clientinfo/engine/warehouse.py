@@ -296,21 +296,6 @@ class Warehouse:
         changes = rewriting.changes(self.read(name), new, touched, since, spec)
         self._merge(name, changes, rewriting.REPLACE, rewriting.within(since))
 
-    def aggregate(
-        self, name: str, stored: DataFrame, rows: DataFrame, batch_id: str, keep: Keep = lambda rows: rows
-    ) -> None:
-        """Write the table as rows aggregated into the stored ones, in one commit.
-
-        Args:
-            name: a table that declares how its columns are aggregated.
-            stored: a snapshot of it.
-            rows: what the snapshot has not counted yet.
-            batch_id: kept in the table's history.
-            keep: called with the aggregated rows before the table is written of them.
-        """
-        spec = self.spec(name)
-        self.overwrite(name, keep(rewriting.aggregated(stored, rewriting.shaped(rows, spec), spec)), batch_id)
-
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows under a condition in SQL; returns how many."""
         self.claim()

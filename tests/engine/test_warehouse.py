@@ -11,6 +11,7 @@ from deltalake import DeltaTable as RustTable
 
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.engine import sql
+from kafka_clientinfo.engine.rewriting import aggregated
 from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.warehouse import Warehouse
@@ -160,7 +161,7 @@ def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark:
     for batch in ("1", "2"):
         stored = plain.read_snapshot("sums")
         for _ in ("the overtaken run", "this run"):
-            plain.aggregate("sums", stored, new, batch)
+            plain.overwrite("sums", aggregated(stored, new, SPECS["sums"]), batch)
             assert plain.count("sums") == 2
     assert_rows(plain.read("sums"), rows_of(spark, "sums", ("x", "X", 9, AT), (None, None, 3, AT)))
 
