@@ -49,7 +49,6 @@ class Derivation:
     def __init__(
         self, lake: Warehouse, settings: Settings, until: str | None, newest: str, given: Mapping[str, DataFrame]
     ) -> None:
-        """Touch nothing yet."""
         self.lake = lake
         self.settings = settings
         self.until = until

@@ -28,7 +28,7 @@ DUCKDB_SETTINGS = (
     "autoinstall_known_extensions = false",
     "autoload_known_extensions = false",
 )
-"""Of every connection of DuckDB: it answers as Spark does, and SQL reaches neither the program's variables nor the network."""
+"""Of every connection of DuckDB: it answers as Spark does, and reaches neither the program's variables nor the net."""
 
 Parameters = Mapping[str, str | int]
 """Values by the name that SQL has in braces; a time is text such as `2026-11-21 02:00:00.000000`, which SQL casts."""

@@ -52,16 +52,9 @@ _CONFLICTS = ("Concurrent", "CONCURRENT")
 
 
 class Claims:
-    """The right of one run to commit.
-
-    Args:
-        spark: a session with Delta.
-        address: where the tables are.
-        locked: whether a real lock is held, so that no claim is needed and every method does nothing.
-    """
+    """The right of one run to commit; where a real lock is held (`locked`), every method does nothing."""
 
     def __init__(self, spark: SparkSession, address: Address, locked: bool) -> None:
-        """Claim nothing yet."""
         self.spark, self.address, self.locked = spark, address, locked
         self.number: int | None = None
         self._seen: int | None = None
@@ -80,10 +73,7 @@ class Claims:
             self._seen = int(history(self.spark, self.address.table(LEDGER), 1)[0]["version"])
 
     def claim(self, names: Iterable[str]) -> None:
-        """Refuse what other runs still have under way, from here on.
-
-        Args:
-            names: the other tables that runs append to; they exist.
+        """Refuse what other runs still have under way, in `ingested_files` and in these tables, which exist.
 
         Raises:
             WarehouseError: another run has claimed or written since the version was noted.

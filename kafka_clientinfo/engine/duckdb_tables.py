@@ -27,14 +27,9 @@ _SCHEMA = "warehouse"
 
 
 class LocalTables:
-    """The tables below a folder of this machine, each as it was when it was first asked for.
-
-    Args:
-        folder: the warehouse's.
-    """
+    """The tables below a folder of this machine, each as it was when it was first asked for: a `StoredTables`."""
 
     def __init__(self, folder: Path) -> None:
-        """Read nothing yet."""
         self.folder = folder.absolute()
         self.root = str(self.folder)
         self._connection: duckdb.DuckDBPyConnection | None = None
@@ -42,23 +37,19 @@ class LocalTables:
         self._views: set[str] = set()
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
         return (self.folder / name / "_delta_log").is_dir()
 
     def state(self) -> State | None:
-        """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         found = self.layout(LEDGER)
         return None if found is None else state_of(found.properties, Address(self.root))
 
     def layout(self, name: str) -> TableLayout | None:
-        """The columns, constraints and properties of a table, None where it has not been made."""
         if not self.exists(name):
             return None
         table = self._table(name)
         return stored_layout(table.schema().to_json(), table.metadata().configuration)
 
     def size(self, name: str) -> TableSize:
-        """How large a table is that exists, by the log of its commits."""
         files: Any = self._table(name).get_add_actions(flatten=True)
         sizes: list[int] = files.column("size_bytes").to_pylist()
         counts: list[int | None] = files.column("num_records").to_pylist()
@@ -68,7 +59,7 @@ class LocalTables:
         return TableSize(sum(known), len(sizes), sum(sizes))
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL that names tables and parameters in braces, as in `SELECT count(*) FROM {connections}`.
+        """Answer SQL.
 
         Raises:
             WarehouseError: when a table is not one of this release, or cannot be read.

@@ -22,10 +22,9 @@ _ANSWERS_WITHIN_SECONDS = 30
 
 
 def remote_session(url: str) -> SparkSession:
-    """Begin a session on a server, which ends with this process, and ship this package to its Python workers.
+    """Begin a session on a server, `sc://HOST:PORT/;NAME=VALUE`, and ship this package to its Python workers.
 
-    Args:
-        url: as Spark Connect writes it, `sc://HOST:PORT/;NAME=VALUE`.
+    The session ends with this process.
 
     Raises:
         ModuleNotFoundError: Spark Connect's client lacks packages.

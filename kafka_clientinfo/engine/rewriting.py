@@ -70,15 +70,7 @@ def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
 
 
 def merge(table: str, source: str, spec: TableSpec, clauses: str, bound: str = "true") -> str:
-    """The MERGE statement.
-
-    Args:
-        table: the target as SQL names it.
-        source: name of a view of the new rows.
-        spec: the table's declaration.
-        clauses: `UPSERT` or `REPLACE`.
-        bound: a condition on `t`, see `within`.
-    """
+    """The MERGE of a view of new rows into a table, by `UPSERT` or `REPLACE`; `within` makes the bound."""
     columns = [f"`{column}`" for column in spec.column_names]
     actions = clauses.format(
         values=", ".join(f"t.{column} = s.{column}" for column in columns),

@@ -84,10 +84,8 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
 def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
     """Let Ctrl-C end the JVM of this process's session, and then what this process does with it.
 
-    pyspark's own handler calls the JVM in the middle of another call, of which both then fail.
-
-    Args:
-        on_interrupt: called first.
+    pyspark's own handler calls the JVM in the middle of another call, of which both then fail. First of all
+    `on_interrupt` is called.
     """
 
     def end(number: int, frame: object) -> None:

@@ -12,39 +12,29 @@ from .warehouse import Warehouse
 
 
 class SparkTables:
-    """The tables of a warehouse, read by a session.
-
-    Args:
-        spark: a session with Delta.
-        root: folder or URI of the Delta tables, or catalog.schema.
-    """
+    """The tables of a warehouse, read by a session with Delta: a `StoredTables`."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        """Read nothing yet."""
         self._lake = Warehouse(spark, root)
         self._spark = spark
         self.root = self._lake.root
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
         return self._lake.exists(name)
 
     def state(self) -> State | None:
-        """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         return read_state(self._spark, self._lake.address)
 
     def layout(self, name: str) -> TableLayout | None:
-        """The columns, constraints and properties of a table, None where it has not been made."""
         return layout_of(self._spark, self._lake.table(name))
 
     def size(self, name: str) -> TableSize:
-        """How large a table is that exists."""
         found = sql.detail(self._spark, self._lake.table(name))
         files, size = (0, 0) if found is None else (int(found["numFiles"]), int(found["sizeInBytes"]))
         return TableSize(self._lake.count(name), files, size)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL that names tables and parameters in braces; see `answers`.
+        """Answer SQL.
 
         Raises:
             WarehouseError: when a table is not one of this release.

@@ -65,10 +65,6 @@ class State:
 def read_state(spark: "SparkSession", address: Address) -> State | None:
     """The state of a warehouse; None where there is none yet.
 
-    Args:
-        spark: a session with Delta.
-        address: where its tables are.
-
     Raises:
         WarehouseError: when the warehouse is of another format.
     """

@@ -60,7 +60,6 @@ class Warehouse:
         small_table_bytes: int = SMALL_TABLE_BYTES,
         private: bool = True,
     ) -> None:
-        """Touch nothing yet."""
         self.spark = spark
         self.address = address_in(spark, str(root))
         self.specs = table_specs() if specs is None else specs
@@ -304,12 +303,9 @@ class Warehouse:
         return self._command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
 
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
-        """Delete rows by their key; returns how many.
+        """Delete rows by some of their columns, in one combination at most once; returns how many.
 
-        Args:
-            name: the table.
-            keys: some columns of it, in one combination at most once.
-            bound: a condition in SQL on `t` that they fulfil; lets Delta pass over files by their statistics.
+        They fulfil `bound`, a condition in SQL on `t` that lets Delta pass over files by their statistics.
         """
         self.claim()
         if not self.exists(name):

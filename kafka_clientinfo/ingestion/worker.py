@@ -53,16 +53,9 @@ class _Counted:
 
 
 class SplitReader:
-    """Reads one split and keeps its statistics.
-
-    Args:
-        split: what to read.
-        zone: IANA name of the zone of the log's timestamps.
-        told: is called with the bytes on disk of every read.
-    """
+    """Reads one split and keeps its statistics; `told` is called with the bytes on disk of every read."""
 
     def __init__(self, split: Split, zone: str, told: Callable[[int], None] | None = None) -> None:
-        """Open nothing yet."""
         self.split = split
         self.told = told
         self.file = split.file.file
