@@ -10,8 +10,7 @@ import pyarrow.parquet as pq
 
 from ..arrow_rows import TIMESTAMP, arrow_table
 from ..engine.answers import DUCKDB_SETTINGS, Parameters, Rows, TableSize, filled, in_utc
-from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
-from ..ingestion.in_process import Part
+from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, Part
 from ..settings import Settings
 from ..tables.spec import table_spec
 from ..tables.types import duckdb_type, quoted_text
