@@ -62,11 +62,6 @@ class Claims:
         self._commits: Counter[str] = Counter()
         self._one_command = threading.Lock()
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether this run has to claim before it writes."""
-        return not self.locked and self.number is None
-
     def note_version(self) -> None:
         """Take this before reading: the claim fails if another run has committed since."""
         if not self.locked:
@@ -141,10 +136,7 @@ class Claims:
 def last_metadata(spark: SparkSession, table: str, wanted: Callable[[str], bool]) -> str | None:
     """The newest `userMetadata` of a table's commits that is wanted; None where its history has none."""
     for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
-        texts = [row["userMetadata"] for row in history(spark, table, limit)]
-        found = [text for text in texts if text is not None and wanted(text)]
-        if found:
-            return str(found[0])
-        if limit is not None and len(texts) < limit:
-            return None
+        texts = (row["userMetadata"] for row in history(spark, table, limit))
+        if (found := next((text for text in texts if text is not None and wanted(text)), None)) is not None:
+            return str(found)
     return None

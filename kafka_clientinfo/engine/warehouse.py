@@ -42,7 +42,6 @@ class Warehouse:
         root: folder or URI, tables are its subfolders; or catalog.schema.
         locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
         specs: the tables by name; all declared ones where None.
-        small_table_bytes: below, tables are written anew where rows are replaced.
         private: whether only the owner may read tables with raw bytes of logs; where they lie on this machine.
 
     Attributes:
@@ -57,14 +56,12 @@ class Warehouse:
         root: str,
         locked: bool = False,
         specs: Mapping[str, TableSpec] | None = None,
-        small_table_bytes: int = SMALL_TABLE_BYTES,
         private: bool = True,
     ) -> None:
         self.spark = spark
         self.address = address_in(spark, str(root))
         self.specs = table_specs() if specs is None else specs
         self.one_file = False
-        self._small_table_bytes = small_table_bytes
         self._private = private
         self.staging = Staging(spark, self.address, private)
         self._claims = Claims(spark, self.address, locked)
@@ -160,7 +157,7 @@ class Warehouse:
             WarehouseError: another run has written since this one opened the warehouse.
         """
         with self._claiming:
-            if self._claims.is_needed:
+            if not self._claims.locked and self._claims.number is None:
                 names = [spec.name for spec in self.specs.values() if spec.write_mode == "append"]
                 self.create_missing([LEDGER, *names])
                 self._claims.claim(name for name in names if name != LEDGER)
@@ -322,9 +319,9 @@ class Warehouse:
     def _is_small(self, spec: TableSpec) -> bool:
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
         if rows is not None:
-            return rows * len(spec.columns) * _BYTES_PER_VALUE < self._small_table_bytes
+            return rows * len(spec.columns) * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
         found = sql.detail(self.spark, self.table(spec.name))
-        return found is None or int(found["sizeInBytes"]) < self._small_table_bytes
+        return found is None or int(found["sizeInBytes"]) < SMALL_TABLE_BYTES
 
     def _create(self, name: str) -> None:
         spec = self.spec(name)

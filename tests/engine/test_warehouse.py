@@ -10,7 +10,7 @@ from chispa import assert_df_equality
 from deltalake import DeltaTable as RustTable
 
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.engine import sql
+from kafka_clientinfo.engine import sql, warehouse
 from kafka_clientinfo.engine.rewriting import aggregated
 from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.engine.table_layout import differences, layout_of
@@ -24,10 +24,11 @@ HUGE, NOTHING = 1 << 40, 0
 
 
 @pytest.fixture(params=[pytest.param("written anew", marks=pytest.mark.long), "merged into"])
-def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Warehouse:
+def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """A warehouse whose tables count as small or as large: rows are replaced in two ways, with one result."""
     size = HUGE if request.param == "written anew" else NOTHING
-    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS, size)
+    monkeypatch.setattr(warehouse, "SMALL_TABLE_BYTES", size)
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
 
 
 @pytest.fixture
@@ -108,7 +109,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
     lake.replace_connections("facts", new, touched(spark, None, "x"), None, "2", keep)
     assert lake.rows()["facts"] == 2
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
-    is_small = lake._small_table_bytes == HUGE
+    is_small = warehouse.SMALL_TABLE_BYTES == HUGE
     assert [sorted(row["connection_id"] for row in whole) for whole in written_anew] == [["x", "y"]] * is_small
 
 
