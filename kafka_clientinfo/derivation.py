@@ -27,6 +27,7 @@ from .connections import with_stretches
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
+from .engine.rewriting import aggregated
 from .engine.warehouse import Warehouse
 from .settings import Settings
 from .steps import Step, needed, read_by_others, steps
@@ -49,7 +50,6 @@ class Derivation:
     def __init__(
         self, lake: Warehouse, settings: Settings, until: str | None, newest: str, given: Mapping[str, DataFrame]
     ) -> None:
-        """Touch nothing yet."""
         self.lake = lake
         self.settings = settings
         self.until = until
@@ -149,8 +149,8 @@ class Derivation:
         # Stored rows, and what is counted in there, of one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
         new = self.committed.where(F.col("ingested_at") > self._counted_until(stored))
-        keep = partial(self._kept_whole, step.name)
-        self.lake.aggregate(step.name, stored, step.make({"new_requests": new}), self.newest, keep)
+        rows = aggregated(stored, step.make({"new_requests": new}), self.lake.spec(step.name))
+        self.lake.overwrite(step.name, self._kept_whole(step.name, rows), self.newest)
         self.relations[step.name] = self.whole(step.name)
 
     def _counted_until(self, stored: DataFrame) -> Column:

@@ -85,13 +85,7 @@ def build(
 
 
 def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:
-    """Report a step that has nothing to do, without a session.
-
-    Args:
-        step: run, ingest or build.
-        inputs: the logs; nothing for `build`.
-        warehouse: folder or URI of the Delta tables, or catalog.schema.
-        settings: of the step.
+    """Report a step (run, ingest or build) that has nothing to do, without a session; `build` has no inputs.
 
     Returns:
         What the step would report; None where it has work to do, or where only a session can tell.

@@ -5,7 +5,7 @@ users give comes in as parameters only. Both engines order nulls first, or last 
 without a zone for UTC.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from string import Formatter
@@ -19,6 +19,16 @@ from .table_layout import TableLayout
 class UnreadableTableError(WarehouseError):
     """A table that is damaged, or was changed by others in a way that only Spark can follow."""
 
+
+DUCKDB_SETTINGS = (
+    "TimeZone = 'UTC'",
+    "enable_progress_bar = false",
+    "default_null_order = 'nulls_first_on_asc_last_on_desc'",
+    "python_enable_replacements = false",
+    "autoinstall_known_extensions = false",
+    "autoload_known_extensions = false",
+)
+"""Of every connection of DuckDB: it answers as Spark does, and reaches neither the program's variables nor the net."""
 
 Parameters = Mapping[str, str | int]
 """Values by the name that SQL has in braces; a time is text such as `2026-11-21 02:00:00.000000`, which SQL casts."""
@@ -87,10 +97,24 @@ class StoredTables(Tables, Protocol):
         """The columns, constraints and properties of a table, None where it has not been made."""
 
 
-def names_in(statement: str, names: Iterable[str]) -> list[str]:
-    """Those of these names that a statement has in braces."""
-    found = {name for _, name, _, _ in Formatter().parse(statement) if name is not None}
-    return [name for name in names if name in found]
+def filled(
+    statement: str,
+    parameters: Parameters | None,
+    table: Callable[[str], str],
+    value: Callable[[str, str | int], str] = lambda name, _: f"${name}",
+) -> tuple[str, dict[str, str | int]]:
+    """A statement whose braces are filled by the words of an engine's SQL, and the parameters that it names.
+
+    Args:
+        statement: with tables and parameters in braces.
+        parameters: by name.
+        table: how SQL calls a table; raises for a name that is none.
+        value: how SQL calls a parameter, by its name and its value; DuckDB's `$name`.
+    """
+    words = {word for _, word, _, _ in Formatter().parse(statement) if word is not None}
+    given = {name: found for name, found in (parameters or {}).items() if name in words}
+    called = {word: value(word, given[word]) if word in given else table(word) for word in words}
+    return statement.format_map(called), given
 
 
 def in_utc(value: Any) -> Any:

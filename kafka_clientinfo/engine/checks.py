@@ -66,13 +66,7 @@ class Check:
 
 
 def check(name: str, findings: Sequence[dict[str, Any]], failed: int | None = None) -> Check:
-    """The outcome of a check.
-
-    Args:
-        name: one of `CHECKS`.
-        findings: what disagrees, or the first of it.
-        failed: how many there are; as many as findings when None.
-    """
+    """The outcome of one of `CHECKS`; where `failed` counts what disagrees, `findings` are the first of it."""
     requirement, advice = CHECKS[name]
     number = len(findings) if failed is None else failed
     return Check(name, requirement, number, list(findings[:LISTED]), advice if number else "")

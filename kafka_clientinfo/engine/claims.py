@@ -52,16 +52,9 @@ _CONFLICTS = ("Concurrent", "CONCURRENT")
 
 
 class Claims:
-    """The right of one run to commit.
-
-    Args:
-        spark: a session with Delta.
-        address: where the tables are.
-        locked: whether a real lock is held, so that no claim is needed and every method does nothing.
-    """
+    """The right of one run to commit; where a real lock is held (`locked`), every method does nothing."""
 
     def __init__(self, spark: SparkSession, address: Address, locked: bool) -> None:
-        """Claim nothing yet."""
         self.spark, self.address, self.locked = spark, address, locked
         self.number: int | None = None
         self._seen: int | None = None
@@ -69,21 +62,13 @@ class Claims:
         self._commits: Counter[str] = Counter()
         self._one_command = threading.Lock()
 
-    @property
-    def is_needed(self) -> bool:
-        """Whether this run has to claim before it writes."""
-        return not self.locked and self.number is None
-
     def note_version(self) -> None:
         """Take this before reading: the claim fails if another run has committed since."""
         if not self.locked:
             self._seen = int(history(self.spark, self.address.table(LEDGER), 1)[0]["version"])
 
     def claim(self, names: Iterable[str]) -> None:
-        """Refuse what other runs still have under way, from here on.
-
-        Args:
-            names: the other tables that runs append to; they exist.
+        """Refuse what other runs still have under way, in `ingested_files` and in these tables, which exist.
 
         Raises:
             WarehouseError: another run has claimed or written since the version was noted.
@@ -151,10 +136,7 @@ class Claims:
 def last_metadata(spark: SparkSession, table: str, wanted: Callable[[str], bool]) -> str | None:
     """The newest `userMetadata` of a table's commits that is wanted; None where its history has none."""
     for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
-        texts = [row["userMetadata"] for row in history(spark, table, limit)]
-        found = [text for text in texts if text is not None and wanted(text)]
-        if found:
-            return str(found[0])
-        if limit is not None and len(texts) < limit:
-            return None
+        texts = (row["userMetadata"] for row in history(spark, table, limit))
+        if (found := next((text for text in texts if text is not None and wanted(text)), None)) is not None:
+            return str(found)
     return None

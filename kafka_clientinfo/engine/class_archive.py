@@ -9,12 +9,11 @@ the serial and the G1 collector and heaps of several sizes, and is passed over w
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
-from .jars import cache_folder, spark_jars
+from .jars import cache_folder, make_whole, spark_jars
 from .java import Java
 
 _OPTIONS = "spark.driver.extraJavaOptions"
@@ -50,16 +49,8 @@ def with_recording(conf: dict[str, str], target: Path) -> dict[str, str]:
 
 
 def make_archive(path: Path, train: Callable[[Path], None]) -> None:
-    """Put an archive at `path` that `train` writes to the file it is given; nothing is left there when it fails.
-
-    Raises:
-        OSError: the cache folder cannot be written, or training has written nothing.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(prefix=".training-", dir=path.parent) as scratch:
-        written = Path(scratch) / path.name
-        train(written)
-        os.replace(written, path)
+    """Put an archive at `path` that `train` writes to the file it is given; see `make_whole`."""
+    make_whole(path, train)
     _forget_oldest(path.parent)
 
 

@@ -53,14 +53,9 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 def make_table(
     spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool
 ) -> None:
-    """Make a table as declared, where it does not exist.
+    """Make a table as declared, and with further properties, where it does not exist.
 
-    Args:
-        spark: a session with Delta.
-        address: of the warehouse.
-        spec: the declaration.
-        properties: further table properties.
-        private: whether only the owner may read a table with raw bytes of logs, where it lies on this machine.
+    Where it lies on this machine and is `private`, only its owner may read it if it has raw bytes of logs.
     """
     statement = sql.create_table(spec, address.table(spec.name), properties)
     is_closed = private and _has_raw_bytes(spec)
@@ -79,12 +74,7 @@ def make_table(
 
 
 def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> dict[str, str]:
-    """Make views beside the tables, and those anew that were made of another definition.
-
-    Args:
-        spark: a session with Delta.
-        address: of a warehouse that is a schema; the tables that the views read exist.
-        views: as declared.
+    """Make views beside the tables of a schema, which exist, and those anew that were made of another definition.
 
     Returns:
         Why a view could not be made, by name.

@@ -15,9 +15,9 @@ from deltalake.exceptions import DeltaError
 
 from ..address import Address
 from ..errors import ConfigError
-from ..tables.spec import TableSpec, table_specs
+from ..tables.spec import TableSpec, table_spec
 from ..tables.types import duckdb_type, quoted_text
-from .answers import Parameters, Rows, TableSize, UnreadableTableError, in_utc, names_in
+from .answers import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, filled, in_utc
 from .state import LEDGER, State, state_of
 from .table_layout import TableLayout, check_readable, stored_layout
 
@@ -27,38 +27,29 @@ _SCHEMA = "warehouse"
 
 
 class LocalTables:
-    """The tables below a folder of this machine, each as it was when it was first asked for.
-
-    Args:
-        folder: the warehouse's.
-    """
+    """The tables below a folder of this machine, each as it was when it was first asked for: a `StoredTables`."""
 
     def __init__(self, folder: Path) -> None:
-        """Read nothing yet."""
         self.folder = folder.absolute()
         self.root = str(self.folder)
         self._connection: duckdb.DuckDBPyConnection | None = None
         self._opened: dict[str, DeltaTable] = {}
-        self._named: set[str] = set()
+        self._views: set[str] = set()
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
         return (self.folder / name / "_delta_log").is_dir()
 
     def state(self) -> State | None:
-        """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         found = self.layout(LEDGER)
         return None if found is None else state_of(found.properties, Address(self.root))
 
     def layout(self, name: str) -> TableLayout | None:
-        """The columns, constraints and properties of a table, None where it has not been made."""
         if not self.exists(name):
             return None
         table = self._table(name)
         return stored_layout(table.schema().to_json(), table.metadata().configuration)
 
     def size(self, name: str) -> TableSize:
-        """How large a table is that exists, by the log of its commits."""
         files: Any = self._table(name).get_add_actions(flatten=True)
         sizes: list[int] = files.column("size_bytes").to_pylist()
         counts: list[int | None] = files.column("num_records").to_pylist()
@@ -68,18 +59,14 @@ class LocalTables:
         return TableSize(sum(known), len(sizes), sum(sizes))
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL that names tables and parameters in braces, as in `SELECT count(*) FROM {connections}`.
+        """Answer SQL.
 
         Raises:
             WarehouseError: when a table is not one of this release, or cannot be read.
             ConfigError: when it is not one query.
             duckdb.Error: when the statement is wrong.
         """
-        tables = names_in(statement, table_specs())
-        given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
-        for name in tables:
-            self._name(name)
-        text = statement.format_map({n: f"{_SCHEMA}.{n}" for n in tables} | {n: f"${n}" for n in given})
+        text, given = filled(statement, parameters, self._named)
         parsed = self._duckdb().extract_statements(text)
         if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
             raise ConfigError("only one query can be answered, and nothing written; begin it with SELECT, WITH or FROM")
@@ -113,12 +100,7 @@ class LocalTables:
         if self._connection is None:
             self._connection = duckdb.connect()
             for setting in (
-                "TimeZone = 'UTC'",
-                "enable_progress_bar = false",
-                "default_null_order = 'nulls_first_on_asc_last_on_desc'",
-                "python_enable_replacements = false",
-                "autoinstall_known_extensions = false",
-                "autoload_known_extensions = false",
+                *DUCKDB_SETTINGS,
                 "temp_directory = ''",
                 f"allowed_directories = [{quoted_text(self.root)}]",
                 "enable_external_access = false",
@@ -129,16 +111,16 @@ class LocalTables:
             self._connection.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
         return self._connection
 
-    def _name(self, name: str) -> None:
-        """Give a table a name in SQL."""
-        if name not in self._named:
-            spec = table_specs()[name]
-            rows = self._rows_of(spec)
+    def _named(self, name: str) -> str:
+        """How SQL calls a table, which is made a view at its first use."""
+        if name not in self._views:
+            rows = self._rows_of(table_spec(name))
             try:
                 self._duckdb().execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
             except duckdb.Error as error:
                 raise _unreadable(self.folder / name, error) from None
-            self._named.add(name)
+            self._views.add(name)
+        return f"{_SCHEMA}.{name}"
 
     def _rows_of(self, spec: TableSpec) -> str:
         """A query of the rows that a table has."""

@@ -8,7 +8,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT
 from urllib.parse import unquote, urlsplit
@@ -77,24 +77,32 @@ def ensure_jars(conf: Mapping[str, str], log: int | None = DEVNULL) -> list[Path
         WarehouseError: the jars cannot be fetched.
         OSError: the cache folder cannot be written.
     """
-    found = stored_jars()
-    if found:
-        return found
-    folder = jars_folder()
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(prefix=".fetch-", dir=folder.parent))
-    try:
+
+    def fetch(folder: Path) -> None:
+        folder.mkdir()
         for jar in _resolve(conf, log):
-            shutil.copyfile(jar, unfinished / jar.name)
-        unfinished.chmod(0o755)
-        try:
-            unfinished.rename(folder)
-        except OSError:
-            if not stored_jars():  # else another process was faster
-                raise
-    finally:
-        shutil.rmtree(unfinished, ignore_errors=True)
+            shutil.copyfile(jar, folder / jar.name)
+
+    if not stored_jars():
+        make_whole(jars_folder(), fetch)
     return stored_jars()
+
+
+def make_whole(path: Path, make: Callable[[Path], None]) -> None:
+    """Put a file or a folder of the cache in its place once `make` has made it elsewhere; nothing is left where that fails.
+
+    Raises:
+        OSError: the cache folder cannot be written, or nothing was made.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=path.parent) as scratch:
+        made = Path(scratch) / path.name
+        make(made)
+        try:
+            os.replace(made, path)
+        except OSError:
+            if not path.is_dir():  # else another process was faster
+                raise
 
 
 def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:

@@ -37,16 +37,12 @@ _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
 class Staging:
-    """Keeps the relations of one run as tables.
+    """Keeps the relations of one run as tables beside those of the warehouse.
 
-    Args:
-        spark: a session with Delta.
-        address: of the warehouse.
-        private: whether only the owner may read the tables, where they lie on this machine: rows hold raw bytes of logs.
+    Where they lie on this machine and are `private`, only their owner may read them: rows hold raw bytes of logs.
     """
 
     def __init__(self, spark: SparkSession, address: Address, private: bool = True) -> None:
-        """Touch nothing yet."""
         self.spark, self.address, self.private = spark, address, private
         self.folder = f"{address.root}/{STAGED}"
         self.run = f"{datetime.now(UTC):{_BEGAN}}_{uuid4().hex[:8]}"

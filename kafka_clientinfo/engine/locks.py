@@ -38,13 +38,9 @@ class _Attempt(Enum):
 
 @contextmanager
 def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, spark: Any = None) -> Iterator[bool]:
-    """Hold the warehouse's lock; yields whether it is a real one, which keeps every other run out.
+    """Hold the warehouse's lock, also by the session's JVM; yields whether it is a real one, which keeps other runs out.
 
-    Args:
-        root: the warehouse.
-        wait_seconds: how long to wait for another run.
-        progress: called once with a text when this run has to wait.
-        spark: the session whose JVM holds the lock too.
+    Where this run has to wait, `progress` is called once with a text.
 
     Raises:
         ConfigError: the text may mean a folder as well as a schema.

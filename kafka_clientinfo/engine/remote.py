@@ -9,7 +9,6 @@ import atexit
 import hashlib
 import tempfile
 import zipfile
-from collections.abc import Iterator
 from importlib.resources.abc import Traversable
 from pathlib import Path
 
@@ -23,10 +22,9 @@ _ANSWERS_WITHIN_SECONDS = 30
 
 
 def remote_session(url: str) -> SparkSession:
-    """Begin a session on a server, which ends with this process, and ship this package to its Python workers.
+    """Begin a session on a server, `sc://HOST:PORT/;NAME=VALUE`, and ship this package to its Python workers.
 
-    Args:
-        url: as Spark Connect writes it, `sc://HOST:PORT/;NAME=VALUE`.
+    The session ends with this process.
 
     Raises:
         ModuleNotFoundError: Spark Connect's client lacks packages.
@@ -62,29 +60,22 @@ def package_zip(folder: Path) -> Path:
     """Make a zip of this package that can be imported; its name tells its content."""
     made = folder / f"{_PACKAGE}.zip"
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in _files():
+        for name, content in _files(Path(__file__).parent.parent).items():
             archive.writestr(zipfile.ZipInfo(f"{_PACKAGE}/{name}"), content, zipfile.ZIP_DEFLATED)
     digest = hashlib.sha256(made.read_bytes()).hexdigest()[:16]
     return made.rename(folder / f"{_PACKAGE}_{digest}.zip")
 
 
-def _files() -> Iterator[tuple[str, bytes]]:
-    """Paths below the package, and contents; schemas/ and conf/ lie inside it in a wheel, and beside it in a checkout."""
-    for root, name in (
-        (Path(__file__).parent.parent, ""),
-        (resources.schemas(), "schemas/"),
-        (resources.conf(), "conf/"),
-    ):
-        yield from ((f"{name}{path}", content) for path, content in _below(root) if name or not _is_resource(path))
+def _files(package: Traversable) -> dict[str, bytes]:
+    """Contents by path; schemas/ and conf/ lie inside the package in a wheel, and beside it in a checkout."""
+    return _below(package) | _below(resources.schemas(), "schemas/") | _below(resources.conf(), "conf/")
 
 
-def _is_resource(path: str) -> bool:
-    return path.startswith(("schemas/", "conf/"))
-
-
-def _below(folder: Traversable) -> Iterator[tuple[str, bytes]]:
+def _below(folder: Traversable, prefix: str = "") -> dict[str, bytes]:
+    found: dict[str, bytes] = {}
     for entry in sorted(folder.iterdir(), key=lambda item: item.name):
         if entry.is_dir() and entry.name != "__pycache__":
-            yield from ((f"{entry.name}/{path}", content) for path, content in _below(entry))
+            found |= _below(entry, f"{prefix}{entry.name}/")
         elif entry.is_file() and not entry.name.endswith(".pyc"):
-            yield entry.name, entry.read_bytes()
+            found[f"{prefix}{entry.name}"] = entry.read_bytes()
+    return found

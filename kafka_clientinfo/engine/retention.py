@@ -38,12 +38,7 @@ _ROW = ("file_id", "byte_offset")
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
-    """Delete what ended more than so many days ago.
-
-    Args:
-        tables: a warehouse whose build is up to date.
-        days: how long requests are kept after the end of their connection.
-        now: the present, with its zone.
+    """Delete requests of connections that ended more than so many days ago, and what was read beside them.
 
     Returns:
         Rows deleted per table.
@@ -64,11 +59,7 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
 
 
 def remove_late(tables: Warehouse) -> int:
-    """Delete requests that came too late: no build has seen them, and retention has deleted what they belong to.
-
-    Returns:
-        How many; 0 where retention has never deleted anything.
-    """
+    """Delete requests that no build has seen, and whose connections retention has deleted; returns how many."""
     instant, until = tables.state.retained_from, tables.state.built_until
     if instant is None:
         return 0

@@ -61,24 +61,16 @@ def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> Dat
 
 
 def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
-    """Stored and new rows aggregated by key, column by column as declared."""
+    """Stored rows and new ones, which they have not counted yet, aggregated by key, column by column as declared."""
     functions = dict(spec.aggregates)
     # A column without a declared aggregate follows from the key, so all its values are one.
     others = [column for column in spec.column_names if column not in spec.key]
     values = [F.expr(f"{functions.get(column, 'max')}(`{column}`)").alias(column) for column in others]
-    return stored.unionByName(new).groupBy(*spec.key).agg(*values).select(*spec.column_names)
+    return stored.unionByName(shaped(new, spec)).groupBy(*spec.key).agg(*values).select(*spec.column_names)
 
 
 def merge(table: str, source: str, spec: TableSpec, clauses: str, bound: str = "true") -> str:
-    """The MERGE statement.
-
-    Args:
-        table: the target as SQL names it.
-        source: name of a view of the new rows.
-        spec: the table's declaration.
-        clauses: `UPSERT` or `REPLACE`.
-        bound: a condition on `t`, see `within`.
-    """
+    """The MERGE of a view of new rows into a table, by `UPSERT` or `REPLACE`; `within` makes the bound."""
     columns = [f"`{column}`" for column in spec.column_names]
     actions = clauses.format(
         values=", ".join(f"t.{column} = s.{column}" for column in columns),

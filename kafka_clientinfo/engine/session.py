@@ -10,8 +10,10 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
-from pyspark import SparkContext
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from ..errors import WarehouseError
@@ -64,14 +66,16 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     where = f" (see {log_file})" if log_file else ""
     java = check_java() if SparkContext._gateway is None else None
     try:
-        with _output_to(log_file), _private(settings.private_raw_bytes):
-            conf = session_conf(settings.spark, java)
-            builder = SparkSession.builder.appName(app_name)
-            for key, value in conf.items():
-                builder = builder.config(key, value)
-            session = builder.getOrCreate()
-            _keep_lookups(session)
-            return session
+        with _appended(log_file) as log:
+            conf = session_conf(settings.spark, java, log)
+            if java is not None:
+                _start_jvm(conf, _process_options(settings.private_raw_bytes, log))
+        builder = SparkSession.builder.appName(app_name)
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        _keep_lookups(session)
+        return session
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
@@ -84,10 +88,8 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
 def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
     """Let Ctrl-C end the JVM of this process's session, and then what this process does with it.
 
-    pyspark's own handler calls the JVM in the middle of another call, of which both then fail.
-
-    Args:
-        on_interrupt: called first.
+    pyspark's own handler calls the JVM in the middle of another call, of which both then fail. First of all
+    `on_interrupt` is called.
     """
 
     def end(number: int, frame: object) -> None:
@@ -105,12 +107,13 @@ def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
     end_jvm(SparkContext._gateway, seconds)
 
 
-def session_conf(given: Mapping[str, str], java: Java | None) -> dict[str, str]:
+def session_conf(given: Mapping[str, str], java: Java | None, log: int | None = None) -> dict[str, str]:
     """Return the conf of a local session: Delta's entries, what the settings give, and what brings Delta's classes.
 
     Args:
         given: conf from the settings.
         java: the Java that will be started; None where this process has a JVM, whose class path is what it is.
+        log: descriptor for what the fetching of jars prints; None lets it print.
 
     Raises:
         WarehouseError: Delta's jars are neither stored nor to be fetched.
@@ -120,7 +123,7 @@ def session_conf(given: Mapping[str, str], java: Java | None) -> dict[str, str]:
         return conf
     if not delta_is_given(conf):
         try:
-            conf = with_jars(conf, ensure_jars(conf, log=None))
+            conf = with_jars(conf, ensure_jars(conf, log))
         except OSError:  # no cache folder can be written: let Spark resolve them for this session only
             wanted = [conf.get("spark.jars.packages"), coordinate()]
             conf["spark.jars.packages"] = ",".join(package for package in wanted if package)
@@ -151,36 +154,27 @@ def _first_error(log_file: str | None) -> str | None:
 
 
 @contextmanager
-def _private(is_private: bool) -> Iterator[None]:
-    """Let a process that is started in here make files that nobody else may read: the JVM's scratch holds rows.
+def _appended(path: str | None) -> Iterator[int | None]:
+    """The descriptor of a file that is written on, and that only its owner may read; None where no file is named."""
+    if path is None:
+        yield None
+        return
+    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _process_options(is_private: bool, log: int | None) -> dict[str, Any]:
+    """How the JVM's process is started: what it writes goes to a file, and nobody else may read its scratch, which holds rows.
 
     Tables are made with the permissions that Hadoop's conf says, whatever the process may do.
     """
-    before = os.umask(0o077)
-    if not is_private:
-        os.umask(before)
-    try:
-        yield
-    finally:
-        os.umask(before)
+    return {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
 
 
-@contextmanager
-def _output_to(path: str | None) -> Iterator[None]:
-    """Let a process that is started in here inherit a file as its standard output and error."""
-    if path is None:
-        yield
-        return
-    for stream in filter(None, (sys.stdout, sys.stderr)):
-        stream.flush()
-    kept = {descriptor: os.dup(descriptor) for descriptor in (1, 2)}
-    target = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        for descriptor in kept:
-            os.dup2(target, descriptor)
-        yield
-    finally:
-        for descriptor, before in kept.items():
-            os.dup2(before, descriptor)
-            os.close(before)
-        os.close(target)
+def _start_jvm(conf: Mapping[str, str], options: dict[str, Any]) -> None:
+    """Start the JVM of this process's sessions, which pyspark would start without options of the process."""
+    gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(conf.items())), options)  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway)

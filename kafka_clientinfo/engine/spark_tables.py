@@ -4,7 +4,7 @@ from pyspark.sql import SparkSession
 
 from ..arrow_rows import collect
 from . import sql
-from .answers import Parameters, Rows, TableSize, names_in
+from .answers import Parameters, Rows, TableSize, filled
 from .sizing import REQUEST_BYTES, sized, utc
 from .state import State, read_state
 from .table_layout import TableLayout, layout_of
@@ -12,47 +12,35 @@ from .warehouse import Warehouse
 
 
 class SparkTables:
-    """The tables of a warehouse, read by a session.
-
-    Args:
-        spark: a session with Delta.
-        root: folder or URI of the Delta tables, or catalog.schema.
-    """
+    """The tables of a warehouse, read by a session with Delta: a `StoredTables`."""
 
     def __init__(self, spark: SparkSession, root: str) -> None:
-        """Read nothing yet."""
         self._lake = Warehouse(spark, root)
         self._spark = spark
         self.root = self._lake.root
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
         return self._lake.exists(name)
 
     def state(self) -> State | None:
-        """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
         return read_state(self._spark, self._lake.address)
 
     def layout(self, name: str) -> TableLayout | None:
-        """The columns, constraints and properties of a table, None where it has not been made."""
         return layout_of(self._spark, self._lake.table(name))
 
     def size(self, name: str) -> TableSize:
-        """How large a table is that exists."""
         found = sql.detail(self._spark, self._lake.table(name))
         files, size = (0, 0) if found is None else (int(found["numFiles"]), int(found["sizeInBytes"]))
         return TableSize(self._lake.count(name), files, size)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL that names tables and parameters in braces; see `answers`.
+        """Answer SQL.
 
         Raises:
             WarehouseError: when a table is not one of this release.
             pyspark.errors.AnalysisException: when the statement is wrong.
         """
-        tables = {name: self._relation(name) for name in names_in(statement, self._lake.specs)}
-        given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
-        text = statement.format_map(tables | {name: _literal(value) for name, value in given.items()})
+        text, _ = filled(statement, parameters, self._relation, lambda _, value: _literal(value))
         with utc(self._spark), sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
             found = self._spark.sql(text)
             return Rows(tuple(found.columns), collect(found))

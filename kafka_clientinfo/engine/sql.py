@@ -42,13 +42,7 @@ def properties_list(properties: Mapping[str, str]) -> str:
 
 
 def create_table(spec: TableSpec, table: str, properties: Mapping[str, str]) -> str:
-    """The statement that makes a table as declared, in one commit; it does nothing where the table exists.
-
-    Args:
-        spec: the declaration.
-        table: its name.
-        properties: further table properties.
-    """
+    """The statement that makes a table as declared, with further properties, where it does not exist."""
     own = {f"{CHECK}{name}": expression for name, expression in spec.checks}
     own |= {DELETION_VECTORS: "false", _STATISTICS: ",".join(spec.statistics)}
     return (

@@ -62,24 +62,8 @@ class State:
         return json.dumps(asdict(self), sort_keys=True)
 
 
-def parse_state(text: str) -> State:
-    """The state from its JSON.
-
-    Raises:
-        ValueError: when the text is no state of this release's format.
-    """
-    try:
-        return State(**json.loads(text))
-    except TypeError as error:
-        raise ValueError(str(error)) from None
-
-
 def read_state(spark: "SparkSession", address: Address) -> State | None:
     """The state of a warehouse; None where there is none yet.
-
-    Args:
-        spark: a session with Delta.
-        address: where its tables are.
 
     Raises:
         WarehouseError: when the warehouse is of another format.
@@ -108,17 +92,16 @@ def state_of(found: Mapping[str, str], address: Address) -> State:
             f"{address.place(LEDGER)} has no property {PROPERTY}, so that this package, or this release of it, did not "
             f"make it; name {another}, and build the warehouse there"
         )
-    if _format_of(text) > FORMAT:
-        raise WarehouseError(
-            f"{address.root} was made by a newer release; use that one, or build it anew into {another}"
-        )
     try:
-        return parse_state(text)
-    except ValueError as error:
+        stored = json.loads(text)
+        if stored["format"] <= FORMAT:
+            return State(**stored)
+    except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
             f"{address.place(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
             f"build it anew into {another}"
         ) from None
+    raise WarehouseError(f"{address.root} was made by a newer release; use that one, or build it anew into {another}")
 
 
 def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:
@@ -131,15 +114,6 @@ def instant(text: str) -> datetime:
     """A time of the state; no zone means UTC."""
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def _format_of(text: str) -> int:
-    """The format that a state names, 0 where it names none."""
-    try:
-        number = json.loads(text)["format"]
-    except (ValueError, KeyError, TypeError):
-        return 0
-    return number if isinstance(number, int) else 0
 
 
 def write_state(spark: "SparkSession", address: Address, state: State) -> None:

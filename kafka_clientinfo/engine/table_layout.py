@@ -29,19 +29,16 @@ class StoredColumn:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """A table as it stands: its columns and CHECK constraints by name, and all its properties."""
+    """A table as it stands: its columns by name, and its properties, CHECK constraints among them."""
 
     columns: Mapping[str, StoredColumn]
-    checks: Mapping[str, str]
     properties: Mapping[str, str]
 
 
 def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
     """The layout of a table that SQL calls so, None where there is none."""
     found = detail(spark, table)
-    if found is None:
-        return None
-    return _layout(columns_of(spark.read.table(table)), dict(found["properties"]))
+    return None if found is None else TableLayout(columns_of(spark.read.table(table)), dict(found["properties"]))
 
 
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
@@ -50,12 +47,7 @@ def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLay
         field["name"]: StoredColumn(_plain_type(_spark_type(field["type"])), not field["nullable"])
         for field in json.loads(schema)["fields"]
     }
-    return _layout(columns, {key: value for key, value in properties.items() if value is not None})
-
-
-def _layout(columns: Mapping[str, StoredColumn], properties: Mapping[str, str]) -> TableLayout:
-    checks = {key.removeprefix(CHECK): text for key, text in properties.items() if key.startswith(CHECK)}
-    return TableLayout(columns, checks, properties)
+    return TableLayout(columns, {key: value for key, value in properties.items() if value is not None})
 
 
 def _spark_type(stored: Any) -> str:
@@ -90,12 +82,7 @@ def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str
 
 
 def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: str) -> None:
-    """Refuse a table whose rows cannot be read as those of the declared one.
-
-    Args:
-        spec: the declaration.
-        columns: what the table has.
-        place: where it is, for the message.
+    """Refuse a table, at this place, whose rows cannot be read as those of the declared one.
 
     Raises:
         WarehouseError: naming the first differences.
@@ -131,7 +118,8 @@ def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:
 
 
 def _unlike_checks(spec: TableSpec, layout: TableLayout) -> list[str]:
-    declared, stored = dict(spec.checks), layout.checks
+    declared = dict(spec.checks)
+    stored = {key.removeprefix(CHECK): text for key, text in layout.properties.items() if key.startswith(CHECK)}
     sentences = [f"check {name} is missing" for name in declared if name not in stored]
     sentences += [f"check {name} is not declared" for name in stored if name not in declared]
     changed = [name for name in declared if name in stored and not _is_same(declared[name], stored[name])]

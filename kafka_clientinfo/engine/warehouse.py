@@ -42,7 +42,6 @@ class Warehouse:
         root: folder or URI, tables are its subfolders; or catalog.schema.
         locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
         specs: the tables by name; all declared ones where None.
-        small_table_bytes: below, tables are written anew where rows are replaced.
         private: whether only the owner may read tables with raw bytes of logs; where they lie on this machine.
 
     Attributes:
@@ -57,15 +56,12 @@ class Warehouse:
         root: str,
         locked: bool = False,
         specs: Mapping[str, TableSpec] | None = None,
-        small_table_bytes: int = SMALL_TABLE_BYTES,
         private: bool = True,
     ) -> None:
-        """Touch nothing yet."""
         self.spark = spark
         self.address = address_in(spark, str(root))
         self.specs = table_specs() if specs is None else specs
         self.one_file = False
-        self._small_table_bytes = small_table_bytes
         self._private = private
         self.staging = Staging(spark, self.address, private)
         self._claims = Claims(spark, self.address, locked)
@@ -161,7 +157,7 @@ class Warehouse:
             WarehouseError: another run has written since this one opened the warehouse.
         """
         with self._claiming:
-            if self._claims.is_needed:
+            if not self._claims.locked and self._claims.number is None:
                 names = [spec.name for spec in self.specs.values() if spec.write_mode == "append"]
                 self.create_missing([LEDGER, *names])
                 self._claims.claim(name for name in names if name != LEDGER)
@@ -296,21 +292,6 @@ class Warehouse:
         changes = rewriting.changes(self.read(name), new, touched, since, spec)
         self._merge(name, changes, rewriting.REPLACE, rewriting.within(since))
 
-    def aggregate(
-        self, name: str, stored: DataFrame, rows: DataFrame, batch_id: str, keep: Keep = lambda rows: rows
-    ) -> None:
-        """Write the table as rows aggregated into the stored ones, in one commit.
-
-        Args:
-            name: a table that declares how its columns are aggregated.
-            stored: a snapshot of it.
-            rows: what the snapshot has not counted yet.
-            batch_id: kept in the table's history.
-            keep: called with the aggregated rows before the table is written of them.
-        """
-        spec = self.spec(name)
-        self.overwrite(name, keep(rewriting.aggregated(stored, rewriting.shaped(rows, spec), spec)), batch_id)
-
     def delete(self, name: str, condition: str) -> int:
         """Delete the rows under a condition in SQL; returns how many."""
         self.claim()
@@ -319,12 +300,9 @@ class Warehouse:
         return self._command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
 
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
-        """Delete rows by their key; returns how many.
+        """Delete rows by some of their columns, in one combination at most once; returns how many.
 
-        Args:
-            name: the table.
-            keys: some columns of it, in one combination at most once.
-            bound: a condition in SQL on `t` that they fulfil; lets Delta pass over files by their statistics.
+        They fulfil `bound`, a condition in SQL on `t` that lets Delta pass over files by their statistics.
         """
         self.claim()
         if not self.exists(name):
@@ -341,9 +319,9 @@ class Warehouse:
     def _is_small(self, spec: TableSpec) -> bool:
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
         if rows is not None:
-            return rows * len(spec.columns) * _BYTES_PER_VALUE < self._small_table_bytes
+            return rows * len(spec.columns) * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
         found = sql.detail(self.spark, self.table(spec.name))
-        return found is None or int(found["sizeInBytes"]) < self._small_table_bytes
+        return found is None or int(found["sizeInBytes"]) < SMALL_TABLE_BYTES
 
     def _create(self, name: str) -> None:
         spec = self.spec(name)

@@ -18,14 +18,9 @@ _OBSERVED_WITHIN_SECONDS = 10.0
 
 
 def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> int | None:
-    """Write rows in one commit.
+    """Write rows in a table's columns to it, which exists, in one commit: `append` or `overwrite`.
 
-    Args:
-        rows: in the table's columns.
-        address: of the warehouse.
-        name: of the table; it exists.
-        mode: append or overwrite.
-        options: the writer's; `userMetadata` and, in a claim, `txnVersion`.
+    The writer's options are `userMetadata` and, in a claim, `txnVersion`.
 
     Returns:
         How many rows were written; None where that is not known, or where Delta passed over the commit.
@@ -79,13 +74,7 @@ def has_log(folder: Path) -> bool:
 
 
 def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
-    """The newest version of a table.
-
-    Args:
-        spark: a session with Delta.
-        table: its name in SQL.
-        folder: where it lies on this machine while nobody else writes, as a look into it is enough then.
-    """
+    """The newest version of a table; where nobody else writes, a look into its folder on this machine is enough."""
     versions = _versions(folder / "_delta_log") if folder is not None else []
     return max(versions) if versions else int(history(spark, table, 1)[0]["version"])
 

@@ -1,1 +1,1 @@
-"""Log files to Arrow batches: `plan` says what is new, `by_spark` hands it to Spark, and `in_process` to this process."""
+"""Log files to Arrow batches: `plan` says what is new, `by_spark` and `in_process` read it."""

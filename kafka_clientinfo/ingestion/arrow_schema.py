@@ -5,7 +5,7 @@ Every batch has four struct columns, of which one is filled: `request`, `rejecte
 """
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -42,6 +42,18 @@ FILE_TYPE = pa.struct(arrow_fields("ingested_files", _STATISTICS.split()))
 SCHEMA = pa.schema(
     [("request", REQUEST_TYPE), ("rejected", REJECTED_TYPE), ("failed", FAILED_TYPE), ("file", FILE_TYPE)]
 )
+
+
+class Part(NamedTuple):
+    """Rows of one kind (`request`, `rejected` or `failed`), in the columns of `SCHEMA`'s struct of that name."""
+
+    kind: str
+    rows: pa.RecordBatch
+
+
+def part(kind: str, arrays: Sequence[pa.Array]) -> Part:
+    """Rows of a kind from the arrays of their columns."""
+    return Part(kind, pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(SCHEMA.field(kind).type))))
 
 
 def filled(column: str, arrays: Sequence[pa.Array]) -> pa.RecordBatch:

@@ -21,13 +21,7 @@ _STANDS_FOR = "__stands_for"
 
 
 def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_folder: str = "") -> DataFrame:
-    """Read and parse the planned bytes, lazily.
-
-    Args:
-        spark: the session.
-        plan: what to read.
-        zone: IANA name of the zone of the logs' timestamps.
-        progress_folder: where the tasks write how far they are; see `reading_progress`.
+    """Read and parse the planned bytes, lazily; the zone of the logs' timestamps has a name of IANA's.
 
     Returns:
         Rows with the struct columns `request`, `rejected`, `failed` and `file`, of which one is not null.

@@ -91,15 +91,9 @@ class _Pieces(dict[bytes, int]):
 
 
 class RequestRows:
-    """The requests of a split since its last batch, of both readings.
-
-    Args:
-        clock: the record parser's, as both readings see the records of a file in one order.
-        twins: the record parser's memory of recent requests.
-    """
+    """The requests of a split since its last batch, of both readings, which share the clock and the memory of twins."""
 
     def __init__(self, clock: LogClock, twins: TwinMemory) -> None:
-        """Start without a row."""
         self._clock = clock
         self._twins = TwinFinder(twins)
         self._clear()

@@ -64,9 +64,7 @@ def framing_of(file: StoredFile) -> Framing:
 def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
     """Files that LOGS name: files, folders (every request log below), globs; paths or URIs.
 
-    Args:
-        logs: what to look for.
-        layout: the setting `log_layout`, for files that are recognised by their content.
+    Files that are recognised by their content have the layout that the setting `log_layout` names.
 
     Raises:
         InputError: when one of them names nothing, or its store cannot be asked.

@@ -7,33 +7,18 @@ comes. Memory is bounded by a batch (`worker.BATCH_ROWS`, `worker.BATCH_BYTES`) 
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 import pyarrow as pa
 
 from ..errors import ConfigError, InputError
 from ..settings import Settings
-from .arrow_schema import SCHEMA
+from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
 from .plan import PlannedFile, Problem, Split, is_incomplete, make_plan
 from .split_statistics import counted, file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SplitReader
-
-KINDS = tuple(SCHEMA.names)
-"""What a batch may hold: `request`, `rejected`, `failed` or `file`, in the order in which a piece of log gives them."""
-
-
-class Part(NamedTuple):
-    """Rows of one kind.
-
-    Attributes:
-        kind: one of `KINDS`, but `file`.
-        rows: with the columns of `arrow_schema`.
-    """
-
-    kind: str
-    rows: pa.RecordBatch
 
 
 class Reading:
@@ -100,17 +85,14 @@ class Reading:
         """
         for split in self._work:
             self._reader = SplitReader(split, self._settings.log_zone, self.told)
-            for batch in self._reader.batches():
-                if _kind(batch) == "file":
-                    self._read.append((split.file, _statistics(batch)))
-                else:
-                    yield _part(batch)
+            yield from self._reader.parts()
+            self._read.append((split.file, _statistics(self._reader.statistics())))
             self._reader = None
 
     def flush(self) -> Iterator[Part]:
         """Take what has been read of the current file and not been given yet; for `waiting`."""
         if self._reader is not None:
-            yield from map(_part, self._reader.flush())
+            yield from self._reader.flush()
 
     def end(self) -> None:
         """Let standard input be over; for `waiting`."""
@@ -128,21 +110,11 @@ class Reading:
         return [file_report(file, row) for (file, _), row in zip(self._so_far(), self.files, strict=True)]
 
     def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:
-        if self._reader is None or self._reader.split.file in (file for file, _ in self._read):
+        if self._reader is None:
             return self._read
         return [*self._read, (self._reader.split.file, _statistics(self._reader.statistics()))]
-
-
-def _kind(batch: pa.RecordBatch) -> str:
-    kind: str = next(name for name in KINDS if batch.column(name).null_count < len(batch))
-    return kind
 
 
 def _statistics(batch: pa.RecordBatch) -> dict[str, Any]:
     found: dict[str, Any] = batch.column("file").to_pylist()[0]
     return found
-
-
-def _part(batch: pa.RecordBatch) -> Part:
-    kind = _kind(batch)
-    return Part(kind, pa.RecordBatch.from_struct_array(batch.column(kind)))

@@ -106,8 +106,8 @@ class Plan:
         problems: files passed over, with reasons.
         splits: the work, one list per task.
         batch_id: identity of this input: the same bytes give the same id.
-        packed: rows of ingested_files, from now on, of unchanged files that have been compressed since they were read: with
-            their new paths they are unpacked once only.
+        packed: new rows of ingested_files for unchanged files that have been compressed since they were read: with their
+            new paths, which are known then, they are unpacked once only.
     """
 
     files: tuple[PlannedFile, ...]
@@ -155,14 +155,7 @@ class Plan:
 def make_plan(
     files: Sequence[StoredFile | Path], known: Mapping[str, Mapping[str, Any]], settings: Settings, tasks: int
 ) -> Plan:
-    """Compare files with what was read of them before.
-
-    Args:
-        files: log files.
-        known: rows of ingested_files by file_id.
-        settings: cluster, broker_pattern, log_layout and split_bytes are used.
-        tasks: tasks that run at once.
-    """
+    """Compare files with what was read of them before, the rows of ingested_files by file_id; divide what is new."""
     found = _Found()
     for item in files:
         found.add(*_planned(item if isinstance(item, StoredFile) else local_file(item), known, settings))
@@ -197,7 +190,7 @@ class _Found:
     packed: list[_Packed] = field(default_factory=list)
 
     def moved(self) -> Iterable[Mapping[str, Any]]:
-        """Rows of the files that were compressed, without those whose original is still there: its copy may soon be gone."""
+        """Rows of files that were compressed, unless the original is still there: its copy may soon be gone."""
         here = set(self.unchanged).union(file.path for file in self.files.values())
         by_id = {packed.row["file_id"]: packed.row for packed in self.packed if packed.original not in here}
         return [row for file_id, row in by_id.items() if file_id not in self.files]

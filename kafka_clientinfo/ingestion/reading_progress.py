@@ -26,15 +26,9 @@ _MINUTES_FROM = 120
 
 
 class TaskCounter:
-    """Counts what a task reads, in a file that is named after its number.
-
-    Args:
-        folder: of the reading; empty, or none that is here: nothing is written.
-        number: of the task.
-    """
+    """Counts what a task reads, in a file that is named after its number; nowhere where there is no such folder."""
 
     def __init__(self, folder: str, number: int) -> None:
-        """Make the file."""
         self._file: IO[bytes] | None = None
         if folder:
             with suppress(OSError):
@@ -62,30 +56,23 @@ class TaskCounter:
 
 
 class CountedFile:
-    """An open file, of which every read is told."""
+    """An open file, of which every read is told; who opened it closes it."""
 
     def __init__(self, raw: RawBytes, told: Callable[[int], None]) -> None:
-        """Keep both; who opened the file closes it."""
         self._raw, self._told = raw, told
 
     def read(self, size: int = -1, /) -> bytes:
-        """Read on, as the file itself does."""
         found = self._raw.read(size)
         self._told(len(found))
         return found
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go to a place."""
         return self._raw.seek(offset, whence)
 
 
 @contextmanager
 def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
-    """Tell how far the tasks of a reading are, once a second.
-
-    Args:
-        total: bytes that they read.
-        say: is called with text; None: nobody is told.
+    """Say how far the tasks of a reading of so many bytes are, once a second.
 
     Yields:
         The folder for `TaskCounter`; empty where nobody is told.
@@ -105,15 +92,9 @@ def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
 
 
 class ReadingTeller:
-    """Tells once a second how far a reading in this process is.
-
-    Args:
-        total: bytes that it reads; 0 where that is not known.
-        say: is called with text.
-    """
+    """Says once a second how far a reading in this process is; `total` is 0 where its bytes are not known."""
 
     def __init__(self, total: int, say: Callable[[str], None]) -> None:
-        """Say nothing yet."""
         self._total, self._say, self._count = total, say, 0
         self._began = self._said = time.monotonic()
 

@@ -36,7 +36,6 @@ class Stream:
     """
 
     def __init__(self, descriptor: int, waiting: Callable[[], None]) -> None:
-        """Read nothing yet."""
         self._descriptor = descriptor
         self._waiting = waiting
         self._kept = bytearray()

@@ -142,10 +142,9 @@ class StoredFile:
 
 
 class HeldFile:
-    """A file that is open already: whatever takes its name meanwhile, these are its bytes."""
+    """A file that is open already: whatever takes its name meanwhile, these are its bytes. Who opened it closes it."""
 
     def __init__(self, raw: RawBytes, size: int | None) -> None:
-        """Keep it; who opened it closes it."""
         self._raw = raw
         self.size = size
 

@@ -24,23 +24,14 @@ Columns = Mapping[str, pa.Array]
 
 
 class TwinFinder:
-    """Marks the twins of a file's batches, in order.
-
-    Args:
-        memory: the record parser's, which may have seen requests before the first batch.
-    """
+    """Marks the twins of a file's batches, in order; the memory, the record parser's, may know earlier requests."""
 
     def __init__(self, memory: TwinMemory) -> None:
-        """Start before the first batch."""
         self._memory = memory
         self._prints: Prints | None = None
 
     def flags(self, columns: Columns) -> pa.Array:
-        """Whether each row is a twin.
-
-        Args:
-            columns: of requests in the order of their records, by name.
-        """
+        """Whether each row of these columns, which are in the order of the records, is a twin."""
         has_key = columns["throttle_time_ms"].is_valid()
         rows = len(has_key)
         if pc.all(has_key).as_py() is False:

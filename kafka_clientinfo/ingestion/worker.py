@@ -20,7 +20,7 @@ from ..logs.parser import Parser, ServerLogParser, guarded
 from ..logs.reader import RESUME_WINDOW, CorruptFile, hash_bytes, head, range_records
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
-from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, arrays_of, filled
+from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
@@ -81,16 +81,9 @@ class LoggedTimes:
 
 
 class SplitReader:
-    """Reads one split and keeps its statistics.
-
-    Args:
-        split: what to read.
-        zone: IANA name of the zone of the log's timestamps.
-        told: is called with the bytes on disk of every read.
-    """
+    """Reads one split and keeps its statistics; `told` is called with the bytes on disk of every read."""
 
     def __init__(self, split: Split, zone: str, told: Callable[[int], None] | None = None) -> None:
-        """Open nothing yet."""
         self.split = split
         self.told = told
         self.file = split.file.file
@@ -114,15 +107,15 @@ class SplitReader:
         self.start_window = 0 if before is None else _START_WINDOW - before
         self.error: str | None = None
 
-    def batches(self) -> Iterator[pa.RecordBatch]:
-        """The rows and, last, the statistics; what cannot be handled names the file and the place."""
+    def parts(self) -> Iterator[Part]:
+        """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
         try:
-            yield from self._batches()
+            yield from self._parts()
         except Exception as error:
             place = f"{self.file.path}: cannot be read behind byte {self.end}"
             raise InputError(f"{place}: {type(error).__name__}: {error}") from error
 
-    def _batches(self) -> Iterator[pa.RecordBatch]:
+    def _parts(self) -> Iterator[Part]:
         try:
             with self.file.open() as raw:
                 yield from self._read(
@@ -137,9 +130,8 @@ class SplitReader:
             self.pending, self.waiting = 0, None
             self._stopped(f"cannot be read on: {error.strerror or error}")
         yield from self.flush()
-        yield self.statistics()
 
-    def _read(self, file: HeldFile) -> Iterator[pa.RecordBatch]:
+    def _read(self, file: HeldFile) -> Iterator[Part]:
         self._check_identity(file)
         self._look_back(file)
         split, take = self.split, None if self.is_server_log else self._take_plain
@@ -264,18 +256,18 @@ class SplitReader:
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
         self.rejected.append(RejectedRecord(self.end, PLACEHOLDER, why, raw, length))
 
-    def flush(self) -> Iterator[pa.RecordBatch]:
+    def flush(self) -> Iterator[Part]:
         """The rows that are held, which are then no longer; also while the reading waits for bytes."""
         place = (self.split.file.cluster, self.split.file.broker, self.split.file.file_id)
         if len(self.requests):
             arrays = self.requests.arrays()
             self.times.note(arrays[_LOGGED_AT])
-            yield filled("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
+            yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
-            yield filled("rejected", arrays_of(rejected, list(REJECTED_TYPE)))
+            yield part("rejected", arrays_of(rejected, list(REJECTED_TYPE)))
         if self.failed:
-            yield filled("failed", arrays_of([(*place, *astuple(one)) for one in self.failed], list(FAILED_TYPE)))
+            yield part("failed", arrays_of([(*place, *astuple(one)) for one in self.failed], list(FAILED_TYPE)))
         self.rejected, self.failed, self.held = [], [], 0
 
     def _resume_hash(self) -> str | None:
@@ -330,4 +322,6 @@ def read_splits(
         InputError: where a file's rows cannot be made; names the file and the place in it.
     """
     for split in splits:
-        yield from SplitReader(split, zone, told).batches()
+        reader = SplitReader(split, zone, told)
+        yield from (filled(rows.kind, rows.rows.columns) for rows in reader.parts())
+        yield reader.statistics()

@@ -9,18 +9,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ..arrow_rows import TIMESTAMP, arrow_table
-from ..engine.answers import Parameters, Rows, TableSize, in_utc, names_in
-from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE
-from ..ingestion.in_process import Part
+from ..engine.answers import DUCKDB_SETTINGS, Parameters, Rows, TableSize, filled, in_utc
+from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, Part
 from ..settings import Settings
-from ..tables.spec import table_spec, table_specs
+from ..tables.spec import table_spec
 from ..tables.types import duckdb_type, quoted_text
 from .derive import derive
 
 _TABLES = {"request": ("requests", REQUEST_TYPE), "failed": ("failed_requests", FAILED_TYPE)}
 """The table that rows of a kind go to, and their type."""
 
-_NULLS = "default_null_order = 'nulls_first_on_asc_last_on_desc'"
 _NEVER = "TIMESTAMP '1970-01-01'"
 
 
@@ -41,16 +39,8 @@ class MemoryTables:
         """Begin with empty tables."""
         self._settings = settings
         self._database = duckdb.connect()
-        for setting in (
-            "TimeZone = 'UTC'",
-            f"temp_directory = {quoted_text(scratch)}",
-            "python_enable_replacements = false",
-            "autoinstall_known_extensions = false",
-            "autoload_known_extensions = false",
-            "preserve_insertion_order = false",
-            "enable_progress_bar = false",
-            _NULLS,
-        ):
+        own = (f"temp_directory = {quoted_text(scratch)}", "preserve_insertion_order = false")
+        for setting in (*DUCKDB_SETTINGS, *own):
             self._database.execute(f"SET {setting}")
         for name, kind in _TABLES.values():
             self._take(pa.schema(list(kind)).empty_table(), f"CREATE TABLE {name} AS", _without_zones(kind))
@@ -95,9 +85,7 @@ class MemoryTables:
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Answer SQL that names tables and parameters in braces, as `engine.Tables` does."""
-        tables = names_in(statement, table_specs())
-        given = {name: (parameters or {})[name] for name in names_in(statement, parameters or {})}
-        text = statement.format_map({name: name for name in tables} | {name: f"${name}" for name in given})
+        text, given = filled(statement, parameters, lambda name: name)
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])

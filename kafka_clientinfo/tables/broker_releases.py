@@ -36,7 +36,7 @@ def verdict_reason(target: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ApiRange:
-    """Versions `low` to `high` of an API; `needs` is kraft, zookeeper, plugin or feature, or None where every broker has it."""
+    """Versions `low` to `high` of an API; needs is kraft, zookeeper, plugin or feature, None where every broker has it."""
 
     low: int
     high: int
@@ -45,7 +45,7 @@ class ApiRange:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Advertised versions `low` to `high` that a stock broker refused; `because` is `version`, or what the range needs."""
+    """Advertised versions `low` to `high` that a stock broker refused, because of the `version` or of what it needs."""
 
     low: int
     high: int

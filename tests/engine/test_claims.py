@@ -38,9 +38,9 @@ def root(request: pytest.FixtureRequest) -> str:
     return str(request.getfixturevalue(request.param))
 
 
-def run(spark: Any, root: str, small_table_bytes: int = 1 << 40) -> Warehouse:
+def run(spark: Any, root: str) -> Warehouse:
     """A run that holds no lock, and has opened the warehouse."""
-    lake = Warehouse(spark, root, False, SPECS, small_table_bytes)
+    lake = Warehouse(spark, root, False, SPECS)
     lake.open()
     return lake
 
@@ -111,8 +111,9 @@ def test_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
 
 
 @pytest.mark.long
-def test_a_merge_is_numbered_too(spark: Any, root: str) -> None:
-    slow = run(spark, root, small_table_bytes=0)
+def test_a_merge_is_numbered_too(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_clientinfo.engine.warehouse.SMALL_TABLE_BYTES", 0)
+    slow = run(spark, root)
     slow.upsert("events", event(spark, "first"), "1")
     slow.upsert("events", event(spark, "second"), "2")
     assert events(slow) == ["first", "second"]

@@ -293,19 +293,18 @@ class TestStart:
     def it_lets_the_jvm_make_files_of_its_owner(self, is_private: bool, mode: int, tmp_path: Path) -> None:
         before = os.umask(0o022)
         try:
-            with session._private(is_private):
-                subprocess.run(["touch", tmp_path / "inside"], check=True)
-            subprocess.run(["touch", tmp_path / "after"], check=True)
+            subprocess.run(["touch", tmp_path / "made"], check=True, **session._process_options(is_private, None))
         finally:
             os.umask(before)
-        assert stat.S_IMODE((tmp_path / "inside").stat().st_mode) == mode
-        assert stat.S_IMODE((tmp_path / "after").stat().st_mode) == 0o644
+        assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == mode
 
-    def it_starts_without_standard_streams(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("sys.stdout", None)
-        with session._output_to(str(tmp_path / "log")):
-            os.write(1, b"said")
-        assert (tmp_path / "log").read_text() == "said"
+    def it_lets_the_jvm_write_to_a_file_of_its_owner(self, tmp_path: Path) -> None:
+        for _ in range(2):
+            with session._appended(str(tmp_path / "log")) as log:
+                said = "echo out; echo err >&2"
+                subprocess.run(["sh", "-c", said], check=True, **session._process_options(True, log))
+        assert (tmp_path / "log").read_text() == "out\nerr\n" * 2
+        assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
 
     def it_keeps_its_tables_out_of_the_working_folder(self, stored: list[Path]) -> None:
         assert session.session_conf({}, JAVA_17)["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
@@ -338,6 +337,7 @@ class TestStart:
         monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
         monkeypatch.setattr(session, "check_starts", lambda java: None)
+        monkeypatch.setattr(session, "_start_jvm", lambda conf, options: None)
         with pytest.raises(WarehouseError, match="the local Spark session did not start: ") as caught:
             session.local_session(Settings(), log_file=str(log_file))
         assert said in str(caught.value)

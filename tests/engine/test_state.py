@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.address import Address
 from kafka_clientinfo.engine import sql
-from kafka_clientinfo.engine.state import FORMAT, PROPERTY, State, parse_state, read_state
+from kafka_clientinfo.engine.state import FORMAT, PROPERTY, State, read_state, state_of
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 
@@ -28,8 +29,8 @@ def lake(spark: Any, tmp_path: Path) -> Warehouse:
 
 
 def test_a_state_is_its_text() -> None:
-    assert parse_state(FULL.text) == FULL
-    assert parse_state(State().text) == State()
+    for state in (FULL, State()):
+        assert state_of({PROPERTY: state.text}, Address("/w")) == state
 
 
 def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Warehouse) -> None:

@@ -10,7 +10,8 @@ from chispa import assert_df_equality
 from deltalake import DeltaTable as RustTable
 
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.engine import sql
+from kafka_clientinfo.engine import sql, warehouse
+from kafka_clientinfo.engine.rewriting import aggregated
 from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.warehouse import Warehouse
@@ -23,10 +24,11 @@ HUGE, NOTHING = 1 << 40, 0
 
 
 @pytest.fixture(params=[pytest.param("written anew", marks=pytest.mark.long), "merged into"])
-def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest) -> Warehouse:
+def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
     """A warehouse whose tables count as small or as large: rows are replaced in two ways, with one result."""
     size = HUGE if request.param == "written anew" else NOTHING
-    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS, size)
+    monkeypatch.setattr(warehouse, "SMALL_TABLE_BYTES", size)
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
 
 
 @pytest.fixture
@@ -107,7 +109,7 @@ def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, 
     lake.replace_connections("facts", new, touched(spark, None, "x"), None, "2", keep)
     assert lake.rows()["facts"] == 2
     assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
-    is_small = lake._small_table_bytes == HUGE
+    is_small = warehouse.SMALL_TABLE_BYTES == HUGE
     assert [sorted(row["connection_id"] for row in whole) for whole in written_anew] == [["x", "y"]] * is_small
 
 
@@ -160,7 +162,7 @@ def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark:
     for batch in ("1", "2"):
         stored = plain.read_snapshot("sums")
         for _ in ("the overtaken run", "this run"):
-            plain.aggregate("sums", stored, new, batch)
+            plain.overwrite("sums", aggregated(stored, new, SPECS["sums"]), batch)
             assert plain.count("sums") == 2
     assert_rows(plain.read("sums"), rows_of(spark, "sums", ("x", "X", 9, AT), (None, None, 3, AT)))
 

@@ -9,7 +9,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
 
-from kafka_clientinfo.ingestion.in_process import Part, Reading
+from kafka_clientinfo.ingestion.arrow_schema import Part
+from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings, load_settings
