@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from . import resources
-from .errors import TableSpecError
 
 SEVERITIES = ("error", "warning", "info")
 """The gravest first."""
@@ -20,50 +19,23 @@ class Rule:
 
     Attributes:
         name: its key in `violations.rule`.
-        kip: the KIP that states it, None where none does.
         severity: error, warning or info.
         what: what breaks it.
         asks: what it asks for; ends every message.
         advice: what to do.
+        kip: the KIP that states it, None where none does.
     """
 
     name: str
-    kip: str | None
     severity: str
     what: str
     asks: str
     advice: str
-
-
-def parse_rules(text: str, source: str) -> dict[str, Rule]:
-    """Rules by name from TOML text.
-
-    Raises:
-        TableSpecError: naming the rule, what was found and what to do.
-    """
-    rules: dict[str, Rule] = {}
-    for name, data in tomllib.loads(text).items():
-        missing = sorted({"kip", "severity", "what", "asks", "advice"} ^ set(data))
-        if missing:
-            raise TableSpecError(f"{source}: rule {name}: {missing[0]!r} is missing or unknown")
-        if data["severity"] not in SEVERITIES:
-            raise TableSpecError(f"{source}: rule {name}: severity is {data['severity']!r}; use one of {SEVERITIES}")
-        rules[name] = Rule(name, data["kip"] or None, data["severity"], data["what"], data["asks"], data["advice"])
-    return rules
+    kip: str | None = None
 
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
-    """All declared rules by name.
-
-    Raises:
-        TableSpecError: where two files declare one rule.
-    """
-    found: dict[str, Rule] = {}
-    for name, text in resources.texts(resources.schemas() / "rules", ".toml"):
-        declared = parse_rules(text, f"schemas/rules/{name}")
-        doubled = sorted(set(found) & set(declared))
-        if doubled:
-            raise TableSpecError(f"schemas/rules/{name}: rule {doubled[0]} is declared in another file too")
-        found |= declared
-    return found
+    """All declared rules by name."""
+    texts = resources.texts(resources.schemas() / "rules", ".toml")
+    return {name: Rule(name, **data) for _, text in texts for name, data in tomllib.loads(text).items()}

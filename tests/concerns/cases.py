@@ -3,6 +3,7 @@
 All cases of a module are one log, judged once: `judge` costs two Spark actions, and every test reads what they found.
 """
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +11,6 @@ from typing import Any
 from kafka_clientinfo import resources
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern, connections, judged_requests, violations
-from kafka_clientinfo.rules import parse_rules
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables import rules
 from tests.frames import by_connection, log, request
@@ -102,4 +102,4 @@ def assert_message(judged: Judged, name: str, rule: str, message: str) -> None:
 def rules_of(concern: str) -> frozenset[str]:
     """Names of the rules that schemas/rules declares for a concern."""
     path = resources.schemas() / "rules" / f"{concern}.toml"
-    return frozenset(parse_rules(path.read_text("utf-8"), path.name)) if path.is_file() else frozenset()
+    return frozenset(tomllib.loads(path.read_text("utf-8"))) if path.is_file() else frozenset()
