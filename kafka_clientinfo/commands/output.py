@@ -119,17 +119,7 @@ def ask(
     limit: int = 0,
     shown: tuple[str, ...] = (),
 ) -> Table:
-    """A table from SQL, whose columns have the names of the table's.
-
-    Args:
-        tables: the warehouse's.
-        name: of the table, as are title and shown.
-        title: see `Table`.
-        statement: SQL that names tables and parameters in braces.
-        parameters: their values.
-        limit: rows at most; 0 for all. The rest is counted.
-        shown: see `Table`.
-    """
+    """A table from SQL that names tables and parameters in braces; what a limit leaves out is counted, and 0 is none."""
     found = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
     answer = Table(name, title, found.names, found.rows, shown=shown).first(limit)
     if answer.more:
