@@ -130,13 +130,7 @@ def parse_owners(text: str, source: str) -> Owners:
 
 
 def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rule:
-    """One rule.
-
-    Args:
-        entry: its table.
-        where: the file and the rule's number.
-        contacts: those of the rules before, by owner; the rule's is added.
-    """
+    """One rule; `contacts` are those of the rules before, by owner, and the rule's is added."""
     check_names(entry, _KEYS, where)
     name, contact = entry.get("owner"), entry.get("contact", "")
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:

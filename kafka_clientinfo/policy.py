@@ -80,27 +80,30 @@ def parse_policy(text: str, source: str) -> Policy:
     data = parsed(text, source)
     check_names(data, _KEYS, source)
     return Policy(
-        software=_software(data.get("software", {}), source),
+        software=_software(_table(data, "software", source), source),
         other_software=_choice(data, "other_software", "refused", source),
         unknown_software=_choice(data, "unknown_software", "allowed", source),
         client_id_patterns=_patterns(list_of_texts(data, "client_id_patterns", source), source),
         exempt_listeners=list_of_texts(data, "exempt_listeners", source),
-        severity=_severity(data.get("severity", {}), source),
-        forbidden_versions=_forbidden(data.get("forbidden_versions", {}), source),
+        severity=_severity(_table(data, "severity", source), source),
+        forbidden_versions=_forbidden(_table(data, "forbidden_versions", source), source),
     )
 
 
-def _table(value: Any, name: str, source: str) -> Mapping[str, Any]:
+def _table(data: Mapping[str, Any], name: str, source: str, outer: str = "") -> dict[str, Any]:
+    """A table in another one, which errors call `outer`; empty where there is none."""
+    value = data.get(name, {})
     if not isinstance(value, dict):
-        raise ConfigError(f"{source}: {name} is {shown(value)}; make it a table")
+        raise ConfigError(f"{source}: {outer}{name} is {shown(value)}; make it a table")
     return value
 
 
-def _software(value: Any, source: str) -> tuple[tuple[str, str | None], ...]:
+def _software(data: Mapping[str, Any], source: str) -> tuple[tuple[str, str | None], ...]:
     found = []
-    for name, entry in sorted(_table(value, "software", source).items()):
+    for name in sorted(data):
         where = f"software.{name}"
-        unknown = sorted(set(_table(entry, where, source)) - {"minimum"})
+        entry = _table(data, name, source, "software.")
+        unknown = sorted(set(entry) - {"minimum"})
         if unknown:
             raise ConfigError(f"{source}: {where}: unknown property {unknown[0]!r}; known is minimum")
         minimum = entry.get("minimum")
@@ -123,9 +126,9 @@ def _patterns(patterns: tuple[str, ...], source: str) -> tuple[str, ...]:
     return patterns
 
 
-def _forbidden(value: Any, source: str) -> tuple[tuple[str, int, int], ...]:
+def _forbidden(data: Mapping[str, Any], source: str) -> tuple[tuple[str, int, int], ...]:
     found = []
-    for name, ranges in sorted(_table(value, "forbidden_versions", source).items()):
+    for name, ranges in sorted(data.items()):
         where = f"forbidden_versions.{name}"
         if name not in _api_names():
             raise ConfigError(f"{source}: {where}: no such API; name it as in Kafka's ApiKeys, such as PRODUCE")
@@ -146,10 +149,10 @@ def _api_names() -> frozenset[str]:
     return frozenset(resources.enum_name(name.removesuffix(".json")) for name, _ in files)
 
 
-def _severity(value: Any, source: str) -> tuple[tuple[str, str], ...]:
-    for rule, severity in _table(value, "severity", source).items():
+def _severity(data: Mapping[str, Any], source: str) -> tuple[tuple[str, str], ...]:
+    for rule, severity in data.items():
         if rule not in rules():
             raise ConfigError(f"{source}: severity: unknown rule {rule!r}; known are {', '.join(sorted(rules()))}")
         if severity not in _SEVERITIES:
             raise ConfigError(f"{source}: severity of {rule} is {shown(severity)}; use one of {', '.join(_SEVERITIES)}")
-    return tuple(sorted(value.items()))
+    return tuple(sorted(data.items()))

@@ -19,24 +19,23 @@ class Rule:
 
     Attributes:
         name: its key in `violations.rule`.
-        kip: the KIP that states it, None where none does.
         severity: error, warning or info.
         what: what breaks it.
         asks: what it asks for; ends every message.
         advice: what to do.
+        kip: the KIP that states it, None where none does.
     """
 
     name: str
-    kip: str | None
     severity: str
     what: str
     asks: str
     advice: str
+    kip: str | None = None
 
 
 @lru_cache(maxsize=1)
 def rules() -> dict[str, Rule]:
-    """All declared rules by name; tests/tables/test_declarations.py checks the files."""
-    texts = [text for _, text in resources.texts(resources.schemas() / "rules", ".toml")]
-    declared = {name: data for text in texts for name, data in tomllib.loads(text).items()}
-    return {name: Rule(name, **data | {"kip": data["kip"] or None}) for name, data in declared.items()}
+    """All declared rules by name."""
+    texts = resources.texts(resources.schemas() / "rules", ".toml")
+    return {name: Rule(name, **data) for _, text in texts for name, data in tomllib.loads(text).items()}

@@ -33,6 +33,8 @@ _RANGES = {
     "vacuum_hours": (0, 100 * 365 * 24),
 }
 """The lowest and highest value of each number: no calculation with times and sizes overflows."""
+_DERIVED_BY = ("log_zone", "max_idle_ms", "coverage_gap_ms", "controller_listeners", "bucket_minutes", "policy")
+"""What derived tables depend on."""
 
 
 def check_layout(name: str) -> None:
@@ -114,14 +116,7 @@ class Settings:
 
     def fingerprint(self) -> str:
         """Hash of what the derived tables depend on: two equal ones make equal tables of the same requests."""
-        derived = (
-            self.log_zone,
-            self.max_idle_ms,
-            self.coverage_gap_ms,
-            self.controller_listeners,
-            self.bucket_minutes,
-            self.policy,
-        )
+        derived = tuple(getattr(self, name) for name in _DERIVED_BY)
         return hashlib.sha256(repr(derived).encode()).hexdigest()[:16]
 
     def broker_of(self, path: Path) -> str:
@@ -149,28 +144,20 @@ _NAMES = sorted(item.name for item in fields(Settings) if item.name != "policy")
 
 
 def _checked(name: str, value: Any, source: str) -> Any:
+    """A value of the type that the setting has; a text, as Spark's conf has it, is read as one."""
     default = getattr(Settings(), name)
-    if isinstance(default, tuple):
-        if isinstance(value, str):
-            value = [part.strip() for part in value.split(",") if part.strip()]
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-    elif isinstance(default, dict):
-        if isinstance(value, dict):
-            return {key: _spark_value(key, item, source) for key, item in value.items()}
-    elif isinstance(default, bool):
-        if isinstance(value, str) and value.lower() in ("true", "false"):
-            value = value.lower() == "true"
-        if isinstance(value, bool):
-            return value
-    elif isinstance(default, int):
-        if isinstance(value, str) and _NUMBER.fullmatch(value.strip()):
-            value = int(value)
-        if type(value) is int:
-            return value
-    elif isinstance(value, str):
-        return value
-    raise ConfigError(f"{source}: {name} is {shown(value)}; expected a value like {default!r}")
+    kind = list if isinstance(default, tuple) else type(default)
+    if isinstance(value, str) and kind is list:
+        value = [part.strip() for part in value.split(",") if part.strip()]
+    elif isinstance(value, str) and kind is bool:
+        value = {"true": True, "false": False}.get(value.lower(), value)
+    elif isinstance(value, str) and kind is int and _NUMBER.fullmatch(value.strip()):
+        value = int(value)
+    if type(value) is not kind or (kind is list and not all(isinstance(item, str) for item in value)):
+        raise ConfigError(f"{source}: {name} is {shown(value)}; expected a value like {default!r}")
+    if isinstance(value, dict):
+        return {key: _spark_value(key, item, source) for key, item in value.items()}
+    return tuple(value) if kind is list else value
 
 
 def _spark_value(key: str, value: Any, source: str) -> str:

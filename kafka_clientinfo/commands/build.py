@@ -11,10 +11,8 @@ EXAMPLES = ("build --warehouse /data/clientinfo",)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_common(parser)
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     return execute_step(context, "build")

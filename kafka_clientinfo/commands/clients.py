@@ -22,7 +22,6 @@ _ORDER = "connections DESC, cluster, principal, client_id, client_software_name,
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster", "principal", "client")
     add_owners(parser)
@@ -30,7 +29,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     given = context.arguments
     filters, owners = Filters.of(given), given_owners(context)
     tables, notes = context.built_tables("client_inventory")

@@ -14,12 +14,10 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("shell", choices=("bash", "zsh", "fish"), help="the shell")
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     import shtab
 
     from ..rules import rules

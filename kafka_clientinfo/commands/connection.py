@@ -58,7 +58,6 @@ _PARTS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("id", metavar="ID", help="connection id as in the log, such as 10.0.0.9:9092-10.0.0.12:50186-3")
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
@@ -66,7 +65,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     given = context.arguments
     filters = Filters.of(given)
     tables, notes = context.built_tables("connections")

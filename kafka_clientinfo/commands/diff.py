@@ -64,7 +64,6 @@ class _Day:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     days = "a date in UTC such as 2026-11-21, yesterday, today, or 7d for seven days ago"
     parser.add_argument("--from", dest="from_day", required=True, metavar="DAY", help=f"the earlier day: {days}")
     parser.add_argument("--to", dest="to_day", required=True, metavar="DAY", help="the later day")
@@ -75,7 +74,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     given = context.arguments
     first, second = given_day(given.from_day, "--from"), given_day(given.to_day, "--to")
     if first >= second:
@@ -153,8 +151,7 @@ def _clients(tables: "Tables", of_day: Filters) -> ByKey:
         f"FROM {{connections}} WHERE role = 'client' AND {of_day.where('opened_at', 'last_request_at')} GROUP BY {key}",
         of_day.parameters,
     ).dicts()
-    found = grouped((tuple(row[name] for name in _WHO), row) for row in rows)
-    return {who: _client(of_client) for who, of_client in found.items()}
+    return {who: _client(of_client) for who, of_client in grouped(rows, _WHO).items()}
 
 
 def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:

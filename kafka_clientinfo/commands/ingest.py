@@ -11,11 +11,9 @@ EXAMPLES = ("ingest /var/log/kafka --warehouse /data/clientinfo --cluster orders
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_logs(parser)
     add_common(parser, "name of the cluster that wrote the logs")
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     return execute_step(context, "ingest", context.arguments.logs)

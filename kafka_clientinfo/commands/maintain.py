@@ -20,7 +20,6 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument(
         "--retention-days", type=int, metavar="N", help="delete requests of connections that ended N days ago; 0: none"
     )
@@ -31,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     given = context.arguments
     settings = context.settings(retention_days=given.retention_days, vacuum_hours=given.vacuum_hours)
     spark = context.session(settings)

@@ -20,6 +20,7 @@ from ..tables.broker_releases import REASONS, WORST_FIRST, release
 from ..tables.spec import CLIENT, software
 from .output import Table, as_markdown, markdown_text, write_private
 from .owned_impact import USE, OwnerImpact
+from .ownership import grouped, named
 from .webhook import Webhook
 
 _MOST = 500
@@ -53,7 +54,7 @@ class Message:
 
     def document(self) -> dict[str, str | None]:
         """The message as JSON has it."""
-        name, contact = (self.owner.name, self.owner.contact or None) if self.owner else (None, None)
+        name, contact = named(self.owner)
         return {"owner": name, "contact": contact, "target": self.target, "markdown": self.markdown}
 
 
@@ -75,7 +76,7 @@ def send(written: Sequence[Message], folder: str | None, webhook: Webhook | None
     Args:
         written: the messages.
         folder: where files go, for the user alone; files of the same names are replaced.
-        webhook: the receiver.
+        webhook: the receiver of posts.
 
     Returns:
         What was done, in sentences.
@@ -115,32 +116,35 @@ def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: 
         f"{_clients(breaking)} would break, {number(part.clients[_LATER])} would work but not with a later release, "
         f"{number(unjudged)} cannot be judged, {number(part.clients['ok'])} are fine, by the requests in the brokers' logs. "
         "A client is a principal, client id and software, on the hosts that are named. All times are UTC.",
-        *_table_of(_uses(part.uses, _BREAKS), _BREAKS),
+        *_table_of(part.uses, _BREAKS),
         *_what_to_do(part.uses, target),
-        *_table_of(_uses(part.uses, _LATER), _LATER),
-        *_table_of(_uses(part.uses, _UNJUDGED), _UNJUDGED),
+        *_table_of(part.uses, _LATER),
+        *_table_of(part.uses, _UNJUDGED),
         "## What this cannot tell",
         "\n".join(f"- {markdown_text(sentence)}" for sentence in cannot_tell),
     ]
     return "\n\n".join(sections) + "\n"
 
 
-def _uses(uses: Sequence[Mapping[str, Any]], verdict: str) -> list[dict[str, Any]]:
+def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
     """Uses of that verdict, those of one client, API and version on several hosts as one."""
-    found: dict[tuple[Any, ...], dict[str, Any]] = {}
-    for use in uses:
-        if use["verdict"] == verdict:
-            row = found.setdefault(tuple(use[name] for name in USE), {**use, "requests": 0, "all_hosts": set()})
-            row["requests"] += use["requests"]
-            row["all_hosts"].add(use["remote_host"] or "unknown")
-            row["first_seen"] = min(row["first_seen"], use["first_seen"])
-            row["last_seen"] = max(row["last_seen"], use["last_seen"])
-    return sorted(found.values(), key=lambda row: -row["requests"])
+    of_verdict = [use for use in uses if use["verdict"] == verdict]
+    found = [
+        {
+            **same[0],
+            "requests": sum(use["requests"] for use in same),
+            "all_hosts": {use["remote_host"] or "unknown" for use in same},
+            "first_seen": min(use["first_seen"] for use in same),
+            "last_seen": max(use["last_seen"] for use in same),
+        }
+        for same in grouped(of_verdict, USE).values()
+    ]
+    return sorted(found, key=lambda row: -row["requests"])
 
 
-def _table_of(uses: Sequence[Mapping[str, Any]], verdict: str) -> list[str]:
+def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
     """A section with a table of uses; nothing where there are none."""
-    if not uses:
+    if not (uses := _uses(all_uses, verdict)):
         return []
     columns = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "first seen", "last seen", "why",
@@ -160,11 +164,9 @@ def _table_of(uses: Sequence[Mapping[str, Any]], verdict: str) -> list[str]:
     ]
 
 
-def _what_to_do(uses: Sequence[Mapping[str, Any]], target: str) -> list[str]:
+def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
     """A section with one line for each client that would break: the library's release, or the versions to use."""
-    by_client: dict[tuple[Any, ...], list[Mapping[str, Any]]] = {}
-    for use in _uses(uses, _BREAKS):
-        by_client.setdefault(tuple(use[name] for name in CLIENT), []).append(use)
+    by_client = grouped(_uses(uses, _BREAKS), CLIENT)
     lines = [f"- Client {_name(of[0])}: {'; '.join(_steps(of, target))}." for of in by_client.values()]
     more = len(lines) - _MOST
     lines[_MOST:] = [f"- … and {_clients(more)} more."] if more > 0 else []
@@ -202,11 +204,10 @@ def _taken(target: str, name: str) -> str:
     return " and ".join(ranges) or "none"
 
 
-def _who(use: Mapping[str, Any]) -> tuple[str, str, str, str]:
+def _who(use: Mapping[str, Any]) -> tuple[str, ...]:
     cluster, principal, client_id, *of_software = (use[name] for name in CLIENT)
     texts = (cluster, principal or "(none)", client_id or "(none)", software(*of_software))
-    cluster, principal, client_id, shown = (safe(text, _TEXT) for text in texts)
-    return cluster, principal, client_id, shown
+    return tuple(safe(text, _TEXT) for text in texts)
 
 
 def _name(use: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -119,17 +120,7 @@ def ask(
     limit: int = 0,
     shown: tuple[str, ...] = (),
 ) -> Table:
-    """A table from SQL, whose columns have the names of the table's.
-
-    Args:
-        tables: the warehouse's.
-        name: of the table, as are title and shown.
-        title: see `Table`.
-        statement: SQL that names tables and parameters in braces.
-        parameters: their values.
-        limit: rows at most; 0 for all. The rest is counted.
-        shown: see `Table`.
-    """
+    """A table from SQL that names tables and parameters in braces; what a limit leaves out is counted, and 0 is none."""
     found = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
     answer = Table(name, title, found.names, found.rows, shown=shown).first(limit)
     if answer.more:
@@ -283,8 +274,7 @@ def write_private(path: Path, content: bytes, option: str) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
+    with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:
         file.write(content)
 
 

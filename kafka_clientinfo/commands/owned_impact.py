@@ -62,16 +62,14 @@ def owned_impact(
     ).dicts()
     owners = {tuple(row.values()): ownership.of(row) for row in endpoints}
     gravest = {(owner, endpoint[: len(CLIENT)]): FINE for endpoint, owner in owners.items()}
+    found = {owner: OwnerImpact() for owner in owners.values()}
     for row in bad:
         endpoint = tuple(row[name] for name in ENDPOINT)
         client = (owners[endpoint], endpoint[: len(CLIENT)])
         gravest[client] = min(gravest[client], row["place"])
-    found: dict[Owner | None, OwnerImpact] = {}
+        found[owners[endpoint]].uses.append(row | {"verdict": WORST_FIRST[row["place"]]})
     for (owner, _), place in gravest.items():
-        found.setdefault(owner, OwnerImpact()).clients[WORST_FIRST[place]] += 1
-    for row in bad:
-        owner = owners[tuple(row[name] for name in ENDPOINT)]
-        found[owner].uses.append(row | {"verdict": WORST_FIRST[row["place"]]})
+        found[owner].clients[WORST_FIRST[place]] += 1
     return found
 
 

@@ -51,12 +51,7 @@ def given_owners(context: "Context") -> Owners:
 
 
 class Ownership:
-    """The owners of what connects to a warehouse's brokers.
-
-    Args:
-        owners: the rules.
-        tables: the warehouse's.
-    """
+    """The owners of what connects to a warehouse's brokers, by rules."""
 
     def __init__(self, owners: Owners, tables: "Tables") -> None:
         """Read which groups endpoints take part in, where a rule asks for them."""
@@ -88,11 +83,11 @@ class Ownership:
 
     def of_clients(self) -> dict[tuple[Any, ...], list[Owner]]:
         """The owners of every client that has some, by name."""
-        found: dict[tuple[Any, ...], set[Owner]] = {}
-        for row in self._endpoints(Filters()):
-            if owner := self.of(row):
-                found.setdefault(tuple(row[name] for name in CLIENT), set()).add(owner)
-        return {client: sorted(owners, key=lambda one: one.name) for client, owners in found.items()}
+        found = {}
+        for client, endpoints in grouped(self._endpoints(Filters()), CLIENT).items():
+            if owners := {owner for row in endpoints if (owner := self.of(row))}:
+                found[client] = sorted(owners, key=lambda one: one.name)
+        return found
 
     def names_of_clients(self) -> dict[tuple[Any, ...], list[str]]:
         """The names of the owners of every client that has some."""
@@ -119,22 +114,16 @@ class Ownership:
             "owner", "contact", "clients", "connections", "requests", "hosts", "first_seen", "last_seen",
         )  # fmt: skip
         lines: list[tuple[Any, ...]] = []
-        for owner, rows in grouped((self.of(row), row) for row in self._endpoints(filters)).items():
+        endpoints = [row | {"owner": self.of(row)} for row in self._endpoints(filters)]
+        for (owner,), rows in grouped(endpoints, ("owner",)).items():
             counts = (_sum(rows, "connections"), _sum(rows, "requests"), len({row["remote_host"] for row in rows}))
-            clients = len({tuple(row[name] for name in CLIENT) for row in rows})
+            clients = len(grouped(rows, CLIENT))
             lines.append((*named(owner), clients, *counts, *_span(rows, "first_seen", "last_seen")))
         lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
         return Table("owners", title, columns, lines).first(limit)
 
     def violations(self, filters: Filters, condition: str, parameters: Mapping[str, str], limit: int = 0) -> Table:
-        """Violations by owner and rule, errors first.
-
-        Args:
-            filters: which of them.
-            condition: more SQL on them.
-            parameters: the condition's.
-            limit: rows at most; 0 for all.
-        """
+        """Violations by owner and rule, errors first; `condition` is more SQL on them, with its own parameters."""
         columns = ("owner", "contact", *_RULE, "violations", "occurrences", "rejected", "first_at", "last_at")
         kinds = f"{', '.join(f't.{name}' for name in _RULE)}, {_OF_CONNECTION}, {GROUP}"
         rows = self._tables.query(
@@ -143,9 +132,9 @@ class Ownership:
             f"min({SEVERITY_ORDER}) AS place FROM {with_connection(filters, condition)} GROUP BY {kinds}",
             {**filters.parameters, **parameters},
         ).dicts()
-        found = grouped(((self.of_violation(row), *(row[name] for name in _RULE)), row) for row in rows)
+        found = [row | {"owner": self.of_violation(row)} for row in rows]
         lines = []
-        for (owner, severity, rule), of_rule in found.items():
+        for (owner, severity, rule), of_rule in grouped(found, ("owner", *_RULE)).items():
             rejected = None if all(row["rejected"] is None for row in of_rule) else _sum(of_rule, "rejected")
             counts = (_sum(of_rule, "violations"), _sum(of_rule, "occurrences"), rejected)
             line = (*named(owner), severity, rule, *counts, *_span(of_rule, "first_at", "last_at"))
@@ -164,11 +153,11 @@ def with_connection(filters: Filters, condition: str = "") -> str:
     return f"({chosen}) AS t LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}"
 
 
-def grouped(rows: Iterable[tuple[Any, dict[str, Any]]]) -> dict[Any, list[dict[str, Any]]]:
-    """Rows by what stands before each."""
-    found: dict[Any, list[dict[str, Any]]] = {}
-    for key, row in rows:
-        found.setdefault(key, []).append(row)
+def grouped(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Rows by their values of some columns."""
+    found: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        found.setdefault(tuple(row[name] for name in names), []).append(row)
     return found
 
 

@@ -3,7 +3,7 @@
 import argparse
 import base64
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -21,28 +21,21 @@ _LINES_AT_ONCE = 512
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_logs(parser, "; or - for standard input")
     add_settings(parser, "name of the cluster that wrote the logs")
     parser.set_defaults(json=True)
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code, 1 where a file could not be read whole."""
     from ..ingestion.in_process import Reading
 
     settings = context.settings(cluster=context.arguments.cluster)
     reading = Reading(context.arguments.logs, settings, with_servers=False)
-    lines = _lines(_in_order(reading.parts()))
+    rows = _in_order(reading.parts())
+    lines = (json.dumps(row, ensure_ascii=False, default=_as_text) for row in rows)
     while text := "\n".join(islice(lines, _LINES_AT_ONCE)):
         if not console.output(text):
             return 0  # who reads has read enough
-    complain_of(reading)
-    return 1 if reading.is_incomplete else 0
-
-
-def complain_of(reading: Any) -> None:
-    """Tell on standard error what was read, and what could not be."""
     files = reading.reports
     read, requests, rejected, pending = totals(files, "to_offset", "requests", "rejected", "pending_bytes")
     console.complain(
@@ -51,26 +44,23 @@ def complain_of(reading: Any) -> None:
     )
     for line in not_read(reading.problems, files):
         console.complain(line)
+    return int(reading.is_incomplete)
 
 
 def _in_order(parts: Iterable[Any]) -> Iterator[dict[str, Any]]:
     """The rows of all kinds in the order of their records; a piece of log gives one batch of each kind at most."""
-    piece: list[tuple[str, list[dict[str, Any]]]] = []
+    piece: dict[str, list[dict[str, Any]]] = {}
     for kind, rows in parts:
-        if kind in (known for known, _ in piece):
+        if kind in piece:
             yield from _merged(piece)
-            piece = []
-        piece.append((kind, rows.to_pylist()))
+            piece = {}
+        piece[kind] = rows.to_pylist()
     yield from _merged(piece)
 
 
-def _merged(piece: Iterable[tuple[str, list[dict[str, Any]]]]) -> list[dict[str, Any]]:
-    rows = [{"kind": _MARKS[kind], **row} for kind, rows in piece for row in rows]
+def _merged(piece: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
+    rows = [{"kind": _MARKS[kind], **row} for kind, of_kind in piece.items() for row in of_kind]
     return sorted(rows, key=lambda row: row["byte_offset"])
-
-
-def _lines(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
-    return (json.dumps(row, ensure_ascii=False, default=_as_text) for row in rows)
 
 
 def _as_text(value: object) -> str:

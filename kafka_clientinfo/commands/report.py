@@ -20,7 +20,6 @@ _USES = 2_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("--output", required=True, metavar="FILE", help="the page; a file that is there is replaced")
     parser.add_argument(
         "--target",
@@ -33,7 +32,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     from ..tables.broker_releases import releases
 
     given = context.arguments

@@ -26,7 +26,6 @@ EXAMPLES = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_logs(parser)
     add_common(parser, "name of the cluster that wrote the logs")
 
@@ -42,7 +41,6 @@ def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     return execute_step(context, "run", context.arguments.logs)
 
 

@@ -55,7 +55,6 @@ _ANSWERED_BY = ("connections", "violations", "api_usage", "upgrade_impact", "bro
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_logs(parser, "; or - for standard input")
     parser.add_argument("--upgrade", metavar="RELEASE", help="also tell who would break at this release of Kafka")
     parser.add_argument("--follow", action="store_true", help="answer again and again while standard input goes on")
@@ -70,7 +69,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     given = context.arguments
     if given.follow and given.logs != ["-"]:
         raise ConfigError("--follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`")
@@ -93,13 +91,7 @@ def execute(context: Context) -> int:
 
 
 class _Scan:
-    """One reading of logs, answered once at its end, or also while it goes on.
-
-    Args:
-        context: of the command.
-        settings: of the reading.
-        tables: that the rows go to.
-    """
+    """One reading of logs into tables, answered once at its end, or also while it goes on."""
 
     def __init__(self, context: Context, settings: Settings, tables: "MemoryTables") -> None:
         self._arguments = context.arguments

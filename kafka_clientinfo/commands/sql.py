@@ -21,14 +21,12 @@ _LIMIT = 1000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("statement", metavar="QUERY", help="one query in SQL that DuckDB (here) or Spark reads")
     add_warehouse(parser)
     add_formats(parser, _LIMIT)
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     query = console.argument("the query", context.arguments.statement)
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")

@@ -29,7 +29,6 @@ _CLIENTS = "FROM {connections} WHERE role = 'client' AND "
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
     add_owners(parser)
@@ -37,7 +36,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     filters, owners = Filters.of(context.arguments), given_owners(context)
     tables, notes = context.built_tables("connections")
     limit = limit_of(context.arguments)

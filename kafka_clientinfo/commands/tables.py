@@ -15,13 +15,11 @@ _COLUMNS = ("table", "rows", "files", "bytes", "comment")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     add_warehouse(parser)
     add_formats(parser)
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     tables = context.tables()
     require_state(tables.state(), context.warehouse)
     rows = []

@@ -34,7 +34,6 @@ _TITLES = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("--target", metavar="RELEASE", help="release of Kafka, up or down, such as 4.0.1")
     parser.add_argument("--all-targets", action="store_true", help="every known release as a matrix")
     add_warehouse(parser)
@@ -53,7 +52,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     given = context.arguments
     if given.target is None and not given.all_targets:
         raise ConfigError("no target is given; name one with --target, or use --all-targets")

@@ -18,14 +18,12 @@ _REST = "Keys, constraints, and connections against requests are checked without
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     quick = "only layout, files and build, which needs no Spark where the warehouse is on this machine"
     parser.add_argument("--quick", action="store_true", help=quick)
     add_common(parser)
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     if context.arguments.quick:
         from ..engine.quick_verification import quick_checks
 

@@ -30,7 +30,6 @@ _ORDER = f"{SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, connection_id,
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare the command's arguments."""
     parser.add_argument("--rule", action="append", default=[], metavar="R", help="only this rule; may be repeated")
     add_warehouse(parser)
     add_filters(parser, "since", "until", "cluster")
@@ -39,7 +38,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    """Run the command; returns its exit code."""
     given = context.arguments
     filters = Filters.of(given)  # before anything is opened
     if unknown := sorted(set(given.rule) - set(rules())):

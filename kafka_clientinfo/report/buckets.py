@@ -62,10 +62,7 @@ def buckets(first: int, last: int) -> Buckets:
 def open_by_software(scope: Scope, cut: Buckets, most: int) -> dict[tuple[str, str] | None, list[int]]:
     """Clients' connections that are open at some time in each bucket, per software name and version.
 
-    Args:
-        scope: which part of the warehouse.
-        cut: the buckets.
-        most: how many versions of software are told apart, those with the most connections first; the others are None.
+    `most` versions of software are told apart, those with the most connections; all others are None.
     """
     changes: dict[tuple[str, str] | None, list[int]] = {}
     found = scope.ask(f"""

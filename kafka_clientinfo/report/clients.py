@@ -178,11 +178,8 @@ def _hash(alias: str) -> str:
 
 def _facts(lists: list[Any], apis: Any) -> dict[str, Any]:
     facts = {name: cell(list(values or ()), "texts") for name, values in zip(_DETAIL, lists, strict=True)}
-    named = [f"{a['api_name']} v{a['min_version']}" + _to(a["min_version"], a["max_version"]) for a in apis or ()]
+    ranges = [(api["api_name"], f"v{api['min_version']}", f"v{api['max_version']}") for api in apis or ()]
+    named = [f"{name} {low}" if low == high else f"{name} {low}–{high}" for name, low, high in ranges]
     return {
         "facts": {name: values for name, values in facts.items() if values} | ({"apis": named[:TEXT]} if named else {})
     }
-
-
-def _to(low: int, high: int) -> str:
-    return f"–v{high}" if high != low else ""

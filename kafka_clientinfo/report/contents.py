@@ -221,10 +221,7 @@ def _who_breaks(
 ) -> Table:
     """Who is not fine at the target: one row per client, with what it uses and why that is refused.
 
-    Args:
-        verdict: on the target.
-        places: of clients in the inventory, by the columns that name a client.
-        owners: of clients, by the same.
+    `places` in the inventory and `owners` are by the columns that name a client.
     """
     table = declared("who_breaks", target=str(verdict.target))
     by_client: dict[tuple[Any, ...], list[dict[str, Any]]] = {}

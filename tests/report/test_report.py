@@ -201,6 +201,17 @@ def test_a_page_of_the_longest_texts_stays_short(tmp_path: Path) -> None:
     assert all(len(text) <= TEXT for row in shown["processes"]["rows"] for text in row[2])
 
 
+def test_the_page_is_the_same_in_whatever_order_the_tables_are_stored(tmp_path: Path) -> None:
+    rows = tables()
+    first = CLIENTS[0]
+    rows["connections"] += [
+        first | {"connection_id": f"{n}", "api_versions_outcome": "fell_back", "fallback_to": n} for n in range(20)
+    ]
+    backwards = {name: found[::-1] for name, found in rows.items()}
+    pages = [report_of(write_warehouse(tmp_path / str(n), each)) for n, each in enumerate((rows, backwards))]
+    assert data_of(pages[0])["tables"] == data_of(pages[1])["tables"]
+
+
 def test_texts_of_clients_stand_in_the_data_alone(page: str) -> None:
     around = re.sub(r'<script type="application/json" id="data">.*?</script>', "", page, flags=re.DOTALL)
     outside = re.sub(r"<svg.*?</svg>", "", around, flags=re.DOTALL)

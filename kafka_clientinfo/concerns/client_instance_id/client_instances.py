@@ -37,7 +37,8 @@ def _carried(connections: DataFrame) -> DataFrame:
     pairs = [F.struct(F.lit(kind).alias("kind"), F.col(name).alias("text")) for kind, name in _SINGLE_IDS]
     many = [F.transform(name, _pair(kind)) for kind, name in _LISTED_IDS]
     ids = F.filter(F.concat(F.array(*pairs), *many), lambda pair: pair["text"].isNotNull() & (pair["text"] != ""))
-    with_ids = connections.select(*CONNECTION_KEY, *_OF_CONNECTION, _software().alias("software"), ids.alias("ids"))
+    software = F.concat_ws(" ", "client_software_name", "client_software_version")
+    with_ids = connections.select(*CONNECTION_KEY, *_OF_CONNECTION, software.alias("software"), ids.alias("ids"))
     exploded = with_ids.select("*", F.explode("ids").alias("id")).withColumns(
         {
             "instance_id": canonical(F.col("id.text")),
@@ -63,10 +64,6 @@ _OF_CONNECTION = (
     "instance_id_different", "telemetry_request_id", "telemetry_response_id", "telemetry_scenario",
     "member_id_alignment",
 )  # fmt: skip
-
-
-def _software() -> Column:
-    return F.concat_ws(" ", "client_software_name", "client_software_version")
 
 
 def _is_assigned() -> Column:

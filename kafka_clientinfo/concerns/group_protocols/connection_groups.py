@@ -5,8 +5,6 @@ always, JoinGroup responses from v7, SyncGroup requests and responses from v5, b
 DescribeGroups responses always. The heartbeats of the consumer, share and streams groups hold no such bytes.
 """
 
-from collections.abc import Mapping
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -80,7 +78,7 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         sorted_texts(F.col("told_type")).alias("told_types"),
         sorted_texts(F.col("told_name")).alias("told_names"),
         merged_texts(_sent_names()).alias("sent_names"),
-        F.collect_set(_member()).alias("members"),
+        F.collect_set(F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))).alias("members"),
         F.sum(failed.cast("int")).alias("inconsistent_group_protocol"),
         F.count_if("is_rejected").alias("rejected"),
         F.count_if("is_taken").alias("taken"),
@@ -108,10 +106,6 @@ def _sent_names() -> Column:
     names = F.coalesce(F.transform("sent.protocols", lambda p: p["name"]), no_texts())
     own = F.array(F.col("sent.protocolName"))
     return F.filter(F.concat(names, own), lambda name: name.isNotNull() & (name != ""))
-
-
-def _member() -> Column:
-    return F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))
 
 
 def _undecoded() -> Column:
@@ -150,9 +144,8 @@ def _assignments(messages: DataFrame) -> DataFrame:
 
 def _by_group(by_version: DataFrame) -> DataFrame:
     kinds = {int(key): kind for key, kind in HEARTBEATS.items()}
-    kind = F.coalesce(
-        looked_up(kinds, F.col("api_key")), F.when(_any_type("connect"), F.lit("connect")), F.lit("classic")
-    )
+    is_connect = F.coalesce(F.col("sent_type") == "connect", F.lit(False)) | F.array_contains("told_types", "connect")
+    kind = F.coalesce(looked_up(kinds, F.col("api_key")), F.when(is_connect, F.lit("connect")), F.lit("classic"))
     of_type = F.when(
         F.col("sent_type").isNotNull(),
         F.struct(
@@ -193,10 +186,6 @@ def _by_group(by_version: DataFrame) -> DataFrame:
     )  # fmt: skip
 
 
-def _any_type(name: str) -> Column:
-    return F.coalesce(F.col("sent_type") == name, F.lit(False)) | F.array_contains("told_types", name)
-
-
 def _counts() -> Column:
     """Makes one entry per kind of message; sent types of one version are summed by whoever reads them."""
     sides = [
@@ -212,7 +201,7 @@ def _counts() -> Column:
     return F.filter(F.array(*sides), lambda m: (m["self_describing"] + m["not_self_describing"]) > 0)
 
 
-def _subscription(fields: Mapping[str, Column]) -> Column:
+def _subscription(**fields: Column) -> Column:
     """Makes an entry of a list of subscriptions; what is not given is null."""
     return F.struct(
         *(fields.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in _SUBSCRIPTION.items())
@@ -227,17 +216,15 @@ def _of_consumers() -> Column:
     return F.transform(
         own,
         lambda s: _subscription(
-            {
-                "member_id": s["memberId"],
-                "protocol_name": s["protocolName"],
-                "stated_at": F.col("logged_at"),
-                "version": s["version"],
-                "topics": F.slice(F.array_sort(s["topics"]), 1, _TOPICS),
-                "owned_partitions": F.slice(s["ownedPartitions"], 1, _TOPICS),
-                "generation_id": s["generationId"],
-                "rack_id": s["rackId"],
-                "user_data_bytes": s["userDataBytes"],
-            }
+            member_id=s["memberId"],
+            protocol_name=s["protocolName"],
+            stated_at=F.col("logged_at"),
+            version=s["version"],
+            topics=F.slice(F.array_sort(s["topics"]), 1, _TOPICS),
+            owned_partitions=F.slice(s["ownedPartitions"], 1, _TOPICS),
+            generation_id=s["generationId"],
+            rack_id=s["rackId"],
+            user_data_bytes=s["userDataBytes"],
         ),
     )
 
@@ -247,23 +234,20 @@ def _of_heartbeat() -> Column:
     of_streams = F.flatten(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
     topics = F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
     return _subscription(
-        {
-            "member_id": F.col("sent.memberId"),
-            "stated_at": F.col("logged_at"),
-            "topics": F.slice(F.array_sort(topics), 1, _TOPICS),
-            "rack_id": F.col("sent.rackId"),
-        }
+        member_id=F.col("sent.memberId"),
+        stated_at=F.col("logged_at"),
+        topics=F.slice(F.array_sort(topics), 1, _TOPICS),
+        rack_id=F.col("sent.rackId"),
     )
-
-
-def _is_subscription(subscription: Column) -> Column:
-    return subscription["topics"].isNotNull() & subscription["member_id"].isNotNull()
 
 
 def _subscriptions(messages: DataFrame) -> DataFrame:
     """Takes the last subscription of every member under every protocol name."""
+    of_heartbeat = F.filter(
+        F.array(_of_heartbeat()), lambda stated: stated["topics"].isNotNull() & stated["member_id"].isNotNull()
+    )
     told = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
-        F.col("api_key").isin(*map(int, HEARTBEATS)), F.filter(F.array(_of_heartbeat()), _is_subscription)
+        F.col("api_key").isin(*map(int, HEARTBEATS)), of_heartbeat
     )
     stated = messages.select(*GROUP_KEY, "seq", F.explode(told).alias("s"))
     last = stated.groupBy(*GROUP_KEY, "s.member_id", "s.protocol_name").agg(F.max_by("s", "seq").alias("last"))

@@ -9,10 +9,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import GROUP_APIS, is_rejected, is_taken, place
+from ...connections import GROUP_APIS, is_rejected, is_taken, place, request_name, sentence, shown
 from ...protocol import ApiKey
 from ...tables.spec import CONNECTION_KEY
-from .names import name_mismatch
 
 JOIN, SYNC, DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
 GROUP_KEY = (*CONNECTION_KEY, "group_id")
@@ -67,7 +66,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         unless_empty("of.type").alias("told_type"),
         unless_empty("of.name").alias("told_name"),
     )
-    return told.withColumn("joined", _joined()).withColumn("name_mismatch", name_mismatch())
+    return told.withColumn("joined", _joined()).withColumn("name_mismatch", _name_mismatch())
 
 
 def _of(group_id: Column, kind: Column, name: Column) -> Column:
@@ -82,11 +81,45 @@ def _joined() -> Column:
         F.col("answer.generationId").alias("generation"),
         F.col("sent_type").alias("type"),
         F.col("told_name").alias("name"),
-        F.transform("sent.protocols", lambda p: p["name"]).alias("offered"),
+        _offered().alias("offered"),
     )
     last = F.last(F.when(F.col("api_key") == JOIN, answered), ignorenulls=True).over(earlier)
     is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))
     return F.when((F.col("api_key") == SYNC) & is_same, last)
+
+
+def _name_mismatch() -> Column:
+    """Says in words which name a JoinGroup or SyncGroup differs from; null where it differs from none that is known.
+
+    A member offers names in JoinGroup, the answer chooses one of them, and SyncGroup from v5 on repeats it, as does its
+    answer. It reads `sent`, `told_name` and `joined` of a message.
+    """
+    stated, answered, chosen = F.col("sent.protocolName"), F.col("told_name"), F.col("joined.name")
+    own_offer, offer = _offered(), F.col("joined.offered")
+    is_join = F.col("api_key") == JOIN
+    is_sync = (F.col("api_key") == SYNC) & (stated != "")
+    request = sentence(request_name(), " with protocol name ", shown(stated))
+    return (
+        F.when(
+            is_join & _is_not_in(answered, own_offer),
+            sentence(request_name(), " was answered with protocol name ", shown(answered), " after offering ", _listed(own_offer)),
+        )
+        .when(is_sync & (answered != stated), sentence(request, " was answered with ", shown(answered)))
+        .when(is_sync & (chosen != stated), sentence(request, " after JoinGroup chose ", shown(chosen)))
+        .when(is_sync & _is_not_in(stated, offer), sentence(request, " after offering ", _listed(offer)))
+    )  # fmt: skip
+
+
+def _is_not_in(name: Column, offer: Column) -> Column:
+    return (F.size(offer) > 0) & ~F.array_contains(offer, name)
+
+
+def _listed(offer: Column) -> Column:
+    return F.array_join(F.slice(F.transform(offer, lambda name: shown(name)), 1, 5), ", ")
+
+
+def _offered() -> Column:
+    return F.transform("sent.protocols", lambda p: p["name"])
 
 
 def rolled_up(*, sums: Sequence[str], firsts: Sequence[str], lasts: Sequence[str]) -> list[Column]:

@@ -22,6 +22,7 @@ def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame
     assignments = _last_stated(rows, "assignments", "assigned_at", ("member_id",))
     for part in (_messages(rows), _types(rows), subscriptions, assignments):
         facts = with_lists(facts, part, _KEY)
+    topics = F.transform("subscriptions", lambda subscription: subscription["topics"])
     return facts.select(
         "*",
         _sync_requests("self_describing").alias("verified_sync_requests"),
@@ -31,12 +32,8 @@ def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame
         F.when(F.size("kinds") > 1, "mixed").otherwise(F.get("kinds", F.lit(0))).alias("kind"),
         F.size("all_members").cast("bigint").alias("member_count"),
         F.slice("all_members", 1, _LISTED_MEMBERS).alias("members"),
-        F.slice(F.array_sort(F.array_distinct(F.flatten(_topics()))), 1, 100).alias("topics"),
+        F.slice(F.array_sort(F.array_distinct(F.flatten(topics))), 1, 100).alias("topics"),
     )
-
-
-def _topics() -> Column:
-    return F.transform("subscriptions", lambda subscription: subscription["topics"])
 
 
 def _facts(rows: DataFrame) -> DataFrame:

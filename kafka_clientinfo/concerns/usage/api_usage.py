@@ -48,7 +48,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.col("offered.minVersion").alias("advertised_min"),
         F.col("offered.maxVersion").alias("advertised_max"),
         _within().alias("within_advertised"),
-        _highest_mutual().alias("highest_mutual"),
+        F.when(_within(), F.col("api_version") == F.col("offered.maxVersion")).alias("highest_mutual"),
     )
 
 
@@ -71,7 +71,3 @@ def _within() -> Column:
     """Tells whether a version was offered; null where no answer is known, false for an API that the answer lacks."""
     inside = F.col("api_version").between(F.col("offered.minVersion"), F.col("offered.maxVersion"))
     return F.when(F.size(F.col("advertised.apiKey")) > 0, F.coalesce(inside, F.lit(False)))
-
-
-def _highest_mutual() -> Column:
-    return F.when(_within(), F.col("api_version") == F.col("offered.maxVersion"))
