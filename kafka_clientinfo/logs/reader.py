@@ -198,19 +198,20 @@ def read_blocks(
         yield from _Content(raw, _limit(file)).blocks(start, end, first or BLOCK)
 
 
+def _readable(blocks: Iterator[bytes], damage: list[CorruptFile]) -> Iterator[bytes]:
+    """The blocks up to the damage, which is put into the list."""
+    try:
+        yield from blocks
+    except CorruptFile as error:
+        damage.append(error)
+
+
 def _records(
     blocks: Iterator[bytes], offset: int, framing: Framing, layout: Layout, take: Take | None = None
 ) -> Iterator[RawRecord]:
     """Records up to the damage, the one that is cut there among them, and then the damage."""
     damage: list[CorruptFile] = []
-
-    def readable() -> Iterator[bytes]:
-        try:
-            yield from blocks
-        except CorruptFile as error:
-            damage.append(error)
-
-    yield from layout_records(readable(), offset, layout, framing, take)
+    yield from layout_records(_readable(blocks, damage), offset, layout, framing, take)
     if damage:
         raise damage[0]
 
@@ -219,21 +220,19 @@ def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """So much of the beginning as shows a file's layout, and all blocks from the beginning on."""
     taken: list[bytes] = []
     damage: list[CorruptFile] = []
+    readable = _readable(blocks, damage)
     size = 0
-    try:
-        for block in blocks:
-            taken.append(block)
-            size += len(block)
-            if size >= SAMPLE or (size >= FIRST_BLOCK and b"\n" in block):
-                break
-    except CorruptFile as error:
-        damage.append(error)
+    for block in readable:
+        taken.append(block)
+        size += len(block)
+        if size >= SAMPLE or (size >= FIRST_BLOCK and b"\n" in block):
+            break
 
     def again() -> Iterator[bytes]:
         yield from taken
+        yield from readable
         if damage:
             raise damage[0]
-        yield from blocks
 
     return b"".join(taken), again()
 

@@ -102,11 +102,6 @@ class MemoryTables:
         names = tuple(column[0] for column in answer.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])
 
-    def arrow(self, name: str) -> pa.Table:
-        """Take a table, in the declared columns."""
-        columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns)
-        return self._database.sql(f"SELECT {columns} FROM {name}").to_arrow_table()
-
     def save(self, name: str, path: Path) -> None:
         """Write a table, in all its columns, to a Parquet file, with times in UTC."""
         rows = self._database.sql(f"SELECT * FROM {name}").to_arrow_table()
