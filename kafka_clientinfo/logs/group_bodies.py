@@ -30,12 +30,7 @@ _Found = tuple[str, str, dict[str, Any]]
 
 
 def group_payloads(key: int, request: str | None, response: str | None) -> str | None:
-    """The decoded payloads of a record of JoinGroup, SyncGroup or DescribeGroups.
-
-    Args:
-        key: API key.
-        request: the request's JSON text.
-        response: the response's JSON text.
+    """The decoded payloads of a record of JoinGroup, SyncGroup or DescribeGroups, from its bodies in JSON.
 
     Returns:
         JSON text of an object with `subscriptions` (memberId, groupId in DescribeGroups, protocolType, protocolName,

@@ -68,7 +68,6 @@ class Parser:
     """
 
     def __init__(self, zone: str = "UTC") -> None:
-        """Start before the first record."""
         self.clock = LogClock(zone)
         self.twins = TwinMemory()
 

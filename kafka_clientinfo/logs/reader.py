@@ -49,7 +49,6 @@ class CorruptFile(Exception):
     """
 
     def __init__(self, offset: int, detail: str) -> None:
-        """Keep where reading stopped and why."""
         self.offset = offset
         self.detail = detail
         super().__init__(detail)
@@ -184,11 +183,7 @@ def read_blocks(
 ) -> Iterator[bytes]:
     """Blocks of decompressed bytes from `start` up to `end` (the end of the file when None).
 
-    Args:
-        file: a local path, or whatever can be opened.
-        start: offset in the decompressed content.
-        end: where to stop.
-        first: bytes of the first block of a plain file, doubled from block to block up to `BLOCK`; `BLOCK` when None.
+    The first block of a plain file has `first` bytes (`BLOCK` when None), and every other twice as many up to `BLOCK`.
 
     Raises:
         CorruptFile: where the compressed bytes are damaged or stop too early; all before has been yielded.
@@ -246,12 +241,7 @@ def head(
 ) -> FileHead:
     """Read as much of a file as its first record takes, and never much more than `IDENTITY_BYTES`.
 
-    Args:
-        file: a local path, or whatever can be opened.
-        framing: how records of this log end.
-        layout: of its records; found in its first bytes where None.
-        name: a layout's name, or `auto`; see `layouts.detect`.
-        latest: when the file was last written.
+    The layout is found in its first bytes where None; `name` and `latest` are those of `layouts.detect`.
 
     Raises:
         OSError: where the file cannot be opened or read.
@@ -345,13 +335,8 @@ def range_records(
 ) -> Iterator[RawRecord]:
     """The records whose first byte lies in [start, end); the last one is read to its end.
 
-    Args:
-        file: a local path, or whatever can be opened.
-        start: 0, the end of an earlier read, or any byte of a plain file.
-        end: None for the file's end.
-        framing: how records of this log end.
-        layout: as `head` found it.
-        take: may take records of Kafka's own layout, see `framing.split_records`; it keeps to the range itself.
+    `start` is 0, the end of an earlier read, or any byte of a plain file; None as `end` is the file's. The layout is that
+    of the file's `head`. `take` is that of `framing.split_records`, and keeps to the range itself.
 
     Raises:
         CorruptFile: behind all records that stand before the damage, the one that it cuts included.

@@ -63,14 +63,7 @@ class FailedRequest:
 
 
 def failed_request(offset: int, data: bytes, prefix: re.Match[bytes], clock: LogClock) -> FailedRequest | None:
-    """The failure that a record of a broker's log tells of; None for every other record.
-
-    Args:
-        offset: of the record.
-        data: the record in Kafka's own layout, with the stack trace below it.
-        prefix: its time and level.
-        clock: of the file.
-    """
+    """The failure that a record of a broker's log, with the stack trace below it, tells of; None for every other one."""
     if prefix[4] not in (b"ERROR", b"INFO"):
         return None
     text = data[prefix.end() : prefix.end() + _READ].decode("utf-8", "replace")

@@ -183,13 +183,7 @@ def re2(pattern: str) -> str:
 
 
 class WindowSpec:
-    """What a window function looks at: partition, order and frame.
-
-    Args:
-        parts: columns by which rows are taken together.
-        order: columns by which they are sorted.
-        frame: SQL of the frame; the default one where it is empty.
-    """
+    """What a window function looks at: partition, order, and the SQL of a frame, which is the default one where empty."""
 
     def __init__(self, parts: Iterable["Column | str"], order: Iterable["Column | str"] = (), frame: str = "") -> None:
         self._parts = [named(part) for part in parts]

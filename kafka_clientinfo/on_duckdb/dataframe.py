@@ -27,11 +27,7 @@ _LEFT_ONLY = ("left_semi", "left_anti")
 
 
 class SparkSession:
-    """What a relation's `sparkSession` is asked for.
-
-    Args:
-        connection: to the database that answers.
-    """
+    """What a relation's `sparkSession` is asked for."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
@@ -53,14 +49,7 @@ class SparkSession:
 
 
 class DataFrame:
-    """A relation.
-
-    Args:
-        session: that made it.
-        source: SQL behind FROM.
-        columns: the names of its columns.
-        scope: aliases that `source` gives to relations.
-    """
+    """A relation: the SQL behind FROM, which gives the aliases of `scope` to relations."""
 
     def __init__(self, session: SparkSession, source: str, columns: Iterable[str], scope: Scope = frozenset()) -> None:
         self.sparkSession = session
@@ -160,12 +149,7 @@ def _as_side(relation: DataFrame) -> str:
 
 
 class Grouped:
-    """Rows that are equal in some columns.
-
-    Args:
-        relation: that the rows are of.
-        keys: the columns.
-    """
+    """Rows of a relation that are equal in some columns."""
 
     def __init__(self, relation: DataFrame, keys: Sequence[Column]) -> None:
         self._relation = relation
@@ -180,11 +164,7 @@ class Grouped:
 
 
 class Schema:
-    """Names and types of a relation's columns.
-
-    Args:
-        columns: names, and types in DuckDB's words.
-    """
+    """Names of a relation's columns, and their types in DuckDB's words."""
 
     def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
         self.fields = [SimpleNamespace(name=name, dataType=kind) for name, kind in columns]

@@ -207,12 +207,7 @@ def _collected(template: str, values: ColumnOrName) -> Column:
 
 
 class _Around(Column):
-    """An aggregate with something around it, inside of which its window stands.
-
-    Args:
-        template: what is around it.
-        inner: the aggregate.
-    """
+    """An aggregate with a template around it, inside of which its window stands."""
 
     def __init__(self, template: str, inner: Column) -> None:
         super().__init__(call(template, inner).render)

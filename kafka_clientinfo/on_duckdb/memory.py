@@ -28,17 +28,12 @@ class MemoryTables:
     """Tables in DuckDB's memory.
 
     Requests are kept without their bodies as far as the parser lets these go; what does not fit into the memory that
-    DuckDB takes goes to files in `scratch`.
-
-    Args:
-        settings: of the build.
-        scratch: folder for what does not fit into memory.
+    DuckDB takes goes to files in the folder `scratch`.
     """
 
     root = "what was read"
 
     def __init__(self, settings: Settings, scratch: str = "") -> None:
-        """Begin with empty tables."""
         self._settings = settings
         self._database = duckdb.connect()
         for setting in (
