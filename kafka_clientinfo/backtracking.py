@@ -42,12 +42,8 @@ class _Refused(Exception):
 def check_pattern(pattern: str, where: str) -> None:
     """Refuse a pattern that must not see the texts of clients, or that Java and Python would not read alike.
 
-    Args:
-        pattern: a regular expression.
-        where: the file and the key that hold it, for the message.
-
     Raises:
-        ConfigError: naming the pattern and what to do.
+        ConfigError: naming the pattern, the file and key that hold it (`where`), and what to do.
     """
     try:
         re.compile(pattern)

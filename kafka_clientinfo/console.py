@@ -178,7 +178,6 @@ class ProgressLine:
     """A line of a terminal that shows the stage under way; calling it with a stage's name begins the stage."""
 
     def __init__(self, out: TextIO) -> None:
-        """Write nothing yet."""
         self._out, self._started, self._stage = out, time.monotonic(), ""
 
     def __call__(self, stage: str) -> None:

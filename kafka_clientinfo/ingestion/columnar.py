@@ -25,6 +25,7 @@ from ..arrow_rows import TIMESTAMP
 from ..logs.clock import LogClock
 from ..logs.connection import remote_end
 from ..logs.framing import MAX_RECORD, PREFIX
+from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID
 from ..logs.generations.json import read_bodies
 from ..logs.generations.plain_json import (
     CONNECTION,
@@ -39,16 +40,15 @@ from ..logs.generations.plain_json import (
     read_end,
 )
 from ..logs.group_bodies import group_payloads
-from ..logs.parser import HEADER_WITH_INSTANCE_ID, INSTANTS
+from ..logs.parser import INSTANTS
 from ..logs.request_event import RequestEvent
-from ..logs.text_tail import TextTail
+from ..logs.text_tail import Times
 from ..logs.twins import TwinMemory
 from .arrow_schema import EVENT_FIELDS, arrays_of
 from .twin_columns import TwinFinder
 
 Columns = dict[str, pa.Array]
 _TYPES = {field.name: field.type for field in EVENT_FIELDS}
-_TIMES = TextTail._fields[2:9]
 _LONGEST_REQUEST = 10**12
 """Microseconds; no plain record tells of a longer time."""
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
@@ -215,8 +215,8 @@ class RequestRows:
         rows = self._count
         values = {name: self._rows[at :: len(_ROW)] for at, name in enumerate(_ROW)}
         columns = {name: pa.array(values[name], _TYPES[name]) for name in _ROW if name in _TYPES}
-        groups = 1 + len(_TIMES)  # of which the first is the connection id
-        columns |= {name: _doubles(self._times[at::groups]) for at, name in enumerate(_TIMES, 1)}
+        groups = 1 + len(Times._fields)  # of which the first is the connection id
+        columns |= {name: _doubles(self._times[at::groups]) for at, name in enumerate(Times._fields, 1)}
         columns |= _spread(self._apis, values["api"], Api)
         columns |= _spread(self._clients, values["client"], Client)
         columns |= _spread(self._ends, values["end"], End)

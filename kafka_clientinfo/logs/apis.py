@@ -1,14 +1,12 @@
 """Groups of APIs by Kafka's names."""
 
-from ..errors import SchemaError
-from ..protocol import api_key
+from ..protocol import api_names
+
+_KEYS = {name: key for key, name in api_names().items()}
 
 
 def _keys(names: str) -> frozenset[int]:
-    found = [(name, api_key(name)) for name in names.split()]
-    if unknown := [name for name, key in found if key is None]:
-        raise SchemaError(f"no API {unknown[0]} is known")
-    return frozenset(key for _, key in found if key is not None)
+    return frozenset(_KEYS[name] for name in names.split())
 
 
 REPLICA_APIS = _keys("FETCH LIST_OFFSETS")

@@ -29,7 +29,6 @@ class LogClock:
     """
 
     def __init__(self, zone: str = "UTC") -> None:
-        """Start before the first record."""
         self._zone = ZoneInfo(zone)
         self.repeats_hours = zone != "UTC"
         self._minutes: dict[bytes, tuple[int, int]] = {}

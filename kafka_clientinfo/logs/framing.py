@@ -217,15 +217,15 @@ class _Splitter:
         if len(self.buffer) > MAX_RECORD + _PREFIX_LENGTH:  # so much may belong to the next record already
             self._truncate()
 
-    def _next_start(self, start: int) -> int:
-        """Position of the next record's start behind `start`, or -1 where the buffer does not hold one for sure."""
+    def _next_start(self, start: int, longest: int = _PREFIX_LENGTH) -> int:
+        """Position of the next record's start behind `start`; -1 where none is that has `longest` bytes behind it."""
         buffer = self.buffer
         at = max(start, self.search_from)
         while True:
             newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
             if 0 <= newline < len(buffer) - 1 and buffer[newline + 1] != _BRACKET:
                 newline = buffer.find(_PREFIX_ANCHOR, newline)
-            if newline < 0 or len(buffer) - newline < _PREFIX_LENGTH:
+            if newline < 0 or len(buffer) - newline < longest:
                 self.search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
                 return -1
             at = newline + 1
@@ -258,15 +258,9 @@ class _Splitter:
     def finish(self) -> Iterator[RawRecord]:
         """The records of what is left: prefixes near the end count, though nothing may follow them."""
         start = 0
-        at = self.search_from
-        while (newline := self.buffer.find(_PREFIX_ANCHOR, at)) >= 0:
-            at = newline + 1
-            if PREFIX.match(self.buffer, at):
-                if self.framing.gives_way(self.buffer, start, at):
-                    yield self._record(start, at)
-                    start = at
-                else:
-                    self.forged += 1
+        while (end := self._next_start(start, 0)) >= 0:
+            yield self._record(start, end)
+            start = end
         if start < len(self.buffer):
             # Without its newline a record is still being written; else the rest of it would be a record of its own.
             whole = self.buffer.endswith(b"\n") and self.framing.is_finished(self.buffer, start, len(self.buffer))

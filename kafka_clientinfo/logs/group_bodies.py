@@ -14,14 +14,13 @@ from typing import Any
 
 from ..protocol import (
     GROUP_TYPES,
+    ApiKey,
     DecodeError,
     GroupPayload,
-    api_key,
     decode_member_assignment,
     decode_member_metadata,
 )
 
-JOIN_GROUP, SYNC_GROUP, DESCRIBE_GROUPS = (api_key(name) for name in ("JOIN_GROUP", "SYNC_GROUP", "DESCRIBE_GROUPS"))
 MAX_LISTED = 1000
 """Subscriptions, and assignments, of one record that are written out; a group's leader is told about all members."""
 
@@ -31,12 +30,7 @@ _Found = tuple[str, str, dict[str, Any]]
 
 
 def group_payloads(key: int, request: str | None, response: str | None) -> str | None:
-    """The decoded payloads of a record of JoinGroup, SyncGroup or DescribeGroups.
-
-    Args:
-        key: API key.
-        request: the request's JSON text.
-        response: the response's JSON text.
+    """The decoded payloads of a record of JoinGroup, SyncGroup or DescribeGroups, from its bodies in JSON.
 
     Returns:
         JSON text of an object with `subscriptions` (memberId, groupId in DescribeGroups, protocolType, protocolName,
@@ -56,7 +50,7 @@ def group_payloads(key: int, request: str | None, response: str | None) -> str |
         else:
             lists[kind].append(entry)
     found: dict[str, Any] = {name: entries for name, entries in lists.items() if entries}
-    if key == SYNC_GROUP and undecoded[_NO_TYPE] and (assumed := _assumed(_object(request), _object(response))):
+    if key == ApiKey.SYNC_GROUP and undecoded[_NO_TYPE] and (assumed := _assumed(_object(request), _object(response))):
         found["assumed"] = assumed
     if undecoded:
         found["undecoded"] = dict(sorted(undecoded.items()))
@@ -115,10 +109,10 @@ def _describe(_: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
                 yield _read("assignments", kind, member["memberAssignment"], name, **where)
 
 
-_READERS: dict[int | None, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Found]]] = {
-    JOIN_GROUP: _join,
-    SYNC_GROUP: _sync,
-    DESCRIBE_GROUPS: _describe,
+_READERS: dict[int, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Found]]] = {
+    ApiKey.JOIN_GROUP: _join,
+    ApiKey.SYNC_GROUP: _sync,
+    ApiKey.DESCRIBE_GROUPS: _describe,
 }
 
 

@@ -224,21 +224,24 @@ def _entries(lines: list[bytes], sample: bytes, wrapper: Wrapper) -> list[bytes]
     return [entry for entry, _ in islice(ExportEntries().feed(sample[:SAMPLE]), _SAMPLE_LINES)]
 
 
+_WRAPPED: tuple[tuple[Wrapper, Callable[[bytes], object]], ...] = (
+    ("cri", cri),
+    ("docker", lambda line: docker(line) or _CUT_DOCKER.match(line)),
+    ("journal", is_journal),
+    ("export", lambda line: line.startswith(_EXPORT)),
+    ("syslog", is_syslog),
+)
+"""Whether a line is in a wrapper, asked in this order."""
+
+
 def _wrapper(lines: list[bytes]) -> Wrapper:
     """The wrapper of the first line that is a record or has one; genuine lines come first, clients' texts later."""
     for line in lines:
         if _STAMP.match(line) is not None:
             return "none"
-        if cri(line) is not None:
-            return "cri"
-        if docker(line) is not None or _CUT_DOCKER.match(line):
-            return "docker"
-        if is_journal(line):
-            return "journal"
-        if line.startswith(_EXPORT):
-            return "export"
-        if is_syslog(line):
-            return "syslog"
+        for wrapper, is_wrapped in _WRAPPED:
+            if is_wrapped(line):
+                return wrapper
         if event(line) is not None:
             return "none"
     return "none"

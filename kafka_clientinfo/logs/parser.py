@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from ..protocol import request_header_version
 from .clock import LogClock
 from .connection import remote_end
 from .framing import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, MAX_RECORD, PREFIX, RawRecord, strip_logger
@@ -57,7 +56,6 @@ _OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind], ...] = (
     (re.compile(rb"Not sending \w+ response to client"), "not_sending_response"),
     (HANDLING, "handling_request"),
 )
-HEADER_WITH_INSTANCE_ID = 3
 INSTANTS = range(253_370_764_800_000_000)
 """1970 to 9998 in microseconds: what every reader of the tables can show."""
 
@@ -70,7 +68,6 @@ class Parser:
     """
 
     def __init__(self, zone: str = "UTC") -> None:
-        """Start before the first record."""
         self.clock = LogClock(zone)
         self.twins = TwinMemory()
 
@@ -143,10 +140,10 @@ class Parser:
     def _event(self, offset: int, logged_at: int, level: bytes, logged: LoggedRequest, forged: int) -> RequestEvent:
         header, tail = logged.header, logged.tail
         host, port = remote_end(tail.connection_id)
-        version = request_header_version(header.api_key, header.api_version)
-        started_at = logged_at - round(tail.total_time_ms * 1000)
+        started_at = logged_at - round(tail.times.total_time_ms * 1000)
         if logged_at not in INSTANTS or started_at not in INSTANTS:
             raise MalformedRecord("malformed_value", "logged or started before 1970 or after 9998")
+        is_json = logged.generation == "json"
         return RequestEvent(
             offset,
             logged_at,
@@ -157,32 +154,20 @@ class Parser:
             tail.listener,
             tail.security_protocol,
             tail.principal,
-            header.api_key,
-            header.api_name,
-            header.api_version,
-            version if logged.client_instance_id is None else HEADER_WITH_INSTANCE_ID,
-            header.correlation_id,
-            header.client_id,
-            logged.client_instance_id,
+            *header,
             tail.software_name,
             tail.software_version,
             logged.is_forwarded,
             False,
             logged.error_code,
-            tail.total_time_ms,
-            tail.request_queue_time_ms,
-            tail.local_time_ms,
-            tail.remote_time_ms,
-            tail.throttle_time_ms,
-            tail.response_queue_time_ms,
-            tail.send_time_ms,
+            *tail.times,
             logged.generation,
             level.decode("ascii"),
             logged.request,
             logged.response,
             logged.deprecated,
             logged.replica_id,
-            group_payloads(header.api_key, logged.request, logged.response) if logged.generation == "json" else None,
+            group_payloads(header.api_key, logged.request, logged.response) if is_json else None,
             forged,
         )
 

@@ -16,7 +16,6 @@ class PhysicalLines:
     """
 
     def __init__(self, encoding: str) -> None:
-        """Start at a line's first byte."""
         self._newline = "\n".encode(encoding)
         self._width = len(self._newline)
         self.rest = b""
@@ -59,7 +58,6 @@ class ExportEntries:
     """
 
     def __init__(self) -> None:
-        """Start at an entry's first byte."""
         self.rest = b""
         self._field = 0
 
@@ -106,7 +104,6 @@ class Kept:
     __slots__ = ("_bytes", "length")
 
     def __init__(self) -> None:
-        """Start with nothing."""
         self._bytes: bytes | bytearray = b""
         self.length = 0
 

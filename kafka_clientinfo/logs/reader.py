@@ -49,7 +49,6 @@ class CorruptFile(Exception):
     """
 
     def __init__(self, offset: int, detail: str) -> None:
-        """Keep where reading stopped and why."""
         self.offset = offset
         self.detail = detail
         super().__init__(detail)
@@ -184,11 +183,7 @@ def read_blocks(
 ) -> Iterator[bytes]:
     """Blocks of decompressed bytes from `start` up to `end` (the end of the file when None).
 
-    Args:
-        file: a local path, or whatever can be opened.
-        start: offset in the decompressed content.
-        end: where to stop.
-        first: bytes of the first block of a plain file, doubled from block to block up to `BLOCK`; `BLOCK` when None.
+    The first block of a plain file has `first` bytes (`BLOCK` when None), and every other twice as many up to `BLOCK`.
 
     Raises:
         CorruptFile: where the compressed bytes are damaged or stop too early; all before has been yielded.
@@ -198,19 +193,20 @@ def read_blocks(
         yield from _Content(raw, _limit(file)).blocks(start, end, first or BLOCK)
 
 
+def _readable(blocks: Iterator[bytes], damage: list[CorruptFile]) -> Iterator[bytes]:
+    """The blocks up to the damage, which is put into the list."""
+    try:
+        yield from blocks
+    except CorruptFile as error:
+        damage.append(error)
+
+
 def _records(
     blocks: Iterator[bytes], offset: int, framing: Framing, layout: Layout, take: Take | None = None
 ) -> Iterator[RawRecord]:
     """Records up to the damage, the one that is cut there among them, and then the damage."""
     damage: list[CorruptFile] = []
-
-    def readable() -> Iterator[bytes]:
-        try:
-            yield from blocks
-        except CorruptFile as error:
-            damage.append(error)
-
-    yield from layout_records(readable(), offset, layout, framing, take)
+    yield from layout_records(_readable(blocks, damage), offset, layout, framing, take)
     if damage:
         raise damage[0]
 
@@ -219,21 +215,19 @@ def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """So much of the beginning as shows a file's layout, and all blocks from the beginning on."""
     taken: list[bytes] = []
     damage: list[CorruptFile] = []
+    readable = _readable(blocks, damage)
     size = 0
-    try:
-        for block in blocks:
-            taken.append(block)
-            size += len(block)
-            if size >= SAMPLE or (size >= FIRST_BLOCK and b"\n" in block):
-                break
-    except CorruptFile as error:
-        damage.append(error)
+    for block in readable:
+        taken.append(block)
+        size += len(block)
+        if size >= SAMPLE or (size >= FIRST_BLOCK and b"\n" in block):
+            break
 
     def again() -> Iterator[bytes]:
         yield from taken
+        yield from readable
         if damage:
             raise damage[0]
-        yield from blocks
 
     return b"".join(taken), again()
 
@@ -247,12 +241,7 @@ def head(
 ) -> FileHead:
     """Read as much of a file as its first record takes, and never much more than `IDENTITY_BYTES`.
 
-    Args:
-        file: a local path, or whatever can be opened.
-        framing: how records of this log end.
-        layout: of its records; found in its first bytes where None.
-        name: a layout's name, or `auto`; see `layouts.detect`.
-        latest: when the file was last written.
+    The layout is found in its first bytes where None; `name` and `latest` are those of `layouts.detect`.
 
     Raises:
         OSError: where the file cannot be opened or read.
@@ -346,13 +335,8 @@ def range_records(
 ) -> Iterator[RawRecord]:
     """The records whose first byte lies in [start, end); the last one is read to its end.
 
-    Args:
-        file: a local path, or whatever can be opened.
-        start: 0, the end of an earlier read, or any byte of a plain file.
-        end: None for the file's end.
-        framing: how records of this log end.
-        layout: as `head` found it.
-        take: may take records of Kafka's own layout, see `framing.split_records`; it keeps to the range itself.
+    `start` is 0, the end of an earlier read, or any byte of a plain file; None as `end` is the file's. The layout is that
+    of the file's `head`. `take` is that of `framing.split_records`, and keeps to the range itself.
 
     Raises:
         CorruptFile: behind all records that stand before the damage, the one that it cuts included.

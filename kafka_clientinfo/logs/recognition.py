@@ -31,12 +31,7 @@ _MANY_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"\0")
 
 
 def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> Content:
-    """What the beginning of a file shows.
-
-    Args:
-        file: a local path, or whatever can be opened.
-        name: a layout's name, or `auto`; see `layouts.detect`.
-        latest: when the file was last written.
+    """What the beginning of a file shows; `name` and `latest` are those of `layouts.detect`.
 
     Returns:
         `requests` where a completed request can be read, `handled_requests` where only `KafkaApis` tells of requests, as

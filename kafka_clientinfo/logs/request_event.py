@@ -115,7 +115,6 @@ class MalformedRecord(Exception):
     """Raised inside this package only, between a generation's module and the parser; never leaves it."""
 
     def __init__(self, reason: RejectReason, detail: str) -> None:
-        """Keep the reason of the vocabulary and the words."""
         self.reason: RejectReason = reason
         self.detail = detail
         super().__init__(detail)

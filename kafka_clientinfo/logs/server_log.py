@@ -63,14 +63,7 @@ class FailedRequest:
 
 
 def failed_request(offset: int, data: bytes, prefix: re.Match[bytes], clock: LogClock) -> FailedRequest | None:
-    """The failure that a record of a broker's log tells of; None for every other record.
-
-    Args:
-        offset: of the record.
-        data: the record in Kafka's own layout, with the stack trace below it.
-        prefix: its time and level.
-        clock: of the file.
-    """
+    """The failure that a record of a broker's log, with the stack trace below it, tells of; None for every other one."""
     if prefix[4] not in (b"ERROR", b"INFO"):
         return None
     text = data[prefix.end() : prefix.end() + _READ].decode("utf-8", "replace")
@@ -81,7 +74,12 @@ def failed_request(offset: int, data: bytes, prefix: re.Match[bytes], clock: Log
         at = clock.micros(prefix[1], prefix[2], prefix[3])
     except ValueError:
         return None
-    return _closed(offset, at, closing[1], text) if closing else _refused(offset, at, text)
+    if closing:
+        return _closed(offset, at, closing[1], text)
+    assert login is not None
+    detail = (login[3] or "no reason is logged")[:_DETAIL]
+    host = remote_end(login[2])[0]
+    return FailedRequest(offset, at, login[2], host, None, None, None, None, None, "failed_authentication", detail)
 
 
 def _closed(offset: int, at: int, connection: str, text: str) -> FailedRequest:
@@ -103,14 +101,6 @@ def _closed(offset: int, at: int, connection: str, text: str) -> FailedRequest:
         _reason(text),
         (exception[0] if exception else "no exception is logged")[:_DETAIL],
     )
-
-
-def _refused(offset: int, at: int, text: str) -> FailedRequest:
-    login = _LOGIN.match(text)
-    assert login is not None
-    detail = (login[3] or "no reason is logged")[:_DETAIL]
-    host = remote_end(login[2])[0]
-    return FailedRequest(offset, at, login[2], host, None, None, None, None, None, "failed_authentication", detail)
 
 
 def _reason(text: str) -> FailureReason:

@@ -33,11 +33,9 @@ _BEHIND_PRINCIPAL = re.compile(
 _STARTS = (b" from connection ", b" from client ")
 
 
-class TextTail(NamedTuple):
-    """Connection, times in milliseconds, and what the broker knew of the connection."""
+class Times(NamedTuple):
+    """The seven times of a request in milliseconds, in the order of `RequestEvent`."""
 
-    start: int
-    connection_id: str
     total_time_ms: float
     request_queue_time_ms: float
     local_time_ms: float
@@ -45,9 +43,17 @@ class TextTail(NamedTuple):
     throttle_time_ms: float | None
     response_queue_time_ms: float
     send_time_ms: float
+
+
+class TextTail(NamedTuple):
+    """Connection, times, and what the broker knew of the connection; `start` is its place in the message."""
+
+    start: int
+    connection_id: str
+    times: Times
+    listener: str | None
     security_protocol: str | None
     principal: str | None
-    listener: str | None
     software_name: str | None
     software_version: str | None
 
@@ -56,7 +62,9 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else value.decode("utf-8", "replace")
 
 
-def _number(value: bytes) -> float:
+def _number(value: bytes | None) -> float | None:
+    if value is None:
+        return None
     number = float(value.replace(b",", b"."))
     if not abs(number) < LONGEST_MS:
         raise MalformedRecord("malformed_tail", f"a time of {value.decode('ascii')} ms")
@@ -91,32 +99,7 @@ def _behind_principal(text: bytes | None) -> tuple[bytes | None, ...]:
 
 
 def _tail(at: int, found: re.Match[bytes]) -> TextTail:
-    (
-        connection,
-        total,
-        queue,
-        local,
-        remote,
-        throttle,
-        response,
-        send,
-        protocol,
-        principal,
-    ) = found.groups()
-    principal, listener, name, version = _behind_principal(principal)
-    return TextTail(
-        at,
-        connection.decode("utf-8", "replace"),
-        _number(total),
-        _number(queue),
-        _number(local),
-        _number(remote),
-        None if throttle is None else _number(throttle),
-        _number(response),
-        _number(send),
-        _text(protocol),
-        _text(principal),
-        _text(listener),
-        _text(name),
-        _text(version),
-    )
+    connection, *times, protocol, behind = found.groups()
+    principal, listener, name, version = _behind_principal(behind)
+    known = map(_text, (listener, protocol, principal, name, version))
+    return TextTail(at, connection.decode("utf-8", "replace"), Times._make(map(_number, times)), *known)

@@ -43,7 +43,6 @@ class TwinMemory:
     """The recent requests of one file, in order: their keys, and the total time of the first record of each."""
 
     def __init__(self) -> None:
-        """Start before the first record."""
         self._totals: OrderedDict[TwinKey, float] = OrderedDict()
 
     def is_twin(self, key: TwinKey, total_time_ms: float) -> bool:

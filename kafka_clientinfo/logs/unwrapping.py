@@ -57,14 +57,9 @@ def layout_records(
     kind: Framing = REQUEST_LOG,
     take: Take | None = None,
 ) -> Iterator[RawRecord]:
-    """Cut a stream of byte blocks into records, whatever the layout.
+    """Cut a stream of byte blocks into records as `framing.split_records` does, whatever the layout.
 
-    Args:
-        blocks: consecutive pieces of a file, of any size.
-        offset: position of the first byte in the decompressed file: 0 or the end of a record.
-        layout: of the file, as `layouts.detect` found it.
-        kind: how records of Kafka's own layout end; under `framing.IDENTITY` no record owns a stack trace.
-        take: may take records of Kafka's own layout, see `framing.split_records`.
+    The stream begins with a file or behind a record. Under `framing.IDENTITY` no record owns a stack trace.
 
     Yields:
         Every byte in exactly one record, in order. Only the last record can be unfinished: it waits for more bytes.

@@ -1,4 +1,5 @@
-"""Column expressions as DuckDB's SQL: what `pyspark.sql.Column` and `Window` are to the rules of this package.
+"""Column expressions as DuckDB's SQL: what `pyspark.sql.Column` and `Window` are to the rules of this package, by
+the same names.
 
 A column is a function from the aliases in scope to SQL text: the first part of a path such as `r.cluster` is a relation
 only where a relation has that alias, and else a column, whose parts are fields of structs.
@@ -14,8 +15,13 @@ Scope = frozenset[str]
 Render = Callable[[Scope], str]
 
 
-def _infix(word: str) -> "Callable[[Column, Any], Column]":
-    return lambda self, other: call(f"({{}} {word} {{}})", self, literal(other))
+def _method(template: str) -> "Callable[..., Column]":
+    """Make a method of a template for the column and the method's arguments."""
+    return lambda self, *others: call(template, self, *map(literal, others))
+
+
+def _infix(word: str) -> "Callable[..., Column]":
+    return _method(f"({{}} {word} {{}})")
 
 
 class Column:
@@ -28,65 +34,38 @@ class Column:
     """
 
     def __init__(self, render: Render, name: str = "", cases: tuple["Case", ...] = ()) -> None:
-        """Keep it."""
         self.render = render
         self.name = name
         self.cases = cases
 
     def alias(self, name: str) -> "Column":
-        """Give it a name."""
         return Column(self.render, name)
 
     def cast(self, kind: str) -> "Column":
-        """Convert it to a type of Spark's."""
         return call(f"CAST({{}} AS {duckdb_type(kind)})", self).alias(self.name)
 
     def over(self, window: "WindowSpec") -> "Column":
-        """Take it over a window."""
         return Column(lambda scope: f"{self.render(scope)} OVER ({window.render(scope)})")
 
     def when(self, condition: "Column", value: Any) -> "Column":
-        """Add a branch to a `when`."""
         return cased((*self.cases, (condition, literal(value))))
 
     def otherwise(self, value: Any) -> "Column":
-        """End a `when`."""
         return cased(self.cases, literal(value))
 
     def isin(self, *values: Any) -> "Column":
-        """Tell whether it is one of some values."""
         listed = values[0] if len(values) == 1 and isinstance(values[0], list | tuple | set) else values
         if not listed:
             return call("({} IS NULL AND NULL)", self)
         return call(f"({{}} IN ({', '.join('{}' for _ in listed)}))", self, *map(literal, listed))
 
-    def between(self, low: Any, high: Any) -> "Column":
-        """Tell whether it lies in a range, ends included."""
-        return call("({} BETWEEN {} AND {})", self, literal(low), literal(high))
-
     def rlike(self, pattern: str) -> "Column":
-        """Tell whether a part of it matches a regular expression of Java's."""
         return call("regexp_matches({}, {})", self, literal(re2(pattern)))
 
-    def startswith(self, text: str) -> "Column":
-        """Tell whether it begins with a text."""
-        return call("starts_with({}, {})", self, literal(text))
-
-    def contains(self, text: str) -> "Column":
-        """Tell whether it holds a text."""
-        return call("contains({}, {})", self, literal(text))
-
-    def isNull(self) -> "Column":  # noqa: N802
-        """Tell whether it is null."""
-        return call("({} IS NULL)", self)
-
-    def isNotNull(self) -> "Column":  # noqa: N802
-        """Tell whether it is not null."""
-        return call("({} IS NOT NULL)", self)
-
-    def eqNullSafe(self, other: Any) -> "Column":  # noqa: N802
-        """Compare it so that null equals null."""
-        return call("({} IS NOT DISTINCT FROM {})", self, literal(other))
+    between = _method("({} BETWEEN {} AND {})")
+    startswith, contains = _method("starts_with({}, {})"), _method("contains({}, {})")
+    isNull, isNotNull = _method("({} IS NULL)"), _method("({} IS NOT NULL)")  # noqa: N815
+    eqNullSafe = _infix("IS NOT DISTINCT FROM")  # noqa: N815
 
     def __getitem__(self, key: Any) -> "Column":
         """Take a field of a struct by its name, or a value of a map by a column."""
@@ -98,22 +77,12 @@ class Column:
     __lt__, __le__, __gt__, __ge__ = map(_infix, ("<", "<=", ">", ">="))
     __and__, __or__ = _infix("AND"), _infix("OR")
     __add__, __sub__, __mul__, __truediv__ = map(_infix, "+-*/")
+    __rsub__, __rmul__ = _method("({1} - {0})"), _method("({1} * {0})")
+    __invert__, __neg__ = _method("(NOT {})"), _method("(- {})")
     __hash__ = None  # type: ignore[assignment]
 
     def __bool__(self) -> bool:
         raise TypeError("a column has no truth value; use &, | and ~")
-
-    def __invert__(self) -> "Column":
-        return call("(NOT {})", self)
-
-    def __neg__(self) -> "Column":
-        return call("(- {})", self)
-
-    def __rsub__(self, other: Any) -> "Column":
-        return literal(other) - self
-
-    def __rmul__(self, other: Any) -> "Column":
-        return literal(other) * self
 
 
 Case = tuple[Column, Column]
@@ -214,16 +183,9 @@ def re2(pattern: str) -> str:
 
 
 class WindowSpec:
-    """What a window function looks at: partition, order and frame.
-
-    Args:
-        parts: columns by which rows are taken together.
-        order: columns by which they are sorted.
-        frame: SQL of the frame; the default one where it is empty.
-    """
+    """What a window function looks at: partition, order, and the SQL of a frame, which is the default one where empty."""
 
     def __init__(self, parts: Iterable["Column | str"], order: Iterable["Column | str"] = (), frame: str = "") -> None:
-        """Keep it."""
         self._parts = [named(part) for part in parts]
         self._order = [named(column) for column in order]
         self._frame = frame
@@ -233,11 +195,9 @@ class WindowSpec:
         return WindowSpec(self._parts, order, self._frame)
 
     def rowsBetween(self, first: int, last: int) -> "WindowSpec":  # noqa: N802
-        """Look at so many rows before and behind."""
         return WindowSpec(self._parts, self._order, f"ROWS BETWEEN {_bound(first)} AND {_bound(last)}")
 
     def render(self, scope: Scope) -> str:
-        """Make its SQL."""
         text = f"PARTITION BY {', '.join(part.render(scope) for part in self._parts)}"
         if self._order:
             text += " ORDER BY " + ", ".join(f"{column.render(scope)} ASC NULLS FIRST" for column in self._order)
@@ -259,5 +219,4 @@ class Window:
 
     @staticmethod
     def partitionBy(*parts: Column | str) -> WindowSpec:  # noqa: N802
-        """Take rows together that are equal in these columns."""
         return WindowSpec(parts)

@@ -1,4 +1,5 @@
-"""Relations as DuckDB's SQL: what `pyspark.sql.DataFrame` is to the rules of this package.
+"""Relations as DuckDB's SQL: what `pyspark.sql.DataFrame` is to the rules of this package, by the same
+names.
 
 A relation is the text behind FROM, with the names of its columns; nothing is computed before its rows are asked for.
 """
@@ -26,18 +27,12 @@ _LEFT_ONLY = ("left_semi", "left_anti")
 
 
 class SparkSession:
-    """What a relation's `sparkSession` is asked for.
-
-    Args:
-        connection: to the database that answers.
-    """
+    """What a relation's `sparkSession` is asked for."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
-        """Keep it."""
         self.connection = connection
 
     def createDataFrame(self, table: pa.Table) -> "DataFrame":  # noqa: N802
-        """Make a relation of a table of Arrow's."""
         name = f"rows{next(_numbers)}"
         self.connection.register(f"{name}_arrow", table)
         self.connection.execute(f"CREATE TEMP TABLE {name} AS FROM {name}_arrow")
@@ -45,7 +40,6 @@ class SparkSession:
         return self.table(name)
 
     def table(self, name: str) -> "DataFrame":
-        """Take a table."""
         return DataFrame(self, quoted_name(name), [found for found, _ in self.described(quoted_name(name))])
 
     def described(self, source: str) -> list[tuple[str, str]]:
@@ -55,17 +49,9 @@ class SparkSession:
 
 
 class DataFrame:
-    """A relation.
-
-    Args:
-        session: that made it.
-        source: SQL behind FROM.
-        columns: the names of its columns.
-        scope: aliases that `source` gives to relations.
-    """
+    """A relation: the SQL behind FROM, which gives the aliases of `scope` to relations."""
 
     def __init__(self, session: SparkSession, source: str, columns: Iterable[str], scope: Scope = frozenset()) -> None:
-        """Compute nothing."""
         self.sparkSession = session
         self.columns = list(columns)
         self._source = source
@@ -77,11 +63,9 @@ class DataFrame:
 
     @property
     def schema(self) -> "Schema":
-        """Names and types of its columns."""
         return Schema(self.sparkSession.described(self._source))
 
     def alias(self, name: str) -> "DataFrame":
-        """Give it a name that paths can begin with."""
         return DataFrame(self.sparkSession, f"({self.sql()}) AS {quoted_name(name)}", self.columns, frozenset({name}))
 
     def _made(self, statement: str, columns: Iterable[str]) -> "DataFrame":
@@ -109,45 +93,35 @@ class DataFrame:
         return self._made(f"SELECT {', '.join(items)} FROM {self._source}", names)
 
     def where(self, condition: Column) -> "DataFrame":
-        """Take the rows of which a condition is true."""
         return self._made(f"{self.sql()} WHERE {condition.render(self._scope)}", self.columns)
 
     def withColumns(self, columns: Mapping[str, Column]) -> "DataFrame":  # noqa: N802
-        """Add columns, or replace those of the same names; none sees another."""
         kept = [columns[name].alias(name) if name in columns else named_as_is(name) for name in self.columns]
         return self.select(*kept, *(column.alias(name) for name, column in columns.items() if name not in self.columns))
 
     def withColumn(self, name: str, column: Column) -> "DataFrame":  # noqa: N802
-        """Add a column, or replace the one of this name."""
         return self.withColumns({name: column})
 
     def withColumnsRenamed(self, names: Mapping[str, str]) -> "DataFrame":  # noqa: N802
-        """Give columns other names."""
         return self.select(*(named_as_is(name).alias(names.get(name, name)) for name in self.columns))
 
     def toDF(self, *names: str) -> "DataFrame":  # noqa: N802
-        """Give all columns other names."""
         found = ", ".join(map(quoted_name, names))
         return DataFrame(self.sparkSession, f"({self.sql()}) AS _q{next(_numbers)}({found})", names)
 
     def drop(self, *names: str) -> "DataFrame":
-        """Take all other columns."""
         return self.select(*(named_as_is(name) for name in self.columns if name not in names))
 
     def distinct(self) -> "DataFrame":
-        """Take equal rows once."""
         return self._made(f"SELECT DISTINCT * FROM {self._source}", self.columns)
 
     def union(self, other: "DataFrame") -> "DataFrame":
-        """Put the rows of another one behind, column by column."""
         return self._made(f"{self.sql()} UNION ALL {other.sql()}", self.columns)
 
     def unionByName(self, other: "DataFrame") -> "DataFrame":  # noqa: N802
-        """Put the rows of another one behind, by the names of the columns."""
         return self._made(f"{self.sql()} UNION ALL BY NAME {other.sql()}", self.columns)
 
     def join(self, other: "DataFrame", on: "Sequence[str | Column] | str", how: str) -> "DataFrame":
-        """Join with another relation by columns of one name, or by conditions."""
         keys = [on] if isinstance(on, str) else list(on)
         left, right = _as_side(self), _as_side(other)
         text = f"{left} {_JOINS[how]} {right}"
@@ -162,7 +136,6 @@ class DataFrame:
         return DataFrame(self.sparkSession, f"{text} ON {condition.render(scope)}", names, scope)
 
     def groupBy(self, *keys: "Column | str") -> "Grouped":  # noqa: N802
-        """Take rows together that are equal in some columns."""
         return Grouped(self, [named(key) for key in keys])
 
 
@@ -176,20 +149,13 @@ def _as_side(relation: DataFrame) -> str:
 
 
 class Grouped:
-    """Rows that are equal in some columns.
-
-    Args:
-        relation: that the rows are of.
-        keys: the columns.
-    """
+    """Rows of a relation that are equal in some columns."""
 
     def __init__(self, relation: DataFrame, keys: Sequence[Column]) -> None:
-        """Compute nothing."""
         self._relation = relation
         self._keys = keys
 
     def agg(self, *aggregates: Column) -> DataFrame:
-        """Make one row per group."""
         by = ", ".join(str(place) for place in range(1, len(self._keys) + 1))
         relation, columns = self._relation, [*self._keys, *aggregates]
         items = ", ".join(relation._item(column, column.name) for column in columns)
@@ -198,18 +164,12 @@ class Grouped:
 
 
 class Schema:
-    """Names and types of a relation's columns.
-
-    Args:
-        columns: names, and types in DuckDB's words.
-    """
+    """Names of a relation's columns, and their types in DuckDB's words."""
 
     def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
-        """Keep them."""
         self.fields = [SimpleNamespace(name=name, dataType=kind) for name, kind in columns]
 
     def __getitem__(self, name: str) -> SimpleNamespace:
-        """Take a column by its name."""
         return next(field for field in self.fields if field.name == name)
 
 

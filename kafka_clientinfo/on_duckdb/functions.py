@@ -14,7 +14,6 @@ from .column import Column, Scope, WindowSpec, call, cased, literal, named, path
 ColumnOrName = Column | str
 _lambda_numbers: Iterator[int] = numbers()
 
-
 col, lit = path, literal
 
 
@@ -48,14 +47,15 @@ def _of_first(template: str) -> Callable[..., Column]:
     return lambda first, *others: call(template, named(first), *map(literal, others))
 
 
-def _listing(name: str) -> Callable[..., Column]:
-    return lambda *arguments: call(f"{name}({', '.join('{}' for _ in arguments)})", *map(named, arguments))
+def _listing(begin: str, between: str = ", ", end: str = ")") -> Callable[..., Column]:
+    """Make a function of any number of columns."""
+    return lambda *arguments: call(begin + between.join("{}" for _ in arguments) + end, *map(named, arguments))
 
 
-coalesce, greatest, least = _listing("coalesce"), _listing("greatest"), _listing("least")
+coalesce, greatest, least = (_listing(f"{name}(") for name in ("coalesce", "greatest", "least"))
 length, rtrim = (_simple(f"{name}({{}})") for name in ("length", "rtrim"))
 octet_length = _simple("strlen({})")
-xxhash64 = _listing("hash")  # another number, as good
+xxhash64 = _listing("hash(")  # another number, as good
 nullif = _simple("nullif({}, {})")
 hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
 base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")
@@ -80,16 +80,12 @@ bool_or, bool_and = _simple("bool_or({})"), _simple("bool_and({})")
 min, max = _simple("min({})"), _simple("max({})")  # noqa: A001
 min_by, max_by = _simple("arg_min_null({}, {})"), _simple("arg_max_null({}, {})")
 count_if = _simple("count(*) FILTER (WHERE {})")
-
-
-def concat(*parts: ColumnOrName) -> Column:
-    """Join texts or lists; null where one is null."""
-    return call("(" + " || ".join("{}" for _ in parts) + ")", *map(named, parts))
+concat, array = _listing("(", " || "), _listing("[", end="]")
 
 
 def concat_ws(separator: str, *parts: ColumnOrName) -> Column:
     """Join texts that are not null."""
-    return call(f"concat_ws({', '.join('{}' for _ in range(len(parts) + 1))})", literal(separator), *map(named, parts))
+    return _listing("concat_ws(")(literal(separator), *parts)
 
 
 def regexp_replace(text: ColumnOrName, pattern: str, replacement: str) -> Column:
@@ -137,16 +133,9 @@ def make_dt_interval(*, secs: Column) -> Column:
     return call("to_microseconds(CAST({} * 1000000 AS BIGINT))", secs)
 
 
-def array(*items: ColumnOrName) -> Column:
-    """Make a list."""
-    return call(f"[{', '.join('{}' for _ in items)}]", *map(named, items))
-
-
 def create_map(*pairs: ColumnOrName) -> Column:
     """Make a map of keys and values that follow one another; of a key that comes twice DuckDB takes none."""
-    columns = [named(one) for one in pairs]
-    keys, values = columns[::2], columns[1::2]
-    return call("map({}, {})", array(*keys), array(*values))
+    return call("map({}, {})", array(*pairs[::2]), array(*pairs[1::2]))
 
 
 def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
@@ -156,12 +145,12 @@ def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
 
 def array_remove(values: ColumnOrName, value: Any) -> Column:
     """Take a list's elements that are not a value."""
-    return filter(named(values), lambda item: item != value)
+    return filter(values, lambda item: item != value)
 
 
 def array_compact(values: ColumnOrName) -> Column:
     """Take a list's elements that are not null."""
-    return filter(named(values), lambda item: item.isNotNull())
+    return filter(values, lambda item: item.isNotNull())
 
 
 substring, translate = _of_first("substring({}, {}, {})"), _of_first("translate({}, {}, {})")
@@ -178,15 +167,13 @@ array_min, array_max = _simple("list_min({})"), _simple("list_max({})")
 
 def aggregate(values: ColumnOrName, begin: Column, function: Callable[[Column, Column], Column]) -> Column:
     """Fold a list, beginning with a value."""
-    one, other = (quoted_name(f"item{next(_lambda_numbers)}") for _ in range(2))
-    body = function(Column(lambda scope: one), Column(lambda scope: other))
-    return call(f"list_reduce({{}}, lambda {one}, {other}: {{}}, {{}})", named(values), body, begin)
+    return call("list_reduce({}, {}, {})", named(values), _lambda(function, 2), begin)
 
 
-def _lambda(function: Callable[[Column], Column]) -> Column:
-    name = quoted_name(f"item{next(_lambda_numbers)}")
-    body = function(Column(lambda scope: name))
-    return call(f"lambda {name}: {{}}", body)
+def _lambda(function: Callable[..., Column], arity: int = 1) -> Column:
+    names = [quoted_name(f"item{next(_lambda_numbers)}") for _ in range(arity)]
+    items = [call(name) for name in names]
+    return call(f"lambda {', '.join(names)}: {{}}", function(*items))
 
 
 def transform(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
@@ -220,12 +207,7 @@ def _collected(template: str, values: ColumnOrName) -> Column:
 
 
 class _Around(Column):
-    """An aggregate with something around it, inside of which its window stands.
-
-    Args:
-        template: what is around it.
-        inner: the aggregate.
-    """
+    """An aggregate with a template around it, inside of which its window stands."""
 
     def __init__(self, template: str, inner: Column) -> None:
         super().__init__(call(template, inner).render)
@@ -248,10 +230,8 @@ def count(column: ColumnOrName) -> Column:
 
 def count_distinct(*columns: ColumnOrName) -> Column:
     """Count different rows, of those without a null."""
-    keys = [named(column) for column in columns]
-    none_null = " AND ".join("{} IS NOT NULL" for _ in keys)
-    row = "{}" if len(keys) == 1 else f"({', '.join('{}' for _ in keys)})"
-    return call(f"count(DISTINCT {row}) FILTER (WHERE {none_null})", *keys, *keys)
+    none_null = _listing("(", " IS NOT NULL AND ", " IS NOT NULL)")(*columns)
+    return call("count(DISTINCT {}) FILTER (WHERE {})", _listing("(")(*columns), none_null)
 
 
 def _at_an_end(name: str) -> Callable[..., Column]:

@@ -26,17 +26,12 @@ class MemoryTables:
     """Tables in DuckDB's memory.
 
     Requests are kept without their bodies as far as the parser lets these go; what does not fit into the memory that
-    DuckDB takes goes to files in `scratch`.
-
-    Args:
-        settings: of the build.
-        scratch: folder for what does not fit into memory.
+    DuckDB takes goes to files in the folder `scratch`.
     """
 
     root = "what was read"
 
     def __init__(self, settings: Settings, scratch: str = "") -> None:
-        """Begin with empty tables."""
         self._settings = settings
         self._database = duckdb.connect()
         own = (f"temp_directory = {quoted_text(scratch)}", "preserve_insertion_order = false")
@@ -89,11 +84,6 @@ class MemoryTables:
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])
-
-    def arrow(self, name: str) -> pa.Table:
-        """Take a table, in the declared columns."""
-        columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns)
-        return self._database.sql(f"SELECT {columns} FROM {name}").to_arrow_table()
 
     def save(self, name: str, path: Path) -> None:
         """Write a table, in all its columns, to a Parquet file, with times in UTC."""

@@ -38,30 +38,14 @@ ALIASES: Mapping[str, int] = MappingProxyType(
     }
 )
 
-# `Name: TopicMetadataRequest; …` of 0.8 and 0.9.
+# `Name: TopicMetadataRequest; …` of 0.8 and 0.9, whose keys are 0 to 16.
+_CLASSES = (
+    "Producer Fetch Offset TopicMetadata LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown OffsetCommit "
+    "OffsetFetch ConsumerMetadata JoinGroup Heartbeat LeaveGroup SyncGroup DescribeGroups ListGroups"
+)
 CLASS_NAMES: Mapping[str, int] = MappingProxyType(
-    {
-        "ProducerRequest": 0,
-        "FetchRequest": 1,
-        "OffsetRequest": 2,
-        "TopicMetadataRequest": 3,
-        "LeaderAndIsrRequest": 4,
-        "StopReplicaRequest": 5,
-        "UpdateMetadataRequest": 6,
-        "ControlledShutdownRequest": 7,
-        "OffsetCommitRequest": 8,
-        "OffsetFetchRequest": 9,
-        "ConsumerMetadataRequest": 10,
-        "GroupCoordinatorRequest": 10,
-        "JoinGroupRequest": 11,
-        "JoinGroupRequestAndHeader": 11,
-        "HeartbeatRequest": 12,
-        "HeartbeatRequestAndHeader": 12,
-        "LeaveGroupRequest": 13,
-        "SyncGroupRequest": 14,
-        "DescribeGroupsRequest": 15,
-        "ListGroupsRequest": 16,
-    }
+    {f"{name}Request": key for key, name in enumerate(_CLASSES.split())}
+    | {"GroupCoordinatorRequest": 10, "JoinGroupRequestAndHeader": 11, "HeartbeatRequestAndHeader": 12}
 )
 
 

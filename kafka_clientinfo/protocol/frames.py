@@ -78,10 +78,7 @@ class Exchange:
     """A request with its answer.
 
     Attributes:
-        request: the request's frame.
-        api_key: of the request; None for a SASL token.
-        api_version: of the request; None for a SASL token.
-        correlation_id: of the request; None for a SASL token.
+        request: the request's frame; api_key, api_version and correlation_id are its own, None for a SASL token.
         response: the answer's frame; None where none came.
     """
 

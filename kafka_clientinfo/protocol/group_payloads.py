@@ -67,12 +67,7 @@ def decode_member_assignment(protocol_type: str, payload: bytes | str) -> GroupP
 
 
 def encode_group_payload(message: str, version: int, body: Mapping[str, Any]) -> bytes:
-    """Write a payload with its version before it.
-
-    Args:
-        message: name of the schema, such as `ConsumerProtocolSubscription`.
-        version: of the schema.
-        body: the fields by JSON name.
+    """Write the payload of a schema such as `ConsumerProtocolSubscription`, with its version before it.
 
     Raises:
         EncodeError: a value does not fit.

@@ -36,16 +36,9 @@ def to_log_json(message: Request | Response, *, registry: Registry | None = None
 def from_log_json(
     document: dict[str, Any], api_key: int, api_version: int, kind: str, *, registry: Registry | None = None
 ) -> dict[str, Any]:
-    """A logged body as the dict that `encode_request` and `encode_response` take.
+    """The logged body of a `request` or `response`, its kind, as the dict that the encoders of messages take.
 
     Records come back empty: the log has only their size.
-
-    Args:
-        document: the `request` or `response` of a logged record.
-        api_key: API key of the record.
-        api_version: version of the record.
-        kind: `request` or `response`.
-        registry: with drafts; the released messages by default.
 
     Raises:
         SchemaError: the body has no schema.

@@ -1,6 +1,7 @@
 """Requests and responses as frames: header and body, without the four length bytes before them.
 
-The header's version comes from the schemas alone (KIP-1313). A body whose schema is not known stays bytes.
+The header's version comes from the schemas alone (KIP-1313), unless `header_version` states it; `registry` is one with
+drafts, from `drafts(name)`, or that of released messages. A body whose schema is not known stays bytes.
 """
 
 from dataclasses import dataclass
@@ -49,12 +50,10 @@ class Request:
 
     @property
     def api_key(self) -> int:
-        """Number of the API."""
         return int(self.header["requestApiKey"])
 
     @property
     def api_version(self) -> int:
-        """Version of the API."""
         return int(self.header["requestApiVersion"])
 
 
@@ -81,11 +80,6 @@ class Response:
 def decode_request(frame: bytes, *, header_version: int | None = None, registry: Registry | None = None) -> Request:
     """Read a request frame.
 
-    Args:
-        frame: the request without its four length bytes.
-        header_version: 0 to 3; None lets the schemas say it.
-        registry: with drafts, from `drafts(name)`; the released messages by default.
-
     Raises:
         DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
     """
@@ -100,11 +94,8 @@ def decode_request_header(
 ) -> tuple[dict[str, Any], int, int]:
     """Read the header of a request, also of an API version newer than the schemas.
 
-    Args:
-        frame: the request without its four length bytes.
-        header_version: 0 to 3; None lets the schemas say it. What is newer than the schemas has the header of their
-            last version, or KIP-1313's, whose id can look like the tags of header 2 (0 as its first byte is "no tags").
-        registry: with drafts, from `drafts(name)`; the released messages by default.
+    What is newer has the header of their last version, or KIP-1313's, whose id can look like the tags of header 2 (0 as
+    its first byte is "no tags").
 
     Returns:
         The header, its version, and the offset of the body.
@@ -139,7 +130,7 @@ def _fits_header_v3(registry: Registry, frame: bytes) -> bool:
 
 
 def encode_request(request: Request, *, registry: Registry | None = None) -> bytes:
-    """Write a request frame, without the four length bytes.
+    """Write a request frame.
 
     A body in bytes is written as it is, also for versions that the schemas do not know.
 
@@ -155,17 +146,11 @@ def encode_request(request: Request, *, registry: Registry | None = None) -> byt
 
 
 def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: Registry | None = None) -> Response:
-    """Read a response frame.
+    """Read the frame that answers a request of this API and version.
 
     A frame with nothing but a correlation id is KIP-35's empty answer and gives the body NOT_SUPPORTED. A
     broker that does not know the version of an ApiVersions request answers in version 0 with error 35
     (KIP-511): such a frame is read as version 0, whatever version was asked.
-
-    Args:
-        frame: the response without its four length bytes.
-        api_key: API key of its request.
-        api_version: version of its request.
-        registry: with drafts, from `drafts(name)`; the released messages by default.
 
     Raises:
         DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
@@ -190,7 +175,7 @@ def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: R
 
 
 def encode_response(response: Response, *, registry: Registry | None = None) -> bytes:
-    """Write a response frame, without the four length bytes.
+    """Write a response frame.
 
     A body in bytes is written as it is, also for versions that the schemas do not know.
 

@@ -35,7 +35,6 @@ class FieldError(Exception):
     """An error in a field; every enclosing reader or writer adds its name to the path, and the last makes a DecodeError or EncodeError of it."""
 
     def __init__(self, problem: str, offset: int = 0) -> None:
-        """Start with an empty path."""
         super().__init__(problem)
         self.problem = problem
         self.offset = offset

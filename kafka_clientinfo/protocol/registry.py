@@ -57,11 +57,7 @@ class Registry:
         return (self.requests if kind == "request" else self.responses).get(api_key)
 
     def request_header_version(self, api_key: int, api_version: int) -> int | None:
-        """Version of the request header; versions newer than the schema follow its open last range.
-
-        Returns:
-            0 to 3; None for an unknown API or a negative version.
-        """
+        """Version of the request header, 0 to 3; None for an unknown API or a negative version."""
         row = self._headers.get(api_key)
         if row is None or api_version < 0:
             return None
@@ -136,10 +132,7 @@ def released() -> Registry:
 
 @cache
 def drafts(name: str) -> Registry:
-    """The same with a set of drafts in place of the released messages that have their numbers.
-
-    Args:
-        name: see `draft_names`.
+    """The same with a set of drafts, of `draft_names`, in place of the released messages that have their numbers.
 
     Raises:
         SchemaError: there is no such set.
@@ -182,11 +175,7 @@ def header_versions(api_key: int, api_version: int, *, registry: Registry | None
 
 
 def request_header_version(api_key: int, api_version: int) -> int | None:
-    """Version of the request header of an API version of released brokers; made for log parsing.
-
-    Returns:
-        0 to 3; None for an unknown API or a negative version.
-    """
+    """Version of the request header, 0 to 3, of released brokers; None for an unknown API or a negative version."""
     return released().request_header_version(api_key, api_version)
 
 
@@ -201,13 +190,7 @@ def fields(
     """The fields of a body in wire order, tagged fields last.
 
     Before 2.4 brokers logged some fields under other names (`group_protocols` for `protocols`), but always in
-    this order: match by place.
-
-    Args:
-        api_key: number of the API.
-        api_version: its version.
-        kind: `request` or `response`.
-        registry: with drafts; the released messages by default.
+    this order: match by place. The kind is `request` or `response`.
 
     Returns:
         None where the body of this version has no schema.

@@ -91,11 +91,7 @@ class MessageSchema:
         return None
 
     def with_version(self, header: int) -> "MessageSchema":
-        """Adds a version behind the last one, flexible, with the same fields and this header (KIP-1313).
-
-        Args:
-            header: version of the header of the new version and of all above.
-        """
+        """Adds a version behind the last one, flexible, with the same fields and this header (KIP-1313)."""
         last = self.latest
         first_flexible = self.flexible.first if last in self.flexible else last + 1
         return replace(
@@ -111,9 +107,7 @@ class MessageSchema:
 def parse_schema(text: str, file: str) -> MessageSchema:
     """Read one schema file; all rules but those of KIP-1313 are the tests' to check (tests/protocol/schema_rules.py).
 
-    Args:
-        text: the JSON text, which may have comments from `//` to the end of a line.
-        file: its name, for error texts.
+    The JSON text may have comments, from `//` to the end of a line.
 
     Raises:
         SchemaError: a range of versions is none, or headerVersions break a rule; it names file, property and fix.

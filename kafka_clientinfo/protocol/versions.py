@@ -42,11 +42,7 @@ NONE = Versions(0, -1)
 
 
 def parse_versions(text: object, where: str) -> Versions:
-    """Read a range.
-
-    Args:
-        text: what the schema file says, such as `0-2`.
-        where: file and property, for the error text.
+    """Read a range, such as `0-2`; the error names `where` it stands.
 
     Raises:
         SchemaError: it is not a range.

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.group_bodies import DESCRIBE_GROUPS, JOIN_GROUP, MAX_LISTED, SYNC_GROUP, group_payloads
+from kafka_clientinfo.logs.group_bodies import MAX_LISTED, group_payloads
+from kafka_clientinfo.protocol import ApiKey
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import request
 
@@ -26,7 +27,7 @@ def decoded(key: int | None, request: Any, response: Any = None) -> Any:
 
 def test_a_subscription_is_decoded_with_its_member() -> None:
     request = {"memberId": "", "protocolType": "consumer", "protocols": [RANGE]}
-    (found,) = decoded(JOIN_GROUP, request, {"memberId": "m"})["subscriptions"]
+    (found,) = decoded(ApiKey.JOIN_GROUP, request, {"memberId": "m"})["subscriptions"]
     assert {
         "memberId": "m",
         "protocolName": "range",
@@ -38,7 +39,7 @@ def test_a_subscription_is_decoded_with_its_member() -> None:
 
 def test_the_leaders_answer_tells_of_all_members() -> None:
     answer = {"protocolName": "range", "members": [{"memberId": name, "metadata": RANGE["metadata"]} for name in "ab"]}
-    found = decoded(JOIN_GROUP, {"protocolType": "consumer", "protocols": []}, answer)["subscriptions"]
+    found = decoded(ApiKey.JOIN_GROUP, {"protocolType": "consumer", "protocols": []}, answer)["subscriptions"]
     assert [entry["memberId"] for entry in found] == ["a", "b"]
 
 
@@ -50,14 +51,14 @@ def test_the_leaders_answer_tells_of_all_members() -> None:
 )  # fmt: skip
 def test_an_assignment_needs_its_protocol_type(kind: str | None, expected: dict[str, Any]) -> None:
     request = {"memberId": "m", "protocolType": kind, "assignments": [{"memberId": "m", "assignment": T1}]}
-    assert decoded(SYNC_GROUP, request) == expected
+    assert decoded(ApiKey.SYNC_GROUP, request) == expected
 
 
 def test_the_answer_to_sync_group_can_name_the_protocol_type() -> None:
     request = {"memberId": "m", "assignments": [{"memberId": "m", "assignment": T1}]}
     expected = {"memberId": "m", "protocolType": "consumer", **ASSIGNED}
-    assert decoded(SYNC_GROUP, request, {"protocolType": "consumer"}) == {"assignments": [expected]}
-    both = decoded(SYNC_GROUP, request | {"protocolType": "consumer"}, {"protocolType": "sr", "assignment": T1})
+    assert decoded(ApiKey.SYNC_GROUP, request, {"protocolType": "consumer"}) == {"assignments": [expected]}
+    both = decoded(ApiKey.SYNC_GROUP, request | {"protocolType": "consumer"}, {"protocolType": "sr", "assignment": T1})
     assert both == {"assignments": [expected, expected]}
 
 
@@ -74,7 +75,7 @@ def test_the_answer_to_sync_group_can_name_the_protocol_type() -> None:
 )  # fmt: skip
 def test_a_subscription_is_that_of_its_member(asked: Any, answered: Any, members: list[str | None]) -> None:
     request = {"protocolType": "consumer", "protocols": [RANGE], **asked}
-    found = decoded(JOIN_GROUP, request, {"protocolName": "chosen", **answered})["subscriptions"]
+    found = decoded(ApiKey.JOIN_GROUP, request, {"protocolName": "chosen", **answered})["subscriptions"]
     assert [(entry["memberId"], entry["protocolName"]) for entry in found] == [
         (name, "chosen" if place else "range") for place, name in enumerate(members)
     ]
@@ -83,24 +84,26 @@ def test_a_subscription_is_that_of_its_member(asked: Any, answered: Any, members
 def test_the_answer_to_join_group_can_name_another_protocol_type() -> None:
     request = {"memberId": "m", "protocolType": "sr", "protocols": [RANGE]}
     answer = {"protocolType": "consumer", "members": [{"memberId": "m", "metadata": RANGE["metadata"]}]}
-    found = decoded(JOIN_GROUP, request, answer)
+    found = decoded(ApiKey.JOIN_GROUP, request, answer)
     assert found["undecoded"] == {"unknown protocol type": 1}
     assert [entry["protocolType"] for entry in found["subscriptions"]] == ["consumer"]
 
 
 def test_what_a_member_is_given_is_its_own() -> None:
-    found = decoded(SYNC_GROUP, {"memberId": "m", "protocolType": "consumer"}, {"assignment": T1})
+    found = decoded(ApiKey.SYNC_GROUP, {"memberId": "m", "protocolType": "consumer"}, {"assignment": T1})
     assert found == {"assignments": [CONSUMERS]}
-    assert decoded(SYNC_GROUP, {"memberId": "m", "protocolType": "consumer"}, {"assignment": ""}) is None
+    assert decoded(ApiKey.SYNC_GROUP, {"memberId": "m", "protocolType": "consumer"}, {"assignment": ""}) is None
 
 
 @pytest.mark.parametrize("more", [-1, 0, 1])
 def test_assignments_are_assumed_where_all_of_them_are_listed(more: int) -> None:
     given = [{"memberId": str(number), "assignment": T1} for number in range(MAX_LISTED + more)]
-    found = decoded(SYNC_GROUP, {"assignments": given})
+    found = decoded(ApiKey.SYNC_GROUP, {"assignments": given})
     assert found["undecoded"] == {"no protocol type": MAX_LISTED + more}
     assert [len(entries) for entries in found.get("assumed", {}).values()] == ([] if more > 0 else [MAX_LISTED + more])
-    assert "assumed" not in decoded(SYNC_GROUP, {"assignments": [*given[:3], {"memberId": "m", "assignment": "AA=="}]})
+    assert "assumed" not in decoded(
+        ApiKey.SYNC_GROUP, {"assignments": [*given[:3], {"memberId": "m", "assignment": "AA=="}]}
+    )
 
 
 def test_the_text_is_the_same_whatever_the_order() -> None:
@@ -109,7 +112,7 @@ def test_the_text_is_the_same_whatever_the_order() -> None:
     ]
     texts = {
         group_payloads(
-            DESCRIBE_GROUPS or 0, None, json.dumps({"groups": [{"protocolType": "consumer", "members": some}]})
+            ApiKey.DESCRIBE_GROUPS, None, json.dumps({"groups": [{"protocolType": "consumer", "members": some}]})
         )
         for some in (members, members[::-1])
     }
@@ -124,7 +127,7 @@ def test_the_text_is_the_same_whatever_the_order() -> None:
 def test_describe_groups_names_group_and_member() -> None:
     member = {"memberId": "m", "memberMetadata": RANGE["metadata"], "memberAssignment": T1}
     group = {"groupId": "g", "protocolType": "consumer", "protocolData": "range", "members": [member]}
-    found = decoded(DESCRIBE_GROUPS, {}, {"groups": [group]})
+    found = decoded(ApiKey.DESCRIBE_GROUPS, {}, {"groups": [group]})
     assert (found["subscriptions"][0]["groupId"], found["assignments"][0]["groupId"]) == ("g", "g")
     assert {"memberId": "m", "protocolType": "consumer", "protocolName": "range"}.items() <= found["subscriptions"][
         0
@@ -134,7 +137,7 @@ def test_describe_groups_names_group_and_member() -> None:
 
 def test_many_members_are_cut_and_counted() -> None:
     members = [{"memberId": str(n), "metadata": RANGE["metadata"]} for n in range(MAX_LISTED + 5)]
-    found = decoded(JOIN_GROUP, {"protocolType": "consumer"}, {"members": members})
+    found = decoded(ApiKey.JOIN_GROUP, {"protocolType": "consumer"}, {"members": members})
     assert (len(found["subscriptions"]), found["undecoded"]) == (MAX_LISTED, {"too many": 5})
 
 
@@ -153,21 +156,21 @@ def test_many_members_are_cut_and_counted() -> None:
 )
 def test_it_counts_what_it_cannot_decode_with_the_reason(kind: object, metadata: object, reason: str) -> None:
     protocols = [RANGE | {"metadata": metadata}] * 2
-    assert decoded(JOIN_GROUP, {"protocolType": kind, "protocols": protocols}) == {"undecoded": {reason: 2}}
+    assert decoded(ApiKey.JOIN_GROUP, {"protocolType": kind, "protocols": protocols}) == {"undecoded": {reason: 2}}
 
 
 def test_names_that_are_no_utf_8_are_replaced() -> None:
     metadata = base64.b64encode(base64.b64decode(RANGE["metadata"]).replace(b"t1", b"\xff1")).decode()
     request = json.dumps({"memberId": "m", "protocolType": "consumer", "protocols": [RANGE | {"metadata": metadata}]})
-    assert JOIN_GROUP is not None
-    found = group_payloads(JOIN_GROUP, request, None)
+    assert ApiKey.JOIN_GROUP is not None
+    found = group_payloads(ApiKey.JOIN_GROUP, request, None)
     assert found is not None
     assert json.loads(found.encode())["subscriptions"][0]["topics"] == ["\N{REPLACEMENT CHARACTER}1"]
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000, '"consumer"'])
 def test_a_body_that_is_no_object_holds_no_payload(text: str) -> None:
-    assert group_payloads(JOIN_GROUP or 0, text, text) is None
+    assert group_payloads(ApiKey.JOIN_GROUP or 0, text, text) is None
 
 
 def test_other_apis_hold_no_payload() -> None:
@@ -184,7 +187,7 @@ _JSON = st.recursive(
 )
 
 
-@given(st.sampled_from([JOIN_GROUP, SYNC_GROUP, DESCRIBE_GROUPS]), _JSON, _JSON)
+@given(st.sampled_from([ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP, ApiKey.DESCRIBE_GROUPS]), _JSON, _JSON)
 def test_no_body_makes_it_raise(key: int, request: Any, response: Any) -> None:
     found = group_payloads(key, json.dumps(request), json.dumps(response))
     assert found is None or json.loads(found.encode("utf-8"))
@@ -193,7 +196,7 @@ def test_no_body_makes_it_raise(key: int, request: Any, response: Any) -> None:
 def test_a_record_in_json_has_its_payloads_and_one_in_text_has_none() -> None:
     body = {"memberId": "m", "protocolType": "consumer", "protocols": [RANGE]}
     found = json.loads(request(json_record(api="JOIN_GROUP", version=5, request=body)).group_payloads or "null")
-    assert found == decoded(JOIN_GROUP, body)
+    assert found == decoded(ApiKey.JOIN_GROUP, body)
     assert (
         request(request_header_struct_record(api="JOIN_GROUP", version=5, request="{group_id=g}")).group_payloads
         is None

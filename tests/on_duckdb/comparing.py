@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kafka_clientinfo import steps
+from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.tables.spec import table_spec
 
 NOT_COMPARED = frozenset({"path", "batch_id", "ingested_at"})
@@ -33,6 +34,12 @@ def plain(value: Any) -> Any:
     if isinstance(value, Mapping):
         return tuple(sorted((key, plain(item)) for key, item in value.items()))
     return tuple(map(plain, value)) if isinstance(value, list) else value
+
+
+def in_arrow(tables: MemoryTables, name: str) -> pa.Table:
+    """Take a table, in the declared columns."""
+    columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns)
+    return tables._database.sql(f"SELECT {columns} FROM {name}").to_arrow_table()
 
 
 def assert_same(found: pa.Table, expected: pa.Table, name: str) -> None:

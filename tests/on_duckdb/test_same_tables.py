@@ -15,7 +15,7 @@ from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings, load_settings
 
-from .comparing import DERIVED, assert_same, by_spark
+from .comparing import DERIVED, assert_same, by_spark, in_arrow
 
 SAMPLES = str(Path(__file__).resolve().parents[2] / "sample_logs")
 TEXTS = [
@@ -56,7 +56,7 @@ def in_memory(parts: list[Part], files: list[dict[str, Any]], settings: Settings
 
 @pytest.mark.parametrize("name", DERIVED)
 def test_the_tables_of_the_samples_are_the_same(name: str, of_samples: MemoryTables, sample_warehouse: Path) -> None:
-    assert_same(of_samples.arrow(name), DeltaTable(str(sample_warehouse / name)).to_pyarrow_table(), name)
+    assert_same(in_arrow(of_samples, name), DeltaTable(str(sample_warehouse / name)).to_pyarrow_table(), name)
 
 
 def altered(part: Part, dice: random.Random) -> Part:
@@ -93,4 +93,4 @@ def test_the_tables_of_altered_requests_are_the_same(
     )
     relations["new_requests"] = relations["requests"]
     for name, expected in by_spark(spark, relations, tmp_path / "spark").items():
-        assert_same(made.arrow(name), expected, name)
+        assert_same(in_arrow(made, name), expected, name)

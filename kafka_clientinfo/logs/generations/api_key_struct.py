@@ -2,12 +2,11 @@
 
 import re
 
-from ...protocol import api_name
 from ..apis import CONTROL_APIS, REPLICA_APIS
 from ..bodies import struct_body
 from ..request_event import MalformedRecord
 from ..text_tail import read_tail
-from .fields import Header, LoggedRequest, int16, int32
+from .fields import LoggedRequest, int16, int32, read_header
 
 STARTS = (b"{api_key=",)
 
@@ -32,7 +31,7 @@ def read(message: bytes) -> LoggedRequest:
     key = int16(found[1], "api_key")
     version = int16(found[2], "api_version")
     client_id = None if found[4] is None else found[4].decode("utf-8", "replace")
-    header = Header(key, api_name(key) or f"UNKNOWN({key})", version, int32(found[3], "correlation_id"), client_id)
+    header = read_header(key, None, version, int32(found[3], "correlation_id"), client_id)
     body = message[found.end() : tail.start]
     request = struct_body(body, key, version, "request") if key in CONTROL_APIS else None
     replica = _REPLICA.match(body) if key in REPLICA_APIS else None

@@ -2,21 +2,25 @@
 
 from typing import NamedTuple
 
+from ...protocol import api_name, request_header_version
 from ..request_event import LogGeneration, MalformedRecord
 from ..text_tail import TextTail
 
+HEADER_WITH_INSTANCE_ID = 3
 _INT16 = range(-(1 << 15), 1 << 15)
 _INT32 = range(-(1 << 31), 1 << 31)
 
 
 class Header(NamedTuple):
-    """A request header as logged."""
+    """A request header as logged, in the order of `RequestEvent`."""
 
     api_key: int
     api_name: str
     api_version: int
+    header_version: int | None
     correlation_id: int
     client_id: str | None
+    client_instance_id: str | None
 
 
 class LoggedRequest(NamedTuple):
@@ -25,13 +29,21 @@ class LoggedRequest(NamedTuple):
     generation: LogGeneration
     header: Header
     tail: TextTail
-    client_instance_id: str | None = None
     is_forwarded: bool = False
     error_code: int | None = None
     request: str | None = None
     response: str | None = None
     deprecated: bool | None = None
     replica_id: int | None = None
+
+
+def read_header(
+    key: int, name: str | None, version: int, correlation_id: int, client_id: str | None, instance_id: str | None = None
+) -> Header:
+    """Complete what is logged by today's name of the API and the header's version; `name` is the one that is logged."""
+    today = api_name(key) or name or f"UNKNOWN({key})"
+    header_version = request_header_version(key, version) if instance_id is None else HEADER_WITH_INSTANCE_ID
+    return Header(key, today, version, header_version, correlation_id, client_id, instance_id)
 
 
 def int16(value: object, what: str) -> int:

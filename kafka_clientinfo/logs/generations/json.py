@@ -8,12 +8,11 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from ...protocol import api_name
 from ..apis import CONTROL_APIS, REPLICA_APIS
 from ..bodies import json_body, json_error_code
 from ..request_event import MalformedRecord
-from ..text_tail import LONGEST_MS, TextTail
-from .fields import Header, LoggedRequest, int16, int32
+from ..text_tail import LONGEST_MS, TextTail, Times
+from .fields import Header, LoggedRequest, int16, int32, read_header
 from .plain_json import CONNECTION, REQUEST
 
 STARTS = (b'{"',)
@@ -26,6 +25,8 @@ _REPLICA_HINT = re.compile(rb'replicaId":\d')
 _REPLICA_WINDOW = 300
 """What `_REPLICA` matches is shorter, but for a cluster id."""
 _CLUSTER_ID = b'{"clusterId":"'
+_TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
+          "sendTimeMs")  # fmt: skip
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
@@ -51,13 +52,11 @@ def read(message: bytes) -> LoggedRequest:
         raise MalformedRecord("malformed_json", "no request between a requestHeader and a connection")
     left = _object(message[:at_request] + b"}")
     right = _object(b"{" + message[at_connection + 1 :])
-    header, instance_id, deprecated = _header(left)
+    header, deprecated = _header(left)
     bodies = read_bodies(message, at_request, at_connection, header.api_key)
     is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
-    return LoggedRequest(
-        "json", header, tail, instance_id, is_forwarded,
-        bodies.error_code, bodies.request, bodies.response, deprecated, bodies.replica_id,
-    )  # fmt: skip
+    error_code, request, response, replica_id = bodies
+    return LoggedRequest("json", header, tail, is_forwarded, error_code, request, response, deprecated, replica_id)
 
 
 def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
@@ -93,7 +92,7 @@ def _object(text: bytes) -> dict[str, Any]:
     return value
 
 
-def _header(left: dict[str, Any]) -> tuple[Header, str | None, bool | None]:
+def _header(left: dict[str, Any]) -> tuple[Header, bool]:
     header = left.get("requestHeader")
     if not isinstance(header, dict):
         raise MalformedRecord("malformed_header", "no requestHeader object")
@@ -103,17 +102,10 @@ def _header(left: dict[str, Any]) -> tuple[Header, str | None, bool | None]:
     if instance_id is not None and not _INSTANCE_ID.fullmatch(instance_id):
         raise MalformedRecord("malformed_value", f"clientInstanceId is {instance_id[:40]!r}, not a Uuid in base64url")
     deprecated = header.get("requestApiVersionDeprecated")
-    return (
-        Header(
-            key,
-            api_name(key) or stated or f"UNKNOWN({key})",
-            int16(header.get("requestApiVersion"), "requestApiVersion"),
-            int32(header.get("correlationId"), "correlationId"),
-            _text(header.get("clientId"), "clientId"),
-        ),
-        instance_id,
-        deprecated if isinstance(deprecated, bool) else False,
-    )
+    version = int16(header.get("requestApiVersion"), "requestApiVersion")
+    correlation_id = int32(header.get("correlationId"), "correlationId")
+    client_id = _text(header.get("clientId"), "clientId")
+    return read_header(key, stated, version, correlation_id, client_id, instance_id), deprecated is True
 
 
 def _tail(right: dict[str, Any], start: int) -> TextTail:
@@ -125,24 +117,18 @@ def _tail(right: dict[str, Any], start: int) -> TextTail:
     return TextTail(
         start,
         connection,
-        _number(right, "totalTimeMs"),
-        _number(right, "requestQueueTimeMs"),
-        _number(right, "localTimeMs"),
-        _number(right, "remoteTimeMs"),
-        _number(right, "throttleTimeMs"),
-        _number(right, "responseQueueTimeMs"),
-        _number(right, "sendTimeMs"),
+        Times._make([_number(right, name) for name in _TIMES]),
+        _text(right.get("listener"), "listener"),
         _text(right.get("securityProtocol"), "securityProtocol"),
         _text(right.get("principal"), "principal"),
-        _text(right.get("listener"), "listener"),
         _text(known.get("softwareName"), "softwareName"),
         _text(known.get("softwareVersion"), "softwareVersion"),
     )
 
 
 def _number(right: dict[str, Any], name: str) -> float:
-    value = right.get(name)
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < LONGEST_MS:
+    value: Any = right.get(name)
+    if type(value) in (float, int) and abs(value) < LONGEST_MS:
         return float(value)
     raise MalformedRecord("malformed_tail", f"{name} is {value!r:.80}, not a number of milliseconds")
 

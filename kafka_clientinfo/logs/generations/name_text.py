@@ -7,11 +7,11 @@ known next field of the same API starts. Nothing is escaped: the first such plac
 import json
 import re
 
-from ...protocol import api_key, api_name
+from ...protocol import api_key
 from ..apis import REPLICA_APIS
 from ..request_event import MalformedRecord
 from ..text_tail import read_tail
-from .fields import Header, LoggedRequest, int16, int32
+from .fields import LoggedRequest, int16, int32, read_header
 
 STARTS = (b"Name:",)
 _CONTROLLED_SHUTDOWN, _FIND_COORDINATOR = 7, 10
@@ -47,7 +47,7 @@ def read(message: bytes) -> LoggedRequest:
     client_id, end = _client_id(key, body, correlation.end())
     replica = _REPLICA.search(body, end) if key in REPLICA_APIS else None
     version, correlation_id = int16(found[2], "Version"), int32(correlation[1], "CorrelationId")
-    header = Header(key, api_name(key) or name, version, correlation_id, client_id)
+    header = read_header(key, name, version, correlation_id, client_id)
     replica_id = int(replica[1]) if replica else None
     return LoggedRequest("name_text", header, tail, request=_request(key, body, end), replica_id=replica_id)
 

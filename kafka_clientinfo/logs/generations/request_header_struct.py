@@ -6,12 +6,12 @@ may be a topic's.
 
 import re
 
-from ...protocol import api_key, api_name
+from ...protocol import api_key
 from ..apis import CONTROL_APIS, REPLICA_APIS
 from ..bodies import struct_body, text_error_code
 from ..request_event import MalformedRecord
 from ..text_tail import read_tail
-from .fields import Header, LoggedRequest, int16, int32
+from .fields import LoggedRequest, int16, int32, read_header
 
 STARTS = (b"RequestHeader(apiKey=",)
 
@@ -40,7 +40,7 @@ def read(message: bytes) -> LoggedRequest:
         raise MalformedRecord("malformed_header", f"no API is known by the name {name}")
     version = int16(found[2], "apiVersion")
     correlation_id = int32(found[4], "correlationId")
-    header = Header(key, api_name(key) or name, version, correlation_id, found[3].decode("utf-8", "replace"))
+    header = read_header(key, name, version, correlation_id, found[3].decode("utf-8", "replace"))
     between = message.find(_RESPONSE, found.end(), tail.start)
     request_end = between if between >= 0 else tail.start
     response = message[between + len(_RESPONSE) : tail.start] if between >= 0 else b""
