@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 
 from .concerns import concerns
 from .connections import connections, judged_requests, violations
+from .errors import UnknownRelationError
 from .tables.spec import table_specs
 
 SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
@@ -47,7 +48,11 @@ class Step:
 
 @lru_cache(maxsize=1)
 def steps() -> dict[str, Step]:
-    """Finds all steps, by the relation that they make."""
+    """Finds all steps, by the relation that they make.
+
+    Raises:
+        UnknownRelationError: where one needs a relation that neither a step makes nor a run starts with.
+    """
     found = {
         "judged_requests": _step(
             "judged_requests",
@@ -63,6 +68,12 @@ def steps() -> dict[str, Step]:
     }
     for concern in concerns():
         found |= {name: _step(name, _parameters(make), make) for name, make in concern.transforms.items()}
+    known = SOURCES | set(found)
+    for step in found.values():
+        if unknown := sorted(set(step.needs) - known):
+            raise UnknownRelationError(
+                f"{step.name} needs the relation {unknown[0]!r}; known are {', '.join(sorted(known))}"
+            )
     return found
 
 

@@ -9,6 +9,7 @@ import pytest
 from kafka_clientinfo import derivation, steps
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections import Concern
+from kafka_clientinfo.errors import UnknownRelationError
 from kafka_clientinfo.tables.spec import table_specs
 
 EXTRACTED = {"requests", "rejected_records", "failed_requests", "ingested_files"}
@@ -47,9 +48,15 @@ def test_violations_need_what_the_findings_of_all_concerns_need() -> None:
     assert {"judged_requests", "connections", "settings", "group_protocols", "failed_requests"} <= needs
 
 
-def test_every_relation_that_a_step_needs_is_made_or_there() -> None:
-    known = steps.SOURCES | set(steps.steps())
-    assert {name: set(step.needs) - known for name, step in steps.steps().items() if set(step.needs) - known} == {}
+def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    def transform(conections: Any) -> Any:
+        return conections
+
+    monkeypatch.setattr(steps, "concerns", lambda: (*concerns(), concern_of(transform)))
+    with pytest.raises(
+        UnknownRelationError, match=r"my_table needs the relation 'conections'; known are .*connections"
+    ):
+        steps.steps.__wrapped__()
 
 
 def test_steps_begin_behind_what_they_need_and_first_those_that_most_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
