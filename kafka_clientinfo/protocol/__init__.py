@@ -6,7 +6,7 @@ not fit and SchemaError on messages that no schema knows.
 """
 
 from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError
-from kafka_clientinfo.protocol.api_keys import ApiKey, api_key, api_name, api_names
+from kafka_clientinfo.protocol.api_keys import ApiKey, ErrorCode, api_key, api_name, api_names
 from kafka_clientinfo.protocol.client_information import (
     BROKER_PATTERN,
     BROKER_PATTERN_SQL,
@@ -17,7 +17,6 @@ from kafka_clientinfo.protocol.client_information import (
     valid_by_broker,
     valid_by_kip,
 )
-from kafka_clientinfo.protocol.error_codes import ErrorCode
 from kafka_clientinfo.protocol.field_specs import FieldSpec
 from kafka_clientinfo.protocol.frames import Conversation, Exchange, FrameSplitter
 from kafka_clientinfo.protocol.group_payloads import (

@@ -1,4 +1,4 @@
-"""Names of APIs: Kafka's ApiKeys enum of every release, and the class names that 0.8 and 0.9 logged."""
+"""Error codes, and names of APIs: Kafka's ApiKeys enum of every release, and the class names that 0.8 and 0.9 logged."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -23,6 +23,15 @@ class ApiKey(IntEnum):
     PUSH_TELEMETRY = 72
     SHARE_GROUP_HEARTBEAT = 76
     STREAMS_GROUP_HEARTBEAT = 88
+
+
+class ErrorCode(IntEnum):
+    """Codes that the package treats by name, under their names in Kafka's Errors enum."""
+
+    NONE = 0
+    INCONSISTENT_GROUP_PROTOCOL = 23
+    UNSUPPORTED_VERSION = 35
+    INVALID_REQUEST = 42
 
 
 # Names that the enum had in older releases, or that only the old logs use.

@@ -9,8 +9,8 @@ from struct import Struct
 from typing import Any, Final, TypeAlias
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
+from kafka_clientinfo.protocol.api_keys import ErrorCode
 from kafka_clientinfo.protocol.codec import Codec
-from kafka_clientinfo.protocol.error_codes import ErrorCode
 from kafka_clientinfo.protocol.registry import Registry, released
 from kafka_clientinfo.protocol.schema import MessageSchema
 

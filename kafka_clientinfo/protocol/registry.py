@@ -14,8 +14,8 @@ from kafka_clientinfo import resources
 from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.codec import Codec, compile_codec
 from kafka_clientinfo.protocol.field_specs import FieldSpec
-from kafka_clientinfo.protocol.header_ranges import FROZEN_HEADER
 from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
+from kafka_clientinfo.protocol.versions import FROZEN_HEADER
 
 WITHOUT_HEADER_V3 = "SaslHandshakeRequest"
 """KIP-1313 leaves this API out: its version was never negotiated."""

@@ -10,15 +10,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from kafka_clientinfo.protocol.header_ranges import (
+from kafka_clientinfo.protocol.primitives import FIXED
+from kafka_clientinfo.protocol.versions import (
     HEADERS,
     HeaderRange,
+    Versions,
     check_header_versions,
     parse_header_versions,
+    parse_versions,
     with_header,
 )
-from kafka_clientinfo.protocol.primitives import FIXED
-from kafka_clientinfo.protocol.versions import Versions, parse_versions
 
 PRIMITIVES = frozenset((*FIXED, "bool", "string", "bytes", "records", "uuid"))
 _TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
