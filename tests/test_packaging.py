@@ -68,10 +68,10 @@ def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
 
 def test_it_works_unpacked_nowhere(wheel: Path, tmp_path: Path) -> None:
     program = (
-        "import kafka_clientinfo.protocol as p, kafka_clientinfo.tables as t, kafka_clientinfo as k\n"
+        "import kafka_clientinfo.protocol as p, kafka_clientinfo.tables.spec as t, kafka_clientinfo.rules as r, kafka_clientinfo as k\n"
         "assert '.whl' in k.__file__\n"
         "assert p.header_versions(18, 3) == (2, 0)\n"
-        "assert 'requests' in t.table_specs() and t.rules() and k.load_settings().cluster == 'default'\n"
+        "assert 'requests' in t.table_specs() and r.rules() and k.load_settings().cluster == 'default'\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, cwd=tmp_path, env={"PYTHONPATH": str(wheel)})
 
