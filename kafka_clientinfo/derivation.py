@@ -23,7 +23,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from .connections import with_stretches
+from .connections.boundaries import with_stretches
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures

@@ -14,7 +14,9 @@ from typing import Any
 from pyspark.sql import DataFrame
 
 from .concerns import concerns
-from .connections import connections, judged_requests, violations
+from .connections.judged import judged_requests
+from .connections.table import connections
+from .connections.violations import violations
 from .errors import UnknownRelationError
 from .tables.spec import table_specs
 

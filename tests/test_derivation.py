@@ -8,7 +8,7 @@ import pytest
 
 from kafka_clientinfo import derivation, steps
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.connections import Concern
+from kafka_clientinfo.connections.concern import Concern
 from kafka_clientinfo.errors import UnknownRelationError
 from kafka_clientinfo.tables.spec import table_specs
 

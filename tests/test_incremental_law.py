@@ -14,7 +14,9 @@ import pytest
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.connections import connections, judged_requests, with_stretches
+from kafka_clientinfo.connections.boundaries import with_stretches
+from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
 from kafka_clientinfo.engine.rewriting import with_replaced

@@ -4,7 +4,7 @@ import pkgutil
 from functools import lru_cache
 from importlib import import_module
 
-from ..connections import Concern
+from ..connections.concern import Concern
 
 
 @lru_cache(maxsize=1)

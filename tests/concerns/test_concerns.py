@@ -9,7 +9,7 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.connections import Concern
+from kafka_clientinfo.connections.concern import Concern
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings

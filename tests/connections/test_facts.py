@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.connections import connections, judged_requests
+from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.settings import Settings
 from tests.frames import api_versions, by_connection, log, request
 

@@ -6,7 +6,9 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.connections import connections, judged_requests, violations
+from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.console import safe
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.rules import rules

@@ -7,7 +7,7 @@ import pytest
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.connections import with_stretches
+from kafka_clientinfo.connections.boundaries import with_stretches
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging, release

@@ -3,7 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import API_RANGES, is_api_versions_success, looked_up
+from ...connections.judged import API_RANGES, is_api_versions_success
+from ...connections.texts import looked_up
 from ...protocol import api_names
 
 _BROKER = ("cluster", "broker", "listener")

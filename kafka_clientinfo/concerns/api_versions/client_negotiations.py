@@ -11,7 +11,9 @@ A client is a host, a principal and a client id; two programs of one host that s
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import LISTED, advertised_at, is_client
+from ...connections.facts import is_client
+from ...connections.offers import advertised_at
+from ...connections.texts import LISTED
 from ...tables.spec import CONNECTION_KEY
 
 _CLIENT = ("cluster", "remote_host", "principal", "client_id")

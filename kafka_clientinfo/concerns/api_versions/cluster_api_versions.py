@@ -8,7 +8,7 @@ a rolling upgrade the old brokers decide, and the row says that they differ.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import is_one_of, looked_up, number_of_texts, with_lists
+from ...connections.texts import is_one_of, looked_up, number_of_texts, with_lists
 from ...protocol import api_names
 from ...settings import Settings
 from ...tables.broker_releases import features

@@ -3,7 +3,9 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, is_api_versions, is_api_versions_success, only_of_clients, requests_where
+from ...connections.concern import Columns
+from ...connections.judged import is_api_versions, is_api_versions_success, requests_where
+from ...connections.table import only_of_clients
 from ...protocol import ErrorCode
 from ...settings import Settings
 from .predicates import loses_name, offered

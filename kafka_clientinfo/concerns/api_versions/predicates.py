@@ -3,7 +3,9 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, any_before, is_api_versions, is_api_versions_success, last_before, range_of
+from ...connections.boundaries import any_before, last_before
+from ...connections.concern import Columns
+from ...connections.judged import is_api_versions, is_api_versions_success, range_of
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode
 
 

@@ -3,7 +3,10 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, by_connection_id, example_without_id, request_name, sentence, time_pattern
+from ...connections.concern import RequestRule
+from ...connections.examples import example_without_id, time_pattern
+from ...connections.texts import request_name, sentence
+from ...connections.violations import by_connection_id
 from ...settings import Settings
 
 REQUEST_RULES = {

@@ -3,7 +3,10 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, only_of_clients, requests_where, sorted_texts
+from ...connections.concern import Columns
+from ...connections.judged import requests_where
+from ...connections.table import only_of_clients
+from ...connections.texts import sorted_texts
 from ...settings import Settings
 from .predicates import stated
 

@@ -3,7 +3,9 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, has_broker_name, has_header_v3
+from ...connections.boundaries import has_header_v3
+from ...connections.concern import Columns
+from ...connections.facts import has_broker_name
 
 
 def predicates() -> Columns:

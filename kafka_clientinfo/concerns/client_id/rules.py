@@ -2,7 +2,9 @@
 
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, host_of_client, is_client, request_name, sentence, shown
+from ...connections.concern import RequestRule
+from ...connections.facts import is_client
+from ...connections.texts import host_of_client, request_name, sentence, shown
 from .facts import differs_for_certain
 
 REQUEST_RULES = {

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import first_entries, is_client, merged_texts, number_of_texts, sentence, shown, sorted_texts
+from ...connections.facts import is_client
+from ...connections.texts import first_entries, merged_texts, number_of_texts, sentence, shown, sorted_texts
 from ...protocol import UNKNOWN
 from ...tables.spec import CONNECTION_KEY
 from .uuids import canonical

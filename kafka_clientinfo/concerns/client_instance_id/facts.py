@@ -3,7 +3,11 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, has_header_v3, only_of_clients, requests_where, sorted_texts
+from ...connections.boundaries import has_header_v3
+from ...connections.concern import Columns
+from ...connections.judged import requests_where
+from ...connections.table import only_of_clients
+from ...connections.texts import sorted_texts
 from ...protocol.primitives import ZERO_UUID
 from ...settings import Settings
 from .predicates import is_telemetry

@@ -3,15 +3,10 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import (
-    HEARTBEATS,
-    Columns,
-    any_before,
-    body_text,
-    first_up_to_now,
-    has_header_v3,
-    has_instance_id,
-)
+from ...connections.boundaries import any_before, first_up_to_now, has_header_v3
+from ...connections.concern import Columns
+from ...connections.judged import HEARTBEATS, has_instance_id
+from ...connections.texts import body_text
 from ...protocol import ApiKey
 from ...protocol.primitives import ZERO_UUID
 

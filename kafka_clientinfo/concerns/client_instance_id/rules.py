@@ -5,17 +5,11 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import (
-    ConnectionRule,
-    RequestRule,
-    by_connection_id,
-    example_without_id,
-    is_client,
-    request_name,
-    sentence,
-    shown,
-    time_pattern,
-)
+from ...connections.concern import ConnectionRule, RequestRule
+from ...connections.examples import example_without_id, time_pattern
+from ...connections.facts import is_client
+from ...connections.texts import request_name, sentence, shown
+from ...connections.violations import by_connection_id
 from ...settings import Settings
 from .facts import begins_with_header_v3, other_telemetry_id
 

@@ -3,15 +3,11 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import (
-    Columns,
-    is_api_versions,
-    is_exempt,
-    no_texts,
-    only_of_clients,
-    requests_where,
-    sorted_texts,
-)
+from ...connections.concern import Columns
+from ...connections.facts import is_exempt
+from ...connections.judged import is_api_versions, requests_where
+from ...connections.table import only_of_clients
+from ...connections.texts import no_texts, sorted_texts
 from ...protocol import UNKNOWN, ErrorCode
 from ...settings import Settings
 from .policy import policy_verdicts

@@ -3,7 +3,10 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import Columns, body_text, is_api_versions, is_api_versions_success, last_before
+from ...connections.boundaries import last_before
+from ...connections.concern import Columns
+from ...connections.judged import is_api_versions, is_api_versions_success
+from ...connections.texts import body_text
 from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN
 
 LOOKS_BACK_AT = ("sent_software_name", "sent_software_version")

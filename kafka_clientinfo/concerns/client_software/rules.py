@@ -3,7 +3,8 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...connections import ConnectionRule, RequestRule, sentence, shown
+from ...connections.concern import ConnectionRule, RequestRule
+from ...connections.texts import sentence, shown
 from ...settings import Settings
 
 _POLICY_RULES = {

@@ -8,16 +8,10 @@ on a listener, so what it advertised at that time is what this connection was or
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import (
-    advertised_at,
-    by_connection_id,
-    example_without_id,
-    is_one_of,
-    looked_up,
-    sentence,
-    shown,
-    time_pattern,
-)
+from ...connections.examples import example_without_id, time_pattern
+from ...connections.offers import advertised_at
+from ...connections.texts import is_one_of, looked_up, sentence, shown
+from ...connections.violations import by_connection_id
 from ...settings import Settings
 from ...tables.spec import CONNECTION_ID_KEY
 

@@ -3,7 +3,8 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import first_entries, is_client, no_texts, number_of_texts, sorted_texts
+from ...connections.facts import is_client
+from ...connections.texts import first_entries, no_texts, number_of_texts, sorted_texts
 from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _APIS = 200

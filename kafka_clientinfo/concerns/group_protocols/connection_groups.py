@@ -8,17 +8,9 @@ DescribeGroups responses always. The heartbeats of the consumer, share and strea
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import (
-    HEARTBEATS,
-    example,
-    first_entries,
-    looked_up,
-    merged_texts,
-    no_texts,
-    sorted_texts,
-    total,
-    with_lists,
-)
+from ...connections.examples import example
+from ...connections.judged import HEARTBEATS
+from ...connections.texts import first_entries, looked_up, merged_texts, no_texts, sorted_texts, total, with_lists
 from ...protocol import ErrorCode
 from ...settings import Settings
 from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_empty

@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import GROUP_APIS, is_rejected, is_taken, place, request_name, sentence, shown
+from ...connections.examples import place
+from ...connections.judged import GROUP_APIS, is_rejected, is_taken
+from ...connections.texts import request_name, sentence, shown
 from ...protocol import ApiKey
 from ...tables.spec import CONNECTION_KEY
 

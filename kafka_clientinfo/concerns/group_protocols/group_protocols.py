@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import LISTED, first_entries, merged_texts, sorted_texts, total, with_lists
+from ...connections.texts import LISTED, first_entries, merged_texts, sorted_texts, total, with_lists
 from ...tables.spec import CONNECTION_KEY
 from .group_messages import rolled_up
 

@@ -2,7 +2,8 @@
 
 from pyspark.sql import functions as F
 
-from ...connections import Columns, body_text
+from ...connections.concern import Columns
+from ...connections.texts import body_text
 from ...protocol import ApiKey
 
 

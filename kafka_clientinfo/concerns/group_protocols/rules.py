@@ -3,7 +3,9 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, is_client, request_name, sentence, shown, total
+from ...connections.concern import RequestRule
+from ...connections.facts import is_client
+from ...connections.texts import request_name, sentence, shown, total
 from ...tables.spec import CONNECTION_KEY
 
 REQUEST_RULES = {

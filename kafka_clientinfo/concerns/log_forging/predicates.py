@@ -2,7 +2,7 @@
 
 from pyspark.sql import functions as F
 
-from ...connections import Columns
+from ...connections.concern import Columns
 
 
 def predicates() -> Columns:

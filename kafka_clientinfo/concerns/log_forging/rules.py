@@ -2,7 +2,8 @@
 
 from pyspark.sql import functions as F
 
-from ...connections import RequestRule, host_of_client, request_name, sentence, shown
+from ...connections.concern import RequestRule
+from ...connections.texts import host_of_client, request_name, sentence, shown
 
 REQUEST_RULES = {
     "log_forging": RequestRule(

@@ -3,7 +3,9 @@
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...connections import is_api_versions_success, place, processor_text, range_of, requests_where
+from ...connections.examples import place
+from ...connections.facts import processor_text
+from ...connections.judged import is_api_versions_success, range_of, requests_where
 from ...protocol import ApiKey, ErrorCode
 from ...tables.spec import CONNECTION_KEY
 

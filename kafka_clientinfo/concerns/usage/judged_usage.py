@@ -12,7 +12,9 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
-from ...connections import has_header_v3, is_client, number_of_texts, sorted_texts
+from ...connections.boundaries import has_header_v3
+from ...connections.facts import is_client
+from ...connections.texts import number_of_texts, sorted_texts
 from ...tables.broker_releases import api_traits, judgements, releases
 from ...tables.spec import CLIENT, CONNECTION_KEY
 

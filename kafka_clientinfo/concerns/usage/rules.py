@@ -6,7 +6,8 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections import is_client, is_exempt, sentence
+from ...connections.facts import is_client, is_exempt
+from ...connections.texts import sentence
 from ...protocol import ApiKey
 from ...settings import Settings
 from ...tables.spec import CONNECTION_KEY

@@ -6,7 +6,7 @@ import pytest
 
 from kafka_clientinfo.concerns.api_versions import client_negotiations
 from kafka_clientinfo.concerns.api_versions.rules import findings_outdated
-from kafka_clientinfo.connections import completed_finding
+from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.settings import Settings
 from tests.frames import as_stored, assert_table, at, frame
 

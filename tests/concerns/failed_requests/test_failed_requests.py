@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.failed_requests.rules import findings_refused
-from kafka_clientinfo.connections import completed_finding
+from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.settings import Settings
 from tests.frames import at, frame
 

@@ -12,7 +12,9 @@ from kafka_clientinfo.concerns.group_protocols.rules import (
     findings_mixed_types,
     findings_name_mismatch,
 )
-from kafka_clientinfo.connections import connections, judged_requests, violations
+from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import with_needed

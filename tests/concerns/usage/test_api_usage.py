@@ -7,7 +7,9 @@ import pytest
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
 from kafka_clientinfo.concerns.usage.rules import findings_forbidden, findings_outside_advertised
-from kafka_clientinfo.connections import completed_finding, connections, judged_requests
+from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.protocol import request_header_version
 from kafka_clientinfo.settings import Settings
