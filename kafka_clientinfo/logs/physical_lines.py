@@ -13,19 +13,15 @@ class PhysicalLines:
 
     Attributes:
         rest: the bytes behind the last line end.
+        truncated: how many more they are, which are not kept.
     """
 
     def __init__(self, encoding: str) -> None:
         self._newline = "\n".encode(encoding)
         self._width = len(self._newline)
         self.rest = b""
-        self._truncated = 0
+        self.truncated = 0
         self._searched = 0
-
-    @property
-    def rest_length(self) -> int:
-        """True length of the rest."""
-        return len(self.rest) + self._truncated
 
     def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
         """The lines that end in the block, with their true lengths; to be taken up to the last one."""
@@ -33,14 +29,14 @@ class PhysicalLines:
         start, at = 0, self._searched
         while (newline := self._next(buffer, start, at)) >= 0:
             end = newline + self._width
-            yield buffer[start:end], end - start + self._truncated
-            self._truncated = 0
+            yield buffer[start:end], end - start + self.truncated
+            self.truncated = 0
             start = at = end
         self.rest = buffer[start:]
         self._searched = max(0, len(self.rest) - self._width + 1)
         if len(self.rest) > framing.MAX_RECORD:
             kept = shortened(self.rest)
-            self._truncated += len(self.rest) - len(kept)
+            self.truncated += len(self.rest) - len(kept)
             self.rest, self._searched = kept, len(kept) - self._width + 1
 
     def _next(self, buffer: bytes, start: int, at: int) -> int:
@@ -54,17 +50,13 @@ class ExportEntries:
     """Blocks to the entries of `journalctl -o export`, with the empty line behind each; as `PhysicalLines` gives lines.
 
     Attributes:
-        rest: the bytes behind the last entry.
+        rest: the bytes behind the last entry; none are truncated.
     """
 
     def __init__(self) -> None:
         self.rest = b""
+        self.truncated = 0
         self._field = 0
-
-    @property
-    def rest_length(self) -> int:
-        """Length of the rest."""
-        return len(self.rest)
 
     def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
         """The entries that end in the block, with their lengths; to be taken up to the last one."""

@@ -72,7 +72,7 @@ def layout_records(
     for block in blocks:
         for line, length in lines.feed(block):
             yield from assembly.take(line, length)
-    yield from assembly.finish(lines.rest, lines.rest_length)
+    yield from assembly.finish(lines.rest, len(lines.rest) + lines.truncated)
 
 
 class _Record:

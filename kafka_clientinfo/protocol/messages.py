@@ -26,7 +26,6 @@ class NotSupported:
     """The body of KIP-35's empty answer (its sub-proposal): the broker does not know this request."""
 
     def __repr__(self) -> str:
-        """The name of its only value."""
         return "NOT_SUPPORTED"
 
 

@@ -69,7 +69,6 @@ def read_uvarint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def write_uvarint(value: int, parts: list[bytes]) -> None:
-    """See `read_uvarint`."""
     if 0 <= value < _HIGH_BIT:
         parts.append(_ONE_BYTE[value])
         return
@@ -90,7 +89,6 @@ def read_bool(data: bytes, at: int) -> tuple[bool, int]:
 
 
 def write_bool(value: bool, parts: list[bytes]) -> None:
-    """See `read_bool`."""
     if type(value) is not bool:
         raise TypeError("must be true or false")
     parts.append(_ONE_BYTE[value])
@@ -153,7 +151,6 @@ def read_compact_length(data: bytes, at: int) -> tuple[int, int]:
 
 
 def write_compact_length(size: int, parts: list[bytes]) -> None:
-    """See `read_compact_length`."""
     write_uvarint(size + 1, parts)
 
 
@@ -206,7 +203,6 @@ def bad_length(kind: str, size: int, nullable: bool, most: int, at: int) -> Fiel
 
 
 def string_writer(flexible: bool, nullable: bool) -> Writer:
-    """See `string_reader`."""
     write_length = write_compact_length if flexible else write_length16
 
     def write(value: str | None, parts: list[bytes]) -> None:
@@ -225,7 +221,6 @@ def string_writer(flexible: bool, nullable: bool) -> Writer:
 
 
 def bytes_writer(flexible: bool, nullable: bool) -> Writer:
-    """See `bytes_reader`."""
     write_length = write_compact_length if flexible else write_length32
 
     def write(value: bytes | None, parts: list[bytes]) -> None:

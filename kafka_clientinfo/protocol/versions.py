@@ -30,15 +30,12 @@ class Versions:
     last: int | None
 
     def __contains__(self, version: int) -> bool:
-        """Whether the range holds this version."""
         return self.first <= version and (self.last is None or version <= self.last)
 
     def __bool__(self) -> bool:
-        """Whether the range holds any version at all."""
         return self.last is None or self.first <= self.last
 
     def __str__(self) -> str:
-        """The range as the schemas write it."""
         if not self:
             return "none"
         if self.last is None:

@@ -14,9 +14,9 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs import CorruptFile, head, range_records
+from kafka_clientinfo.logs import range_records
 from kafka_clientinfo.logs.compression import SNIFFED, Undecodable, decompressed, is_compressed
-from kafka_clientinfo.logs.reader import read_blocks, readable_bytes, resume_point
+from kafka_clientinfo.logs.reader import CorruptFile, head, read_blocks, readable_bytes, resume_point
 from tests.builders import json_record
 from tests.logs.excerpts import EXCERPTS, records
 

@@ -110,8 +110,8 @@ def test_an_entry_without_end_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(module, "MAX_RECORD", 1000)
     entries = ExportEntries()
     found = [entry for _ in range(10) for entry in entries.feed(b"A=" + b"x" * 500)]
-    assert sum(length for _, length in found) + entries.rest_length == 5020
-    assert entries.rest_length <= 2000
+    assert sum(length for _, length in found) + len(entries.rest) + entries.truncated == 5020
+    assert len(entries.rest) + entries.truncated <= 2000
     damaged = b"MESSAGE\n" + b"\xff" * 8 + b"x\n\n"
     assert b"".join(entry for entry, _ in ExportEntries().feed(damaged)) == damaged
 
@@ -150,7 +150,7 @@ def test_an_entry_is_whole_up_to_its_empty_line_whatever_its_fields_hold(
     for at in range(0, len(data), step):
         found += entries.feed(data[at : at + step])
     assert found == [(entry, len(entry)) for entry in whole]
-    assert (entries.rest, entries.rest_length) == (binary, len(binary))
+    assert (entries.rest, len(entries.rest) + entries.truncated) == (binary, len(binary))
 
 
 def test_an_entry_without_message_is_another_programs(tmp_path: Path) -> None:

@@ -12,19 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs import (
-    CorruptFile,
-    FileHead,
-    RawRecord,
-    file_id,
-    head,
-    range_records,
-    reader,
-    split_records,
-)
+from kafka_clientinfo.logs import RawRecord, range_records, reader, split_records
 from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import Layout
-from kafka_clientinfo.logs.reader import hash_bytes, read_blocks, readable_bytes, record_start, resume_point
+from kafka_clientinfo.logs.reader import (
+    CorruptFile,
+    FileHead,
+    file_id,
+    hash_bytes,
+    head,
+    read_blocks,
+    readable_bytes,
+    record_start,
+    resume_point,
+)
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 
