@@ -107,8 +107,8 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
     what looks at earlier requests of the same connection takes note of its number (see `any_before`).
 
     Args:
-        requests: requests with `who` and `carried`, as `with_log_position` makes them; of each connection id all, or all from the beginning
-            of one of its connections on, with kept_connections, the number of connections before that.
+        requests: requests with `who` and `carried`, as `with_log_position` makes them; of each connection id all, or all
+            from the beginning of one of its connections on, with kept_connections, the number of connections before that.
         settings: `max_idle_ms` is used.
         earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
 
