@@ -7,10 +7,8 @@ are: tests/tables/test_declarations.py checks them.
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 from .. import resources
 from ..errors import TableSpecError
@@ -90,14 +88,9 @@ class TableSpec:
         return ", ".join(f"`{c.name}` {c.type}{' NOT NULL' if c.required else ''}" for c in self.columns)
 
 
-def parse_spec(text: str) -> TableSpec:
-    """A table from the text of its TOML file."""
-    return _spec([tomllib.loads(text)])
-
-
-def _spec(parts: Sequence[Mapping[str, Any]]) -> TableSpec:
-    """A table from its files: one has its name, its key and its first columns, the others more columns and checks."""
-    whole, *others = sorted(parts, key=lambda part: "name" not in part)
+def parse_spec(*texts: str) -> TableSpec:
+    """A table from the texts of its TOML files: one has its name, its key and its first columns, the others more columns and checks."""
+    whole, *others = sorted(map(tomllib.loads, texts), key=lambda part: "name" not in part)
     per_connection = whole.get("per") == "connection"
     declared = [Column(**column) for part in (whole, *others) for column in part.get("columns", ())]
     checks = [check for part in (whole, *others) for check in part.get("checks", {}).items()]
@@ -120,7 +113,7 @@ def table_specs() -> dict[str, TableSpec]:
     folder = resources.schemas() / "tables"
     declarations = [[text] for _, text in resources.texts(folder, ".toml")]
     declarations += [[text for _, text in resources.texts(part, ".toml")] for part in folder.iterdir() if part.is_dir()]
-    specs = [_spec([tomllib.loads(text) for text in texts]) for texts in declarations]
+    specs = [parse_spec(*texts) for texts in declarations]
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
 
 
