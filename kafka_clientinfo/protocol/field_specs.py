@@ -4,7 +4,7 @@ how a struct is cut into steps: runs of neighbouring numbers for one `struct.Str
 Codec, JSON form and log parser all work from this one view, so that they cannot disagree about a version.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from struct import Struct
@@ -12,7 +12,8 @@ from typing import Any
 
 from kafka_clientinfo.errors import SchemaError
 from kafka_clientinfo.protocol.primitives import FIXED, ZERO_UUID
-from kafka_clientinfo.protocol.schema import Field, MessageSchema
+from kafka_clientinfo.protocol.schema import MessageSchema
+from kafka_clientinfo.protocol.versions import parse_versions
 
 # Where a struct's dict keeps tagged fields that the schema does not know: number to bytes.
 UNKNOWN_TAGS = "_unknownTaggedFields"
@@ -94,44 +95,49 @@ def layout(schema: MessageSchema, version: int) -> StructSpec:
     return _struct(schema, schema.fields, version)
 
 
-def json_name(name: str) -> str:
-    """Kafka's field name as its JSON writes it: `ApiKeys` becomes `apiKeys`."""
-    return name[:1].lower() + name[1:]
-
-
-def _struct(schema: MessageSchema, fields: tuple[Field, ...], version: int) -> StructSpec:
-    present = [_field(schema, field, version) for field in fields if version in field.versions]
+def _struct(schema: MessageSchema, fields: Sequence[Mapping[str, Any]], version: int) -> StructSpec:
+    present: list[FieldSpec] = []
+    absent: dict[str, FieldSpec] = {}
+    for field in fields:
+        spec = _field(schema, field, version)
+        if _holds(schema, field, "versions", version):
+            present.append(spec)
+        else:
+            absent[spec.name] = spec
     present.sort(key=lambda spec: -1 if spec.tag is None else spec.tag)  # stable: keeps the wire order
-    absent = {
-        json_name(field.name): _field(schema, field, version) for field in fields if version not in field.versions
-    }
     return StructSpec(tuple(present), absent, version in schema.flexible)
 
 
-def _field(schema: MessageSchema, field: Field, version: int) -> FieldSpec:
-    struct = _struct(schema, schema.structs[field.struct], version) if field.struct else None
-    flexible = schema.flexible if field.flexible is None else field.flexible
+def _holds(schema: MessageSchema, field: Mapping[str, Any], versions: str, version: int) -> bool:
+    """Whether a field's property, such as its `nullableVersions`, holds of a version."""
+    stated = parse_versions(field.get(versions, "none"), f"{schema.name}: {field['name']}: {versions}")
+    return min(version, schema.newest_layout) in stated
+
+
+def _field(schema: MessageSchema, field: Mapping[str, Any], version: int) -> FieldSpec:
+    name, kind = field["name"], field["type"]
+    nested = field.get("fields", schema.structs.get(kind.removeprefix("[]")))
+    struct = None if nested is None else _struct(schema, nested, version)
+    has_own = "flexibleVersions" in field
     return FieldSpec(
-        name=json_name(field.name),
-        type=field.type,
-        nullable=version in field.nullable,
-        flexible=version in flexible,
-        tag=field.tag if version in field.tagged else None,
-        default=_default(field, struct),
-        ignorable=field.ignorable,
+        name=name[:1].lower() + name[1:],  # as Kafka's JSON writes it
+        type=kind,
+        nullable=_holds(schema, field, "nullableVersions", version),
+        flexible=_holds(schema, field, "flexibleVersions", version) if has_own else version in schema.flexible,
+        tag=field["tag"] if _holds(schema, field, "taggedVersions", version) else None,
+        default=_default(kind, field.get("default"), struct),
+        ignorable=field.get("ignorable", False),
         struct=struct,
     )
 
 
-def _default(field: Field, struct: StructSpec | None) -> Any:
-    text = field.default
+def _default(kind: str, text: str | None, struct: StructSpec | None) -> Any:
     if text == "null":
         return None
-    if field.type.startswith("[]"):
+    if kind.startswith("[]"):
         return []
     if struct is not None:
         return {spec.name: spec.default for spec in struct.fields}
-    kind = field.type
     if kind == "string":
         return text or ""
     if kind in ("bytes", "records"):

@@ -49,7 +49,6 @@ class Registry:
         self.others: Mapping[str, MessageSchema] = MappingProxyType(by_kind["header"] | by_kind["data"])
         for key in self.requests.keys() ^ self.responses.keys():
             raise SchemaError(f"API key {key}: has only one of request and response; add the other schema")
-        self._headers = {key: _header_row(schema) for key, schema in self.requests.items()}
         self._codecs: dict[tuple[str, int], Codec] = {}
 
     def schema(self, kind: str, api_key: int) -> MessageSchema | None:
@@ -58,10 +57,8 @@ class Registry:
 
     def request_header_version(self, api_key: int, api_version: int) -> int | None:
         """Version of the request header, 0 to 3; None for an unknown API or a negative version."""
-        row = self._headers.get(api_key)
-        if row is None or api_version < 0:
-            return None
-        return row[api_version] if api_version < len(row) else row[-1]
+        schema = self.requests.get(api_key)
+        return None if schema is None else schema.header_version(api_version)
 
     def header_versions(self, api_key: int, api_version: int) -> tuple[int, int]:
         """Versions of the request header and of the response header of an API version.
@@ -102,12 +99,6 @@ class Registry:
         if name not in self.others:
             raise SchemaError(f"{name}: no such message; known are {', '.join(sorted(self.others))}")
         return self.codec(self.others[name], version)
-
-
-def _header_row(schema: MessageSchema) -> tuple[int | None, ...]:
-    """Header by version up to the last range's start, which stands for all above."""
-    last = schema.header_ranges[-1][0].first
-    return tuple(schema.header_version(version) for version in range(last + 1))
 
 
 def _load(drafts: str) -> Iterable[MessageSchema]:

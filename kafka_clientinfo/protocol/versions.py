@@ -9,7 +9,7 @@ Without `headerVersions` the headers follow from `flexibleVersions`, as they did
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 from kafka_clientinfo.errors import SchemaError
 
@@ -66,8 +66,6 @@ def parse_versions(text: object, where: str) -> Versions:
 
 # --- headerVersions (KIP-1313) ------------------------------------------------------------------------------
 
-HeaderRange: TypeAlias = tuple[Versions, int]
-
 HEADERS = {"request": (0, 1, 2, 3), "response": (0, 1)}
 FIRST_FLEXIBLE_HEADER = {"request": 2, "response": 1}
 
@@ -76,38 +74,38 @@ FIRST_FLEXIBLE_HEADER = {"request": 2, "response": 1}
 FROZEN_HEADER = frozenset(("ApiVersionsResponse",))
 
 
-def parse_header_versions(
-    document: Mapping[str, Any], kind: str, flexible: Versions, file: str
-) -> tuple[HeaderRange, ...]:
-    """Read the `headerVersions` of a schema document, lowest versions first.
+def parse_headers(
+    document: Mapping[str, Any], valid: Versions, flexible: Versions, file: str
+) -> tuple[int | None, ...]:
+    """The header of each version of a message, by its schema's document.
+
+    Returns:
+        Headers by version: the last is that of all newer versions too, None that of a version below the first range.
 
     Raises:
-        SchemaError: it is not a map of ranges to headers.
+        SchemaError: `headerVersions` breaks a demand of the KIP, or gives flexible versions a header that is not, or the
+            other way round; it names file, property and fix.
     """
-    where = f"{file}: headerVersions"
+    kind, name, where = document["type"], document["name"], f"{file}: headerVersions"
     if kind not in HEADERS:
-        return ()
+        return (None,)
+    lowest = FIRST_FLEXIBLE_HEADER[kind]
     if "headerVersions" not in document:
-        return _by_flexible_versions(str(document.get("name")), kind, flexible)
+        is_plain = name in FROZEN_HEADER or not flexible
+        return (lowest - 1,) if is_plain else (*(lowest - 1,) * flexible.first, lowest)
     value = document["headerVersions"]
     if not isinstance(value, dict) or not value:
         raise SchemaError(f'{where}: {value!r} must map version ranges to headers, like {{"0-1": "1", "2+": "2"}}')
-    ranges = ((parse_versions(key, where), _header(kind, header, where)) for key, header in value.items())
-    return tuple(sorted(ranges, key=lambda item: item[0].first))
-
-
-def _by_flexible_versions(name: str, kind: str, flexible: Versions) -> tuple[HeaderRange, ...]:
-    lowest = FIRST_FLEXIBLE_HEADER[kind]
-    everything = ((Versions(0, None), lowest - 1),)
-    if name in FROZEN_HEADER or not flexible:
-        return everything
-    return with_header(everything, flexible.first, lowest) if flexible.first else ((Versions(0, None), lowest),)
-
-
-def with_header(ranges: tuple[HeaderRange, ...], version: int, header: int) -> tuple[HeaderRange, ...]:
-    """Give `version`, which lies in the open last range, and all above it a header of their own."""
-    before, (last, lower) = ranges[:-1], ranges[-1]
-    return (*before, (Versions(last.first, version - 1), lower), (Versions(version, None), header))
+    stated = [(parse_versions(key, where), _header(kind, header, where)) for key, header in value.items()]
+    headers = _by_version(sorted(stated, key=lambda item: item[0].first), valid, where)
+    for version in () if name in FROZEN_HEADER else range(valid.first, (valid.last or 0) + 1):
+        header = headers[min(version, len(headers) - 1)]
+        if (version in flexible) != (header is not None and header >= lowest):
+            raise SchemaError(
+                f"{where}: version {version} has header {header} but flexibleVersions is "
+                f"'{flexible}'; flexible versions need header {lowest} or higher, others a lower one"
+            )
+    return headers
 
 
 def _header(kind: str, header: object, where: str) -> int:
@@ -117,36 +115,17 @@ def _header(kind: str, header: object, where: str) -> int:
     return int(str(header))
 
 
-def check_header_versions(
-    name: str, kind: str, valid: Versions, flexible: Versions, ranges: tuple[HeaderRange, ...], file: str
-) -> None:
-    """Check the KIP's demands on the ranges, and that flexible versions have flexible headers.
-
-    Raises:
-        SchemaError: naming the file, the property and the fix.
-    """
-    _check_coverage(valid, ranges, f"{file}: headerVersions")
-    if name in FROZEN_HEADER:
-        return
-    lowest = FIRST_FLEXIBLE_HEADER[kind]
-    for version in range(valid.first, (valid.last or 0) + 1):
-        header = next(header for versions, header in ranges if version in versions)
-        if (version in flexible) != (header >= lowest):
-            raise SchemaError(
-                f"{file}: headerVersions: version {version} has header {header} but flexibleVersions is "
-                f"'{flexible}'; flexible versions need header {lowest} or higher, others a lower one"
-            )
-
-
-def _check_coverage(valid: Versions, ranges: tuple[HeaderRange, ...], where: str) -> None:
-    expected = min(valid.first, ranges[0][0].first)
-    for index, (versions, _) in enumerate(ranges):
+def _by_version(ranges: list[tuple[Versions, int]], valid: Versions, where: str) -> tuple[int | None, ...]:
+    headers: list[int | None] = [None] * min(valid.first, ranges[0][0].first)
+    for versions, header in ranges:
+        expected = len(headers)
         if not versions or versions.first < expected:
             raise SchemaError(f"{where}: '{versions}' overlaps what is before it; let it start at {expected}")
         if versions.first > expected:
             raise SchemaError(f"{where}: version {expected} has no header; close the gap before '{versions}'")
-        is_last = index == len(ranges) - 1
+        is_last = versions is ranges[-1][0]
         if (versions.last is None) != is_last:
             fix = f"write '{versions.first}+'" if is_last else "only the last range is open"
             raise SchemaError(f"{where}: '{versions}': the last range, and no other, must be open; {fix}")
-        expected = (versions.last or 0) + 1
+        headers += [header] * ((versions.last or versions.first) - versions.first + 1)
+    return tuple(headers)

@@ -5,7 +5,10 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from kafka_clientinfo.protocol.schema import _TEXT_OR_COMMENT, PRIMITIVES
+from kafka_clientinfo.protocol.primitives import READERS, WRITERS
+from kafka_clientinfo.protocol.schema import _TEXT_OR_COMMENT
+
+PRIMITIVES = READERS.keys() & WRITERS.keys() | {"bytes", "records", "string"}
 
 STRUCT = {"name", "versions", "fields", "about"}
 MESSAGE = STRUCT - {"versions"} | {
