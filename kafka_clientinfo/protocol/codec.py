@@ -33,8 +33,8 @@ class Codec:
     write: Writer
     walk: Reader
 
-    def decode(self, data: bytes, at: int = 0) -> tuple[dict[str, Any], int]:
-        """Read the message that starts at offset `at`.
+    def decode(self, data: bytes, at: int = 0, fills: bool = False) -> tuple[dict[str, Any], int]:
+        """Read the message that starts at offset `at`, and `fills` the rest of the data where that is true.
 
         Numbers come as int and float, uuids as Kafka's text, bytes and records as bytes, arrays as lists,
         structs as dicts. Strings that are not UTF-8 keep their bytes as surrogates. Tagged fields that are
@@ -44,28 +44,22 @@ class Codec:
             The fields by JSON name, and the offset behind the message.
 
         Raises:
-            DecodeError: the bytes are no such message.
+            DecodeError: the bytes are no such message, or it leaves some that it should fill.
         """
-        return self._decoded(data, at, fills=False)
-
-    def decode_all(self, data: bytes, at: int = 0) -> dict[str, Any]:
-        """Like `decode`, for a message that fills the rest of the data.
-
-        Raises:
-            DecodeError: the bytes are no such message, or some are left over.
-        """
-        return self._decoded(data, at, fills=True)[0]
-
-    def _decoded(self, data: bytes, at: int, fills: bool) -> tuple[dict[str, Any], int]:
+        size = len(data)
         try:
-            end = self.walk(data, at)[1] if len(data) - at > WALK_ABOVE else len(data)
-            if end == len(data) or not fills:
+            end = self.walk(data, at)[1] if size - at > WALK_ABOVE else size
+            if end == size or not fills:
                 value, end = self.read(data, at)
         except FieldError as fault:
             raise DecodeError(self.name, fault.where(), fault.offset, fault.problem) from None
-        if fills and end != len(data):
-            raise DecodeError(self.name, "", end, f"the end of the message, {len(data) - end} bytes are left")
+        if fills and end != size:
+            raise DecodeError(self.name, "", end, f"the end of the message, {size - end} bytes are left")
         return value, end
+
+    def decode_all(self, data: bytes, at: int = 0) -> dict[str, Any]:
+        """The fields of a message that fills the data from offset `at` on; errors as in `decode`."""
+        return self.decode(data, at, True)[0]
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
         """Write a message; fields that are left out get their defaults.

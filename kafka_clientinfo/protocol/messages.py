@@ -4,9 +4,8 @@ The header's version comes from the schemas alone (KIP-1313), unless `header_ver
 drafts, from `drafts(name)`, or that of released messages. A body whose schema is not known stays bytes.
 """
 
-from dataclasses import dataclass
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, NamedTuple, TypeAlias
 
 from kafka_clientinfo.errors import DecodeError, EncodeError
 from kafka_clientinfo.protocol.api_keys import ErrorCode
@@ -32,8 +31,7 @@ class NotSupported:
 NOT_SUPPORTED: Final = NotSupported()
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(NamedTuple):
     """A request.
 
     Attributes:
@@ -56,8 +54,7 @@ class Request:
         return int(self.header["requestApiVersion"])
 
 
-@dataclass(frozen=True, slots=True)
-class Response:
+class Response(NamedTuple):
     """A response, with what its request asked for, because the frame does not say it.
 
     Attributes:
@@ -113,8 +110,8 @@ def decode_request_header(
         raise DecodeError("RequestHeader", name, at, f"a known API, found key {api_key} version {api_version}")
     version = known if header_version is None else header_version
     header, at = registry.named("RequestHeader", version).decode(frame)
-    is_newer = api_version not in registry.requests[api_key].valid
-    if header_version is None and is_newer and version == _LAST_WITHOUT_ID and _fits_header_v3(registry, frame):
+    may_be_v3 = header_version is None and version == _LAST_WITHOUT_ID
+    if may_be_v3 and api_version not in registry.requests[api_key].valid and _fits_header_v3(registry, frame):
         expected = f"header 2 or 3, of which version {api_version} may have either; give header_version"
         raise DecodeError("RequestHeader", "clientInstanceId", at, expected)
     return header, version, at

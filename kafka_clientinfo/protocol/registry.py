@@ -60,25 +60,6 @@ class Registry:
         schema = self.requests.get(api_key)
         return None if schema is None else schema.header_version(api_version)
 
-    def header_versions(self, api_key: int, api_version: int) -> tuple[int, int]:
-        """Versions of the request header and of the response header of an API version.
-
-        Raises:
-            SchemaError: the API is unknown, or the version is below the first.
-        """
-        request = self.request_header_version(api_key, api_version)
-        response = None if request is None else self.responses[api_key].header_version(api_version)
-        if request is None or response is None:
-            raise SchemaError(f"API key {api_key} version {api_version}: not known; look at schemas/messages")
-        return request, response
-
-    def supports(self, api_key: int, api_version: int) -> bool:
-        """Whether the bodies of this API version are known, of request and response."""
-        if api_key not in self.requests:
-            return False
-        both = self.requests[api_key], self.responses[api_key]
-        return all(schema.fields is not None and api_version in schema.valid for schema in both)
-
     def codec(self, schema: MessageSchema, version: int) -> Codec:
         """The compiled codec of a message in a version.
 
@@ -162,7 +143,13 @@ def header_versions(api_key: int, api_version: int, *, registry: Registry | None
     Raises:
         SchemaError: the API is unknown, or the version negative.
     """
-    return (registry or released()).header_versions(api_key, api_version)
+    request, response = (
+        None if schema is None else schema.header_version(api_version)
+        for schema in ((registry or released()).schema(kind, api_key) for kind in ("request", "response"))
+    )
+    if request is None or response is None:
+        raise SchemaError(f"API key {api_key} version {api_version}: not known; look at schemas/messages")
+    return request, response
 
 
 def request_header_version(api_key: int, api_version: int) -> int | None:
@@ -172,7 +159,8 @@ def request_header_version(api_key: int, api_version: int) -> int | None:
 
 def supports(api_key: int, api_version: int, *, registry: Registry | None = None) -> bool:
     """Whether request and response bodies of this API version have a schema."""
-    return (registry or released()).supports(api_key, api_version)
+    bodies = (fields(api_key, api_version, kind, registry=registry) for kind in ("request", "response"))
+    return all(body is not None for body in bodies)
 
 
 def fields(

@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.protocol import api_name, released
+from kafka_clientinfo.protocol import api_name, header_versions, released
 from kafka_clientinfo.protocol.codec import Codec
 from kafka_clientinfo.protocol.field_specs import UNKNOWN_TAGS
 from kafka_clientinfo.protocol.json_form import struct_to_json
@@ -140,4 +140,4 @@ def it_knows_the_headers_that_kafka_uses(kafka: str) -> None:
     known = [(case, answer) for case, answer in zip(versions, answers, strict=True) if answer != ["unknown"]]
     assert len(known) > 300
     for (key, version), (request, response) in known:
-        assert registry.header_versions(key, version) == (int(request), int(response)), (key, version)
+        assert header_versions(key, version) == (int(request), int(response)), (key, version)
