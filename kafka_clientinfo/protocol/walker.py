@@ -46,7 +46,10 @@ def struct_walker(spec: StructSpec) -> Reader:
                 _, at = walk_step(data, at)
         except FieldError as fault:
             raise fault.inside(name) if name else fault from None
-        return None, at if walk_tags is None else walk_tags(None, data, at)
+        if walk_tags is None:
+            return None, at
+        # Nearly always there are no tagged fields at all.
+        return None, at + 1 if data[at : at + 1] == b"\x00" else walk_tags(None, data, at)
 
     return walk
 
