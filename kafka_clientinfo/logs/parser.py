@@ -15,7 +15,7 @@ from typing import TypeVar
 from .clock import LogClock
 from .connection import remote_end
 from .framing import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, MAX_RECORD, PREFIX, RawRecord, strip_logger
-from .generations import api_key_struct, json, name_text, request_header_struct
+from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
 from .request_event import (
@@ -33,10 +33,11 @@ from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest
 T = TypeVar("T")
-_GENERATIONS = tuple(
-    (start, module.read)
-    for module in (json, request_header_struct, api_key_struct, name_text)
-    for start in module.STARTS
+_GENERATIONS: tuple[tuple[bytes, Callable[[bytes], LoggedRequest]], ...] = (
+    (b'{"', json.read),
+    (b"RequestHeader(apiKey=", text.read_request_header_struct),
+    (b"{api_key=", text.read_api_key_struct),
+    (b"Name:", text.read_name_text),
 )
 _FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
 """What may stand before a file's first record: a byte order mark, and the zeros that a truncated file is refilled with."""

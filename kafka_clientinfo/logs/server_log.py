@@ -13,6 +13,7 @@ from typing import Literal
 from ..protocol import api_key, api_name
 from .clock import LogClock
 from .connection import remote_end
+from .generations.fields import INT16
 
 FailureReason = Literal["unsupported_version", "unknown_api", "unreadable_request", "failed_authentication", "other"]
 
@@ -38,7 +39,6 @@ _UNKNOWN_API = re.compile(r"Unexpected ApiKeys id|Unexpected api key|Unknown API
 _EXCEPTION = re.compile(r"^[\w.$]+(?:Exception|Error)\b[^\n]*", re.MULTILINE)
 _UNREADABLE = re.compile(r"Error parsing request header|Error getting request|SchemaException|BufferUnderflow")
 _NUMBER = re.compile(r"-?[0-9]{1,5}")
-_INT16 = range(-(1 << 15), 1 << 15)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,4 +116,4 @@ def _api(key: str) -> int | None:
 
 
 def _number(text: str | None) -> int | None:
-    return int(text) if text is not None and int(text) in _INT16 else None
+    return int(text) if text is not None and int(text) in INT16 else None

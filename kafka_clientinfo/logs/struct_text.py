@@ -9,10 +9,13 @@ to camelCase instead and nothing is lost. Bytes were never logged, only their si
 
 import json
 import re
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal
 
-from ..protocol import FieldSpec
+from ..protocol import ApiKey, FieldSpec, fields
 
+MAX_BODY = 1 << 20
+"""Bytes of one body; a longer one (PushTelemetry's metrics) is left out."""
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
 _NEXT_FIELD = re.compile(r",([A-Za-z_][A-Za-z0-9_]*)=")
 _BUFFER = re.compile(r"java\.nio\.Heap(?:ByteBuffer|ByteBufferR)\[pos=\d+ lim=\d+ cap=\d+\]")
@@ -181,3 +184,21 @@ def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | Non
     if reader.at != len(text):
         return None
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def struct_body(text: bytes, key: int, version: int, kind: Literal["request", "response"]) -> str | None:
+    """The JSON text of a struct-text body of a control API; None where there is none."""
+    if len(text) > MAX_BODY or not text.startswith(b"{"):
+        return None
+    decoded, known = text.decode("utf-8", "replace"), _fields(key, version, kind)
+    converted = struct_to_json(decoded, known)
+    return struct_to_json(decoded, None) if converted is None and known is not None else converted
+
+
+@lru_cache(maxsize=1024)
+def _fields(key: int, version: int, kind: Literal["request", "response"]) -> tuple[FieldSpec, ...] | None:
+    known = fields(key, version, kind)
+    if known is None and key == ApiKey.API_VERSIONS:
+        # KIP-511: an unsupported version is answered, and its body logged, as v0.
+        return fields(key, 0, kind)
+    return known

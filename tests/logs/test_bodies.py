@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.bodies import json_body, json_error_code, struct_body, text_error_code
-from kafka_clientinfo.logs.struct_text import struct_to_json
+from kafka_clientinfo.logs.generations.json import json_body, json_error_code
+from kafka_clientinfo.logs.generations.text import text_error_code
+from kafka_clientinfo.logs.struct_text import struct_body, struct_to_json
 from kafka_clientinfo.protocol import api_key, fields
 from kafka_clientinfo.protocol.field_specs import layout
 from kafka_clientinfo.protocol.schema import parse_schema
@@ -131,6 +132,10 @@ def test_it_gets_through_many_elements_of_an_array_or_struct(element: str) -> No
     assert struct_to_json(opening + ",".join([element] * (450_000 // len(element))) + closing, None)
 
 
+def code_of(response: str) -> int | None:
+    return json_error_code(response.encode(), 0, len(response))
+
+
 @pytest.mark.parametrize(
     ("response", "code"),
     [
@@ -144,7 +149,7 @@ def test_it_gets_through_many_elements_of_an_array_or_struct(element: str) -> No
     ],
 )
 def test_it_reads_the_top_level_error_code_in_json(response: str, code: int | None) -> None:
-    assert json_error_code(response.encode()) == code
+    assert code_of(response) == code
 
 
 @pytest.mark.parametrize(
@@ -164,9 +169,7 @@ def test_it_reads_the_top_level_error_code_in_text(response: str, code: int | No
 @pytest.mark.parametrize(("before", "found"), [(0, True), (1, True), (5, True), (6, True), (7, False)])
 def test_it_looks_for_the_error_code_behind_some_fields(before: int, found: bool) -> None:
     names = [f'"f{number}":{value},' for number, value in enumerate(["1", "-1", "null", "true", "false", '"a"', "0"])]
-    assert json_error_code(("{" + "".join(names[:before]) + '"errorCode":35,"a":[]}').encode()) == (
-        35 if found else None
-    )
+    assert code_of("{" + "".join(names[:before]) + '"errorCode":35,"a":[]}') == (35 if found else None)
     text = "".join(f"f{number}=x," for number in range(before))
     assert text_error_code(f"{{{text}error_code=35,a=[]}}".encode()) == (35 if found else None)
 
@@ -174,7 +177,7 @@ def test_it_looks_for_the_error_code_behind_some_fields(before: int, found: bool
 @pytest.mark.parametrize(("digits", "found"), [("0", True), ("-1", True), ("999999", True), ("1000000", False)])
 def test_it_reads_error_codes_of_six_digits(digits: str, found: bool) -> None:
     for start in ("", '"a":[1],'):
-        assert json_error_code(f'{{{start}"errorCode":{digits}}}'.encode()) == (int(digits) if found else None)
+        assert code_of(f'{{{start}"errorCode":{digits}}}') == (int(digits) if found else None)
     for start in ("", "a=[1],"):
         for behind in ("", ",_tagged_fields={}"):
             code = text_error_code(f"{{{start}error_code={digits}{behind}}}".encode())

@@ -4,7 +4,6 @@ import pytest
 
 from kafka_clientinfo.logs import (
     apis,
-    bodies,
     compression,
     connection,
     framing,
@@ -12,9 +11,10 @@ from kafka_clientinfo.logs import (
     layouts,
     reader,
     request_event,
+    struct_text,
     twins,
 )
-from kafka_clientinfo.logs.generations.fields import int16, int32
+from kafka_clientinfo.logs.generations.fields import INT16, INT32, read_integer
 from kafka_clientinfo.logs.request_event import MalformedRecord
 
 MIB = 1 << 20
@@ -24,7 +24,7 @@ def test_what_is_kept_at_most_stays_the_same() -> None:
     # A file's identity and the place where it is resumed are hashes of so many bytes.
     assert (reader.IDENTITY_BYTES, reader.RESUME_WINDOW) == (MIB, 64 << 10)
     assert (framing.MAX_RECORD, framing.KEPT_HEAD, framing.KEPT_TAIL) == (32 * MIB, MIB, 64 << 10)
-    assert (request_event.RAW_LIMIT, bodies.MAX_BODY, layouts.SAMPLE) == (MIB, MIB, MIB)
+    assert (request_event.RAW_LIMIT, struct_text.MAX_BODY, layouts.SAMPLE) == (MIB, MIB, MIB)
     assert (group_bodies.MAX_LISTED, twins.MEMORY) == (1000, 4096)
     assert connection.LONGEST == 600
     assert (compression.MAX_WINDOW, compression.SNIFFED) == (128 * MIB, 16)
@@ -42,17 +42,14 @@ def test_groups_of_apis_have_these_keys(name: str) -> None:
     assert sorted(getattr(apis, name)) == GROUPS[name]
 
 
-@pytest.mark.parametrize("read", [int16, int32])
-def test_it_takes_signed_numbers_up_to_their_width(read: object) -> None:
-    bits = 15 if read is int16 else 31
-    assert callable(read)
+@pytest.mark.parametrize(("allowed", "bits"), [(INT16, 15), (INT32, 31)])
+def test_it_takes_signed_numbers_up_to_their_width(allowed: range, bits: int) -> None:
     for value in (-(1 << bits), -1, 0, (1 << bits) - 1):
-        assert (read(value, "x"), read(b"%d" % value, "x")) == (value, value)
+        assert read_integer(value, allowed, "x") == read_integer(b"%d" % value, allowed, "x") == value
     for wrong in (-(1 << bits) - 1, 1 << bits, True, None, "1", 1.0):
         with pytest.raises(MalformedRecord) as caught:
-            read(wrong, "x")
-        allowed = f"{-(1 << bits)}..{(1 << bits) - 1}"
+            read_integer(wrong, allowed, "x")
         assert (caught.value.reason, caught.value.detail) == (
             "malformed_value",
-            f"x is {wrong!r}, not an integer in {allowed}",
+            f"x is {wrong!r}, not an integer in {-(1 << bits)}..{(1 << bits) - 1}",
         )

@@ -7,8 +7,10 @@ from ..request_event import LogGeneration, MalformedRecord
 from ..text_tail import TextTail
 
 HEADER_WITH_INSTANCE_ID = 3
-_INT16 = range(-(1 << 15), 1 << 15)
-_INT32 = range(-(1 << 31), 1 << 31)
+INT16 = range(-(1 << 15), 1 << 15)
+"""API keys and versions."""
+INT32 = range(-(1 << 31), 1 << 31)
+"""Correlation ids."""
 
 
 class Header(NamedTuple):
@@ -33,8 +35,8 @@ class LoggedRequest(NamedTuple):
     error_code: int | None = None
     request: str | None = None
     response: str | None = None
-    deprecated: bool | None = None
     replica_id: int | None = None
+    deprecated: bool | None = None
 
 
 def read_header(
@@ -46,17 +48,8 @@ def read_header(
     return Header(key, today, version, header_version, correlation_id, client_id, instance_id)
 
 
-def int16(value: object, what: str) -> int:
-    """`value` where it is an int16, as api keys and versions are."""
-    return _ranged(value, _INT16, what)
-
-
-def int32(value: object, what: str) -> int:
-    """`value` where it is an int32, as correlation ids are."""
-    return _ranged(value, _INT32, what)
-
-
-def _ranged(value: object, allowed: range, what: str) -> int:
+def read_integer(value: object, allowed: range, what: str) -> int:
+    """`value`, a number or its digits, where it is one of those that are allowed."""
     if isinstance(value, bytes):
         value = int(value)
     if type(value) is not int or value not in allowed:

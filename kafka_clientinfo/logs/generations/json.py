@@ -9,15 +9,18 @@ import re
 from typing import Any, NamedTuple
 
 from ..apis import CONTROL_APIS, REPLICA_APIS
-from ..bodies import json_body, json_error_code
 from ..request_event import MalformedRecord
+from ..struct_text import MAX_BODY
 from ..text_tail import LONGEST_MS, TextTail, Times
-from .fields import Header, LoggedRequest, int16, int32, read_header
+from .fields import INT16, INT32, Header, LoggedRequest, read_header, read_integer
 from .plain_json import CONNECTION, REQUEST
 
-STARTS = (b'{"',)
-
 _RESPONSE = b',"response":'
+# The top-level error code stands before any array or after all of them, never inside: the first brace opens the
+# body and the last one closes it.
+_ERROR_LEFT = re.compile(rb'\{(?:"\w+":(?:-?\d+|null|true|false|"[^"\\]*"),){0,6}"errorCode":(-?\d{1,6})[,}]')
+_ERROR_RIGHT = re.compile(rb'"errorCode":(-?\d{1,6})\}\Z')
+_ERROR_CODE = b'"errorCode":'
 _REPLICA = re.compile(
     rb'\{"(?:clusterId":(?:null|"[^"\\]*"),")?replicaId":(\d{1,9}),|.{0,200}?"replicaState":\{"replicaId":(\d{1,9}),'
 )
@@ -55,8 +58,7 @@ def read(message: bytes) -> LoggedRequest:
     header, deprecated = _header(left)
     bodies = read_bodies(message, at_request, at_connection, header.api_key)
     is_forwarded, tail = left.get("isForwarded") is True, _tail(right, at_connection)
-    error_code, request, response, replica_id = bodies
-    return LoggedRequest("json", header, tail, is_forwarded, error_code, request, response, deprecated, replica_id)
+    return LoggedRequest("json", header, tail, is_forwarded, *bodies, deprecated)
 
 
 def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
@@ -81,6 +83,21 @@ def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> B
     )
 
 
+def json_error_code(data: bytes, start: int, end: int) -> int | None:
+    """The top-level errorCode of the response at data[start:end]; None where it has none."""
+    found = _ERROR_LEFT.match(data, start, end)
+    if found is None and data.find(_ERROR_CODE, max(start, end - 32), end) >= 0:
+        found = _ERROR_RIGHT.search(data, max(start, end - 32), end)
+    return int(found[1]) if found else None
+
+
+def json_body(text: bytes) -> str | None:
+    """The JSON text of a body; None for an absent, empty or overlong one."""
+    if len(text) > MAX_BODY or not text.startswith(b"{"):
+        return None
+    return text.decode("utf-8", "replace")
+
+
 def _object(text: bytes) -> dict[str, Any]:
     """Read what stands between two braces."""
     try:
@@ -96,14 +113,14 @@ def _header(left: dict[str, Any]) -> tuple[Header, bool]:
     header = left.get("requestHeader")
     if not isinstance(header, dict):
         raise MalformedRecord("malformed_header", "no requestHeader object")
-    key = int16(header.get("requestApiKey"), "requestApiKey")
+    key = read_integer(header.get("requestApiKey"), INT16, "requestApiKey")
     stated = _text(header.get("requestApiKeyName"), "requestApiKeyName")
     instance_id = _text(header.get("clientInstanceId"), "clientInstanceId")
     if instance_id is not None and not _INSTANCE_ID.fullmatch(instance_id):
         raise MalformedRecord("malformed_value", f"clientInstanceId is {instance_id[:40]!r}, not a Uuid in base64url")
     deprecated = header.get("requestApiVersionDeprecated")
-    version = int16(header.get("requestApiVersion"), "requestApiVersion")
-    correlation_id = int32(header.get("correlationId"), "correlationId")
+    version = read_integer(header.get("requestApiVersion"), INT16, "requestApiVersion")
+    correlation_id = read_integer(header.get("correlationId"), INT32, "correlationId")
     client_id = _text(header.get("clientId"), "clientId")
     return read_header(key, stated, version, correlation_id, client_id, instance_id), deprecated is True
 
