@@ -29,8 +29,14 @@ _LZ4_STEP = 16 << 10
 _DECODER_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, RuntimeError, ValueError, EOFError)
 
 
-class Undecodable(Exception):
-    """Compressed bytes that cannot be decompressed further."""
+class CorruptFile(Exception):
+    """Compressed bytes that cannot be decompressed further; never leaves the reader's callers in this package.
+
+    Attributes:
+        offset: decompressed bytes that were given before.
+    """
+
+    offset = 0
 
 
 class Codec(NamedTuple):
@@ -73,11 +79,8 @@ _NOT_READ = {
 
 def is_compressed(beginning: bytes) -> bool:
     """Whether a file's first `SNIFFED` bytes are those of compressed data, also of a kind that is not read."""
-    if _codec_of(beginning) is not None or _is_skippable(beginning):
-        return True
-    if len(beginning) > 1 and _is_cut(beginning):  # one byte may be text as well
-        return True
-    return any(beginning.startswith(magic) for magic in _NOT_READ)
+    is_cut = len(beginning) > 1 and _is_cut(beginning)  # one byte may be text as well
+    return _codec_of(beginning) is not None or _is_skippable(beginning) or is_cut or beginning.startswith((*_NOT_READ,))
 
 
 def _codec_of(beginning: bytes) -> Codec | None:
@@ -123,24 +126,23 @@ def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
         read: gives up to so many of the next bytes, none at their end.
 
     Raises:
-        Undecodable: behind the last piece, where the bytes are damaged, end too early, or are of no known kind.
+        CorruptFile: behind the last piece, where the bytes are damaged, end too early, or are of no known kind.
     """
-    source = _Input(read)
-    pieces: list[bytes] = []
-    held = 0
+    given, held = 0, bytearray()
     try:
-        for piece in _members(source):
-            pieces.append(piece)
-            held += len(piece)
-            if held >= _OUTPUT:
-                yield b"".join(pieces)
-                pieces, held = [], 0
-    except Undecodable:
+        for piece in _members(_Input(read)):
+            held += piece
+            if len(held) >= _OUTPUT:
+                yield bytes(held)
+                given += len(held)
+                held.clear()
+    except CorruptFile as error:
+        error.offset = given + len(held)
         if held:
-            yield b"".join(pieces)
+            yield bytes(held)
         raise
     if held:
-        yield b"".join(pieces)
+        yield bytes(held)
 
 
 def _members(source: _Input) -> Iterator[bytes]:
@@ -160,11 +162,11 @@ def _member(source: _Input, codec: Codec) -> Iterator[bytes]:
     while not decoder.eof:
         data = source.take(codec.step)
         if not data:
-            raise Undecodable(f"the {codec.name} data ends early")
+            raise CorruptFile(f"the {codec.name} data ends early")
         try:
             yield from _step(decoder, data)
         except _DECODER_ERRORS as error:
-            raise Undecodable(f"damaged {codec.name} data: {_said(error)}") from error
+            raise CorruptFile(f"damaged {codec.name} data: {_said(error)}") from error
     source.give_back(len(decoder.unused_data or b""))
 
 
@@ -190,7 +192,7 @@ def _skip(source: _Input) -> None:
     while left:
         taken = len(source.take(min(left, _INPUT)))
         if not taken:
-            raise Undecodable("the data ends early inside a skippable frame")
+            raise CorruptFile("the data ends early inside a skippable frame")
         left -= taken
 
 
@@ -198,9 +200,9 @@ def _end(source: _Input, beginning: bytes) -> None:
     """What stands behind the last member: zeros, which block devices add, or the beginning of a member to come."""
     for magic, advice in _NOT_READ.items():
         if beginning.startswith(magic):
-            raise Undecodable(advice)
+            raise CorruptFile(advice)
     if beginning and _is_cut(beginning):
-        raise Undecodable("the compressed data ends early")
+        raise CorruptFile("the compressed data ends early")
     while data := source.take(_INPUT):
         if data.strip(b"\0"):
-            raise Undecodable("other bytes behind the end of the compressed data")
+            raise CorruptFile("other bytes behind the end of the compressed data")

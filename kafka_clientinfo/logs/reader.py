@@ -15,13 +15,13 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from .compression import SNIFFED, Undecodable, decompressed, is_compressed
+from .compression import SNIFFED, CorruptFile, decompressed, is_compressed
 from .framing import IDENTITY, PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, detect
 from .unwrapping import layout_records
@@ -39,19 +39,6 @@ _HEAD_BYTES = IDENTITY_BYTES + 4096
 _RESUME_BLOCK = RESUME_WINDOW + 1
 _LINE = re.compile(rb"\n(?=\[)")
 _BEGUN = re.compile(rb"[^\x00-\x08\x0a-\x1f]*")
-
-
-class CorruptFile(Exception):
-    """Compressed bytes that cannot be read on; never leaves the reader's callers in this package.
-
-    Attributes:
-        offset: decompressed bytes that were read before.
-    """
-
-    def __init__(self, offset: int, detail: str) -> None:
-        self.offset = offset
-        self.detail = detail
-        super().__init__(detail)
 
 
 class RawBytes(Protocol):
@@ -162,20 +149,19 @@ class _Content:
     def _unpacked(self, start: int) -> Iterator[bytes]:
         self._seek(0)
         at = 0
-        try:
-            for block in decompressed(self._read):
-                yield block[max(0, start - at) :]
-                at += len(block)
-        except Undecodable as error:
-            raise CorruptFile(at, str(error)) from error
+        for block in decompressed(self._read):
+            yield block[max(0, start - at) :]
+            at += len(block)
 
 
-def _open(file: Path | LogFile) -> AbstractContextManager[RawBytes]:
-    return open_regular(file) if isinstance(file, Path) else file.open()
-
-
-def _limit(file: Path | LogFile) -> int | None:
-    return None if isinstance(file, Path) else file.size
+@contextmanager
+def _opened(file: Path | LogFile) -> Iterator[_Content]:
+    if isinstance(file, Path):
+        with open_regular(file) as raw:
+            yield _Content(raw, None)
+    else:
+        with file.open() as stored:
+            yield _Content(stored, file.size)
 
 
 def read_blocks(
@@ -189,8 +175,8 @@ def read_blocks(
         CorruptFile: where the compressed bytes are damaged or stop too early; all before has been yielded.
         OSError: where the file cannot be opened or read.
     """
-    with _open(file) as raw:
-        yield from _Content(raw, _limit(file)).blocks(start, end, first or BLOCK)
+    with _opened(file) as content:
+        yield from content.blocks(start, end, first or BLOCK)
 
 
 def _readable(blocks: Iterator[bytes], damage: list[CorruptFile]) -> Iterator[bytes]:
@@ -248,8 +234,7 @@ def head(
     """
     first: bytes | None = None
     error, empty = None, True
-    with _open(file) as raw:
-        content = _Content(raw, _limit(file))
+    with _opened(file) as content:
         try:
             blocks = content.blocks(0, _HEAD_BYTES, FIRST_BLOCK)
             if layout is None and framing is REQUEST_LOG:
@@ -262,7 +247,7 @@ def head(
                     first = record.data[:IDENTITY_BYTES]
                     break
         except CorruptFile as damage:
-            error = damage.detail
+            error = str(damage)
         none = empty and error is None
         return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA)
 
@@ -321,7 +306,7 @@ def readable_bytes(file: Path | LogFile) -> tuple[int, str | None]:
         for block in read_blocks(file):
             total += len(block)
     except CorruptFile as damage:
-        return damage.offset, damage.detail
+        return total, str(damage)
     return total, None
 
 

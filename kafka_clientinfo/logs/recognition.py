@@ -12,9 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal
 
+from .compression import CorruptFile
 from .layouts import Encoding, detect
 from .parser import Parser, guarded
-from .reader import FIRST_BLOCK, CorruptFile, LogFile, read_blocks
+from .reader import FIRST_BLOCK, LogFile, read_blocks
 from .request_event import IgnoredRecord, RequestEvent
 from .unwrapping import layout_records
 

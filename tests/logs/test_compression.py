@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import range_records
-from kafka_clientinfo.logs.compression import SNIFFED, Undecodable, decompressed, is_compressed
-from kafka_clientinfo.logs.reader import CorruptFile, head, read_blocks, readable_bytes, resume_point
+from kafka_clientinfo.logs.compression import SNIFFED, CorruptFile, decompressed, is_compressed
+from kafka_clientinfo.logs.reader import head, read_blocks, readable_bytes, resume_point
 from tests.builders import json_record
 from tests.logs.excerpts import EXCERPTS, records
 
@@ -39,12 +39,12 @@ def save(folder: Path, data: bytes) -> Path:
     return path
 
 
-def unpack(packed: bytes) -> tuple[bytes, Undecodable | None]:
+def unpack(packed: bytes) -> tuple[bytes, CorruptFile | None]:
     """What can be read, and why not more."""
     pieces: list[bytes] = []
     try:
         pieces.extend(decompressed(io.BytesIO(packed).read))
-    except Undecodable as error:
+    except CorruptFile as error:
         return b"".join(pieces), error
     return b"".join(pieces), None
 
@@ -123,7 +123,7 @@ def test_what_stands_before_the_damage_is_read(tmp_path: Path, codec: str) -> No
     with pytest.raises(CorruptFile) as error:
         list(range_records(path, 0, None))
     assert error.value.offset >= len(DATA)
-    assert readable_bytes(path) == (error.value.offset, error.value.detail)
+    assert readable_bytes(path) == (error.value.offset, str(error.value))
 
 
 @every_codec
@@ -132,7 +132,7 @@ def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, 
     found = []
     with pytest.raises(CorruptFile) as error:
         found.extend(range_records(path, 0, None))
-    assert "ends early" in error.value.detail
+    assert "ends early" in str(error.value)
     assert b"".join(record.data for record in found)[: len(DATA)] == DATA
 
 
