@@ -13,8 +13,14 @@ from pathlib import Path
 from subprocess import DEVNULL, STDOUT
 from urllib.parse import unquote, urlsplit
 
+from pyspark import SparkConf
+from pyspark import __version__ as spark_version
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
 from ..errors import WarehouseError
-from .java import check_java, check_starts, end_jvm
+from .java import end_jvm
 
 CACHE = "KAFKA_CLIENTINFO_CACHE"
 """Variable of the environment that names the cache folder."""
@@ -26,7 +32,6 @@ _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
 def coordinate() -> str:
     """The Maven coordinate of Delta that fits the installed delta-spark and pyspark."""
     from delta import configure_spark_with_delta_pip
-    from pyspark.sql import SparkSession
 
     builder = configure_spark_with_delta_pip(SparkSession.Builder())
     return str(builder._options["spark.jars.packages"])
@@ -41,16 +46,12 @@ def cache_folder() -> Path:
 
 def jars_folder() -> Path:
     """The folder of the jars for the installed Delta and Spark; it exists only when it is complete."""
-    from pyspark import __version__
-
     _, artifact, version = coordinate().split(":")
-    return cache_folder() / "jars" / f"{artifact}-{version}-spark-{__version__}"
+    return cache_folder() / "jars" / f"{artifact}-{version}-spark-{spark_version}"
 
 
 def spark_jars() -> Path:
     """The folder of Spark's own jars."""
-    from pyspark.find_spark_home import _find_spark_home
-
     return Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
 
 
@@ -124,9 +125,6 @@ def is_local(conf: Mapping[str, str]) -> bool:
 
 def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
     """Let Spark's launcher resolve Delta's coordinate without starting a session; returns paths in Ivy's folder."""
-    from pyspark import SparkConf
-    from pyspark.java_gateway import launch_gateway
-
     entries = {key: conf[key] for key in _IVY_KEYS if key in conf}
     entries |= {"spark.jars.packages": coordinate(), "spark.jars.excludes": ",".join(_artifacts_of_spark())}
     try:
@@ -135,7 +133,6 @@ def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
             {"stdout": log, "stderr": STDOUT if log is not None else None},
         )
     except Exception as error:
-        check_starts(check_java())
         raise WarehouseError(
             f"Delta's jars ({coordinate()}) are not in {jars_folder()} and could not be fetched; run `make setup` (or"
             " `python -m kafka_clientinfo.prepare`) where the network reaches a Maven repository, or name them in spark.jars"

@@ -10,7 +10,6 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -21,7 +20,7 @@ from ..failures import failure_message
 from ..settings import Settings
 from .class_archive import with_archive
 from .jars import coordinate, delta_is_given, ensure_jars, is_local, with_jars
-from .java import Java, check_java, check_starts, end_jvm
+from .java import Java, check_java, end_jvm
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -69,7 +68,7 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
         with _appended(log_file) as log:
             conf = session_conf(settings.spark, java, log)
             if java is not None:
-                _start_jvm(conf, _process_options(settings.private_raw_bytes, log))
+                _start_jvm(conf, settings.private_raw_bytes, log)
         builder = SparkSession.builder.appName(app_name)
         for key, value in conf.items():
             builder = builder.config(key, value)
@@ -79,8 +78,6 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
-        if java is not None:
-            check_starts(java)
         reason = _first_error(log_file) or failure_message(error, "its scratch folder")
         raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
 
@@ -166,15 +163,11 @@ def _appended(path: str | None) -> Iterator[int | None]:
         os.close(descriptor)
 
 
-def _process_options(is_private: bool, log: int | None) -> dict[str, Any]:
-    """How the JVM's process is started: what it writes goes to a file, and nobody else may read its scratch, which holds rows.
+def _start_jvm(conf: Mapping[str, str], is_private: bool, log: int | None) -> None:
+    """Start the JVM of this process's sessions: what it writes goes to a file, and only its owner may read its scratch.
 
-    Tables are made with the permissions that Hadoop's conf says, whatever the process may do.
+    That holds rows. Tables are made with the permissions that Hadoop's conf says, whatever the process may do.
     """
-    return {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
-
-
-def _start_jvm(conf: Mapping[str, str], options: dict[str, Any]) -> None:
-    """Start the JVM of this process's sessions, which pyspark would start without options of the process."""
+    options = {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
     gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(conf.items())), options)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,13 +42,13 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
 
-    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", fails)
+    monkeypatch.setattr(jars, "launch_gateway", fails)
 
 
 def java_home(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "java").touch(mode=0o755)
-    (folder / "release").write_text(f'IMPLEMENTOR="Some vendor"\nJAVA_VERSION="{version}"\n')
+    (folder / "bin" / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-01-16' >&2\n")
     monkeypatch.setenv("JAVA_HOME", str(folder))
 
 
@@ -102,11 +103,7 @@ class TestJars:
     def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
         assert CLASS_PATH not in session.session_conf({}, None)
 
-    def it_says_what_is_missing_and_what_to_do(
-        self, no_network: None, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        java_home(tmp_path / "jdk", "17.0.1", monkeypatch)
-        (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
+    def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
         with pytest.raises(WarehouseError) as caught:
             session.session_conf({}, JAVA_17)
         for part in (jars.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
@@ -197,11 +194,8 @@ class TestClassArchive:
 
 class TestJava:
     @pytest.mark.parametrize(("version", "major"), [("17.0.15", 17), ("21", 21), ("22.0.2", 22)])
-    def it_is_read_from_the_release_file(
-        self, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def it_tells_its_version(self, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         java_home(tmp_path / "jdk", version, monkeypatch)
-        monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("Java was started to ask for its version"))
         assert java.check_java().major == major
 
     @pytest.mark.parametrize("version", ["11.0.2", "1.8.0_392"])
@@ -223,13 +217,13 @@ class TestJava:
         self, spark: str, version: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         java_home(tmp_path / "jdk", version, monkeypatch)
-        monkeypatch.setattr(java, "_spark_version", lambda: spark)
+        monkeypatch.setattr(java, "spark_version", spark)
         with pytest.raises(WarehouseError, match=rf"^Spark {spark} does not run {said}"):
             java.check_java()
 
     def it_may_be_newer_for_a_newer_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         java_home(tmp_path / "jdk", "25.0.3", monkeypatch)
-        monkeypatch.setattr(java, "_spark_version", lambda: "4.2.0")
+        monkeypatch.setattr(java, "spark_version", "4.2.0")
         assert java.check_java().major == 25
 
     def it_is_missed_in_one_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,30 +243,13 @@ class TestJava:
             ("\x7fELF", "Exec format error"),
         ],
     )
-    @pytest.mark.parametrize("has_release_file", [False, True])
     def it_is_named_when_it_does_not_run(
-        self,
-        program: str,
-        said: str,
-        has_release_file: bool,
-        tmp_path: Path,
-        no_network: None,
-        monkeypatch: pytest.MonkeyPatch,
+        self, program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         java_home(tmp_path / "jdk", "17.0.1", monkeypatch)
         (tmp_path / "jdk" / "bin" / "java").write_text(program)
-        if not has_release_file:
-            (tmp_path / "jdk" / "release").unlink()
         with pytest.raises(WarehouseError, match=rf"bin/java does not run \({said}\); install one, or set JAVA_HOME"):
-            session.session_conf({}, java.check_java())
-
-    def it_is_asked_where_no_file_tells(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        wrapper = tmp_path / "bin" / "java"
-        wrapper.parent.mkdir()
-        wrapper.write_text("#!/bin/sh\necho 'openjdk version \"21.0.2\" 2024-01-16' >&2\n")
-        wrapper.chmod(0o755)
-        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-        assert java.check_java().major == 21
+            java.check_java()
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive" * 1000], ids=["empty", "garbage"])
@@ -288,21 +265,34 @@ def test_java_says_nothing_of_an_archive_that_does_not_fit(content: bytes, tmp_p
     assert done.stderr == ""
 
 
+def started_as(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a command started in the place of the JVM, with the options of its process."""
+
+    def launch(_: object, options: dict[str, Any]) -> None:
+        subprocess.run(command, check=True, **options)
+
+    monkeypatch.setattr(session, "launch_gateway", launch)
+    monkeypatch.setattr(session.SparkContext, "_ensure_initialized", lambda gateway: None)
+
+
 class TestStart:
     @pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o644)])
-    def it_lets_the_jvm_make_files_of_its_owner(self, is_private: bool, mode: int, tmp_path: Path) -> None:
+    def it_lets_the_jvm_make_files_of_its_owner(
+        self, is_private: bool, mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started_as(["touch", str(tmp_path / "made")], monkeypatch)
         before = os.umask(0o022)
         try:
-            subprocess.run(["touch", tmp_path / "made"], check=True, **session._process_options(is_private, None))
+            session._start_jvm({}, is_private, None)
         finally:
             os.umask(before)
         assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == mode
 
-    def it_lets_the_jvm_write_to_a_file_of_its_owner(self, tmp_path: Path) -> None:
+    def it_lets_the_jvm_write_to_a_file_of_its_owner(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        started_as(["sh", "-c", "echo out; echo err >&2"], monkeypatch)
         for _ in range(2):
             with session._appended(str(tmp_path / "log")) as log:
-                said = "echo out; echo err >&2"
-                subprocess.run(["sh", "-c", said], check=True, **session._process_options(True, log))
+                session._start_jvm({}, True, log)
         assert (tmp_path / "log").read_text() == "out\nerr\n" * 2
         assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
 
@@ -336,8 +326,7 @@ class TestStart:
         monkeypatch.setattr(session.SparkSession, "builder", Builder())
         monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
-        monkeypatch.setattr(session, "check_starts", lambda java: None)
-        monkeypatch.setattr(session, "_start_jvm", lambda conf, options: None)
+        monkeypatch.setattr(session, "_start_jvm", lambda *_: None)
         with pytest.raises(WarehouseError, match="the local Spark session did not start: ") as caught:
             session.local_session(Settings(), log_file=str(log_file))
         assert said in str(caught.value)
