@@ -33,7 +33,7 @@ class Reading:
     Attributes:
         problems: files passed over, with reasons.
         size: bytes on disk of what is read; 0 where that is not known.
-        told: is called with the bytes on disk of every read, unless it is None.
+        told: is called with the bytes on disk of every read.
 
     Raises:
         ConfigError: when the logs are standard input together with files.
@@ -51,7 +51,7 @@ class Reading:
         self._settings = settings
         self.problems: list[Problem] = []
         self.size = 0
-        self.told: Callable[[int], None] | None = None
+        self.told: Callable[[int], None] = lambda _: None
         self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
         self._reader: SplitReader | None = None
         self._stream: Stream | None = None

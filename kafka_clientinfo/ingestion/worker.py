@@ -24,7 +24,6 @@ from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, P
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
-from .reading_progress import CountedFile
 from .storage import HeldFile
 
 BATCH_ROWS = 16384
@@ -83,7 +82,7 @@ class LoggedTimes:
 class SplitReader:
     """Reads one split and keeps its statistics; `told` is called with the bytes on disk of every read."""
 
-    def __init__(self, split: Split, zone: str, told: Callable[[int], None] | None = None) -> None:
+    def __init__(self, split: Split, zone: str, told: Callable[[int], None] = lambda _: None) -> None:
         self.split = split
         self.told = told
         self.file = split.file.file
@@ -118,9 +117,7 @@ class SplitReader:
     def _parts(self) -> Iterator[Part]:
         try:
             with self.file.open() as raw:
-                yield from self._read(
-                    HeldFile(raw if self.told is None else CountedFile(raw, self.told), self.file.size)
-                )
+                yield from self._read(HeldFile(raw, self.file.size, self.told))
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
             self._stopped(f"{error.detail} behind byte {error.offset} of its content")
@@ -314,7 +311,7 @@ def _shows_broker_start(event: RequestEvent) -> bool:
 
 
 def read_splits(
-    splits: Iterable[Split], zone: str, told: Callable[[int], None] | None = None
+    splits: Iterable[Split], zone: str, told: Callable[[int], None] = lambda _: None
 ) -> Iterator[pa.RecordBatch]:
     """Arrow batches of `SCHEMA` for some splits, in order; `told` is called with the bytes on disk of every read.
 
