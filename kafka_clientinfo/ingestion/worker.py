@@ -45,13 +45,6 @@ class _ReplacedError(Exception):
 
 
 @dataclass
-class _Counted:
-    records: int = 0
-    requests: int = 0
-    rejected: int = 0
-
-
-@dataclass
 class LoggedTimes:
     """Notes what is known of the times of a split's requests, in microseconds; a clock may be set back between them.
 
@@ -93,7 +86,8 @@ class SplitReader:
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0
-        self.counted = _Counted()
+        self.requests_read = 0
+        self.rejected_read = 0
         self.ignored: Counter[str] = Counter()
         self.end = split.start
         self.pending = 0
@@ -206,24 +200,21 @@ class SplitReader:
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
     def _take_plain(self, buffer: bytes, start: int, offset: int) -> tuple[int, int]:
-        if self.counted.requests < self.start_window:
+        if self.requests_read < self.start_window:
             return start, 0
         return self.requests.take(buffer, start, offset, self.split.end)
 
     def _take(self, record: RawRecord) -> None:
-        counted = self.counted
         self.end = record.offset + record.length
         self._remember(record.data)
         if record.taken:
-            counted.records += record.taken
-            counted.requests += record.taken
+            self.requests_read += record.taken
             return
-        counted.records += 1
         event = guarded(self.parser.read, record)
         if isinstance(event, RequestEvent):
             self._request(event)
         elif isinstance(event, RejectedRecord):
-            counted.rejected += 1
+            self.rejected_read += 1
             self.rejected.append(event)
             self.held += len(event.raw)
         elif isinstance(event, FailedRequest):
@@ -240,16 +231,15 @@ class SplitReader:
             self.recent_bytes -= len(self.recent.popleft())
 
     def _request(self, event: RequestEvent) -> None:
-        if self.counted.requests < self.start_window and event.log_level != "INFO":
+        if self.requests_read < self.start_window and event.log_level != "INFO":
             self.covers_start = self.covers_start or _shows_broker_start(event)
-        self.counted.requests += 1
+        self.requests_read += 1
         self.requests.add(event)
 
     def _stopped(self, why: str) -> None:
         """One rejected record stands for all that could not be read, until a later run reads it after all."""
         self.error = why
-        self.counted.records += 1
-        self.counted.rejected += 1
+        self.rejected_read += 1
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
         self.rejected.append(RejectedRecord(self.end, PLACEHOLDER, why, raw, length))
 
@@ -273,7 +263,7 @@ class SplitReader:
             return None
         return hash_bytes(b"".join(self.recent)[-RESUME_WINDOW:])
 
-    def statistics(self) -> pa.RecordBatch:
+    def statistics(self) -> Part:
         """The statistics of what has been read."""
         row = (
             self.split.file.file_id,
@@ -281,9 +271,9 @@ class SplitReader:
             self.end,
             self.pending,
             self._resume_hash(),
-            self.counted.records,
-            self.counted.requests,
-            self.counted.rejected,
+            self.requests_read + self.rejected_read + self.ignored.total(),
+            self.requests_read,
+            self.rejected_read,
             list(self.ignored.items()),
             self.times.first,
             self.times.earliest,
@@ -292,7 +282,7 @@ class SplitReader:
             self.covers_start,
             self.error,
         )
-        return filled("file", arrays_of([row], list(FILE_TYPE)))
+        return part("file", arrays_of([row], list(FILE_TYPE)))
 
 
 def _text_of(record: RawRecord) -> bytes:
@@ -320,5 +310,5 @@ def read_splits(
     """
     for split in splits:
         reader = SplitReader(split, zone, told)
-        yield from (filled(rows.kind, rows.rows.columns) for rows in reader.parts())
-        yield reader.statistics()
+        yield from map(filled, reader.parts())
+        yield filled(reader.statistics())
