@@ -21,7 +21,7 @@ from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
 from .creation import make_schema, make_table
 from .keeping import Staging
-from .state import LEDGER, PROPERTY, State, read_state, write_state
+from .state import LEDGER, State, read_state
 from .table_layout import StoredColumn, check_readable, columns_of
 from .writing import has_log, latest_version, write
 
@@ -132,7 +132,7 @@ class Warehouse:
         if not self.exists(LEDGER):
             self._create(LEDGER)  # with the state
         elif not is_stored:
-            write_state(self.spark, self.address, changed)
+            sql.set_properties(self.spark, self.table(LEDGER), changed.properties)
 
     def _look_for_missing(self) -> None:
         """Refuse to go on without rows that nothing can bring back; have the build make other tables anew."""
@@ -332,7 +332,7 @@ class Warehouse:
                 return
             if (folder := self._folder(name)) is not None and not has_log(folder):
                 self._rows[name] = 0  # nobody else makes it, so it will be empty
-            first = {PROPERTY: (self._state or State()).text} if name == LEDGER else {}
+            first = (self._state or State()).properties if name == LEDGER else {}
             if not self.address.is_schema or not self.exists(name):  # which refuses a table of others by that name
                 make_table(self.spark, self.address, spec, first, self._private)
             self._existing.add(name)
