@@ -16,8 +16,7 @@ from pyspark.sql import functions as F
 
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from .abilities import at_once
-from .checks import CHECKS, LISTED, Check, check
-from .quick_verification import quick_checks
+from .checks import CHECKS, LISTED, Check, check, quick_checks
 from .sizing import REQUEST_BYTES, sized
 from .spark_tables import SparkTables
 from .warehouse import Warehouse

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import class_archive, jars, java, session
-from kafka_clientinfo.engine.jars import cache_folder
+from kafka_clientinfo.engine import java, session, session_files
 from kafka_clientinfo.engine.java import Java
+from kafka_clientinfo.engine.session_files import cache_folder
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.settings import Settings
 
@@ -30,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def stored(cache: Path) -> list[Path]:
-    folder = jars.jars_folder()
+    folder = session_files.jars_folder()
     folder.mkdir(parents=True)
     for name in ("io.delta_delta-spark.jar", "io.delta_delta-storage.jar"):
         (folder / name).touch()
@@ -42,7 +42,7 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
 
-    monkeypatch.setattr(jars, "launch_gateway", fails)
+    monkeypatch.setattr(session_files, "launch_gateway", fails)
 
 
 def java_home(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,7 +106,7 @@ class TestJars:
     def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
         with pytest.raises(WarehouseError) as caught:
             session.session_conf({}, JAVA_17)
-        for part in (jars.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
+        for part in (session_files.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
             assert part in str(caught.value)
         assert list(cache.rglob("*.jar")) == []
         assert list((cache / "jars").iterdir()) == []
@@ -114,20 +114,20 @@ class TestJars:
     def it_resolves_for_one_session_where_nothing_can_be_stored(self, cache: Path) -> None:
         cache.write_text("a file where the folder should be")
         conf = session.session_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
-        assert conf["spark.jars.packages"] == f"org.example:thing:1,{jars.coordinate()}"
+        assert conf["spark.jars.packages"] == f"org.example:thing:1,{session_files.coordinate()}"
 
     def it_stores_what_it_fetched(self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fetched = tmp_path / "io.delta_delta-spark.jar"
         fetched.write_bytes(b"jar")
         calls: list[object] = []
-        monkeypatch.setattr(jars, "_resolve", lambda *given: calls.append(given) or [fetched])
-        first, second = jars.ensure_jars({}), jars.ensure_jars({})
-        assert first == second == [jars.jars_folder() / fetched.name]
+        monkeypatch.setattr(session_files, "_resolve", lambda *given: calls.append(given) or [fetched])
+        first, second = session_files.ensure_jars({}), session_files.ensure_jars({})
+        assert first == second == [session_files.jars_folder() / fetched.name]
         assert len(calls) == 1
-        assert [path.name for path in (cache / "jars").iterdir()] == [jars.jars_folder().name]
+        assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
 
     def it_fetches_nothing_that_spark_has(self) -> None:
-        patterns = jars._artifacts_of_spark()
+        patterns = session_files._artifacts_of_spark()
         assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(patterns)
         assert any(pattern.startswith("*:spark-core_2.") for pattern in patterns)
         assert not any("delta" in pattern for pattern in patterns)
@@ -135,20 +135,20 @@ class TestJars:
 
 class TestClassArchive:
     def archive(self, class_path: str = "", which: Java = JAVA_17) -> Path:
-        path = class_archive.archive_path(which, class_path)
+        path = session_files.archive_path(which, class_path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         return path
 
     def its_options(self, given: str) -> str:
-        return class_archive.with_archive({OPTIONS: given}, JAVA_17)[OPTIONS]
+        return session_files.with_archive({OPTIONS: given}, JAVA_17)[OPTIONS]
 
     def it_is_used_where_it_is_there(self) -> None:
         path = self.archive()
         assert self.its_options("-Xss4m").startswith(f'-Xss4m "-XX:SharedArchiveFile={path}"')
 
     def it_is_no_matter_where_it_is_not(self) -> None:
-        assert class_archive.with_archive({OPTIONS: "-Xss4m"}, JAVA_17) == {OPTIONS: "-Xss4m"}
+        assert session_files.with_archive({OPTIONS: "-Xss4m"}, JAVA_17) == {OPTIONS: "-Xss4m"}
 
     @pytest.mark.parametrize("given", ["-Xshare:off", "-XX:SharedArchiveFile=mine", "-XX:ArchiveClassesAtExit=mine"])
     def it_gives_way_to_the_settings(self, given: str) -> None:
@@ -158,36 +158,36 @@ class TestClassArchive:
     def it_differs_by_java_and_class_path(self) -> None:
         newer = Java(JAVA_17.path, 17, "Some vendor 17.0.2")
         paths = {
-            class_archive.archive_path(which, class_path) for which in (JAVA_17, newer) for class_path in ("", "/a.jar")
+            session_files.archive_path(which, class_path) for which in (JAVA_17, newer) for class_path in ("", "/a.jar")
         }
         assert len(paths) == 4
 
     def it_leaves_nothing_when_training_fails(self) -> None:
-        path = class_archive.archive_path(JAVA_17, "")
+        path = session_files.archive_path(JAVA_17, "")
 
         def breaks(target: Path) -> None:
             target.write_bytes(b"half an archive")
             raise OSError("the run failed")
 
         with pytest.raises(OSError, match="the run failed"):
-            class_archive.make_archive(path, breaks)
+            session_files.make_archive(path, breaks)
         assert list(path.parent.iterdir()) == []
 
     def it_keeps_those_that_were_used_last(self) -> None:
         for number in range(4):
             os.utime(self.archive(f"/{number}.jar"), (number, number))
-        class_archive.with_archive({OPTIONS: "", "spark.driver.extraClassPath": "/0.jar"}, JAVA_17)
-        newest = class_archive.archive_path(JAVA_17, "")
-        class_archive.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
-        kept = {class_archive.archive_path(JAVA_17, name) for name in ("", "/0.jar", "/2.jar", "/3.jar")}
+        session_files.with_archive({OPTIONS: "", "spark.driver.extraClassPath": "/0.jar"}, JAVA_17)
+        newest = session_files.archive_path(JAVA_17, "")
+        session_files.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
+        kept = {session_files.archive_path(JAVA_17, name) for name in ("", "/0.jar", "/2.jar", "/3.jar")}
         assert set(newest.parent.iterdir()) == kept
 
     def it_keeps_the_newest(self) -> None:
         for number in range(6):
             old = self.archive(f"/{number}.jar")
             os.utime(old, (number, number))
-        newest = class_archive.archive_path(JAVA_17, "")
-        class_archive.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
+        newest = session_files.archive_path(JAVA_17, "")
+        session_files.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
         assert newest.read_bytes() == b"classes"
         assert len(list(newest.parent.iterdir())) == 4
 
@@ -256,7 +256,7 @@ class TestJava:
 def test_java_says_nothing_of_an_archive_that_does_not_fit(content: bytes, tmp_path: Path) -> None:
     archive = tmp_path / "classes.jsa"
     archive.write_bytes(content)
-    options = [f"-XX:SharedArchiveFile={archive}", *class_archive._QUIET.replace('"', "").split()]
+    options = [f"-XX:SharedArchiveFile={archive}", *session_files._QUIET.replace('"', "").split()]
     done = subprocess.run(
         [java.check_java().path, *options, "-XX:TieredStopAtLevel=1", "--list-modules"], capture_output=True, text=True
     )
@@ -337,11 +337,11 @@ class TestStart:
 def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, tmp_path: Path) -> None:
     """In a process of its own, since this one may have a session; the archive is one that cannot fit."""
     program = (
-        "from kafka_clientinfo.engine import class_archive, java, session\n"
+        "from kafka_clientinfo.engine import java, session, session_files\n"
         "from kafka_clientinfo.settings import load_settings\n"
         "given = load_settings().spark\n"
         "conf = session.session_conf(given, java.check_java())\n"
-        f"path = class_archive.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
+        f"path = session_files.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
         "path.parent.mkdir()\n"
         "path.write_bytes(b'not for you')\n"
         f"spark = session.local_session(load_settings(), log_file={str(tmp_path / 'spark.log')!r})\n"
