@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from .engine.session import local_session
     from .engine.verification import verify
     from .engine.warehouse import Warehouse
+    from .ingest_step import RunReport
     from .pipeline import build, ingest, run
-    from .run_report import RunReport
 
 __version__ = "0.1.0"
 __all__ = [
@@ -59,7 +59,7 @@ __all__ = [
 ]
 
 _WITH_SPARK = {
-    "RunReport": "run_report",
+    "RunReport": "ingest_step",
     "build": "pipeline",
     "ingest": "pipeline",
     "run": "pipeline",

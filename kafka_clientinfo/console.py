@@ -160,15 +160,19 @@ Progress = Callable[[str], None]
 
 
 class Stages:
-    """Times what goes on in stages; `seconds` holds the time of each."""
+    """Times what goes on in stages, and says that each begins; `seconds` holds the time of each."""
 
     seconds: dict[str, float]
 
+    def __post_init__(self, progress: Progress | None) -> None:
+        """Keep what is called with the name of each stage; a subclass is a dataclass, which `progress` initialises."""
+        self.on_stage = progress
+
     @contextmanager
-    def stage(self, name: str, progress: Progress | None) -> Iterator[None]:
+    def stage(self, name: str) -> Iterator[None]:
         """Time a stage, or one more part of it, and say that it begins."""
-        if progress is not None:
-            progress(name)
+        if self.on_stage is not None:
+            self.on_stage(name)
         started = time.monotonic()
         yield
         self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)

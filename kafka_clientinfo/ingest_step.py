@@ -6,7 +6,7 @@ is deleted by the next.
 
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arrow_rows import collect, relation_of
-from .console import Progress, ProgressLine
+from .console import Progress, ProgressLine, Stages
 from .engine.abilities import cores
 from .engine.keeping import is_never_recomputed, kept, release
 from .engine.sizing import SMALL_BYTES, sized
@@ -22,16 +22,37 @@ from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
 from .ingestion.by_spark import parse_logs, readable_rows, statistics_of
 from .ingestion.discovery import find_logs, with_server_logs
-from .ingestion.plan import Plan, PlannedFile, make_plan
+from .ingestion.plan import Plan, PlannedFile, Problem, make_plan
 from .ingestion.reading_progress import watched
 from .ingestion.split_statistics import file_report, file_row, rotated, was_read, wrongly_cut
 from .ingestion.storage import StoredFile
-from .run_report import RunReport
 from .settings import Settings
 from .tables.spec import table_spec, table_specs
 
 _FEW_FILES = 1000
 """Rows of ingested_files up to which plans hold them, and do not read the table."""
+
+
+@dataclass
+class RunReport(Stages):
+    """What a run did.
+
+    Attributes:
+        files: per file read: path, broker, what it held and what waits.
+        unchanged: files without new bytes.
+        problems: files passed over, and views that could not be made, with reasons.
+        too_late: requests that were not kept, as retention had deleted the connections that they belong to.
+        tables: rows per table after the run.
+        seconds: time per stage.
+    """
+
+    progress: InitVar[Progress | None] = None
+    files: list[dict[str, Any]] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    too_late: int = 0
+    tables: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -59,29 +80,27 @@ class Ingested:
         release(*self.kept)
 
 
-def ingest_logs(
-    logs: Sequence[str], lake: Warehouse, settings: Settings, progress: Progress | None, report: RunReport
-) -> Ingested:
+def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
     """Read what is new in the log files and commit it; its report goes into `report`.
 
     Raises:
         InputError: when `logs` name nothing.
     """
     paths = log_files(logs, settings)
-    with sized(lake.spark, 0), report.stage("plan", progress):
+    with sized(lake.spark, 0), report.stage("plan"):
         known = files_read(lake)
         plan = make_plan(paths, known, settings, cores(lake.spark))
     report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES
         if plan.files:
-            with report.stage("recover", progress):
+            with report.stage("recover"):
                 lake.claim()
                 _remove_leftovers(lake, known)
                 _remove_placeholders(lake, plan)
-            return _read(lake, plan, known, settings, report, progress)
+            return _read(lake, plan, known, settings, report)
         if plan.packed:
-            with report.stage("ingested_files", progress):
+            with report.stage("ingested_files"):
                 _write_files(lake, plan.packed, "packed")
     return Ingested({**known, **{row["file_id"]: row for row in plan.packed}})
 
@@ -124,21 +143,16 @@ def _remove_placeholders(lake: Warehouse, plan: Plan) -> None:
 
 
 def _read(
-    lake: Warehouse,
-    plan: Plan,
-    known: Mapping[str, Mapping[str, Any]],
-    settings: Settings,
-    report: RunReport,
-    progress: Progress | None,
+    lake: Warehouse, plan: Plan, known: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
 ) -> Ingested:
     now = _after(datetime.now(UTC), known.values())
     # Tables that are missing are made while the workers parse.
-    with report.stage("read and parse", progress), ThreadPoolExecutor(1) as background:
+    with report.stage("read and parse"), ThreadPoolExecutor(1) as background:
         created = background.submit(lake.create_missing, table_specs())
-        parsed, statistics = _parsed(lake, plan, settings, progress)
+        parsed, statistics = _parsed(lake, plan, settings, report)
         if wrong := wrongly_cut(statistics):
             release(parsed)
-            parsed, statistics = _parsed(lake, plan.uncut(wrong), settings, progress)
+            parsed, statistics = _parsed(lake, plan.uncut(wrong), settings, report)
         readable = readable_rows(parsed, statistics)
         created.result()
     counts = [counted_rows(split) for split in statistics]
@@ -154,9 +168,9 @@ def _read(
     try:
         for name, relation in tables.items():
             if numbers[name] or name == "requests":
-                with report.stage(name, progress):
+                with report.stage(name):
                     lake.append(name, relation, plan.batch_id, numbers[name])
-        with report.stage("ingested_files", progress):
+        with report.stage("ingested_files"):
             if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
             written = [*rows, *plan.packed]
@@ -174,10 +188,10 @@ def _read(
 
 
 def _parsed(
-    lake: Warehouse, plan: Plan, settings: Settings, progress: Progress | None
+    lake: Warehouse, plan: Plan, settings: Settings, report: RunReport
 ) -> tuple[DataFrame, list[dict[str, Any]]]:
     """What the workers make of a plan, kept, and the statistics of its splits."""
-    say = progress.detail if isinstance(progress, ProgressLine) else None
+    say = report.on_stage.detail if isinstance(report.on_stage, ProgressLine) else None
     with watched(plan.size_on_disk, say) as folder:
         parsed = kept(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
         return parsed, statistics_of(parsed)

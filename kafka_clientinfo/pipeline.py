@@ -5,8 +5,7 @@ requests. Each step can be run alone and again: ingest commits ingested_files la
 run left behind; build works from a watermark that it moves last.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -16,15 +15,13 @@ from .console import Progress
 from .derivation import Derivation
 from .engine.answers import UnreadableTableError
 from .engine.creation import make_views
-from .engine.locks import exclusive
 from .engine.reading import local_tables
-from .engine.retention import finish_deletion, remove_late
-from .engine.sizing import REQUEST_BYTES, SMALL_BYTES, sized, utc
+from .engine.retention import opened, remove_late
+from .engine.sizing import REQUEST_BYTES, SMALL_BYTES, sized
 from .engine.state import LEDGER, State, instant
 from .engine.warehouse import Warehouse
-from .ingest_step import Ingested, files_read, ingest_logs, log_files
+from .ingest_step import Ingested, RunReport, files_read, ingest_logs, log_files
 from .ingestion.plan import Problem, make_plan
-from .run_report import RunReport
 from .settings import Settings
 from .tables.views import views
 
@@ -49,11 +46,11 @@ def run(
         InputError: when `logs` name nothing.
         WarehouseError: when the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
-    settings = settings or Settings()
-    with _opened(spark, warehouse, settings, progress) as (lake, report):
-        ingested = ingest_logs(logs, lake, settings, progress, report)
+    settings, report = settings or Settings(), RunReport(progress)
+    with opened(spark, warehouse, settings, report) as lake:
+        ingested = ingest_logs(logs, lake, settings, report)
         try:
-            return _build(lake, ingested, settings, progress, report)
+            return _build(lake, ingested, settings, report)
         finally:
             ingested.release()
 
@@ -66,9 +63,9 @@ def ingest(
     progress: Progress | None = None,
 ) -> RunReport:
     """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
-    settings = settings or Settings()
-    with _opened(spark, warehouse, settings, progress) as (lake, report):
-        ingest_logs(logs, lake, settings, progress, report).release()
+    settings, report = settings or Settings(), RunReport(progress)
+    with opened(spark, warehouse, settings, report) as lake:
+        ingest_logs(logs, lake, settings, report).release()
         return report
 
 
@@ -79,9 +76,9 @@ def build(
     progress: Progress | None = None,
 ) -> RunReport:
     """Derive all other tables for the connection ids that have new requests; see `run`."""
-    settings = settings or Settings()
-    with _opened(spark, warehouse, settings, progress) as (lake, report):
-        return _build(lake, Ingested(files_read(lake)), settings, progress, report)
+    settings, report = settings or Settings(), RunReport(progress)
+    with opened(spark, warehouse, settings, report) as lake:
+        return _build(lake, Ingested(files_read(lake)), settings, report)
 
 
 def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:
@@ -106,7 +103,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
         return None
     report = RunReport()
     for logs in inputs:
-        with report.stage("plan", None):
+        with report.stage("plan"):
             plan = make_plan(log_files(logs, settings), known, settings, 1)
         if plan.files or plan.packed:
             return None
@@ -118,24 +115,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     return report
 
 
-@contextmanager
-def _opened(
-    spark: SparkSession, warehouse: str, settings: Settings, progress: Progress | None
-) -> Iterator[tuple[Warehouse, RunReport]]:
-    """Hold the warehouse, with the session set up for little work until it is known how much there is."""
-    report = RunReport()
-    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark):
-        lake = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)
-        with lake.staging.removed_after():
-            with sized(spark, 0), report.stage("prepare", progress):
-                lake.open()
-                finish_deletion(lake)
-            yield lake, report
-
-
-def _build(
-    lake: Warehouse, ingested: Ingested, settings: Settings, progress: Progress | None, report: RunReport
-) -> RunReport:
+def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunReport) -> RunReport:
     newest, until = _newest(ingested.files.values()), _built_until(lake.state, settings)
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
@@ -147,12 +127,11 @@ def _build(
         lake.claim()
         report.too_late = remove_late(lake)
         given = {} if report.too_late else ingested.in_memory(lake.spark)
-        derivation = Derivation(lake, settings, until, newest, given)
-        derivation.run(lambda name: report.stage(name, progress))
+        Derivation(lake, settings, until, newest, given).run(report.stage)
         report.tables = lake.rows()
         lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)
         if lake.address.is_schema:
-            with report.stage("views", progress):
+            with report.stage("views"):
                 failed = make_views(lake.spark, lake.address, views().values())
             report.problems += [Problem(lake.address.place(name), "view", why) for name, why in failed.items()]
     return report

@@ -20,10 +20,9 @@ from .failures import missing_extra
 from .settings import load_settings
 
 try:
-    from .engine.class_archive import archive_path, make_archive, with_recording
-    from .engine.jars import delta_is_given, ensure_jars
     from .engine.java import check_java
     from .engine.session import end_session, session_conf
+    from .engine.session_files import archive_path, delta_is_given, ensure_jars, make_archive, with_recording
 except ModuleNotFoundError as error:
     if (extra := missing_extra(error)) is None:
         raise
@@ -63,7 +62,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _fetch(conf: Mapping[str, str]) -> None:
     with tempfile.TemporaryFile() as log:
         try:
-            ensure_jars(conf, log.fileno())
+            ensure_jars(conf, log)
         except ClientInfoError as error:
             raise ClientInfoError(f"{error}; {_last_line(log)}") from error
 

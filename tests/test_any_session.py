@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kafka_clientinfo"
-STARTS_A_JVM = {"prepare.py", *(f"engine/{name}.py" for name in ("session", "jars", "java", "class_archive"))}
+STARTS_A_JVM = {"prepare.py", *(f"engine/{name}.py" for name in ("session", "session_files", "java"))}
 """Modules that start and end a local session."""
 ALLOWED = {
     "engine/abilities.py": {"sparkContext", "_accumulatorServer"},

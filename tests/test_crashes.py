@@ -15,11 +15,12 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import derivation, pipeline
+from kafka_clientinfo.engine import retention
 from kafka_clientinfo.engine.locks import JVM_LOCK_NAME, exclusive
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.ingest_step import RunReport
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.run_report import RunReport
 from kafka_clientinfo.tables.spec import table_specs
 
 from .equality import assert_same_tables
@@ -78,7 +79,7 @@ def after(table: str) -> Break:
                 raise PowerFailure(name)
 
     def install(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(pipeline, "Warehouse", Torn)
+        patch.setattr(retention, "Warehouse", Torn)
 
     return install
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import cli, pipeline
+from kafka_clientinfo.engine import retention
 from kafka_clientinfo.engine.keeping import kept_in_memory
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import InputError
@@ -115,12 +116,12 @@ def grown(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFac
     log.write_bytes(content)
     (log.parent / "kafka-request.log.2026-11-21-01.gz").write_bytes(gzip.compress(b"".join(records[:half])))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "Warehouse", breaking_at("ingested_files"))
+        patch.setattr(retention, "Warehouse", breaking_at("ingested_files"))
         with pytest.raises(RuntimeError, match="power failure"):
             pipeline.run(spark, [str(root)], lake.root)
     reads: Counter[str] = Counter()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pipeline, "Warehouse", counting_reads(reads))
+        patch.setattr(retention, "Warehouse", counting_reads(reads))
         read_on = json.loads(printed("run", str(log.parent), "--json"))
     before = commits()
     nothing_new = printed("run", str(log.parent), str(log))
@@ -177,7 +178,7 @@ def test_a_first_run_that_breaks_is_mended_by_the_next(
     log.parent.mkdir()
     log.write_bytes(b"".join(records))
     for broken_at in ("ingested_files", "violations"):
-        monkeypatch.setattr(pipeline, "Warehouse", breaking_at(broken_at))
+        monkeypatch.setattr(retention, "Warehouse", breaking_at(broken_at))
         with pytest.raises(RuntimeError, match="power failure"):
             pipeline.run(spark, [str(log)], str(tmp_path / "lake"))
     monkeypatch.undo()

@@ -197,7 +197,7 @@ def _taken(target: str, name: str) -> str:
     found = broker.apis.get(key) if key is not None else None
     if found is None or key is None:
         return "none, as it does not have it"
-    taken = [version for version in range(found.low, found.high + 1) if broker.refusal(key, version) != "version"]
+    taken = [version for version in range(found.low, found.high + 1) if broker.refused.get((key, version)) != "version"]
     begins = [version for version in taken if version - 1 not in taken]
     ends = [version for version in taken if version + 1 not in taken]
     ranges = [f"v{low}" if low == high else f"v{low} to v{high}" for low, high in zip(begins, ends, strict=True)]

@@ -14,8 +14,8 @@ from .output import as_text
 from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
+    from ..ingest_step import RunReport
     from ..ingestion.plan import Problem
-    from ..run_report import RunReport
 
 HELP = "read new log bytes and build all tables"
 STOPPED = COMMITTED

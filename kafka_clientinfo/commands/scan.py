@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -106,16 +106,17 @@ class _Scan:
     def read(self) -> None:
         """Read everything. Where a log is followed, Ctrl-C is its end; a second one stops the command."""
         from ..ingestion.in_process import Reading
-        from ..ingestion.reading_progress import ReadingTeller
+        from ..ingestion.reading_progress import TaskCounter, watched
 
         self._say("read and parse")
         with self._stopping() if self._arguments.follow else nullcontext():
             waiting = self._tick if self._arguments.follow else lambda: None
             self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
-            if self._progress is not None:
-                self._reading.told = ReadingTeller(self._reading.size, self._progress.detail).add
-            for part in self._reading.parts():
-                self._tables.add(part)
+            say = None if self._progress is None else self._progress.detail
+            with watched(self._reading.size, say) as folder, closing(TaskCounter(folder, 0)) as counter:
+                self._reading.told = counter.add
+                for part in self._reading.parts():
+                    self._tables.add(part)
         self._say("derive")
 
     def _say(self, stage: str) -> None:

@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     if context.arguments.quick:
-        from ..engine.quick_verification import quick_checks
+        from ..engine.checks import quick_checks
 
         checks = quick_checks(context.tables(), context.warehouse)
     else:

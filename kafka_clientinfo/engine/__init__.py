@@ -3,7 +3,7 @@
 It knows requests and connections, which everything is derived of, and no concern. Imports go down:
 
     verification > spark_tables, maintenance > retention > warehouse > claims, writing, rewriting, creation > state > sql
-    verification > quick_verification > checks, answers
+    verification > checks > answers
     increments > keeping > locks, sizing > abilities
     reading > duckdb_tables, which needs no session, > answers > state
 """

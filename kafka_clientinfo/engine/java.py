@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from pyspark import __version__ as spark_version
+
 from ..errors import WarehouseError
 
 # Releases of Spark and the releases of Java that their documentation names: 3.5 has 8, 11 and 17; 4.0 and 4.1 have
@@ -21,7 +23,6 @@ _TOO_NEW = (
 )
 """A release of Java, the first Spark that runs on it and on later ones, and what those before that do run on."""
 _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)')
-_RELEASE_LINE = re.compile(r'^(\w+)="(.*)"$', re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Java:
     Attributes:
         path: its executable.
         major: its version's first number, such as 17.
-        build: text that differs between any two builds of Java.
+        build: what it says of itself, which differs between any two builds.
     """
 
     path: Path
@@ -45,16 +46,16 @@ def check_java() -> Java:
     Raises:
         WarehouseError: no Java, one that does not run, one older than 17, or one too new for the installed Spark.
     """
-    java = _inspect(_executable())
+    java = _ask(_executable())
     if java.major < _OLDEST:
         raise WarehouseError(
             f"Spark needs Java {_OLDEST} or later: {java.path} is version {java.major}; install one or set JAVA_HOME"
         )
-    spark = _spark_version()
+    spark = tuple(map(int, re.findall(r"\d+", spark_version)[:2]))
     for too_new, runs_on_it, others in _TOO_NEW:
-        if java.major >= too_new and _minor(spark) < runs_on_it:
+        if java.major >= too_new and spark < runs_on_it:
             raise WarehouseError(
-                f"Spark {spark} does not run on Java {too_new} or later: {java.path} is version {java.major};"
+                f"Spark {spark_version} does not run on Java {too_new} or later: {java.path} is version {java.major};"
                 f" install Java {others}, or set JAVA_HOME to one"
             )
     return java
@@ -87,24 +88,8 @@ def _executable() -> Path:
     return Path(found)
 
 
-def _inspect(executable: Path) -> Java:
-    """Read the version from the installation's `release` file, or else start Java and ask (some 0.1 s)."""
-    resolved = executable.resolve()
-    try:
-        release = dict(_RELEASE_LINE.findall((resolved.parent.parent / "release").read_text("utf-8")))
-    except (OSError, UnicodeDecodeError):
-        release = {}
-    found = _VERSION.match(f'version "{release.get("JAVA_VERSION", "")}"')
-    if found and resolved.name == "java" and resolved.parent.name == "bin":
-        build = " ".join(
-            release.get(key, "") for key in ("IMPLEMENTOR", "JAVA_VERSION", "JAVA_RUNTIME_VERSION", "OS_ARCH")
-        )
-        return Java(executable, int(found[2]), build)
-    return _ask(executable)
-
-
 def _ask(executable: Path) -> Java:
-    """Start Java and read the version that it prints."""
+    """Start Java and read the version that it prints, which takes some 0.1 s: so it is known to run, too."""
     try:
         done = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace", check=False)
         lines = [line for line in done.stderr.splitlines() if not line.startswith("Picked up ")]
@@ -118,22 +103,3 @@ def _ask(executable: Path) -> Java:
             f"Spark needs Java {_OLDEST} or later: {executable} does not run ({said}); install one, or set JAVA_HOME to one"
         )
     return Java(executable, int(found[2]), answer)
-
-
-def check_starts(java: Java) -> None:
-    """Start Java, where its version was only read from a file.
-
-    Raises:
-        WarehouseError: it does not run.
-    """
-    _ask(java.path)
-
-
-def _spark_version() -> str:
-    from pyspark import __version__
-
-    return str(__version__)
-
-
-def _minor(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall(r"\d+", version)[:2])

@@ -12,9 +12,8 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from enum import Enum
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 from uuid import uuid4
 
 from ..address import address_in, address_of
@@ -26,14 +25,8 @@ LOCK_NAME = ".kafka_clientinfo.lock"
 JVM_LOCK_NAME = ".kafka_clientinfo.jvm.lock"
 """A separate file: NFS maps flock to fcntl locks, so the driver would block its own JVM."""
 _POLL_SECONDS = 0.5
-
-
-class _Attempt(Enum):
-    """What came of one attempt to lock a file."""
-
-    HELD = "held"
-    BUSY = "busy"
-    UNSUPPORTED = "unsupported"
+_Attempt = Literal["held", "busy", "unsupported"]
+"""What came of one attempt to lock a file; some file systems have no locks."""
 
 
 @contextmanager
@@ -77,7 +70,7 @@ class _Patience:
 
     def until(self, attempt: Callable[[], _Attempt]) -> bool:
         """Whether the lock is held; False where the file system has no locks."""
-        while (outcome := attempt()) is _Attempt.BUSY:
+        while (outcome := attempt()) == "busy":
             if time.monotonic() >= self.deadline:
                 waited = f" and did not end in {self.wait_seconds:g} s" if self.wait_seconds else ""
                 raise WarehouseError(f"another run is at work on {self.root}{waited}; wait for it or stop it")
@@ -85,17 +78,17 @@ class _Patience:
                 self.progress("waiting for another run on this warehouse")
                 self.progress = None
             time.sleep(_POLL_SECONDS)
-        return outcome is _Attempt.HELD
+        return outcome == "held"
 
 
 def _lock_by_driver(file: IO[str]) -> _Attempt:
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        return _Attempt.BUSY
+        return "busy"
     except OSError:  # a file system without locks, such as some network mounts
-        return _Attempt.UNSUPPORTED
-    return _Attempt.HELD
+        return "unsupported"
+    return "held"
 
 
 @contextmanager
@@ -116,11 +109,11 @@ def _held_by_jvm(path: Path, wait: _Patience, jvm: Any) -> Iterator[bool]:
 
 def _lock_by_jvm(channel: Any) -> _Attempt:
     try:
-        return _Attempt.HELD if channel.tryLock() is not None else _Attempt.BUSY
+        return "held" if channel.tryLock() is not None else "busy"
     except Exception as error:
         # A lock of another thread of this JVM comes as an exception, as does a file system without locks.
         is_busy = "OverlappingFileLockException" in str(error)
-        return _Attempt.BUSY if is_busy else _Attempt.UNSUPPORTED
+        return "busy" if is_busy else "unsupported"
 
 
 def _is_fuse(folder: Path) -> bool:

@@ -5,8 +5,7 @@ clusters) makes large ones of the small ones; vacuum deletes files that no table
 4.1 and later takes these hours from the table's property only, so they are written there.
 """
 
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -18,9 +17,8 @@ from ..errors import ConfigError, WarehouseError
 from ..settings import Settings
 from . import sql
 from .abilities import conf_value
-from .locks import exclusive
-from .retention import finish_deletion, retain
-from .sizing import REQUEST_BYTES, set_where_allowed, sized, utc
+from .retention import opened, retain
+from .sizing import REQUEST_BYTES, set_where_allowed, sized
 from .state import read_state, require_state
 from .warehouse import Warehouse
 
@@ -44,6 +42,7 @@ class MaintenanceReport(Stages):
         seconds: time per stage.
     """
 
+    progress: InitVar[Progress | None] = None
     retained_from: str | None = None
     deleted: dict[str, int] = field(default_factory=dict)
     tables: list[dict[str, Any]] = field(default_factory=list)
@@ -73,27 +72,23 @@ def maintain(
     settings = settings or Settings()
     _check_hours(spark, settings.vacuum_hours)
     require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
-    report = MaintenanceReport()
-    with exclusive(warehouse, settings.lock_wait_seconds, progress, spark) as locked, utc(spark), ExitStack() as stack:
-        tables = Warehouse(spark, warehouse, locked, private=settings.private_raw_bytes)
-        stack.enter_context(tables.staging.removed_after())
-        with report.stage("prepare", progress):
-            size = tables.open().rows.get("requests", 0) * REQUEST_BYTES
-            finish_deletion(tables)
+    report = MaintenanceReport(progress)
+    with opened(spark, warehouse, settings, report) as tables:
+        with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
             tables.create_missing(tables.specs)
-        with sized(spark, size):
             for name in tables.specs:
                 tables.read(name)  # refuses one that is not of this release
             before = {name: _detail(tables, name) for name in tables.specs}
             if settings.retention_days:
-                with report.stage("retention", progress):
+                with report.stage("retention"):
                     report.deleted = retain(tables, settings.retention_days, now or datetime.now(UTC))
             for name in tables.specs:
-                with report.stage(name, progress):
+                with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
         # Without a lock another run may be at work, which needs what it has staged.
-        tables.staging.remove_leftovers(datetime.now(UTC) - timedelta(hours=0 if locked else settings.vacuum_hours))
+        patience = timedelta(hours=0 if tables.locked else settings.vacuum_hours)
+        tables.staging.remove_leftovers(datetime.now(UTC) - patience)
         report.retained_from = tables.state.retained_from
     return report
 

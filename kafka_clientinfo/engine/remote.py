@@ -9,7 +9,6 @@ import atexit
 import hashlib
 import tempfile
 import zipfile
-from importlib.resources.abc import Traversable
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -60,22 +59,16 @@ def package_zip(folder: Path) -> Path:
     """Make a zip of this package that can be imported; its name tells its content."""
     made = folder / f"{_PACKAGE}.zip"
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in _files(Path(__file__).parent.parent).items():
-            archive.writestr(zipfile.ZipInfo(f"{_PACKAGE}/{name}"), content, zipfile.ZIP_DEFLATED)
+        for name, file in sorted(_files().items()):
+            archive.writestr(zipfile.ZipInfo(f"{_PACKAGE}/{name}"), file.read_bytes(), zipfile.ZIP_DEFLATED)
     digest = hashlib.sha256(made.read_bytes()).hexdigest()[:16]
     return made.rename(folder / f"{_PACKAGE}_{digest}.zip")
 
 
-def _files(package: Traversable) -> dict[str, bytes]:
-    """Contents by path; schemas/ and conf/ lie inside the package in a wheel, and beside it in a checkout."""
-    return _below(package) | _below(resources.schemas(), "schemas/") | _below(resources.conf(), "conf/")
-
-
-def _below(folder: Traversable, prefix: str = "") -> dict[str, bytes]:
-    found: dict[str, bytes] = {}
-    for entry in sorted(folder.iterdir(), key=lambda item: item.name):
-        if entry.is_dir() and entry.name != "__pycache__":
-            found |= _below(entry, f"{prefix}{entry.name}/")
-        elif entry.is_file() and not entry.name.endswith(".pyc"):
-            found[f"{prefix}{entry.name}"] = entry.read_bytes()
-    return found
+def _files() -> dict[Path, Path]:
+    """Files by their path in the package, in which a wheel has schemas/ and conf/; a checkout has them beside it."""
+    package = Path(__file__).parent.parent
+    files = {file.relative_to(package): file for file in package.rglob("*")}
+    for folder in (Path(str(resources.schemas())), Path(str(resources.conf()))):
+        files |= {file.relative_to(folder.parent): file for file in folder.rglob("*")}
+    return {name: file for name, file in files.items() if file.is_file() and file.suffix != ".pyc"}

@@ -24,13 +24,17 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
+from ..console import Stages
 from ..errors import WarehouseError
+from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
 from .keeping import kept, release
+from .locks import exclusive
 from .rewriting import of_other_keys
+from .sizing import sized
 from .state import LEDGER, SOURCES
 from .warehouse import Warehouse
 
@@ -69,6 +73,22 @@ def remove_late(tables: Warehouse) -> int:
     if not tables.read(LEDGER).where(is_new & is_early).take(1):
         return 0
     return _delete(tables, instant, ("requests",))["requests"]
+
+
+@contextmanager
+def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -> Iterator[Warehouse]:
+    """Hold a warehouse for a run, which then finds no deletion under way; what it stages is removed when it ends.
+
+    Raises:
+        WarehouseError: as `exclusive` and `Warehouse.open` do.
+    """
+    with exclusive(root, settings.lock_wait_seconds, report.on_stage, spark) as locked:
+        tables = Warehouse(spark, root, locked, private=settings.private_raw_bytes)
+        with tables.staging.removed_after():
+            with sized(spark, 0), report.stage("prepare"):  # little work, until it is known how much there is
+                tables.open()
+                finish_deletion(tables)
+            yield tables
 
 
 def finish_deletion(tables: Warehouse) -> None:

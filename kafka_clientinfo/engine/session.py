@@ -7,10 +7,11 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import IO
 
 from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
@@ -19,9 +20,8 @@ from pyspark.sql import SparkSession
 from ..errors import WarehouseError
 from ..failures import failure_message
 from ..settings import Settings
-from .class_archive import with_archive
-from .jars import coordinate, delta_is_given, ensure_jars, is_local, with_jars
-from .java import Java, check_java, check_starts, end_jvm
+from .java import Java, check_java, end_jvm
+from .session_files import Log, coordinate, delta_is_given, ensure_jars, is_local, with_archive, with_jars
 
 _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -69,7 +69,7 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
         with _appended(log_file) as log:
             conf = session_conf(settings.spark, java, log)
             if java is not None:
-                _start_jvm(conf, _process_options(settings.private_raw_bytes, log))
+                _start_jvm(conf, settings.private_raw_bytes, log)
         builder = SparkSession.builder.appName(app_name)
         for key, value in conf.items():
             builder = builder.config(key, value)
@@ -79,8 +79,6 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     except WarehouseError as error:
         raise WarehouseError(f"{error}{where}") from error
     except Exception as error:
-        if java is not None:
-            check_starts(java)
         reason = _first_error(log_file) or failure_message(error, "its scratch folder")
         raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
 
@@ -107,13 +105,13 @@ def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
     end_jvm(SparkContext._gateway, seconds)
 
 
-def session_conf(given: Mapping[str, str], java: Java | None, log: int | None = None) -> dict[str, str]:
+def session_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> dict[str, str]:
     """Return the conf of a local session: Delta's entries, what the settings give, and what brings Delta's classes.
 
     Args:
         given: conf from the settings.
         java: the Java that will be started; None where this process has a JVM, whose class path is what it is.
-        log: descriptor for what the fetching of jars prints; None lets it print.
+        log: takes what the fetching of jars prints.
 
     Raises:
         WarehouseError: Delta's jars are neither stored nor to be fetched.
@@ -153,28 +151,16 @@ def _first_error(log_file: str | None) -> str | None:
     return next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
 
 
-@contextmanager
-def _appended(path: str | None) -> Iterator[int | None]:
-    """The descriptor of a file that is written on, and that only its owner may read; None where no file is named."""
-    if path is None:
-        yield None
-        return
-    descriptor = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
+def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:
+    """Open a file that is written on, and that only its owner may read; None where no file is named."""
+    return nullcontext() if path is None else open(path, "ab", opener=partial(os.open, mode=0o600))
 
 
-def _process_options(is_private: bool, log: int | None) -> dict[str, Any]:
-    """How the JVM's process is started: what it writes goes to a file, and nobody else may read its scratch, which holds rows.
+def _start_jvm(conf: Mapping[str, str], is_private: bool, log: Log) -> None:
+    """Start the JVM of this process's sessions: what it writes goes to a file, and only its owner may read its scratch.
 
-    Tables are made with the permissions that Hadoop's conf says, whatever the process may do.
+    That holds rows. Tables are made with the permissions that Hadoop's conf says, whatever the process may do.
     """
-    return {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
-
-
-def _start_jvm(conf: Mapping[str, str], options: dict[str, Any]) -> None:
-    """Start the JVM of this process's sessions, which pyspark would start without options of the process."""
+    options = {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
     gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(conf.items())), options)  # type: ignore[no-untyped-call]
     SparkContext._ensure_initialized(gateway=gateway)

@@ -64,8 +64,9 @@ def conf_of(planned_bytes: int, cores: int) -> dict[str, str]:
 
 @contextmanager
 def sized(spark: SparkSession, planned_bytes: int) -> Iterator[None]:
-    """Set up the session for a run of so many bytes; put back what the caller had."""
-    with set_where_allowed(spark, conf_of(planned_bytes, 1 if planned_bytes <= SMALL_BYTES else cores(spark))):
+    """Set up the session for work on so many bytes, with UTC as its zone, as all times are; put back what the caller had."""
+    conf = conf_of(planned_bytes, 1 if planned_bytes <= SMALL_BYTES else cores(spark))
+    with set_for(spark, {"spark.sql.session.timeZone": "UTC"}), set_where_allowed(spark, conf):
         yield
 
 
@@ -87,13 +88,6 @@ def _may_set(spark: SparkSession, key: str, value: str) -> bool:
             return True
     except Exception:
         return False
-
-
-@contextmanager
-def utc(spark: SparkSession) -> Iterator[None]:
-    """Run with the session's zone set to UTC, as all times are; put back what the caller had."""
-    with set_for(spark, {"spark.sql.session.timeZone": "UTC"}):
-        yield
 
 
 @contextmanager

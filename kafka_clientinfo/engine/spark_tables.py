@@ -5,7 +5,7 @@ from pyspark.sql import SparkSession
 from ..arrow_rows import collect
 from . import sql
 from .answers import Parameters, Rows, TableSize, filled
-from .sizing import REQUEST_BYTES, sized, utc
+from .sizing import REQUEST_BYTES, sized
 from .state import State, read_state
 from .table_layout import TableLayout, layout_of
 from .warehouse import Warehouse
@@ -41,7 +41,7 @@ class SparkTables:
             pyspark.errors.AnalysisException: when the statement is wrong.
         """
         text, _ = filled(statement, parameters, self._relation, lambda _, value: _literal(value))
-        with utc(self._spark), sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
+        with sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
             found = self._spark.sql(text)
             return Rows(tuple(found.columns), collect(found))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..address import Address
 from ..errors import WarehouseError
-from .sql import properties, set_properties
+from .sql import properties
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,9 +57,9 @@ class State:
     rows: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def text(self) -> str:
-        """The state as JSON."""
-        return json.dumps(asdict(self), sort_keys=True)
+    def properties(self) -> dict[str, str]:
+        """The state as properties of the table `ingested_files`."""
+        return {PROPERTY: json.dumps(asdict(self), sort_keys=True)}
 
 
 def read_state(spark: "SparkSession", address: Address) -> State | None:
@@ -114,8 +114,3 @@ def instant(text: str) -> datetime:
     """A time of the state; no zone means UTC."""
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)
-
-
-def write_state(spark: "SparkSession", address: Address, state: State) -> None:
-    """Store the state, in one commit."""
-    set_properties(spark, address.table(LEDGER), {PROPERTY: state.text})

@@ -16,9 +16,8 @@ from pyspark.sql import functions as F
 
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from .abilities import at_once
-from .checks import CHECKS, LISTED, Check, check
-from .quick_verification import quick_checks
-from .sizing import REQUEST_BYTES, sized, utc
+from .checks import CHECKS, LISTED, Check, check, quick_checks
+from .sizing import REQUEST_BYTES, sized
 from .spark_tables import SparkTables
 from .warehouse import Warehouse
 
@@ -38,7 +37,7 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
     tables = Warehouse(spark, warehouse)
-    with utc(spark), sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
+    with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
         quick = quick_checks(SparkTables(spark, warehouse), warehouse)
         if len(quick) == 1:  # that of the layout, without which no other can be made
             return quick

@@ -21,7 +21,7 @@ from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
 from .creation import make_schema, make_table
 from .keeping import Staging
-from .state import LEDGER, PROPERTY, State, read_state, write_state
+from .state import LEDGER, State, read_state
 from .table_layout import StoredColumn, check_readable, columns_of
 from .writing import has_log, latest_version, write
 
@@ -45,6 +45,7 @@ class Warehouse:
         private: whether only the owner may read tables with raw bytes of logs; where they lie on this machine.
 
     Attributes:
+        locked: as given.
         address: where the tables are.
         one_file: whether writes make one file each; for runs of few bytes, as each task costs 50–100 ms.
         staging: for `kept`.
@@ -59,6 +60,7 @@ class Warehouse:
         private: bool = True,
     ) -> None:
         self.spark = spark
+        self.locked = locked
         self.address = address_in(spark, str(root))
         self.specs = table_specs() if specs is None else specs
         self.one_file = False
@@ -100,7 +102,7 @@ class Warehouse:
         """
         if self.address.is_schema:
             make_schema(self.spark, self.address)
-        if not self._claims.locked:
+        if not self.locked:
             self._create(LEDGER)
         self._claims.note_version()
         self._state = read_state(self.spark, self.address)
@@ -130,7 +132,7 @@ class Warehouse:
         if not self.exists(LEDGER):
             self._create(LEDGER)  # with the state
         elif not is_stored:
-            write_state(self.spark, self.address, changed)
+            sql.set_properties(self.spark, self.table(LEDGER), changed.properties)
 
     def _look_for_missing(self) -> None:
         """Refuse to go on without rows that nothing can bring back; have the build make other tables anew."""
@@ -157,7 +159,7 @@ class Warehouse:
             WarehouseError: another run has written since this one opened the warehouse.
         """
         with self._claiming:
-            if not self._claims.locked and self._claims.number is None:
+            if not self.locked and self._claims.number is None:
                 names = [spec.name for spec in self.specs.values() if spec.write_mode == "append"]
                 self.create_missing([LEDGER, *names])
                 self._claims.claim(name for name in names if name != LEDGER)
@@ -330,21 +332,21 @@ class Warehouse:
                 return
             if (folder := self._folder(name)) is not None and not has_log(folder):
                 self._rows[name] = 0  # nobody else makes it, so it will be empty
-            first = {PROPERTY: (self._state or State()).text} if name == LEDGER else {}
+            first = (self._state or State()).properties if name == LEDGER else {}
             if not self.address.is_schema or not self.exists(name):  # which refuses a table of others by that name
                 make_table(self.spark, self.address, spec, first, self._private)
             self._existing.add(name)
 
     def _folder(self, name: str) -> Path | None:
         """Where the table lies on this machine and nobody else writes; a look into it is enough then."""
-        return self.address.folder / name if self._claims.locked and self.address.folder is not None else None
+        return self.address.folder / name if self.locked and self.address.folder is not None else None
 
     def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> int | None:
         self.claim()
         self._create(name)
         shaped = rewriting.shaped(rows, self.spec(name))
         shaped = shaped.coalesce(1) if self.one_file else shaped
-        if self._claims.locked and self._rows.get(name) == 0:
+        if self.locked and self._rows.get(name) == 0:
             mode = "append"  # nothing is there to replace, and Delta need not look what is
         options = {"userMetadata": batch_id, **self._claims.options(name)}
         written = write(shaped, self.address, name, mode, options)

@@ -45,7 +45,7 @@ SCHEMA = pa.schema(
 
 
 class Part(NamedTuple):
-    """Rows of one kind (`request`, `rejected` or `failed`), in the columns of `SCHEMA`'s struct of that name."""
+    """Rows of one kind (`request`, `rejected`, `failed` or `file`), in the columns of `SCHEMA`'s struct of that name."""
 
     kind: str
     rows: pa.RecordBatch
@@ -56,11 +56,10 @@ def part(kind: str, arrays: Sequence[pa.Array]) -> Part:
     return Part(kind, pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(SCHEMA.field(kind).type))))
 
 
-def filled(column: str, arrays: Sequence[pa.Array]) -> pa.RecordBatch:
-    """A batch whose only filled column has these fields."""
-    kind = SCHEMA.field(column).type
-    structs = pa.StructArray.from_arrays(arrays, fields=list(kind))
-    columns = [structs if field.name == column else pa.nulls(len(structs), field.type) for field in SCHEMA]
+def filled(part: Part) -> pa.RecordBatch:
+    """A batch of `SCHEMA` whose only filled column has these rows."""
+    structs = pa.StructArray.from_arrays(part.rows.columns, fields=list(SCHEMA.field(part.kind).type))
+    columns = [structs if field.name == part.kind else pa.nulls(len(structs), field.type) for field in SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 

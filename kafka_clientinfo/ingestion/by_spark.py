@@ -1,6 +1,7 @@
 """Reads a plan by Spark, which hands each split to `worker` in one of its Python processes."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import closing
 from functools import reduce
 from operator import or_
 from typing import Any
@@ -31,11 +32,8 @@ def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_fold
     def read(batches: Iterable[pa.RecordBatch]) -> Iterable[Any]:
         for batch in batches:
             for number in batch.column(0).to_pylist():
-                counter = TaskCounter(progress_folder, number)
-                try:
+                with closing(TaskCounter(progress_folder, number)) as counter:
                     yield from read_splits(bins[number], zone, counter.add)
-                finally:
-                    counter.close()
 
     # One row per task and one task per row: a shuffle by hash could put two into one task.
     numbers = spark.range(0, len(bins), 1, max(1, len(bins)))

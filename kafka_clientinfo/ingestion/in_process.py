@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-import pyarrow as pa
-
 from ..errors import ConfigError, InputError
 from ..settings import Settings
 from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
 from .plan import PlannedFile, Problem, Split, is_incomplete, make_plan
-from .split_statistics import counted, file_report, file_row
+from .split_statistics import file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SplitReader
 
@@ -33,7 +31,7 @@ class Reading:
     Attributes:
         problems: files passed over, with reasons.
         size: bytes on disk of what is read; 0 where that is not known.
-        told: is called with the bytes on disk of every read, unless it is None.
+        told: is called with the bytes on disk of every read.
 
     Raises:
         ConfigError: when the logs are standard input together with files.
@@ -51,7 +49,7 @@ class Reading:
         self._settings = settings
         self.problems: list[Problem] = []
         self.size = 0
-        self.told: Callable[[int], None] | None = None
+        self.told: Callable[[int], None] = lambda _: None
         self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
         self._reader: SplitReader | None = None
         self._stream: Stream | None = None
@@ -86,8 +84,7 @@ class Reading:
         for split in self._work:
             self._reader = SplitReader(split, self._settings.log_zone, self.told)
             yield from self._reader.parts()
-            self._read.append((split.file, _statistics(self._reader.statistics())))
-            self._reader = None
+            self._read, self._reader = self._so_far(), None
 
     def flush(self) -> Iterator[Part]:
         """Take what has been read of the current file and not been given yet; for `waiting`."""
@@ -102,7 +99,7 @@ class Reading:
     @property
     def files(self) -> list[dict[str, Any]]:
         """The rows of the table `ingested_files`, that of the current file among them, as far as it has been read."""
-        return [file_row(file, counted([found]), "", datetime.now(UTC)) for file, found in self._so_far()]
+        return [file_row(file, [found], "", datetime.now(UTC)) for file, found in self._so_far()]
 
     @property
     def reports(self) -> list[dict[str, Any]]:
@@ -112,9 +109,4 @@ class Reading:
     def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:
         if self._reader is None:
             return self._read
-        return [*self._read, (self._reader.split.file, _statistics(self._reader.statistics()))]
-
-
-def _statistics(batch: pa.RecordBatch) -> dict[str, Any]:
-    found: dict[str, Any] = batch.column("file").to_pylist()[0]
-    return found
+        return [*self._read, (self._reader.split.file, self._reader.statistics().rows.to_pylist()[0])]

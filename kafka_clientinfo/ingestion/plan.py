@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..logs.layouts import KAFKA, Layout
-from ..logs.reader import FileHead, file_id, hash_bytes, head, readable_bytes, record_start, resume_point
+from ..logs.reader import file_id, hash_bytes, head, readable_bytes, record_start, resume_point
 from ..settings import Settings
 from .discovery import framing_of, is_server_log
 from .storage import StoredFile, local_file
@@ -243,10 +243,8 @@ def _compared(file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings
     broker = settings.broker_of(file.folders)
     identity = file_id(settings.cluster, broker, first)
     row = known.get(identity)
-    if row is not None and (seen := _seen_before(file, row, beginning)) is not _HAS_MORE:
-        return seen
     damaged = row is not None and bool(row.get("damage"))
-    return PlannedFile(
+    planned = PlannedFile(
         file_id=identity,
         file=file,
         cluster=settings.cluster,
@@ -259,48 +257,44 @@ def _compared(file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings
         first_record=hash_bytes(first),
         layout=beginning.layout,
     )
+    return planned if row is None else _against(planned, row)
 
 
 def _without_placeholder(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, "records": int(row["records"]) - 1, "rejected": int(row["rejected"]) - 1, "damage": None}
 
 
-_HAS_MORE = Problem("", "", "")
-
-
-def _seen_before(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> Problem | _Packed | None:
-    """None where a known file has nothing new, `_HAS_MORE` where it has, else what is wrong with it."""
-    resume_at = int(row["bytes_ingested"])
-    if _is_same_archive(file, row, beginning):
-        return None
+def _against(planned: PlannedFile, row: Mapping[str, Any]) -> _Outcome:
+    """What comes of a file of which an earlier run has made this row: the plan itself where it has new bytes."""
+    file, resume_at = planned.file, planned.resume_at
+    is_same_archive = (
+        row["compressed"] and row["path"] == file.path and int(row["size_on_disk"]) == planned.size_on_disk
+    )
+    if planned.compressed and is_same_archive and not planned.was_damaged:
+        return None  # archives are written once, and to look inside costs reading them whole
     place = resume_point(file, resume_at)
     if place.hash is None:
         detail = f"{resume_at} bytes of it were read before; this is an older copy, or it was truncated"
         return Problem(file.path, "shorter", detail)
     if place.hash != row["resume_hash"]:
         return Problem(file.path, "rewritten", f"the bytes before offset {resume_at} are not those read before")
-    if row.get("damage"):
-        return _still_damaged(file, row) if beginning.compressed else _HAS_MORE
-    if beginning.compressed:
-        archive = {**row, "path": file.path, "size_on_disk": beginning.size, "compressed": True}
-        return _HAS_MORE if place.has_more else _Packed(row["path"], archive)
+    if planned.was_damaged:
+        return _still_damaged(planned, row) if planned.compressed else planned
+    if planned.compressed:
+        archive = {**row, "path": file.path, "size_on_disk": planned.size_on_disk, "compressed": True}
+        return planned if place.has_more else _Packed(row["path"], archive)
     is_rotated = row["path"] != file.path and is_server_log(file)  # what waited for its stack trace is whole now
     pending = int(row["pending_bytes"])
-    return _HAS_MORE if beginning.size != resume_at + pending or (pending and is_rotated) else None
+    return planned if planned.size_on_disk != resume_at + pending or (pending and is_rotated) else None
 
 
-def _is_same_archive(file: StoredFile, row: Mapping[str, Any], beginning: FileHead) -> bool:
-    """Whether it is the same compressed file: those are written once, and to look inside costs reading them whole."""
-    was_read_here = bool(row["compressed"]) and row["path"] == file.path and not row.get("damage")
-    return beginning.compressed and was_read_here and int(row["size_on_disk"]) == beginning.size
-
-
-def _still_damaged(file: StoredFile, row: Mapping[str, Any]) -> Problem:
+def _still_damaged(planned: PlannedFile, row: Mapping[str, Any]) -> _Outcome:
     """Whether a damaged archive ends where it ended before; it may have been replaced by one of the same size."""
-    readable, damage = readable_bytes(file)
-    if damage and readable == int(row["bytes_ingested"]) + int(row["pending_bytes"]):
-        return Problem(file.path, "damaged", f"nothing new; {damage} behind byte {readable} of its content, as before")
-    return _HAS_MORE
+    readable, damage = readable_bytes(planned.file)
+    if damage and readable == planned.resume_at + int(row["pending_bytes"]):
+        said = f"nothing new; {damage} behind byte {readable} of its content, as before"
+        return Problem(planned.path, "damaged", said)
+    return planned
 
 
 def _content_size(file: PlannedFile) -> int:

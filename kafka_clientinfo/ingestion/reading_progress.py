@@ -4,7 +4,6 @@ Spark tells of a task when it ends, and a reading has about one task per core. S
 a file of its own, which the driver looks at once a second. Where they share no folder nobody counts.
 """
 
-import os
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,8 +11,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO
-
-from ..logs.reader import RawBytes
 
 _EVERY = 0.5
 """Seconds between two writes of a task."""
@@ -55,24 +52,9 @@ class TaskCounter:
                 self._file.write(self._count.to_bytes(8, "little"))
 
 
-class CountedFile:
-    """An open file, of which every read is told; who opened it closes it."""
-
-    def __init__(self, raw: RawBytes, told: Callable[[int], None]) -> None:
-        self._raw, self._told = raw, told
-
-    def read(self, size: int = -1, /) -> bytes:
-        found = self._raw.read(size)
-        self._told(len(found))
-        return found
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        return self._raw.seek(offset, whence)
-
-
 @contextmanager
 def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
-    """Say how far the tasks of a reading of so many bytes are, once a second.
+    """Say how far the tasks of a reading of so many bytes are, once a second; `total` is 0 where that is not known.
 
     Yields:
         The folder for `TaskCounter`; empty where nobody is told.
@@ -89,21 +71,6 @@ def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
         finally:
             over.set()
             watcher.join()
-
-
-class ReadingTeller:
-    """Says once a second how far a reading in this process is; `total` is 0 where its bytes are not known."""
-
-    def __init__(self, total: int, say: Callable[[str], None]) -> None:
-        self._total, self._say, self._count = total, say, 0
-        self._began = self._said = time.monotonic()
-
-    def add(self, count: int) -> None:
-        """Count bytes in."""
-        self._count += count
-        if (now := time.monotonic()) - self._said >= _SHOWN_EVERY:
-            self._said = now
-            self._say(progress_text(self._count, self._total, now - self._began))
 
 
 def _watch(folder: Path, total: int, say: Callable[[str], None], over: threading.Event) -> None:

@@ -11,7 +11,7 @@ lacks, through fsspec where it is installed. So does `hdfs` with hdfs-native whe
 import io
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -142,15 +142,25 @@ class StoredFile:
 
 
 class HeldFile:
-    """A file that is open already: whatever takes its name meanwhile, these are its bytes. Who opened it closes it."""
+    """A file that is open already: whatever takes its name meanwhile, these are its bytes. Who opened it closes it.
 
-    def __init__(self, raw: RawBytes, size: int | None) -> None:
-        self._raw = raw
-        self.size = size
+    `told` is called with the number of bytes of every read.
+    """
+
+    def __init__(self, raw: RawBytes, size: int | None, told: Callable[[int], None] = lambda _: None) -> None:
+        self._raw, self.size, self._told = raw, size, told
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """The same file again, from wherever it was left: who reads it goes to a place first."""
-        return nullcontext(self._raw)
+        return nullcontext(self)
+
+    def read(self, size: int, /) -> bytes:
+        found = self._raw.read(size)
+        self._told(len(found))
+        return found
+
+    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
+        return self._raw.seek(offset, whence)
 
 
 def shown(name: str) -> str:

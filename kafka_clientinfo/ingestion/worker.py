@@ -25,7 +25,6 @@ from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, P
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
-from .reading_progress import CountedFile
 from .storage import HeldFile
 
 BATCH_ROWS = 16384
@@ -44,13 +43,6 @@ REPLACED = "another file has taken its place since it was planned"
 
 class _ReplacedError(Exception):
     """Another file lies where the planned one lay."""
-
-
-@dataclass
-class _Counted:
-    records: int = 0
-    requests: int = 0
-    rejected: int = 0
 
 
 @dataclass
@@ -84,7 +76,7 @@ class LoggedTimes:
 class SplitReader:
     """Reads one split and keeps its statistics; `told` is called with the bytes on disk of every read."""
 
-    def __init__(self, split: Split, zone: str, told: Callable[[int], None] | None = None) -> None:
+    def __init__(self, split: Split, zone: str, told: Callable[[int], None] = lambda _: None) -> None:
         self.split = split
         self.told = told
         self.file = split.file.file
@@ -95,7 +87,8 @@ class SplitReader:
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0
-        self.counted = _Counted()
+        self.requests_read = 0
+        self.rejected_read = 0
         self.ignored: Counter[str] = Counter()
         self.end = split.start
         self.pending = 0
@@ -119,9 +112,7 @@ class SplitReader:
     def _parts(self) -> Iterator[Part]:
         try:
             with self.file.open() as raw:
-                yield from self._read(
-                    HeldFile(raw if self.told is None else CountedFile(raw, self.told), self.file.size)
-                )
+                yield from self._read(HeldFile(raw, self.file.size, self.told))
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
             self._stopped(f"{error} behind byte {error.offset} of its content")
@@ -210,24 +201,21 @@ class SplitReader:
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
     def _take_plain(self, buffer: bytes, start: int, offset: int) -> tuple[int, int]:
-        if self.counted.requests < self.start_window:
+        if self.requests_read < self.start_window:
             return start, 0
         return self.requests.take(buffer, start, offset, self.split.end)
 
     def _take(self, record: RawRecord) -> None:
-        counted = self.counted
         self.end = record.offset + record.length
         self._remember(record.data)
         if record.taken:
-            counted.records += record.taken
-            counted.requests += record.taken
+            self.requests_read += record.taken
             return
-        counted.records += 1
         event = guarded(self.parser.read, record)
         if isinstance(event, RequestEvent):
             self._request(event)
         elif isinstance(event, RejectedRecord):
-            counted.rejected += 1
+            self.rejected_read += 1
             self.rejected.append(event)
             self.held += len(event.raw)
         elif isinstance(event, FailedRequest):
@@ -244,16 +232,15 @@ class SplitReader:
             self.recent_bytes -= len(self.recent.popleft())
 
     def _request(self, event: RequestEvent) -> None:
-        if self.counted.requests < self.start_window and event.log_level != "INFO":
+        if self.requests_read < self.start_window and event.log_level != "INFO":
             self.covers_start = self.covers_start or _shows_broker_start(event)
-        self.counted.requests += 1
+        self.requests_read += 1
         self.requests.add(event)
 
     def _stopped(self, why: str) -> None:
         """One rejected record stands for all that could not be read, until a later run reads it after all."""
         self.error = why
-        self.counted.records += 1
-        self.counted.rejected += 1
+        self.rejected_read += 1
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
         self.rejected.append(RejectedRecord(self.end, PLACEHOLDER, why, raw, length))
 
@@ -277,7 +264,7 @@ class SplitReader:
             return None
         return hash_bytes(b"".join(self.recent)[-RESUME_WINDOW:])
 
-    def statistics(self) -> pa.RecordBatch:
+    def statistics(self) -> Part:
         """The statistics of what has been read."""
         row = (
             self.split.file.file_id,
@@ -285,9 +272,9 @@ class SplitReader:
             self.end,
             self.pending,
             self._resume_hash(),
-            self.counted.records,
-            self.counted.requests,
-            self.counted.rejected,
+            self.requests_read + self.rejected_read + self.ignored.total(),
+            self.requests_read,
+            self.rejected_read,
             list(self.ignored.items()),
             self.times.first,
             self.times.earliest,
@@ -296,7 +283,7 @@ class SplitReader:
             self.covers_start,
             self.error,
         )
-        return filled("file", arrays_of([row], list(FILE_TYPE)))
+        return part("file", arrays_of([row], list(FILE_TYPE)))
 
 
 def _text_of(record: RawRecord) -> bytes:
@@ -315,7 +302,7 @@ def _shows_broker_start(event: RequestEvent) -> bool:
 
 
 def read_splits(
-    splits: Iterable[Split], zone: str, told: Callable[[int], None] | None = None
+    splits: Iterable[Split], zone: str, told: Callable[[int], None] = lambda _: None
 ) -> Iterator[pa.RecordBatch]:
     """Arrow batches of `SCHEMA` for some splits, in order; `told` is called with the bytes on disk of every read.
 
@@ -324,5 +311,5 @@ def read_splits(
     """
     for split in splits:
         reader = SplitReader(split, zone, told)
-        yield from (filled(rows.kind, rows.rows.columns) for rows in reader.parts())
-        yield reader.statistics()
+        yield from map(filled, reader.parts())
+        yield filled(reader.statistics())

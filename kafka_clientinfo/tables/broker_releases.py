@@ -44,15 +44,6 @@ class ApiRange:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
-    """Advertised versions `low` to `high` that a stock broker refused, because of the `version` or of what it needs."""
-
-    low: int
-    high: int
-    because: str
-
-
-@dataclass(frozen=True, slots=True)
 class ApiTraits:
     """API keys whose absence, or unknown version, does not break a client; see apis.toml."""
 
@@ -70,22 +61,18 @@ class Release:
         name: such as `4.0.1`.
         tried: whether every advertised version was sent to a broker of this release.
         apis: range by API key.
-        refused: refusals by API key.
+        refused: by API key and version why a stock broker refused what it advertised: `version`, or what that needs.
     """
 
     name: str
     tried: bool
     apis: Mapping[int, ApiRange]
-    refused: Mapping[int, tuple[Refusal, ...]]
+    refused: Mapping[tuple[int, int], str]
 
     @property
     def order(self) -> tuple[int, ...]:
         """Sorts releases by age."""
         return tuple(int(part) for part in self.name.split("."))
-
-    def refusal(self, key: int, version: int) -> str | None:
-        """Why an advertised version is refused; None where it is not."""
-        return next((item.because for item in self.refused.get(key, ()) if item.low <= version <= item.high), None)
 
 
 REASONS: Mapping[str, str] = {
@@ -121,7 +108,7 @@ def _judge(release: Release, traits: ApiTraits, key: int, version: int) -> tuple
         return "removed", "below_range"
     if version > found.high:
         return "removed", "above_range"
-    because = release.refusal(key, version) or found.needs
+    because = release.refused.get((key, version), found.needs)
     if because == "version":
         return "removed", "refused_although_advertised"
     return ("ok", "") if because is None else ("unknown", f"needs_{because}")
@@ -207,11 +194,12 @@ def releases() -> dict[str, Release]:
 
 
 def _release(data: Mapping[str, Any]) -> Release:
-    refused: dict[int, tuple[Refusal, ...]] = {}
-    for item in data["refused"]:
-        refusal = Refusal(item["min"], item["max"], item["because"])
-        refused[item["key"]] = (*refused.get(item["key"], ()), refusal)
     apis = {item["key"]: ApiRange(item["min"], item["max"], item.get("needs")) for item in data["apis"]}
+    refused = {
+        (item["key"], version): item["because"]
+        for item in data["refused"]
+        for version in range(item["min"], item["max"] + 1)
+    }
     return Release(data["release"], data["tried"], apis, refused)
 
 

@@ -5,13 +5,13 @@ was not played is judged by the others. Beside the ranges stands with which brok
 """
 
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 from .. import resources
-from .broker_releases import Release, api_traits, releases, versions_by_key
+from .broker_releases import Release, api_traits, versions_by_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,9 +42,8 @@ class LibraryRelease:
         found, (low, high) = broker.apis.get(key), self.speaks[key]
         if found is None:
             return key in api_traits().replaceable
-        return any(
-            broker.refusal(key, version) is None for version in range(max(low, found.low), min(high, found.high) + 1)
-        )
+        both = range(max(low, found.low), min(high, found.high) + 1)
+        return any((key, version) not in broker.refused for version in both)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,19 +68,6 @@ class Library:
         return next((one for one in self.releases if all(one.fits(key, broker) for key in one.speaks)), None)
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What one release of a library speaks of one API, and the releases of Kafka that take a version of it, oldest first."""
-
-    library: str
-    release: str
-    numbers: list[int]
-    api_key: int
-    low: int
-    high: int
-    brokers: list[str]
-
-
 @lru_cache(maxsize=1)
 def client_libraries() -> tuple[Library, ...]:
     """All libraries; tests/tables/test_declarations.py checks the file."""
@@ -91,15 +77,6 @@ def client_libraries() -> tuple[Library, ...]:
 def parse_libraries(text: str) -> tuple[Library, ...]:
     """Libraries from the text of their file."""
     return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
-
-
-def fits(libraries: Iterable[Library]) -> Iterator[Fit]:
-    """One fit per library, release and API that it was seen to use."""
-    for library in libraries:
-        for one in library.releases:
-            for key, (low, high) in one.speaks.items():
-                brokers = [name for name, broker in releases().items() if one.fits(key, broker)]
-                yield Fit(library.name, one.name, list(one.numbers), key, low, high, brokers)
 
 
 def advice_of(use: Mapping[str, Any]) -> str:

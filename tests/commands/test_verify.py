@@ -11,8 +11,7 @@ from pyspark.sql import functions as F
 import kafka_clientinfo
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.verify import as_json, as_text
-from kafka_clientinfo.engine.checks import CHECKS, LISTED, Check
-from kafka_clientinfo.engine.quick_verification import quick_checks
+from kafka_clientinfo.engine.checks import CHECKS, LISTED, Check, quick_checks
 from kafka_clientinfo.engine.reading import local_tables
 from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import maintenance
+from kafka_clientinfo.engine import retention
 from kafka_clientinfo.engine.maintenance import maintain
 from kafka_clientinfo.engine.warehouse import Warehouse
 
@@ -19,7 +19,7 @@ def test_it_compacts_and_tells_what_it_did(spark: Any, tmp_path: Path, monkeypat
     lake.create_missing(SPECS)
     for batch in ("a", "b", "c"):
         lake.append("facts", facts(spark, fact(batch)), batch)
-    monkeypatch.setattr(maintenance, "Warehouse", partial(Warehouse, specs=SPECS))
+    monkeypatch.setattr(retention, "Warehouse", partial(Warehouse, specs=SPECS))
     stages: list[str] = []
     report = maintain(spark, str(tmp_path), progress=stages.append)
     assert stages == ["prepare", *SPECS]

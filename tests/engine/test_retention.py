@@ -10,7 +10,7 @@ import pytest
 
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.engine.retention import finish_deletion, remove_late, retain
-from kafka_clientinfo.engine.state import State
+from kafka_clientinfo.engine.state import PROPERTY, State
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.tables.spec import parse_spec
@@ -239,4 +239,4 @@ def test_without_a_lock_a_deletion_is_claimed_and_finished_too(
 
 def test_a_deletion_survives_as_text() -> None:
     state = State(deleting={"requests": 1})
-    assert '"deleting": {"requests": 1}' in state.text
+    assert '"deleting": {"requests": 1}' in state.properties[PROPERTY]

@@ -6,12 +6,13 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import class_archive, jars, java, session
-from kafka_clientinfo.engine.jars import cache_folder
+from kafka_clientinfo.engine import java, session, session_files
 from kafka_clientinfo.engine.java import Java
+from kafka_clientinfo.engine.session_files import cache_folder
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.settings import Settings
 
@@ -29,7 +30,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def stored(cache: Path) -> list[Path]:
-    folder = jars.jars_folder()
+    folder = session_files.jars_folder()
     folder.mkdir(parents=True)
     for name in ("io.delta_delta-spark.jar", "io.delta_delta-storage.jar"):
         (folder / name).touch()
@@ -41,13 +42,13 @@ def no_network(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*_: object) -> None:
         raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
 
-    monkeypatch.setattr("pyspark.java_gateway.launch_gateway", fails)
+    monkeypatch.setattr(session_files, "launch_gateway", fails)
 
 
 def java_home(folder: Path, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
     (folder / "bin").mkdir(parents=True)
     (folder / "bin" / "java").touch(mode=0o755)
-    (folder / "release").write_text(f'IMPLEMENTOR="Some vendor"\nJAVA_VERSION="{version}"\n')
+    (folder / "bin" / "java").write_text(f"#!/bin/sh\necho 'openjdk version \"{version}\" 2024-01-16' >&2\n")
     monkeypatch.setenv("JAVA_HOME", str(folder))
 
 
@@ -102,14 +103,10 @@ class TestJars:
     def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
         assert CLASS_PATH not in session.session_conf({}, None)
 
-    def it_says_what_is_missing_and_what_to_do(
-        self, no_network: None, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        java_home(tmp_path / "jdk", "17.0.1", monkeypatch)
-        (tmp_path / "jdk" / "bin" / "java").write_text("#!/bin/sh\necho 'openjdk version \"17.0.1\"' >&2\n")
+    def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
         with pytest.raises(WarehouseError) as caught:
             session.session_conf({}, JAVA_17)
-        for part in (jars.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
+        for part in (session_files.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
             assert part in str(caught.value)
         assert list(cache.rglob("*.jar")) == []
         assert list((cache / "jars").iterdir()) == []
@@ -117,20 +114,20 @@ class TestJars:
     def it_resolves_for_one_session_where_nothing_can_be_stored(self, cache: Path) -> None:
         cache.write_text("a file where the folder should be")
         conf = session.session_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
-        assert conf["spark.jars.packages"] == f"org.example:thing:1,{jars.coordinate()}"
+        assert conf["spark.jars.packages"] == f"org.example:thing:1,{session_files.coordinate()}"
 
     def it_stores_what_it_fetched(self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         fetched = tmp_path / "io.delta_delta-spark.jar"
         fetched.write_bytes(b"jar")
         calls: list[object] = []
-        monkeypatch.setattr(jars, "_resolve", lambda *given: calls.append(given) or [fetched])
-        first, second = jars.ensure_jars({}), jars.ensure_jars({})
-        assert first == second == [jars.jars_folder() / fetched.name]
+        monkeypatch.setattr(session_files, "_resolve", lambda *given: calls.append(given) or [fetched])
+        first, second = session_files.ensure_jars({}), session_files.ensure_jars({})
+        assert first == second == [session_files.jars_folder() / fetched.name]
         assert len(calls) == 1
-        assert [path.name for path in (cache / "jars").iterdir()] == [jars.jars_folder().name]
+        assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
 
     def it_fetches_nothing_that_spark_has(self) -> None:
-        patterns = jars._artifacts_of_spark()
+        patterns = session_files._artifacts_of_spark()
         assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(patterns)
         assert any(pattern.startswith("*:spark-core_2.") for pattern in patterns)
         assert not any("delta" in pattern for pattern in patterns)
@@ -138,20 +135,20 @@ class TestJars:
 
 class TestClassArchive:
     def archive(self, class_path: str = "", which: Java = JAVA_17) -> Path:
-        path = class_archive.archive_path(which, class_path)
+        path = session_files.archive_path(which, class_path)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch()
         return path
 
     def its_options(self, given: str) -> str:
-        return class_archive.with_archive({OPTIONS: given}, JAVA_17)[OPTIONS]
+        return session_files.with_archive({OPTIONS: given}, JAVA_17)[OPTIONS]
 
     def it_is_used_where_it_is_there(self) -> None:
         path = self.archive()
         assert self.its_options("-Xss4m").startswith(f'-Xss4m "-XX:SharedArchiveFile={path}"')
 
     def it_is_no_matter_where_it_is_not(self) -> None:
-        assert class_archive.with_archive({OPTIONS: "-Xss4m"}, JAVA_17) == {OPTIONS: "-Xss4m"}
+        assert session_files.with_archive({OPTIONS: "-Xss4m"}, JAVA_17) == {OPTIONS: "-Xss4m"}
 
     @pytest.mark.parametrize("given", ["-Xshare:off", "-XX:SharedArchiveFile=mine", "-XX:ArchiveClassesAtExit=mine"])
     def it_gives_way_to_the_settings(self, given: str) -> None:
@@ -161,47 +158,44 @@ class TestClassArchive:
     def it_differs_by_java_and_class_path(self) -> None:
         newer = Java(JAVA_17.path, 17, "Some vendor 17.0.2")
         paths = {
-            class_archive.archive_path(which, class_path) for which in (JAVA_17, newer) for class_path in ("", "/a.jar")
+            session_files.archive_path(which, class_path) for which in (JAVA_17, newer) for class_path in ("", "/a.jar")
         }
         assert len(paths) == 4
 
     def it_leaves_nothing_when_training_fails(self) -> None:
-        path = class_archive.archive_path(JAVA_17, "")
+        path = session_files.archive_path(JAVA_17, "")
 
         def breaks(target: Path) -> None:
             target.write_bytes(b"half an archive")
             raise OSError("the run failed")
 
         with pytest.raises(OSError, match="the run failed"):
-            class_archive.make_archive(path, breaks)
+            session_files.make_archive(path, breaks)
         assert list(path.parent.iterdir()) == []
 
     def it_keeps_those_that_were_used_last(self) -> None:
         for number in range(4):
             os.utime(self.archive(f"/{number}.jar"), (number, number))
-        class_archive.with_archive({OPTIONS: "", "spark.driver.extraClassPath": "/0.jar"}, JAVA_17)
-        newest = class_archive.archive_path(JAVA_17, "")
-        class_archive.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
-        kept = {class_archive.archive_path(JAVA_17, name) for name in ("", "/0.jar", "/2.jar", "/3.jar")}
+        session_files.with_archive({OPTIONS: "", "spark.driver.extraClassPath": "/0.jar"}, JAVA_17)
+        newest = session_files.archive_path(JAVA_17, "")
+        session_files.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
+        kept = {session_files.archive_path(JAVA_17, name) for name in ("", "/0.jar", "/2.jar", "/3.jar")}
         assert set(newest.parent.iterdir()) == kept
 
     def it_keeps_the_newest(self) -> None:
         for number in range(6):
             old = self.archive(f"/{number}.jar")
             os.utime(old, (number, number))
-        newest = class_archive.archive_path(JAVA_17, "")
-        class_archive.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
+        newest = session_files.archive_path(JAVA_17, "")
+        session_files.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
         assert newest.read_bytes() == b"classes"
         assert len(list(newest.parent.iterdir())) == 4
 
 
 class TestJava:
     @pytest.mark.parametrize(("version", "major"), [("17.0.15", 17), ("21", 21), ("22.0.2", 22)])
-    def it_is_read_from_the_release_file(
-        self, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def it_tells_its_version(self, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         java_home(tmp_path / "jdk", version, monkeypatch)
-        monkeypatch.setattr(subprocess, "run", lambda *_, **__: pytest.fail("Java was started to ask for its version"))
         assert java.check_java().major == major
 
     @pytest.mark.parametrize("version", ["11.0.2", "1.8.0_392"])
@@ -223,13 +217,13 @@ class TestJava:
         self, spark: str, version: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         java_home(tmp_path / "jdk", version, monkeypatch)
-        monkeypatch.setattr(java, "_spark_version", lambda: spark)
+        monkeypatch.setattr(java, "spark_version", spark)
         with pytest.raises(WarehouseError, match=rf"^Spark {spark} does not run {said}"):
             java.check_java()
 
     def it_may_be_newer_for_a_newer_spark(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         java_home(tmp_path / "jdk", "25.0.3", monkeypatch)
-        monkeypatch.setattr(java, "_spark_version", lambda: "4.2.0")
+        monkeypatch.setattr(java, "spark_version", "4.2.0")
         assert java.check_java().major == 25
 
     def it_is_missed_in_one_sentence(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -249,37 +243,20 @@ class TestJava:
             ("\x7fELF", "Exec format error"),
         ],
     )
-    @pytest.mark.parametrize("has_release_file", [False, True])
     def it_is_named_when_it_does_not_run(
-        self,
-        program: str,
-        said: str,
-        has_release_file: bool,
-        tmp_path: Path,
-        no_network: None,
-        monkeypatch: pytest.MonkeyPatch,
+        self, program: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         java_home(tmp_path / "jdk", "17.0.1", monkeypatch)
         (tmp_path / "jdk" / "bin" / "java").write_text(program)
-        if not has_release_file:
-            (tmp_path / "jdk" / "release").unlink()
         with pytest.raises(WarehouseError, match=rf"bin/java does not run \({said}\); install one, or set JAVA_HOME"):
-            session.session_conf({}, java.check_java())
-
-    def it_is_asked_where_no_file_tells(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        wrapper = tmp_path / "bin" / "java"
-        wrapper.parent.mkdir()
-        wrapper.write_text("#!/bin/sh\necho 'openjdk version \"21.0.2\" 2024-01-16' >&2\n")
-        wrapper.chmod(0o755)
-        monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-        assert java.check_java().major == 21
+            java.check_java()
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive" * 1000], ids=["empty", "garbage"])
 def test_java_says_nothing_of_an_archive_that_does_not_fit(content: bytes, tmp_path: Path) -> None:
     archive = tmp_path / "classes.jsa"
     archive.write_bytes(content)
-    options = [f"-XX:SharedArchiveFile={archive}", *class_archive._QUIET.replace('"', "").split()]
+    options = [f"-XX:SharedArchiveFile={archive}", *session_files._QUIET.replace('"', "").split()]
     done = subprocess.run(
         [java.check_java().path, *options, "-XX:TieredStopAtLevel=1", "--list-modules"], capture_output=True, text=True
     )
@@ -288,21 +265,34 @@ def test_java_says_nothing_of_an_archive_that_does_not_fit(content: bytes, tmp_p
     assert done.stderr == ""
 
 
+def started_as(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a command started in the place of the JVM, with the options of its process."""
+
+    def launch(_: object, options: dict[str, Any]) -> None:
+        subprocess.run(command, check=True, **options)
+
+    monkeypatch.setattr(session, "launch_gateway", launch)
+    monkeypatch.setattr(session.SparkContext, "_ensure_initialized", lambda gateway: None)
+
+
 class TestStart:
     @pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o644)])
-    def it_lets_the_jvm_make_files_of_its_owner(self, is_private: bool, mode: int, tmp_path: Path) -> None:
+    def it_lets_the_jvm_make_files_of_its_owner(
+        self, is_private: bool, mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started_as(["touch", str(tmp_path / "made")], monkeypatch)
         before = os.umask(0o022)
         try:
-            subprocess.run(["touch", tmp_path / "made"], check=True, **session._process_options(is_private, None))
+            session._start_jvm({}, is_private, None)
         finally:
             os.umask(before)
         assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == mode
 
-    def it_lets_the_jvm_write_to_a_file_of_its_owner(self, tmp_path: Path) -> None:
+    def it_lets_the_jvm_write_to_a_file_of_its_owner(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        started_as(["sh", "-c", "echo out; echo err >&2"], monkeypatch)
         for _ in range(2):
             with session._appended(str(tmp_path / "log")) as log:
-                said = "echo out; echo err >&2"
-                subprocess.run(["sh", "-c", said], check=True, **session._process_options(True, log))
+                session._start_jvm({}, True, log)
         assert (tmp_path / "log").read_text() == "out\nerr\n" * 2
         assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
 
@@ -336,8 +326,7 @@ class TestStart:
         monkeypatch.setattr(session.SparkSession, "builder", Builder())
         monkeypatch.setattr(session.SparkContext, "_gateway", None)
         monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
-        monkeypatch.setattr(session, "check_starts", lambda java: None)
-        monkeypatch.setattr(session, "_start_jvm", lambda conf, options: None)
+        monkeypatch.setattr(session, "_start_jvm", lambda *_: None)
         with pytest.raises(WarehouseError, match="the local Spark session did not start: ") as caught:
             session.local_session(Settings(), log_file=str(log_file))
         assert said in str(caught.value)
@@ -348,11 +337,11 @@ class TestStart:
 def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, tmp_path: Path) -> None:
     """In a process of its own, since this one may have a session; the archive is one that cannot fit."""
     program = (
-        "from kafka_clientinfo.engine import class_archive, java, session\n"
+        "from kafka_clientinfo.engine import java, session, session_files\n"
         "from kafka_clientinfo.settings import load_settings\n"
         "given = load_settings().spark\n"
         "conf = session.session_conf(given, java.check_java())\n"
-        f"path = class_archive.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
+        f"path = session_files.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
         "path.parent.mkdir()\n"
         "path.write_bytes(b'not for you')\n"
         f"spark = session.local_session(load_settings(), log_file={str(tmp_path / 'spark.log')!r})\n"

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.engine import sizing
 from kafka_clientinfo.engine.abilities import cores
-from kafka_clientinfo.engine.sizing import SMALL_BYTES, conf_of, set_where_allowed, sized, utc
+from kafka_clientinfo.engine.sizing import SMALL_BYTES, conf_of, set_where_allowed, sized
 
 PARTITIONS = "spark.sql.shuffle.partitions"
 KEYS = (*conf_of(0, 1), "spark.sql.session.timeZone")
@@ -31,7 +31,7 @@ def test_the_session_is_put_back(spark: Any) -> None:
     before = {key: spark.conf.get(key, None) for key in KEYS}
 
     def work() -> None:
-        with utc(spark), sized(spark, 0), sized(spark, 1 << 40):
+        with sized(spark, 0), sized(spark, 1 << 40):
             assert spark.conf.get(PARTITIONS) == "200"
             assert spark.conf.get("spark.sql.codegen.factoryMode") == "FALLBACK"
             raise KeyError

@@ -30,7 +30,7 @@ def lake(spark: Any, tmp_path: Path) -> Warehouse:
 
 def test_a_state_is_its_text() -> None:
     for state in (FULL, State()):
-        assert state_of({PROPERTY: state.text}, Address("/w")) == state
+        assert state_of(state.properties, Address("/w")) == state
 
 
 def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Warehouse) -> None:

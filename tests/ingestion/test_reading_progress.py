@@ -9,7 +9,7 @@ import zstandard
 
 from kafka_clientinfo.ingestion import reading_progress
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.ingestion.reading_progress import ReadingTeller, TaskCounter, progress_text, watched
+from kafka_clientinfo.ingestion.reading_progress import TaskCounter, progress_text, watched
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.settings import Settings
 
@@ -69,13 +69,3 @@ def test_where_nobody_is_told_nothing_is_written(tmp_path: Path) -> None:
         counter.add(7)
         counter.close()
     assert list(tmp_path.iterdir()) == []
-
-
-def test_a_reading_in_this_process_tells_once_in_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
-    moments = iter([0.0, 0.5, 1.0, 1.2, 4.0])
-    monkeypatch.setattr(time, "monotonic", lambda: next(moments))
-    said: list[str] = []
-    teller = ReadingTeller(10_000_000, said.append)
-    for _ in range(4):
-        teller.add(2_000_000)
-    assert said == ["4 of 10 MB", "8 of 10 MB, 2.0 MB/s, 1 s left"]

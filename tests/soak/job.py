@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from kafka_clientinfo import cli, pipeline
 from kafka_clientinfo.engine.session import local_session
-from kafka_clientinfo.run_report import RunReport
+from kafka_clientinfo.ingest_step import RunReport
 from kafka_clientinfo.settings import load_settings
 
 

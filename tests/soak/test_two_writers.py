@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import pipeline
+from kafka_clientinfo.engine import retention
 from kafka_clientinfo.errors import WarehouseError
 
 from ..equality import assert_same_tables
@@ -25,7 +26,7 @@ def no_lock(*_: Any) -> Iterator[bool]:
 
 def test_of_two_runs_without_a_lock_one_gives_way(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second run begins, and ends, as the first one begins a stage."""
-    monkeypatch.setattr(pipeline, "exclusive", no_lock)
+    monkeypatch.setattr(retention, "exclusive", no_lock)
     stages = (*READING, *BUILDING)
     log, lake, fresh = GrowingLog(tmp_path / "b", 2 * len(stages) + 1), str(tmp_path / "lake"), str(tmp_path / "fresh")
     for stage in stages:

@@ -42,5 +42,5 @@ def test_each_version_of_each_release_is_judged() -> None:
     for name, release in releases().items():
         for key, ends in release.apis.items():
             for version in range(ends.low, ends.high + 1):
-                refused = release.refusal(key, version) == "version"
+                refused = release.refused.get((key, version)) == "version"
                 assert (FOUND[name, key, version][0] == "removed") == refused

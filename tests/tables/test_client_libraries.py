@@ -3,7 +3,7 @@
 import pytest
 
 from kafka_clientinfo.tables.broker_releases import release, releases
-from kafka_clientinfo.tables.client_libraries import client_libraries, fits, parse_libraries
+from kafka_clientinfo.tables.client_libraries import client_libraries, parse_libraries
 
 ONE = """
 [[libraries]]
@@ -40,7 +40,6 @@ def test_a_release_fits_a_broker_that_takes_a_version_of_the_api(api: int, broke
     assert library.releases[0].fits(api, release(broker)) is expected
 
 
-def test_fits_name_brokers_oldest_first() -> None:
-    found = {fit.api_key: fit for fit in fits(parse_libraries(ONE))}
-    assert found[1].brokers == sorted(found[1].brokers, key=lambda name: release(name).order)
-    assert (found[0].low, found[0].high, found[0].numbers) == (0, 2, [1, 0])
+def test_a_release_has_numbers_and_ranges_by_key() -> None:
+    [library] = parse_libraries(ONE)
+    assert (library.releases[0].numbers, library.releases[0].speaks[0]) == ((1, 0), (0, 2))

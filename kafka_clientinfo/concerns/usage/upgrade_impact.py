@@ -7,14 +7,14 @@ the way leads over a broker release between, with which today's client still wor
 """
 
 import re
-from dataclasses import astuple
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
 from ...protocol import UNKNOWN
-from ...tables.client_libraries import client_libraries, fits
+from ...tables.broker_releases import releases
+from ...tables.client_libraries import client_libraries
 from ...tables.spec import CLIENT
 
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
@@ -141,4 +141,12 @@ def _works_now(brokers: Column) -> Column:
 
 
 def _fits(spark: SparkSession) -> DataFrame:
-    return relation_of(spark, [astuple(fit) for fit in fits(client_libraries())], _FITS)
+    """Lists per release of a library and API that it was seen to use the releases of Kafka that take a version of it."""
+    brokers = releases().items()
+    rows = [
+        (library.name, one.name, list(one.numbers), key, low, high, [name for name, of in brokers if one.fits(key, of)])
+        for library in client_libraries()
+        for one in library.releases
+        for key, (low, high) in one.speaks.items()
+    ]
+    return relation_of(spark, rows, _FITS)

@@ -1,32 +1,55 @@
-"""Delta's jars: fetched once by Spark's own Ivy, kept in the user's cache folder, put on the class path by sessions.
+"""The files that make sessions start fast, in the user's cache folder: Delta's jars, and an archive of loaded classes.
 
-Resolving them anew for every session, as `configure_spark_with_delta_pip` does, costs some seconds and can need the
-network. Only jars that Spark lacks are fetched: an artifact that Spark brings in another version would never be loaded.
+Spark's own Ivy fetches the jars, once: resolving them anew for every session, as `configure_spark_with_delta_pip` does,
+costs some seconds and can need the network. Only jars that Spark lacks are fetched: an artifact that Spark brings in
+another version would never be loaded.
+
+Half of a session's start is loading and verifying some 20,000 classes from jars. Java can write what it has loaded
+(`-XX:ArchiveClassesAtExit`) and map that file at the next start (`-XX:SharedArchiveFile`). Java checks the file itself,
+against its own build and the time and size of every jar, and starts without it when it does not fit; our key only keeps
+archives of several installations apart. Options are no part of it: tried on Java 17, one archive serves the parallel,
+the serial and the G1 collector and heaps of several sizes, and is passed over with ZGC or a heap of 32 GB and more.
 """
 
+import hashlib
 import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from subprocess import DEVNULL, STDOUT
+from typing import IO
 from urllib.parse import unquote, urlsplit
 
+from pyspark import SparkConf
+from pyspark import __version__ as spark_version
+from pyspark.find_spark_home import _find_spark_home
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
 from ..errors import WarehouseError
-from .java import check_java, check_starts, end_jvm
+from .java import Java, end_jvm
 
 CACHE = "KAFKA_CLIENTINFO_CACHE"
 """Variable of the environment that names the cache folder."""
 _CLASS_PATH = "spark.driver.extraClassPath"
 _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")
 _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
+_OPTIONS = "spark.driver.extraJavaOptions"
+_QUIET = '"-Xlog:cds*=off" "-Xlog:class+path=off"'
+"""Java warns of an archive that does not fit; for a user that is no news."""
+_KEPT = 4
+"""Archives that are kept, of some 200 MB each: another Spark, Delta or Java makes another."""
+
+Log = IO[bytes] | int | None
+"""What takes the output of a process, as `subprocess` says it; None lets it print."""
 
 
 def coordinate() -> str:
     """The Maven coordinate of Delta that fits the installed delta-spark and pyspark."""
     from delta import configure_spark_with_delta_pip
-    from pyspark.sql import SparkSession
 
     builder = configure_spark_with_delta_pip(SparkSession.Builder())
     return str(builder._options["spark.jars.packages"])
@@ -41,16 +64,12 @@ def cache_folder() -> Path:
 
 def jars_folder() -> Path:
     """The folder of the jars for the installed Delta and Spark; it exists only when it is complete."""
-    from pyspark import __version__
-
     _, artifact, version = coordinate().split(":")
-    return cache_folder() / "jars" / f"{artifact}-{version}-spark-{__version__}"
+    return cache_folder() / "jars" / f"{artifact}-{version}-spark-{spark_version}"
 
 
 def spark_jars() -> Path:
     """The folder of Spark's own jars."""
-    from pyspark.find_spark_home import _find_spark_home
-
     return Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
 
 
@@ -61,17 +80,12 @@ def delta_is_given(conf: Mapping[str, str]) -> bool:
     return any(spark_jars().glob("delta-spark_*.jar"))
 
 
-def stored_jars() -> list[Path]:
-    """The jars in the cache folder, sorted; none where they have not been fetched."""
-    return sorted(jars_folder().glob("*.jar"))
-
-
-def ensure_jars(conf: Mapping[str, str], log: int | None = DEVNULL) -> list[Path]:
-    """Return the stored jars; fetch and store them first where they are missing.
+def ensure_jars(conf: Mapping[str, str], log: Log = DEVNULL) -> list[Path]:
+    """Return the stored jars, sorted; fetch and store them first where they are missing.
 
     Args:
         conf: conf of the session; where it names Ivy's folder, settings or repositories, these are used.
-        log: descriptor for what Ivy prints; None lets it print.
+        log: takes what Ivy prints; None lets it print.
 
     Raises:
         WarehouseError: the jars cannot be fetched.
@@ -83,9 +97,10 @@ def ensure_jars(conf: Mapping[str, str], log: int | None = DEVNULL) -> list[Path
         for jar in _resolve(conf, log):
             shutil.copyfile(jar, folder / jar.name)
 
-    if not stored_jars():
-        make_whole(jars_folder(), fetch)
-    return stored_jars()
+    stored = jars_folder()
+    if not stored.is_dir():
+        make_whole(stored, fetch)
+    return sorted(stored.glob("*.jar"))
 
 
 def make_whole(path: Path, make: Callable[[Path], None]) -> None:
@@ -122,11 +137,8 @@ def is_local(conf: Mapping[str, str]) -> bool:
     return conf.get("spark.master", "local[*]").startswith("local")
 
 
-def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
+def _resolve(conf: Mapping[str, str], log: Log) -> list[Path]:
     """Let Spark's launcher resolve Delta's coordinate without starting a session; returns paths in Ivy's folder."""
-    from pyspark import SparkConf
-    from pyspark.java_gateway import launch_gateway
-
     entries = {key: conf[key] for key in _IVY_KEYS if key in conf}
     entries |= {"spark.jars.packages": coordinate(), "spark.jars.excludes": ",".join(_artifacts_of_spark())}
     try:
@@ -135,7 +147,6 @@ def _resolve(conf: Mapping[str, str], log: int | None) -> list[Path]:
             {"stdout": log, "stderr": STDOUT if log is not None else None},
         )
     except Exception as error:
-        check_starts(check_java())
         raise WarehouseError(
             f"Delta's jars ({coordinate()}) are not in {jars_folder()} and could not be fetched; run `make setup` (or"
             " `python -m kafka_clientinfo.prepare`) where the network reaches a Maven repository, or name them in spark.jars"
@@ -152,3 +163,37 @@ def _artifacts_of_spark() -> list[str]:
     """Patterns of Ivy for every artifact that Spark brings itself, such as `*:parquet-column`."""
     names = {re.sub(r"-\d.*$", "", jar.stem) for jar in spark_jars().glob("*.jar")}
     return [f"*:{name}" for name in sorted(names)]
+
+
+def archive_path(java: Java, class_path: str) -> Path:
+    """Where the archive lies for this Java, the installed Spark and this extra class path; it may not exist."""
+    jars = spark_jars()
+    installed = jars.stat().st_mtime_ns if jars.exists() else 0
+    key = hashlib.sha256(repr((java.build, str(jars), installed, class_path)).encode()).hexdigest()
+    return cache_folder() / "classes" / f"java-{java.major}-{key[:16]}.jsa"
+
+
+def with_archive(conf: dict[str, str], java: Java) -> dict[str, str]:
+    """Return the conf with the option that uses the archive, where there is one and the conf has no such option."""
+    options = conf.get(_OPTIONS, "")
+    path = archive_path(java, conf.get(_CLASS_PATH, ""))
+    if any(name in options for name in ("-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Xshare")):
+        return conf
+    if ":" in str(path) or not path.is_file():  # a colon separates a base archive from one on top of it
+        return conf
+    with suppress(OSError):  # the time of its last use, by which others are forgotten first
+        os.utime(path)
+    return {**conf, _OPTIONS: f'{options} "-XX:SharedArchiveFile={path}" {_QUIET}'.strip()}
+
+
+def with_recording(conf: dict[str, str], target: Path) -> dict[str, str]:
+    """Return the conf with the option that writes an archive to `target` when the JVM ends."""
+    return {**conf, _OPTIONS: f'{conf.get(_OPTIONS, "")} "-XX:ArchiveClassesAtExit={target}" {_QUIET}'.strip()}
+
+
+def make_archive(path: Path, train: Callable[[Path], None]) -> None:
+    """Put an archive at `path` that `train` writes to the file it is given; see `make_whole`. Removes those unused for longest."""
+    make_whole(path, train)
+    last_used_first = sorted(path.parent.glob("*.jsa"), key=lambda other: other.stat().st_mtime, reverse=True)
+    for other in last_used_first[_KEPT:]:
+        other.unlink(missing_ok=True)
