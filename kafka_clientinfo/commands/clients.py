@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..filters import Filters, add_filters
+from ..filters import add_filters
 from .context import Context, add_warehouse
 from .output import add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
@@ -30,15 +30,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     given = context.arguments
-    filters, owners = Filters.of(given), given_owners(context)
-    tables, notes = context.built_tables("client_inventory")
+    owners = given_owners(context)
+    scope, notes = context.scope("client_inventory")
     limit = limit_of(given)
     if given.by:
-        found = Ownership(owners, tables).clients(filters, limit=limit)
+        found = Ownership(owners, scope).clients(limit=limit)
     else:
-        statement = f"SELECT * FROM {{client_inventory}} WHERE {filters.where()} ORDER BY {_ORDER}"
-        found = ask(tables, "clients", "", statement, filters.parameters, limit, _SHOWN)
+        statement = f"SELECT * FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
+        found = ask(scope, "clients", "", statement, None, limit, _SHOWN)
         if owners.rules:
-            found = Ownership(owners, tables).with_owners(found)
+            found = Ownership(owners, scope).with_owners(found)
     show(given, [found], notes)
     return 0

@@ -12,6 +12,7 @@ from ..address import address_before, address_in
 from ..engine.state import require_state
 from ..errors import ConfigError, WarehouseError
 from ..failures import AGAIN
+from ..filters import Filters, Scope
 from ..settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -99,17 +100,18 @@ class Context:
 
         return SparkTables(self.session(), root)
 
-    def built_tables(self, table: str) -> "tuple[StoredTables, list[str]]":
-        """Open the warehouse to read a table that was derived of its requests; see `tables`.
+    def scope(self, table: str) -> tuple[Scope, list[str]]:
+        """Open the warehouse to read a table that was derived of its requests, by the filters of the call; see `tables`.
 
         Returns:
-            The tables, and a note if there are requests, of the cluster that is asked for, which no build has seen.
+            What is asked for, and a note if there are requests, of the cluster that is asked for, which no build has seen.
 
         Raises:
-            ConfigError: the warehouse has no logs of that cluster.
+            ConfigError: a filter is wrong, or the warehouse has no logs of that cluster.
             WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
         """
-        tables, root, cluster = self.tables(), self.warehouse, getattr(self.arguments, "cluster", None)
+        filters = Filters.of(self.arguments)  # before anything is opened
+        tables, root, cluster = self.tables(), self.warehouse, filters.cluster
         state = require_state(tables.state(), root)
         if state.built_until is None:
             raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
@@ -125,7 +127,7 @@ class Context:
                 f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {known or 'none'}"
             )
         is_behind = any(waits for name, waits in waiting.items() if cluster in (None, name))
-        return tables, [_BEHIND] if is_behind else []
+        return Scope(tables, filters), [_BEHIND] if is_behind else []
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""

@@ -24,6 +24,7 @@ from ..errors import ClientInfoError
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
+    from ..filters import Scope
 
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100
@@ -112,7 +113,7 @@ def is_text(arguments: argparse.Namespace) -> bool:
 
 
 def ask(
-    tables: "Tables",
+    tables: "Tables | Scope",
     name: str,
     title: str,
     statement: str,

@@ -6,18 +6,15 @@ from (`api_usage` by connection), as these may have different owners. Requests a
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..filters import Filters
+from ..filters import Scope
 from ..impact import FINE, judged
 from ..owners import Owner
 from ..tables.broker_releases import VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT
 from .output import Table
 from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, named
-
-if TYPE_CHECKING:
-    from ..engine.answers import Tables
 
 USE = (*CLIENT, "api_name", "api_version")
 """Columns that name a client's use of a version."""
@@ -40,10 +37,9 @@ class OwnerImpact:
     uses: list[dict[str, Any]] = field(default_factory=list)
 
 
-def owned_impact(
-    tables: "Tables", target: str, filters: Filters, ownership: Ownership
-) -> dict[Owner | None, OwnerImpact]:
+def owned_impact(scope: Scope, target: str, ownership: Ownership) -> dict[Owner | None, OwnerImpact]:
     """The verdict on a release for each owner, and for clients without one."""
+    tables, filters = scope.tables, scope.filters
     same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM j.{name}" for name in (*CLIENT, *_API))
     of_connection = ", ".join((*(f"c.{name}" for name in ENDPOINT), *(f"t.{name}" for name in _API)))
     uses = (
@@ -54,7 +50,7 @@ def owned_impact(
     )
     endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
     bad = tables.query(
-        f"{judged(target, filters)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, j.library, "
+        f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, j.library, "
         "j.upgrade_to, j.upgrade_over "
         f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE place < {FINE}) AS j ON {same} "
         f"ORDER BY place, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",

@@ -11,19 +11,22 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ConfigError
-from ..filters import Filters
+from ..filters import Scope
 from ..owners import Owner, Owners, load_owners
 from ..rules import SEVERITY_ORDER
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .output import Table
 
 if TYPE_CHECKING:
-    from ..engine.answers import Tables
     from .context import Context
 
 ENDPOINT = (*CLIENT, "remote_host")
 SAME_CONNECTION = " AND ".join(f"c.{name} = t.{name}" for name in CONNECTION_KEY)
 """A condition in SQL that a row `t` belongs to a connection `c`."""
+GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
+"""SQL for the group that a violation `t` is about, where it is about no connection."""
+WITH_CONNECTION = f"{{violations}} AS t LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}"
+"""SQL for violations `t`, each with its connection `c`; all columns of `c` are null where there is none."""
 _KEY = ", ".join(ENDPOINT)
 _OF_CONNECTION = ", ".join(f"c.{name}" for name in ENDPOINT)
 _RULE = ("severity", "rule")
@@ -53,12 +56,12 @@ def given_owners(context: "Context") -> Owners:
 class Ownership:
     """The owners of what connects to a warehouse's brokers, by rules."""
 
-    def __init__(self, owners: Owners, tables: "Tables") -> None:
+    def __init__(self, owners: Owners, scope: Scope) -> None:
         """Read which groups endpoints take part in, where a rule asks for them."""
-        self._owners, self._tables = owners, tables
+        self._owners, self._scope = owners, scope
         self._groups: dict[tuple[Any, ...], list[str]] = {}
         if owners.ask_groups:
-            found = tables.query(
+            found = scope.tables.query(
                 f"SELECT DISTINCT {_OF_CONNECTION}, t.group_id FROM {{connection_groups}} AS t "
                 f"JOIN {{connections}} AS c ON {SAME_CONNECTION} WHERE t.takes_part AND c.role = 'client'"
             )
@@ -84,7 +87,7 @@ class Ownership:
     def of_clients(self) -> dict[tuple[Any, ...], list[Owner]]:
         """The owners of every client that has some, by name."""
         found = {}
-        for client, endpoints in grouped(self._endpoints(Filters()), CLIENT).items():
+        for client, endpoints in grouped(_endpoints(Scope(self._scope.tables)), CLIENT).items():
             if owners := {owner for row in endpoints if (owner := self.of(row))}:
                 found[client] = sorted(owners, key=lambda one: one.name)
         return found
@@ -93,14 +96,6 @@ class Ownership:
         """The names of the owners of every client that has some."""
         return {client: [owner.name for owner in owners] for client, owners in self.of_clients().items()}
 
-    def _endpoints(self, filters: Filters) -> list[dict[str, Any]]:
-        return self._tables.query(
-            f"SELECT {_KEY}, count(*) AS connections, CAST(sum(requests) AS BIGINT) AS requests, "
-            "min(opened_at) AS first_seen, max(last_request_at) AS last_seen FROM {connections} "
-            f"WHERE role = 'client' AND {filters.where('opened_at', 'last_request_at')} GROUP BY {_KEY}",
-            filters.parameters,
-        ).dicts()
-
     def with_owners(self, found: Table) -> Table:
         """A table of clients with one column more: the names of their owners."""
         names = self.names_of_clients()
@@ -108,13 +103,13 @@ class Ownership:
         rows = [(*row, names.get(tuple(row[place] for place in places), [])) for row in found.rows]
         return replace(found, columns=(*found.columns, "owners"), rows=rows, shown=(*found.shown, "owners"))
 
-    def clients(self, filters: Filters, title: str = "", limit: int = 0) -> Table:
+    def clients(self, title: str = "", limit: int = 0) -> Table:
         """What connects, by owner; a client counts for each owner of its hosts. Figures are of connections that fit."""
         columns = (
             "owner", "contact", "clients", "connections", "requests", "hosts", "first_seen", "last_seen",
         )  # fmt: skip
         lines: list[tuple[Any, ...]] = []
-        endpoints = [row | {"owner": self.of(row)} for row in self._endpoints(filters)]
+        endpoints = [row | {"owner": self.of(row)} for row in _endpoints(self._scope)]
         for (owner,), rows in grouped(endpoints, ("owner",)).items():
             counts = (_sum(rows, "connections"), _sum(rows, "requests"), len({row["remote_host"] for row in rows}))
             clients = len(grouped(rows, CLIENT))
@@ -122,15 +117,15 @@ class Ownership:
         lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
         return Table("owners", title, columns, lines).first(limit)
 
-    def violations(self, filters: Filters, condition: str, parameters: Mapping[str, str], limit: int = 0) -> Table:
-        """Violations by owner and rule, errors first; `condition` is more SQL on them, with its own parameters."""
+    def violations(self, condition: str, parameters: Mapping[str, str], limit: int = 0) -> Table:
+        """Violations by owner and rule, errors first; `condition` is SQL that chooses some, with its parameters."""
         columns = ("owner", "contact", *_RULE, "violations", "occurrences", "rejected", "first_at", "last_at")
         kinds = f"{', '.join(f't.{name}' for name in _RULE)}, {_OF_CONNECTION}, {GROUP}"
-        rows = self._tables.query(
+        rows = self._scope.query(
             f"SELECT {kinds} AS group_id, count(*) AS violations, CAST(sum(t.occurrences) AS BIGINT) AS occurrences, "
             "CAST(sum(t.rejected) AS BIGINT) AS rejected, min(t.first_at) AS first_at, max(t.last_at) AS last_at, "
-            f"min({SEVERITY_ORDER}) AS place FROM {with_connection(filters, condition)} GROUP BY {kinds}",
-            {**filters.parameters, **parameters},
+            f"min({SEVERITY_ORDER}) AS place FROM {WITH_CONNECTION}{condition} GROUP BY {kinds}",
+            parameters,
         ).dicts()
         found = [row | {"owner": self.of_violation(row)} for row in rows]
         lines = []
@@ -143,14 +138,12 @@ class Ownership:
         return Table("violations", "", columns, [line for _, line in lines]).first(limit)
 
 
-GROUP = "CASE WHEN t.connection_id IS NULL THEN t.group_id END"
-"""SQL for the group that a violation `t` is about, where it is about no connection."""
-
-
-def with_connection(filters: Filters, condition: str = "") -> str:
-    """Violations `t` that fit, each with its connection `c`, as SQL; all columns of `c` are null where there is none."""
-    chosen = f"SELECT * FROM {{violations}} WHERE {filters.where('first_at', 'last_at')}{condition}"
-    return f"({chosen}) AS t LEFT JOIN {{connections}} AS c ON {SAME_CONNECTION}"
+def _endpoints(scope: Scope) -> list[dict[str, Any]]:
+    return scope.query(
+        f"SELECT {_KEY}, count(*) AS connections, CAST(sum(requests) AS BIGINT) AS requests, "
+        "min(opened_at) AS first_seen, max(last_request_at) AS last_seen FROM {connections} AS c "
+        f"WHERE role = 'client' GROUP BY {_KEY}"
+    ).dicts()
 
 
 def grouped(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..console import columns, number, safe
 from ..errors import ConfigError
-from ..filters import Filters, add_filters
+from ..filters import add_filters
 from ..tables.spec import CLIENT, software
 from .context import Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
@@ -63,18 +63,18 @@ def execute(context: Context) -> int:
     from ..impact import impact
     from .owned_impact import USE, owned_impact, owners_of_uses, owners_table
 
-    filters, owners = Filters.of(given), given_owners(context)
+    owners = given_owners(context)
     webhook = None if given.webhook is None else Webhook(given.webhook)
-    tables, notes = context.built_tables("upgrade_impact")
-    found = impact(tables, given.target, given.all_targets, filters, bool(notes), limit_of(given))
+    scope, notes = context.scope("upgrade_impact")
+    found = impact(scope, given.target, given.all_targets, bool(notes), limit_of(given))
     owned, done = None, []
-    ownership = Ownership(owners, tables)
+    ownership = Ownership(owners, scope)
     if owners.rules and found.matrix:
         of_clients = ownership.names_of_clients()
         for row in found.matrix:
             row["owners"] = of_clients.get(tuple(row[name] for name in CLIENT), [])
     if owners.rules and given.target is not None:
-        divided = owned_impact(tables, given.target, filters, ownership)
+        divided = owned_impact(scope, given.target, ownership)
         names = owners_of_uses(divided)
         for row in found.rows:
             row["owners"] = names.get(tuple(row[name] for name in USE), [])

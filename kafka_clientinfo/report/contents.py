@@ -1,11 +1,13 @@
 """What stands on the page beside the tables that page.toml declares, and what is left out where it would be too long."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from .. import __version__
 from ..errors import WarehouseError
+from ..filters import Scope
 from ..impact import Impact
 from ..rules import rules
 from ..tables.broker_releases import REASONS, WORST_FIRST
@@ -13,9 +15,8 @@ from ..tables.client_libraries import advice_of
 from ..tables.spec import CLIENT, software
 from . import plots
 from .buckets import Buckets, buckets, open_by_software
-from .clients import VERDICTS, Inventory, Limits, client_id
+from .clients import VERDICTS, Inventory, Limits, OwnersOfClients, client_id
 from .page import Plot, Section, embedded, page
-from .scope import Scope
 from .table import LIMIT, Column, Table, declarations, declared, read
 
 MOST_BYTES = 8_000_000
@@ -32,12 +33,15 @@ _NOT_BREAKING = 200
 """Clients that are shown of a verdict at most, but for those who would break."""
 
 
-def report(scope: Scope, verdict: Impact, limits: Limits | None = None) -> str:
+def report(
+    scope: Scope, verdict: Impact, owners: OwnersOfClients = MappingProxyType({}), limits: Limits | None = None
+) -> str:
     """The page about a part of a warehouse.
 
     Args:
         scope: which part.
         verdict: on a release, for the clients in scope.
+        owners: of clients.
         limits: of the inventory; fewer where the page would be too long.
 
     Returns:
@@ -46,13 +50,14 @@ def report(scope: Scope, verdict: Impact, limits: Limits | None = None) -> str:
     Raises:
         WarehouseError: no client's connection is in scope.
     """
-    return _Contents(scope, verdict, limits or Limits()).page()
+    return _Contents(scope, verdict, owners, limits or Limits()).page()
 
 
 class _Contents:
-    def __init__(self, scope: Scope, verdict: Impact, limits: Limits) -> None:
-        self.scope, self.verdict, self.target = scope, verdict, str(verdict.target)
-        ((self.connections, self.brokers, self.requests, self.named, first, last),) = scope.ask(
+    def __init__(self, scope: Scope, verdict: Impact, owners: OwnersOfClients, limits: Limits) -> None:
+        self.scope, self.verdict, self.target, self.owners = scope, verdict, str(verdict.target), owners
+        self.is_part = scope.filters.since is not None or scope.filters.until is not None
+        ((self.connections, self.brokers, self.requests, self.named, first, last),) = scope.query(
             "SELECT count(*), count(DISTINCT broker), CAST(sum(requests) AS BIGINT), "
             "CAST(sum(CASE WHEN client_software_name = 'unknown' THEN 0 ELSE 1 END) AS BIGINT), "
             "unix_micros(min(opened_at)), unix_micros(max(last_request_at)) FROM {connections} WHERE role = 'client'"
@@ -62,7 +67,7 @@ class _Contents:
                 "no client's connection is in this part of the warehouse; choose another --cluster, --since or --until"
             )
         self.buckets = _within(scope, first, last)
-        self.inventory = Inventory(scope, self.target, limits, self.buckets).read()
+        self.inventory = Inventory(scope, self.target, limits, self.buckets, owners).read()
         self.tables: dict[str, Table] = {}
         self.limits = limits
         clients, breaking = sum(verdict.clients.values()), verdict.clients["removed"]
@@ -129,7 +134,7 @@ class _Contents:
             releases.add(name, *numbers.values())
         releases.total = len(counts)
         notes = list(self.verdict.cannot_tell)
-        if self.scope.is_part:
+        if self.is_part:
             notes.append(
                 "The span chooses clients by when they were seen; how many requests they made with a version is of all time."
             )
@@ -137,7 +142,7 @@ class _Contents:
         drawn = plots.stacked_by_release(counts, VERDICTS, _COLOURS, self.target, label)
         return self._section(
             "who_breaks",
-            _who_breaks(self.verdict, self.inventory.places, self.scope.owners),
+            _who_breaks(self.verdict, self.inventory.places, self.owners),
             releases,
             notes=notes,
             figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in VERDICTS.items()],
@@ -195,7 +200,7 @@ class _Contents:
         return self._section("who_misbehaves", broken, figures=figures, plots=drawn)
 
     def _caching(self) -> Section:
-        ((again, ids),) = self.scope.ask(
+        ((again, ids),) = self.scope.query(
             "SELECT CAST(sum(bytes_sent_again) AS BIGINT), CAST(sum(bytes_of_instance_ids) AS BIGINT) "
             "FROM {client_id_caching} AS v"
         )
@@ -209,16 +214,14 @@ class _Contents:
         notes = [
             f"A client's details name its newest {self.limits.connections} connections at most; the warehouse has all.",
         ]
-        if self.scope.is_part:
+        if self.is_part:
             notes.append(
                 "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span."
             )
         return self._section("who_connects", self.inventory.table, notes=notes)
 
 
-def _who_breaks(
-    verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: Mapping[tuple[Any, ...], Sequence[str]]
-) -> Table:
+def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: OwnersOfClients) -> Table:
     """Who is not fine at the target: one row per client, with what it uses and why that is refused.
 
     `places` in the inventory and `owners` are by the columns that name a client.
