@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
     from ..engine.answers import StoredTables
 
-spark_logs: list[str] = []
-"""Where the sessions that this process has started write; removed when a command goes well."""
-interrupted = Event()
-"""Set where Ctrl-C has ended the session that this process has started; what then fails does so for that reason."""
 _WHERE = (
     "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that "
     "they are in: CATALOG.SCHEMA, or schema:SCHEMA of the session's catalog"
@@ -43,14 +39,15 @@ COMMITTED = f"stopped; {AGAIN}"
 class Context:
     """One call of a command.
 
-    Args:
-        arguments: as parsed.
-        spark: a session to use; a local one is started where a command needs one and this is None.
+    Attributes:
+        interrupted: set where Ctrl-C has ended the session that was started; what then fails does so for that reason.
+        spark_log: where the session that was started writes; None where there is none.
     """
 
     def __init__(self, arguments: argparse.Namespace, spark: "SparkSession | None" = None) -> None:
-        """Start nothing yet."""
-        self.arguments = arguments
+        """Start nothing yet; a local session is started where a command needs one and `spark` is None."""
+        self.arguments, self.interrupted = arguments, Event()
+        self.spark_log: Path | None = None
         self.progress = None if getattr(arguments, "json", False) else console.progress()
         self._spark = spark
 
@@ -136,7 +133,14 @@ class Context:
             if self.progress is not None:
                 self.progress("starting Spark" if url is None else "connecting to Spark")
             if url is None:
-                self._spark = _local_session(settings or self.settings())
+                from ..engine.session import end_at_interrupt, local_session
+
+                settings = settings or self.settings()
+                descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
+                os.close(descriptor)
+                self.spark_log = Path(log_file)
+                self._spark = local_session(settings, log_file=log_file)
+                end_at_interrupt(self.interrupted.set)
             else:
                 from ..engine.remote import remote_session
 
@@ -145,6 +149,11 @@ class Context:
 
         keep_quiet(self._spark)
         return self._spark
+
+    def forget_spark_log(self) -> None:
+        """Remove the log of a session that went well."""
+        if self.spark_log is not None:
+            self.spark_log.unlink(missing_ok=True)
 
     def end_progress(self) -> None:
         """Clear the line of the terminal that shows the progress."""
@@ -170,20 +179,3 @@ def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) ->
     if cluster is not None:
         parser.add_argument("--cluster", metavar="NAME", help=cluster)
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-
-
-def forget_spark_logs() -> None:
-    """Remove the logs of sessions that went well."""
-    while spark_logs:
-        Path(spark_logs.pop()).unlink(missing_ok=True)
-
-
-def _local_session(settings: Settings) -> "SparkSession":
-    from ..engine.session import end_at_interrupt, local_session
-
-    descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
-    os.close(descriptor)
-    spark_logs.append(log_file)
-    session = local_session(settings, log_file=log_file)
-    end_at_interrupt(interrupted.set)
-    return session
