@@ -50,14 +50,9 @@ class Impact:
 
 
 def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
-    """Read the verdicts of a warehouse that is built.
+    """Read the verdicts of a warehouse that is built: on a release, with `all_targets` also on all of them.
 
-    Args:
-        scope: which clients of which warehouse.
-        target: a release of the reference data, or None for all.
-        all_targets: also fill `by_release` and `matrix`.
-        waits: whether there are requests that no build has seen.
-        limit: rows per verdict, and of the matrix, at most; 0 for all.
+    `waits` says that there are requests which no build has seen. The limit is of rows per verdict, and of the matrix; 0 is none.
 
     Raises:
         ConfigError: where the reference data has no such release.

@@ -65,12 +65,7 @@ class Owners:
     ) -> Owner | None:
         """The owner of a client on a host; None where no rule fits.
 
-        Args:
-            principal: such as User:alice.
-            client_id: as logged.
-            host: the address that it connects from.
-            groups: those that its connections take part in; one that fits is enough.
-            software: the software name (KIP-511).
+        `host` is the address that it connects from; of the groups that its connections take part in, one that fits is enough.
         """
         found = dict(zip(KINDS, ([principal], [client_id], [host], groups, [software]), strict=True))
         texts = {kind: [text or "" for text in values] for kind, values in found.items()}

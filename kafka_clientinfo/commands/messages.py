@@ -59,27 +59,15 @@ class Message:
 
 
 def messages(found: Mapping[Owner | None, OwnerImpact], target: str, cannot_tell: Sequence[str]) -> list[Message]:
-    """One message for each owner who has a client that is not fine, and one for such clients without an owner, the last.
-
-    Args:
-        found: the verdict, by owner.
-        target: the release of Kafka.
-        cannot_tell: sentences on what the log does not show.
-    """
+    """One message for each owner who has a client that is not fine, and one for such clients without an owner, the last."""
     ordered = sorted(found.items(), key=lambda item: (item[0] is None, item[0].name if item[0] else ""))
     return [Message(owner, target, _markdown(owner, part, target, cannot_tell)) for owner, part in ordered if part.uses]
 
 
 def send(written: Sequence[Message], folder: str | None, webhook: Webhook | None) -> list[str]:
-    """Write each message to a file of its own, and post each, as far as that is asked for.
+    """Write each message to a file of its own in a folder, for the user alone, and post each, as far as that is asked for.
 
-    Args:
-        written: the messages.
-        folder: where files go, for the user alone; files of the same names are replaced.
-        webhook: the receiver of posts.
-
-    Returns:
-        What was done, in sentences.
+    Files of the same names are replaced. What was done is returned, in sentences.
 
     Raises:
         ClientInfoError: naming the folder or file that cannot be written, or the receiver and how many messages it has.

@@ -52,34 +52,21 @@ def client_id(value: str | None) -> str:
 
 
 class Inventory:
-    """The clients in scope, those first who would break, then who breaks rules, then by connections.
-
-    Args:
-        scope: which part of the warehouse.
-        target: the release of the verdict.
-        limits: how many.
-        buckets: those of the timelines.
-        owners: of clients, by the columns that name a client.
-    """
+    """The clients in scope, those first who would break, then who breaks rules, then by connections."""
 
     def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets, owners: OwnersOfClients) -> None:
-        """Read nothing yet."""
         self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
         self._owners = owners
         self.places: dict[tuple[Any, ...], int] = {}
         self.table, self.connections = declared("clients"), declared("connections_of_client").columns
         self.details: list[dict[str, Any]] = []
         self._detailed: dict[str, dict[str, Any]] = {}
-
-    def read(self) -> "Inventory":
-        """Read the inventory and the details."""
         self._read_table()
         if self._detailed:
             self._add_connections()
             self._add_violations()
             self._add_uses()
             self._add_timelines()
-        return self
 
     def connection_columns(self) -> list[dict[str, str]]:
         """The columns of a client's connections, for the page's script."""

@@ -16,7 +16,7 @@ from ..tables.spec import CLIENT, software
 from . import plots
 from .buckets import Buckets, buckets, open_by_software
 from .clients import VERDICTS, Inventory, Limits, OwnersOfClients, client_id
-from .page import Plot, Section, embedded, page
+from .page import Section, embedded, page
 from .table import LIMIT, Column, Table, declarations, declared, read
 
 MOST_BYTES = 8_000_000
@@ -36,16 +36,7 @@ _NOT_BREAKING = 200
 def report(
     scope: Scope, verdict: Impact, owners: OwnersOfClients = MappingProxyType({}), limits: Limits | None = None
 ) -> str:
-    """The page about a part of a warehouse.
-
-    Args:
-        scope: which part.
-        verdict: on a release, for the clients in scope.
-        owners: of clients.
-        limits: of the inventory; fewer where the page would be too long.
-
-    Returns:
-        HTML.
+    """The page about a part of a warehouse, as HTML; the limits go down where it would be too long.
 
     Raises:
         WarehouseError: no client's connection is in scope.
@@ -67,7 +58,7 @@ class _Contents:
                 "no client's connection is in this part of the warehouse; choose another --cluster, --since or --until"
             )
         self.buckets = _within(scope, first, last)
-        self.inventory = Inventory(scope, self.target, limits, self.buckets, owners).read()
+        self.inventory = Inventory(scope, self.target, limits, self.buckets, owners)
         self.tables: dict[str, Table] = {}
         self.limits = limits
         clients, breaking = sum(verdict.clients.values()), verdict.clients["removed"]
@@ -146,7 +137,7 @@ class _Contents:
             releases,
             notes=notes,
             figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in VERDICTS.items()],
-            plots=[Plot(releases.caption, drawn)],
+            plots=[(releases.caption, drawn)],
         )
 
     def _software(self) -> Section:
@@ -165,7 +156,7 @@ class _Contents:
             (f"{100 * self.named / self.connections:.0f} %", "of connections say their software"),
         ]
         caption = f"Connections by software and version, the {len(rows)} most frequent"
-        return self._section("software", table, figures=figures, plots=[Plot(caption, drawn)])
+        return self._section("software", table, figures=figures, plots=[(caption, drawn)])
 
     def _over_time(self) -> Section:
         cut = self.buckets
@@ -178,13 +169,13 @@ class _Contents:
         for place, numbers in enumerate(zip(*lines.values(), strict=True)):
             table.add(cut.start + place * cut.width, *numbers)
         table.total = len(table.rows)
-        plot = Plot(f"Open connections of clients, for each {cut.words}", drawn)
+        plot = (f"Open connections of clients, for each {cut.words}", drawn)
         return self._section("connections_over_time", table, plots=[plot])
 
     def _negotiation(self) -> Section:
         outcomes = read(self.scope, "outcomes")
         rows = [(name, connections, _KINDS.get(name, "refused")) for name, _, connections, _ in outcomes.rows]
-        plot = Plot(outcomes.caption, plots.bars(rows, _OUTCOMES, outcomes.caption, "connections"))
+        plot = (outcomes.caption, plots.bars(rows, _OUTCOMES, outcomes.caption, "connections"))
         return self._section("how_clients_negotiate", outcomes, plots=[plot])
 
     def _misbehaviour(self) -> Section:
@@ -194,7 +185,7 @@ class _Contents:
                 row[-2:] = [rule.what, rule.advice]
         rows = [(rule, violations, severity) for severity, rule, _, violations, *_ in broken.rows]
         label = "Violations by rule"
-        drawn = [Plot(label, plots.bars(rows[:_BARS], _SEVERITIES, label, "violations"))] if rows else []
+        drawn = [(label, plots.bars(rows[:_BARS], _SEVERITIES, label, "violations"))] if rows else []
         sums = {name: sum(number for _, number, severity in rows if severity == name) for name in _COUNTED}
         figures = [(f"{sums[name]:,}", words) for name, words in _COUNTED.items()]
         return self._section("who_misbehaves", broken, figures=figures, plots=drawn)
