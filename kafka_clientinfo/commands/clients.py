@@ -4,7 +4,7 @@ import argparse
 
 from ..filters import add_filters
 from .context import Context, add_warehouse
-from .output import add_formats, ask, limit_of, show
+from .output import add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
@@ -15,9 +15,10 @@ EXAMPLES = (
 )
 _LIMIT = 50
 _SHOWN = (
-    "cluster", "client_software_name", "client_software_version", "principal", "client_id", "connections", "requests",
-    "hosts", "last_seen",
+    "cluster", "principal", "client_id", "client_software_name", "client_software_version", "connections", "requests",
+    "last_seen", "hosts",
 )  # fmt: skip
+"""Columns that text shows."""
 _ORDER = "connections DESC, cluster, principal, client_id, client_software_name, client_software_version"
 
 
@@ -36,8 +37,9 @@ def execute(context: Context) -> int:
     if given.by:
         found = Ownership(owners, scope).clients(limit=limit)
     else:
-        statement = f"SELECT * FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
-        found = ask(scope, "clients", "", statement, None, limit, _SHOWN)
+        columns = ", ".join(_SHOWN) if is_text(given) else "*"
+        statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
+        found = ask(scope, "clients", "", statement, None, limit)
         if owners.rules:
             found = Ownership(owners, scope).with_owners(found)
     show(given, [found], notes)

@@ -19,7 +19,7 @@ from ..protocol import api_key
 from ..tables.broker_releases import REASONS, WORST_FIRST, release
 from ..tables.spec import CLIENT, software
 from .output import Table, as_markdown, markdown_text, write_private
-from .owned_impact import USE, OwnerImpact
+from .owned_impact import OwnerImpact
 from .ownership import grouped, named
 from .webhook import Webhook
 
@@ -115,19 +115,8 @@ def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: 
 
 
 def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
-    """Uses of that verdict, those of one client, API and version on several hosts as one."""
-    of_verdict = [use for use in uses if use["verdict"] == verdict]
-    found = [
-        {
-            **same[0],
-            "requests": sum(use["requests"] for use in same),
-            "all_hosts": {use["remote_host"] or "unknown" for use in same},
-            "first_seen": min(use["first_seen"] for use in same),
-            "last_seen": max(use["last_seen"] for use in same),
-        }
-        for same in grouped(of_verdict, USE).values()
-    ]
-    return sorted(found, key=lambda row: -row["requests"])
+    """Uses of that verdict, the most used first."""
+    return sorted((use for use in uses if use["verdict"] == verdict), key=lambda use: -use["requests"])
 
 
 def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:

@@ -14,7 +14,7 @@ from ..owners import Owner
 from ..tables.broker_releases import VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT
 from .output import Table
-from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, named
+from .ownership import ENDPOINT, SAME_CONNECTION, Ownership, grouped, named
 
 USE = (*CLIENT, "api_name", "api_version")
 """Columns that name a client's use of a version."""
@@ -28,9 +28,9 @@ class OwnerImpact:
 
     Attributes:
         clients: by worst verdict; a client counts for each owner of its hosts.
-        uses: what is not ok, one per client, host, API and version: the columns of `USE` and `remote_host`, requests,
+        uses: what is not ok, one per client, API and version: the columns of `USE`, all_hosts (a set), requests,
             first_seen, last_seen, verdict, reason, refused_from, library (null where it is not known), and for this
-            release upgrade_to and upgrade_over (null where nothing is known); the gravest, then the most used first.
+            release upgrade_to and upgrade_over (null where nothing is known); the gravest first.
     """
 
     clients: dict[str, int] = field(default_factory=lambda: dict.fromkeys(VERDICTS, 0))
@@ -63,7 +63,17 @@ def owned_impact(scope: Scope, target: str, ownership: Ownership) -> dict[Owner 
         endpoint = tuple(row[name] for name in ENDPOINT)
         client = (owners[endpoint], endpoint[: len(CLIENT)])
         gravest[client] = min(gravest[client], row["place"])
-        found[owners[endpoint]].uses.append(row | {"verdict": WORST_FIRST[row["place"]]})
+        row["owner"], row["verdict"] = owners[endpoint], WORST_FIRST[row["place"]]
+    for (owner, *_), same_use in grouped(bad, ("owner", *USE)).items():
+        found[owner].uses.append(
+            same_use[0]
+            | {
+                "all_hosts": {row["remote_host"] or "unknown" for row in same_use},
+                "requests": sum(row["requests"] for row in same_use),
+                "first_seen": min(row["first_seen"] for row in same_use),
+                "last_seen": max(row["last_seen"] for row in same_use),
+            }
+        )
     for (owner, _), place in gravest.items():
         found[owner].clients[WORST_FIRST[place]] += 1
     return found

@@ -101,7 +101,7 @@ class Ownership:
         names = self.names_of_clients()
         places = [found.columns.index(name) for name in CLIENT]
         rows = [(*row, names.get(tuple(row[place] for place in places), [])) for row in found.rows]
-        return replace(found, columns=(*found.columns, "owners"), rows=rows, shown=(*found.shown, "owners"))
+        return replace(found, columns=(*found.columns, "owners"), rows=rows)
 
     def clients(self, title: str = "", limit: int = 0) -> Table:
         """What connects, by owner; a client counts for each owner of its hosts. Figures are of connections that fit."""
