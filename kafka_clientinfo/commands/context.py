@@ -86,7 +86,7 @@ class Context:
         """The warehouse's tables as they are now, to be read; without a session where they lie on this machine."""
         from ..engine.reading import local_tables
 
-        root = console.argument("the warehouse", self.warehouse)
+        root = self.warehouse
         if self._spark is None:
             self.settings()
         else:

@@ -19,8 +19,7 @@ from ..protocol import api_key
 from ..tables.broker_releases import REASONS, WORST_FIRST, release
 from ..tables.spec import CLIENT, software
 from .output import Table, as_markdown, markdown_text, write_private
-from .owned_impact import OwnerImpact
-from .ownership import grouped, named
+from .ownership import OwnerImpact, grouped, named
 from .webhook import Webhook
 
 _MOST = 500

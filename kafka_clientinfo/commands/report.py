@@ -6,6 +6,8 @@ from pathlib import Path
 from ..console import number, output, safe
 from ..errors import ConfigError
 from ..filters import add_filters
+from ..impact import impact
+from ..tables.broker_releases import releases
 from .context import Context, add_warehouse
 from .output import write_private
 from .ownership import Ownership, add_owners, given_owners
@@ -32,12 +34,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    from ..tables.broker_releases import releases
-
     given = context.arguments
     target = given.target or list(releases())[-1]
     owners = given_owners(context)
-    from ..impact import impact
     from ..report.contents import report
 
     scope, notes = context.scope("connections")

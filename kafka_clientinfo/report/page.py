@@ -19,7 +19,6 @@ class Section:
 
     Attributes:
         name: its element's id.
-        title: its heading.
         question: what it answers, in a sentence.
         notes: sentences below.
         figures: large numbers, each with its words.
