@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from . import __version__, console, failures
 from .commands import COMMANDS
-from .commands.context import Context, forget_spark_logs, interrupted, spark_logs
+from .commands.context import Context
 from .errors import ClientInfoError, ConfigError
 from .tables.broker_releases import release
 
@@ -44,27 +44,20 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> int:
-    """Run a command.
-
-    Args:
-        argv: arguments; those of the process when None.
-        spark: a session to use; a local one is started when None.
-
-    Returns:
-        The exit code.
-    """
+    """Run a command, in a local session of its own where none is given, and return its exit code."""
     try:
         arguments = command_line().parse_args(argv)
     except SystemExit as stop:
         return int(stop.code or DONE)
+    context = Context(arguments, spark)
     try:
         _check(arguments)
-        code: int = COMMANDS[arguments.command].execute(Context(arguments, spark))
-        forget_spark_logs()
+        code: int = COMMANDS[arguments.command].execute(context)
+        context.forget_spark_log()
         return code
     except (Exception, KeyboardInterrupt) as error:
-        if isinstance(error, KeyboardInterrupt) or interrupted.is_set():
-            forget_spark_logs()
+        if isinstance(error, KeyboardInterrupt) or context.interrupted.is_set():
+            context.forget_spark_log()
             return _fail(getattr(COMMANDS[arguments.command], "STOPPED", _UNCHANGED), STOPPED)
         if isinstance(error, ClientInfoError):
             return _fail(error, USAGE if isinstance(error, ConfigError) else FAILURE)
@@ -72,7 +65,10 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             raise
         if extra := failures.missing_extra(error):
             return _fail(extra, FAILURE)
-        where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where", *(f"Spark's log is {path}" for path in spark_logs)]
+        where = [
+            "KAFKA_CLIENTINFO_DEBUG=1 shows where",
+            *([f"Spark's log is {log}"] if (log := context.spark_log) else []),
+        ]
         return _fail(
             f"{failures.failure_message(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE
         )

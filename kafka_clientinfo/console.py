@@ -102,12 +102,8 @@ def columns(
 ) -> str:
     """Rows under a header, in columns: numbers to the right, text to the left.
 
-    Args:
-        header: titles of the columns.
-        rows: numbers and texts.
-        indent: what each line begins with.
-        limits: characters of each column's texts at most; 60 where None.
-        colours: SGR codes by the whole text of a column; None and an empty mapping colour nothing, the header neither.
+    A text has as many characters as the limit of its column at most, 60 where there are no limits. Colours are SGR codes by
+    the whole text of a column; without any, the header has none either.
     """
     limits = limits or [60] * len(header)
     cells = [

@@ -56,12 +56,7 @@ def missing_extra(error: BaseException) -> str | None:
 
 
 def failure_message(error: BaseException, warehouse: str) -> str:
-    """Describes a failure in one line: by a known cause, such as a full disk or a killed process, else by the root exception.
-
-    Args:
-        error: what a command raised.
-        warehouse: what it worked on.
-    """
+    """Describes a failure in one line: by a known cause, such as a full disk or a killed process, else by the root exception."""
     chain = _chain(error)
     texts = [_text(one) for one in chain]
     text = "\n".join(filter(None, texts))

@@ -1,14 +1,19 @@
-"""The filters of commands that answer questions: what they mean, and the conditions in SQL that they make."""
+"""The filters of commands that answer questions, and the part of a warehouse that they choose."""
 
 import argparse
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import console
 from .errors import ConfigError
+from .rules import SEVERITY_ORDER
+from .tables.views import views
+
+if TYPE_CHECKING:
+    from .engine.answers import Parameters, Rows, Tables
 
 _FILTERS = {
     "since": (
@@ -30,6 +35,16 @@ _FILTERS = {
     ),
 }
 """Metavar and help of each filter, and its condition in SQL on rows that last from `begin` to `end`."""
+_SPANS: Mapping[str, tuple[str, str]] = {
+    "connections": ("opened_at", "last_request_at"),
+    "api_usage": ("first_at", "last_at"),
+    "violations": ("first_at", "last_at"),
+    "failed_requests": ("logged_at", "logged_at"),
+    "client_instances": ("first_seen", "last_seen"),
+    "client_inventory": ("first_seen", "last_seen"),
+    "upgrade_impact": ("first_seen", "last_seen"),
+}
+"""The first and the last time of each table's rows."""
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 
@@ -95,6 +110,29 @@ class Filters:
         """Values of the parameters in `where`."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         return {name: value if name == "cluster" else _parameter(value) for name, value in given.items()}
+
+
+class _Names(dict[str, str]):
+    """What SQL names in braces; parameters and tables that are read whole stay as they are."""
+
+    def __missing__(self, name: str) -> str:
+        return f"{{{name}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tables of a warehouse, and which of their rows are asked for."""
+
+    tables: "Tables"
+    filters: Filters = Filters()
+
+    def query(self, statement: str, parameters: "Parameters | None" = None) -> "Rows":
+        """Answer SQL as `Tables.query` does, of the rows in scope; it may name views and `severity_order` in braces too."""
+        names = _Names(severity_order=SEVERITY_ORDER)
+        for name, (begin, end) in _SPANS.items():
+            names[name] = f"(SELECT * FROM {{{name}}} WHERE {self.filters.where(begin, end)})"
+        names |= {name: f"({view.sql.format_map(names)})" for name, view in views().items()}
+        return self.tables.query(statement.format_map(names), {**self.filters.parameters, **(parameters or {})})
 
 
 def _parameter(value: datetime | str) -> str:

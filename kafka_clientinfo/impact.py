@@ -3,17 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .console import safe
 from .engine.answers import Rows
 from .errors import WarehouseError
-from .filters import Filters
+from .filters import Filters, Scope
 from .tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank, verdict_reason
 from .tables.spec import CLIENT
-
-if TYPE_CHECKING:
-    from .engine.answers import Tables
 
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
@@ -52,82 +49,64 @@ class Impact:
     cannot_tell: list[str] = field(default_factory=list)
 
 
-def impact(
-    tables: "Tables",
-    target: str | None,
-    all_targets: bool = False,
-    filters: Filters | None = None,
-    waits: bool = False,
-    limit: int = 0,
-) -> Impact:
-    """Read the verdicts of a warehouse that is built.
+def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
+    """Read the verdicts of a warehouse that is built: on a release, with `all_targets` also on all of them.
 
-    Args:
-        tables: the warehouse's.
-        target: a release of the reference data, or None for all.
-        all_targets: also fill `by_release` and `matrix`.
-        filters: which clients to judge.
-        waits: whether there are requests that no build has seen.
-        limit: rows per verdict, and of the matrix, at most; 0 for all.
+    `waits` says that there are requests which no build has seen. The limit is of rows per verdict, and of the matrix; 0 is none.
 
     Raises:
         ConfigError: where the reference data has no such release.
         WarehouseError: where there are no requests by which somebody can be judged.
     """
-    filters = filters or Filters()
     result = Impact(target)
     if target is not None:
         release(target)
-        _for_target(result, tables, target, filters, limit)
+        _for_target(result, scope, target, limit)
     if all_targets:
-        _for_all(result, tables, filters, limit)
+        _for_all(result, scope, limit)
     counted = [result.clients] if target is not None else list(result.by_release.values())
     result.breaks = any(counts.get("removed") for counts in counted)
-    result.cannot_tell = _cannot_tell(result, tables, filters.cluster, waits)
+    result.cannot_tell = _cannot_tell(result, scope, waits)
     if not any(number for counts in counted for number in counts.values()):
-        raise WarehouseError(f"no client of {tables.root} fits what is asked for, so that nobody can be judged")
+        raise WarehouseError(f"no client of {scope.tables.root} fits what is asked for, so that nobody can be judged")
     return result
 
 
-def judged(target: str, filters: Filters) -> str:
+def judged(target: str) -> str:
     """The beginning of a query: `judged` is `upgrade_impact`, each row with its place in `WORST_FIRST` and the reason."""
     quoted, columns = f"'{target}'", ", ".join((*_ROW, "api_key", "library"))
     return (
         f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "
         f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS upgrade_to, "
-        f"upgrade_over[{quoted}] AS upgrade_over FROM {{upgrade_impact}} WHERE {filters.where()}) "
+        f"upgrade_over[{quoted}] AS upgrade_over FROM {{upgrade_impact}} AS i) "
     )
 
 
-def _for_target(result: Impact, tables: "Tables", target: str, filters: Filters, limit: int) -> None:
-    rows, client = judged(target, filters), ", ".join(CLIENT)
+def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
+    rows, client = judged(target), ", ".join(CLIENT)
     worst = f"SELECT min(place) AS place FROM judged GROUP BY {client}"
-    counts = tables.query(
-        f"{rows}SELECT place, count(*) AS clients FROM ({worst}) AS worst GROUP BY place", filters.parameters
-    )
+    counts = scope.query(f"{rows}SELECT place, count(*) AS clients FROM ({worst}) AS worst GROUP BY place")
     result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[place]: number for place, number in counts}
-    found = tables.query(
+    found = scope.query(
         f"{rows}SELECT place, reason, count(*) AS number, max(requests) AS most FROM judged WHERE place < {FINE} "
-        "GROUP BY place, reason ORDER BY place, most DESC, reason",
-        filters.parameters,
+        "GROUP BY place, reason ORDER BY place, most DESC, reason"
     )
     for place, _, number, _ in found:
         result.found[WORST_FIRST[place]] = result.found.get(WORST_FIRST[place], 0) + number
     result.reasons = list(dict.fromkeys(reason for _, reason, _, _ in found))
     order = f"requests DESC, {client}, api_key, api_version"
     few = f" WHERE number <= {limit}" if limit else ""
-    wanted = tables.query(
+    wanted = scope.query(
         f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
         f"FROM judged WHERE place < {FINE}) SELECT {', '.join(_ROW)}, place AS verdict, reason, refused_from, library, "
-        f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY place, {order}",
-        filters.parameters,
+        f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY place, {order}"
     )
     for row in wanted.dicts():
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
 
 
-def _for_all(result: Impact, tables: "Tables", filters: Filters, limit: int) -> None:
+def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     """One query judges every client at every release, and gives each a text with one mark per release."""
     names, client = list(releases()), ", ".join(CLIENT)
     ranks = [verdict_rank(f"'{name}'") for name in names]
@@ -135,10 +114,9 @@ def _for_all(result: Impact, tables: "Tables", filters: Filters, limit: int) -> 
     text = "".join(_MARKS[verdict] for verdict in WORST_FIRST)
     marks = ", ".join(f"substr('{text}', r{place} + 1, 1)" for place in range(len(names)))
     breaks = " + ".join(f"CASE WHEN r{place} = 0 THEN 1 ELSE 0 END" for place in range(len(names)))
-    rows = tables.query(
-        f"WITH judged AS (SELECT {client}, {worst} FROM {{upgrade_impact}} WHERE {filters.where()} GROUP BY {client}) "
-        f"SELECT {client}, concat({marks}) AS marks FROM judged ORDER BY {breaks} DESC, {client}",
-        filters.parameters,
+    rows = scope.query(
+        f"WITH judged AS (SELECT {client}, {worst} FROM {{upgrade_impact}} AS i GROUP BY {client}) "
+        f"SELECT {client}, concat({marks}) AS marks FROM judged ORDER BY {breaks} DESC, {client}"
     )
     for place, name in enumerate(names):
         counts = Counter(row[-1][place] for row in rows)
@@ -148,12 +126,11 @@ def _for_all(result: Impact, tables: "Tables", filters: Filters, limit: int) -> 
     result.matrix_clients = len(not_fine)
 
 
-def _cannot_tell(result: Impact, tables: "Tables", cluster: str | None, waits: bool) -> list[str]:
-    of_cluster = Filters(cluster=cluster)
-    brokers = tables.query(
+def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
+    tables, of_cluster = scope.tables, Scope(scope.tables, Filters(cluster=scope.filters.cluster))
+    brokers = of_cluster.query(
         "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at, bool_and(info_only) AS info "
-        f"FROM {{api_usage}} WHERE {of_cluster.where()} GROUP BY cluster, broker ORDER BY cluster, broker",
-        of_cluster.parameters,
+        "FROM {api_usage} AS u GROUP BY cluster, broker ORDER BY cluster, broker"
     ).dicts()
     if not brokers:
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")

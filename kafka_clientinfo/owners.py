@@ -24,12 +24,7 @@ _ADDRESS = re.compile(r"[0-9a-fA-F:.%]+(?:/[^/]*)?")
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who answers for clients.
-
-    Attributes:
-        name: of a team or person.
-        contact: an address, a channel, whatever people use; empty where none is given.
-    """
+    """A team or person who answers for clients; the contact is whatever people use, and empty where none is given."""
 
     name: str
     contact: str = ""
@@ -65,12 +60,7 @@ class Owners:
     ) -> Owner | None:
         """The owner of a client on a host; None where no rule fits.
 
-        Args:
-            principal: such as User:alice.
-            client_id: as logged.
-            host: the address that it connects from.
-            groups: those that its connections take part in; one that fits is enough.
-            software: the software name (KIP-511).
+        `host` is the address that it connects from; of the groups that its connections take part in, one that fits is enough.
         """
         found = dict(zip(KINDS, ([principal], [client_id], [host], groups, [software]), strict=True))
         texts = {kind: [text or "" for text in values] for kind, values in found.items()}
@@ -143,18 +133,15 @@ def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rul
     given = {kind: list_of_texts(entry, kind, where) for kind in KINDS}
     if not any(given.values()):
         raise ConfigError(f"{where}: it has no patterns, and would fit everybody; give one of {', '.join(KINDS)}")
-    networks = [network for text in given["hosts"] if (network := _network(text, where))]
+    networks = tuple(_network(text, where) for text in given["hosts"] if _ADDRESS.fullmatch(text))
     given["hosts"] = tuple(text for text in given["hosts"] if _ADDRESS.fullmatch(text) is None)
     for kind, patterns in given.items():
         for pattern in patterns:
             check_pattern(pattern, f"{where}: {kind}")
-    return Rule(Owner(name, known), given, tuple(networks))
+    return Rule(Owner(name, known), given, networks)
 
 
-def _network(text: str, where: str) -> IPv4Network | IPv6Network | None:
-    """The network or address that a text is; None where it is a pattern."""
-    if _ADDRESS.fullmatch(text) is None:
-        return None
+def _network(text: str, where: str) -> IPv4Network | IPv6Network:
     try:
         return ip_network(text)
     except ValueError as error:

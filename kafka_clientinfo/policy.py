@@ -79,11 +79,14 @@ def parse_policy(text: str, source: str) -> Policy:
     """A policy from the text of its TOML file; see `load_policy`."""
     data = parsed(text, source)
     check_names(data, _KEYS, source)
+    patterns = list_of_texts(data, "client_id_patterns", source)
+    for pattern in patterns:
+        check_pattern(pattern, f"{source}: client_id_patterns")
     return Policy(
         software=_software(_table(data, "software", source), source),
         other_software=_choice(data, "other_software", "refused", source),
         unknown_software=_choice(data, "unknown_software", "allowed", source),
-        client_id_patterns=_patterns(list_of_texts(data, "client_id_patterns", source), source),
+        client_id_patterns=patterns,
         exempt_listeners=list_of_texts(data, "exempt_listeners", source),
         severity=_severity(_table(data, "severity", source), source),
         forbidden_versions=_forbidden(_table(data, "forbidden_versions", source), source),
@@ -118,12 +121,6 @@ def _choice(data: Mapping[str, Any], name: str, default: str, source: str) -> st
     if value not in _CHOICES:
         raise ConfigError(f"{source}: {name} is {shown(value)}; use one of {', '.join(_CHOICES)}")
     return str(value)
-
-
-def _patterns(patterns: tuple[str, ...], source: str) -> tuple[str, ...]:
-    for pattern in patterns:
-        check_pattern(pattern, f"{source}: client_id_patterns")
-    return patterns
 
 
 def _forbidden(data: Mapping[str, Any], source: str) -> tuple[tuple[str, int, int], ...]:

@@ -156,7 +156,7 @@ def test_a_schema_that_it_can_have(text: str, conf: Mapping[str, str]) -> None:
 def test_commands_refuse_before_spark_starts(
     in_empty_folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
 ) -> None:
-    monkeypatch.setattr("kafka_clientinfo.commands.context._local_session", None)
+    monkeypatch.setattr("kafka_clientinfo.engine.session.local_session", None)
     (in_empty_folder / "main.kafka").mkdir()
     assert cli.main([*command.split(), "--warehouse", "main.kafka"]) == cli.USAGE
     assert "write ./main.kafka for the folder, schema:main.kafka for the schema" in capsys.readouterr().err

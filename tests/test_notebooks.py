@@ -54,10 +54,11 @@ class TestNotebooks:
 
     def test_upgrade_readiness_judges_as_the_command_does(self, run: Any, spark: Any, sample_warehouse: Path) -> None:
         from kafka_clientinfo.engine.spark_tables import SparkTables
+        from kafka_clientinfo.filters import Scope
         from kafka_clientinfo.impact import impact
 
         done = run("upgrade_readiness", target="4.0.1")
-        expected = impact(SparkTables(spark, str(sample_warehouse)), "4.0.1", all_targets=True)
+        expected = impact(Scope(SparkTables(spark, str(sample_warehouse))), "4.0.1", all_targets=True)
         names = {"removed": "breaks", "deprecated": "warned", "unknown": "not judged", "ok": "fine"}
         counts = {row["verdict"]: row["count"] for row in done.shown[0]}
         assert counts == {names[verdict]: number for verdict, number in expected.clients.items() if number}

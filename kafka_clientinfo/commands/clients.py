@@ -2,9 +2,9 @@
 
 import argparse
 
-from ..filters import Filters, add_filters
+from ..filters import add_filters
 from .context import Context, add_warehouse
-from .output import add_formats, ask, limit_of, show
+from .output import add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
 
 HELP = "list who connects: principal, client id, software, hosts, APIs, groups"
@@ -15,9 +15,10 @@ EXAMPLES = (
 )
 _LIMIT = 50
 _SHOWN = (
-    "cluster", "client_software_name", "client_software_version", "principal", "client_id", "connections", "requests",
-    "hosts", "last_seen",
+    "cluster", "principal", "client_id", "client_software_name", "client_software_version", "connections", "requests",
+    "last_seen", "hosts",
 )  # fmt: skip
+"""Columns that text shows."""
 _ORDER = "connections DESC, cluster, principal, client_id, client_software_name, client_software_version"
 
 
@@ -30,15 +31,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     given = context.arguments
-    filters, owners = Filters.of(given), given_owners(context)
-    tables, notes = context.built_tables("client_inventory")
+    owners = given_owners(context)
+    scope, notes = context.scope("client_inventory")
     limit = limit_of(given)
     if given.by:
-        found = Ownership(owners, tables).clients(filters, limit=limit)
+        found = Ownership(owners, scope).clients(limit=limit)
     else:
-        statement = f"SELECT * FROM {{client_inventory}} WHERE {filters.where()} ORDER BY {_ORDER}"
-        found = ask(tables, "clients", "", statement, filters.parameters, limit, _SHOWN)
+        columns = ", ".join(_SHOWN) if is_text(given) else "*"
+        statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
+        found = ask(scope, "clients", "", statement, None, limit)
         if owners.rules:
-            found = Ownership(owners, tables).with_owners(found)
+            found = Ownership(owners, scope).with_owners(found)
     show(given, [found], notes)
     return 0

@@ -2,18 +2,16 @@
 
 import argparse
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import console
+from ..engine.answers import Tables
 from ..errors import ConfigError
-from ..filters import Filters, add_filters
+from ..filters import add_filters
 from ..rules import SEVERITY_ORDER
 from ..tables.spec import CONNECTION_KEY
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, instant, limit_of, show
-
-if TYPE_CHECKING:
-    from ..engine.answers import Tables
 
 HELP = "tell one connection's life: its requests by API, ApiVersions, client ids, software, violations"
 EXAMPLES = (
@@ -66,27 +64,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     given = context.arguments
-    filters = Filters.of(given)
-    tables, notes = context.built_tables("connections")
+    scope, notes = context.scope("connections")
     connection_id = console.argument("ID", given.id)
-    parameters = {**filters.parameters, "id": connection_id}
-    wanted = f"connection_id = {{id}} AND {filters.where('opened_at', 'last_request_at')}"
     order = ", ".join(("opened_at", *CONNECTION_KEY))
-    statement = f"SELECT * FROM {{connections}} WHERE {wanted} ORDER BY {order}"
-    found = ask(tables, "connections", "", statement, parameters, limit_of(given))
+    statement = f"SELECT * FROM {{connections}} AS c WHERE connection_id = {{id}} ORDER BY {order}"
+    found = ask(scope, "connections", "", statement, {"id": connection_id}, limit_of(given))
     failed = ask(
-        tables,
+        scope,
         "failed_requests",
         "Requests and logins that a broker refused (server.log)",
-        "SELECT logged_at, cluster, broker, api_name, api_version, reason, detail FROM {failed_requests} "
-        f"WHERE connection_id = {{id}} AND {filters.where('logged_at', 'logged_at')} ORDER BY logged_at, byte_offset",
-        parameters,
+        "SELECT logged_at, cluster, broker, api_name, api_version, reason, detail FROM {failed_requests} AS f "
+        "WHERE connection_id = {id} ORDER BY logged_at, byte_offset",
+        {"id": connection_id},
     )
     if not found.rows and not failed.rows:
         raise ConfigError(
-            f"ID is {connection_id!r}, which {context.warehouse} has no connection of{_alike(tables, connection_id)}"
+            f"ID is {connection_id!r}, which {context.warehouse} has no connection of{_alike(scope.tables, connection_id)}"
         )
-    lives = [_life(tables, row) for row in found.dicts()]
+    lives = [_life(scope.tables, row) for row in found.dicts()]
     parts = [part for place, life in enumerate(lives, 1) for part in _parts(life, f"{place} of {found.total}")]
     document = {
         "connection_id": connection_id,
@@ -101,7 +96,7 @@ def execute(context: Context) -> int:
     return 0
 
 
-def _life(tables: "Tables", connection: dict[str, Any]) -> dict[str, Any]:
+def _life(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     """A connection with a table for each of `_PARTS`."""
     key = {name: connection[name] for name in CONNECTION_KEY}
     same = " AND ".join(f"{name} = {{{name}}}" for name in CONNECTION_KEY if name != "opened_at")
@@ -131,7 +126,7 @@ def _fact(value: Any) -> Any:
     return instant(value) if isinstance(value, datetime) else str(value) if isinstance(value, int) else value
 
 
-def _alike(tables: "Tables", connection_id: str) -> str:
+def _alike(tables: Tables, connection_id: str) -> str:
     """The end of a sentence that names connection ids which hold this text, if there are any."""
     statement = (
         "SELECT DISTINCT connection_id FROM {connections} WHERE position({id} IN connection_id) > 0 "

@@ -12,6 +12,7 @@ from ..address import address_before, address_in
 from ..engine.state import require_state
 from ..errors import ConfigError, WarehouseError
 from ..failures import AGAIN
+from ..filters import Filters, Scope
 from ..settings import Settings, load_settings
 
 if TYPE_CHECKING:
@@ -19,10 +20,6 @@ if TYPE_CHECKING:
 
     from ..engine.answers import StoredTables
 
-spark_logs: list[str] = []
-"""Where the sessions that this process has started write; removed when a command goes well."""
-interrupted = Event()
-"""Set where Ctrl-C has ended the session that this process has started; what then fails does so for that reason."""
 _WHERE = (
     "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that "
     "they are in: CATALOG.SCHEMA, or schema:SCHEMA of the session's catalog"
@@ -42,14 +39,15 @@ COMMITTED = f"stopped; {AGAIN}"
 class Context:
     """One call of a command.
 
-    Args:
-        arguments: as parsed.
-        spark: a session to use; a local one is started where a command needs one and this is None.
+    Attributes:
+        interrupted: set where Ctrl-C has ended the session that was started; what then fails does so for that reason.
+        spark_log: where the session that was started writes; None where there is none.
     """
 
     def __init__(self, arguments: argparse.Namespace, spark: "SparkSession | None" = None) -> None:
-        """Start nothing yet."""
-        self.arguments = arguments
+        """Start nothing yet; a local session is started where a command needs one and `spark` is None."""
+        self.arguments, self.interrupted = arguments, Event()
+        self.spark_log: Path | None = None
         self.progress = None if getattr(arguments, "json", False) else console.progress()
         self._spark = spark
 
@@ -88,7 +86,7 @@ class Context:
         """The warehouse's tables as they are now, to be read; without a session where they lie on this machine."""
         from ..engine.reading import local_tables
 
-        root = console.argument("the warehouse", self.warehouse)
+        root = self.warehouse
         if self._spark is None:
             self.settings()
         else:
@@ -99,17 +97,18 @@ class Context:
 
         return SparkTables(self.session(), root)
 
-    def built_tables(self, table: str) -> "tuple[StoredTables, list[str]]":
-        """Open the warehouse to read a table that was derived of its requests; see `tables`.
+    def scope(self, table: str) -> tuple[Scope, list[str]]:
+        """Open the warehouse to read a table that was derived of its requests, by the filters of the call; see `tables`.
 
         Returns:
-            The tables, and a note if there are requests, of the cluster that is asked for, which no build has seen.
+            What is asked for, and a note if there are requests, of the cluster that is asked for, which no build has seen.
 
         Raises:
-            ConfigError: the warehouse has no logs of that cluster.
+            ConfigError: a filter is wrong, or the warehouse has no logs of that cluster.
             WarehouseError: there is no warehouse, it does not fit this release, or the table is not built.
         """
-        tables, root, cluster = self.tables(), self.warehouse, getattr(self.arguments, "cluster", None)
+        filters = Filters.of(self.arguments)  # before anything is opened
+        tables, root, cluster = self.tables(), self.warehouse, filters.cluster
         state = require_state(tables.state(), root)
         if state.built_until is None:
             raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
@@ -125,7 +124,7 @@ class Context:
                 f"--cluster is {cluster!r}, of which {root} has no logs; it has those of {known or 'none'}"
             )
         is_behind = any(waits for name, waits in waiting.items() if cluster in (None, name))
-        return tables, [_BEHIND] if is_behind else []
+        return Scope(tables, filters), [_BEHIND] if is_behind else []
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
         """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""
@@ -134,7 +133,14 @@ class Context:
             if self.progress is not None:
                 self.progress("starting Spark" if url is None else "connecting to Spark")
             if url is None:
-                self._spark = _local_session(settings or self.settings())
+                from ..engine.session import end_at_interrupt, local_session
+
+                settings = settings or self.settings()
+                descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
+                os.close(descriptor)
+                self.spark_log = Path(log_file)
+                self._spark = local_session(settings, log_file=log_file)
+                end_at_interrupt(self.interrupted.set)
             else:
                 from ..engine.remote import remote_session
 
@@ -143,6 +149,11 @@ class Context:
 
         keep_quiet(self._spark)
         return self._spark
+
+    def forget_spark_log(self) -> None:
+        """Remove the log of a session that went well."""
+        if self.spark_log is not None:
+            self.spark_log.unlink(missing_ok=True)
 
     def end_progress(self) -> None:
         """Clear the line of the terminal that shows the progress."""
@@ -168,20 +179,3 @@ def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) ->
     if cluster is not None:
         parser.add_argument("--cluster", metavar="NAME", help=cluster)
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")
-
-
-def forget_spark_logs() -> None:
-    """Remove the logs of sessions that went well."""
-    while spark_logs:
-        Path(spark_logs.pop()).unlink(missing_ok=True)
-
-
-def _local_session(settings: Settings) -> "SparkSession":
-    from ..engine.session import end_at_interrupt, local_session
-
-    descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
-    os.close(descriptor)
-    spark_logs.append(log_file)
-    session = local_session(settings, log_file=log_file)
-    end_at_interrupt(interrupted.set)
-    return session

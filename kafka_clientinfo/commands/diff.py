@@ -13,20 +13,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ConfigError, WarehouseError
-from ..filters import Filters, add_filters, given_time
+from ..filters import Filters, Scope, add_filters, given_time
 from ..protocol import UNKNOWN
 from ..rules import SEVERITY_ORDER
 from ..tables.broker_releases import release
 from ..tables.spec import CLIENT, software
 from .context import Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
-from .ownership import GROUP, SAME_CONNECTION, grouped, with_connection
-
-if TYPE_CHECKING:
-    from ..engine.answers import Tables
+from .ownership import GROUP, SAME_CONNECTION, WITH_CONNECTION, grouped
 
 HELP = "compare two days: clients that are new, gone, changed, unknown, breaking or misbehaving (exit code 3, see the README)"
 EXAMPLES = (
@@ -78,10 +75,9 @@ def execute(context: Context) -> int:
     first, second = given_day(given.from_day, "--from"), given_day(given.to_day, "--to")
     if first >= second:
         raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
-    filters = Filters.of(given)
-    tables, waiting = context.built_tables("connections")
-    notes = [*_check_days(tables, filters, (first, second)), *waiting]
-    found = _changes(*(_day(tables, _on(day, filters), given.target) for day in (first, second)))
+    scope, waiting = context.scope("connections")
+    notes = [*_check_days(scope, (first, second)), *waiting]
+    found = _changes(*(_day(_on(day, scope), given.target) for day in (first, second)))
     document = {"from": str(first), "to": str(second), "target": given.target}
     document |= {table.name: table.dicts() for table in found}
     limit = limit_of(given)
@@ -106,25 +102,20 @@ def given_day(text: str, option: str, now: datetime | None = None) -> date:
     )
 
 
-def _check_days(tables: "Tables", filters: Filters, days: Iterable[date]) -> list[str]:
+def _check_days(scope: Scope, days: Iterable[date]) -> list[str]:
     """Notes on days of which logs are not whole.
 
     Raises:
         WarehouseError: there is no connection on a day.
     """
-    of_cluster = Filters(cluster=filters.cluster)
-    ((first, last),) = tables.query(
-        f"SELECT min(opened_at), max(last_request_at) FROM {{connections}} WHERE {of_cluster.where()}",
-        of_cluster.parameters,
-    )
+    of_cluster = replace(scope, filters=Filters(cluster=scope.filters.cluster))
+    ((first, last),) = of_cluster.query("SELECT min(opened_at), max(last_request_at) FROM {connections} AS c")
     notes = []
     for day in days:
-        of_day = _on(day, of_cluster)
-        touches = of_day.where("opened_at", "last_request_at")
-        ((number,),) = tables.query(f"SELECT count(*) FROM {{connections}} WHERE {touches}", of_day.parameters)
+        ((number,),) = _on(day, of_cluster).query("SELECT count(*) FROM {connections} AS c")
         if not number:
             known = f"it has those of {first:%Y-%m-%d} to {last:%Y-%m-%d}" if first else "it has none"
-            raise WarehouseError(f"{tables.root} has no connection on {day}; {known}")
+            raise WarehouseError(f"{scope.tables.root} has no connection on {day}; {known}")
         if first.date() == day:
             notes.append(
                 f"The first request is of {first:%Y-%m-%d %H:%M} UTC; what was before on that day is not known."
@@ -134,22 +125,20 @@ def _check_days(tables: "Tables", filters: Filters, days: Iterable[date]) -> lis
     return notes
 
 
-def _on(day: date, filters: Filters) -> Filters:
+def _on(day: date, scope: Scope) -> Scope:
     begin = datetime.combine(day, time(), UTC)
-    return replace(filters, since=begin, until=begin + timedelta(days=1))
+    return replace(scope, filters=replace(scope.filters, since=begin, until=begin + timedelta(days=1)))
 
 
-def _day(tables: "Tables", of_day: Filters, target: str | None) -> _Day:
-    breaking = _breaking(tables, of_day, target) if target is not None else {}
-    return _Day(_clients(tables, of_day), breaking, _violations(tables, of_day))
+def _day(of_day: Scope, target: str | None) -> _Day:
+    return _Day(_clients(of_day), _breaking(of_day, target) if target is not None else {}, _violations(of_day))
 
 
-def _clients(tables: "Tables", of_day: Filters) -> ByKey:
+def _clients(of_day: Scope) -> ByKey:
     key = ", ".join((*CLIENT, "reason_unknown", "remote_host"))
-    rows = tables.query(
+    rows = of_day.query(
         f"SELECT {key}, count(*) AS connections, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
-        f"FROM {{connections}} WHERE role = 'client' AND {of_day.where('opened_at', 'last_request_at')} GROUP BY {key}",
-        of_day.parameters,
+        f"FROM {{connections}} AS c WHERE role = 'client' GROUP BY {key}"
     ).dicts()
     return {who: _client(of_client) for who, of_client in grouped(rows, _WHO).items()}
 
@@ -167,23 +156,28 @@ def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _breaking(tables: "Tables", of_day: Filters, target: str) -> ByKey:
-    time_of_day, of_client = Filters(of_day.since, of_day.until), replace(of_day, since=None, until=None)
+def _apart(of_day: Scope) -> tuple[Scope, Filters]:
+    """What is asked for of rows without a client's columns, and of clients."""
+    principal, client = of_day.filters.principal, of_day.filters.client
+    of_rows = replace(of_day, filters=replace(of_day.filters, principal=None, client=None))
+    return of_rows, Filters(principal=principal, client=client)
+
+
+def _breaking(of_day: Scope, target: str) -> ByKey:
+    of_rows, of_client = _apart(of_day)
     own = ", ".join(f"c.{name}" for name in CLIENT)
     uses = (
         f"SELECT {own}, t.api_key, t.api_name, t.api_version, count(*) AS connections, "
         "count(DISTINCT c.remote_host) AS hosts, min(c.remote_host) AS host, min(t.first_at) AS first_seen, "
-        "max(t.last_at) AS last_seen "
-        f"FROM (SELECT * FROM {{api_usage}} WHERE {time_of_day.where('first_at', 'last_at')}) AS t "
-        f"JOIN (SELECT * FROM {{connections}} WHERE role = 'client' AND {of_client.where()}) AS c ON {SAME_CONNECTION} "
-        f"GROUP BY {own}, t.api_key, t.api_name, t.api_version"
+        f"max(t.last_at) AS last_seen FROM {{api_usage}} AS t JOIN {{connections}} AS c ON {SAME_CONNECTION} "
+        f"WHERE c.role = 'client' AND {of_client.where()} GROUP BY {own}, t.api_key, t.api_name, t.api_version"
     )
     same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM i.{name}" for name in (*CLIENT, "api_key", "api_version"))
     refused = f"i.refused_by['{release(target).name}']"
-    rows = tables.query(
+    rows = of_rows.query(
         f"SELECT u.*, {refused} AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same} "
         f"WHERE {refused} IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
-        of_day.parameters,
+        of_client.parameters,
     ).dicts()
     found: ByKey = {}
     for row in rows:  # of one client's software the most frequent one stands for all
@@ -192,17 +186,14 @@ def _breaking(tables: "Tables", of_day: Filters, target: str) -> ByKey:
     return found
 
 
-def _violations(tables: "Tables", of_day: Filters) -> ByKey:
+def _violations(of_day: Scope) -> ByKey:
     names = ("severity", "rule", *_WHO, "group_id")
-    of_row, of_client = (
-        replace(of_day, principal=None, client=None),
-        replace(of_day, since=None, until=None, cluster=None),
-    )
-    rows = tables.query(
+    of_rows, of_client = _apart(of_day)
+    rows = of_rows.query(
         f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS place "
         f"FROM (SELECT t.severity, t.rule, t.cluster, c.principal, c.client_id, {GROUP} AS group_id, t.last_at "
-        f"FROM {with_connection(of_row)}) AS v WHERE {of_client.where()} GROUP BY {', '.join(names)}",
-        of_day.parameters,
+        f"FROM {WITH_CONNECTION}) AS v WHERE {of_client.where()} GROUP BY {', '.join(names)}",
+        of_client.parameters,
     ).dicts()
     return {tuple(row[name] for name in names): row for row in rows}
 

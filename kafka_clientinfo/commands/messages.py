@@ -19,8 +19,7 @@ from ..protocol import api_key
 from ..tables.broker_releases import REASONS, WORST_FIRST, release
 from ..tables.spec import CLIENT, software
 from .output import Table, as_markdown, markdown_text, write_private
-from .owned_impact import USE, OwnerImpact
-from .ownership import grouped, named
+from .ownership import OwnerImpact, grouped, named
 from .webhook import Webhook
 
 _MOST = 500
@@ -59,27 +58,15 @@ class Message:
 
 
 def messages(found: Mapping[Owner | None, OwnerImpact], target: str, cannot_tell: Sequence[str]) -> list[Message]:
-    """One message for each owner who has a client that is not fine, and one for such clients without an owner, the last.
-
-    Args:
-        found: the verdict, by owner.
-        target: the release of Kafka.
-        cannot_tell: sentences on what the log does not show.
-    """
+    """One message for each owner who has a client that is not fine, and one for such clients without an owner, the last."""
     ordered = sorted(found.items(), key=lambda item: (item[0] is None, item[0].name if item[0] else ""))
     return [Message(owner, target, _markdown(owner, part, target, cannot_tell)) for owner, part in ordered if part.uses]
 
 
 def send(written: Sequence[Message], folder: str | None, webhook: Webhook | None) -> list[str]:
-    """Write each message to a file of its own, and post each, as far as that is asked for.
+    """Write each message to a file of its own in a folder, for the user alone, and post each, as far as that is asked for.
 
-    Args:
-        written: the messages.
-        folder: where files go, for the user alone; files of the same names are replaced.
-        webhook: the receiver of posts.
-
-    Returns:
-        What was done, in sentences.
+    Files of the same names are replaced. What was done is returned, in sentences.
 
     Raises:
         ClientInfoError: naming the folder or file that cannot be written, or the receiver and how many messages it has.
@@ -127,19 +114,8 @@ def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: 
 
 
 def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
-    """Uses of that verdict, those of one client, API and version on several hosts as one."""
-    of_verdict = [use for use in uses if use["verdict"] == verdict]
-    found = [
-        {
-            **same[0],
-            "requests": sum(use["requests"] for use in same),
-            "all_hosts": {use["remote_host"] or "unknown" for use in same},
-            "first_seen": min(use["first_seen"] for use in same),
-            "last_seen": max(use["last_seen"] for use in same),
-        }
-        for same in grouped(of_verdict, USE).values()
-    ]
-    return sorted(found, key=lambda row: -row["requests"])
+    """Uses of that verdict, the most used first."""
+    return sorted((use for use in uses if use["verdict"] == verdict), key=lambda use: -use["requests"])
 
 
 def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:

@@ -24,6 +24,7 @@ from ..errors import ClientInfoError
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
+    from ..filters import Scope
 
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100
@@ -53,7 +54,6 @@ class Table:
         columns: names, which are keys in JSON and the header of CSV.
         rows: values as `engine.Rows` has them.
         more: rows that a limit left out.
-        shown: columns that text shows; all where it is empty.
     """
 
     name: str
@@ -61,7 +61,6 @@ class Table:
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
     more: int = 0
-    shown: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -112,17 +111,16 @@ def is_text(arguments: argparse.Namespace) -> bool:
 
 
 def ask(
-    tables: "Tables",
+    tables: "Tables | Scope",
     name: str,
     title: str,
     statement: str,
     parameters: Mapping[str, str | int] | None = None,
     limit: int = 0,
-    shown: tuple[str, ...] = (),
 ) -> Table:
     """A table from SQL that names tables and parameters in braces; what a limit leaves out is counted, and 0 is none."""
     found = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
-    answer = Table(name, title, found.names, found.rows, shown=shown).first(limit)
+    answer = Table(name, title, found.names, found.rows).first(limit)
     if answer.more:
         ((total,),) = tables.query(f"SELECT count(*) AS total FROM ({statement}) AS answer", parameters)
         answer = replace(answer, more=total - limit)
@@ -231,14 +229,14 @@ def as_markdown(tables: Sequence[Table]) -> str:
     parts = []
     for table in tables:
         lines = [f"## {markdown_text(table.title)}\n"] if table.title else []
-        lines += [_markdown_line(table.columns), _markdown_line(["---"] * len(table.columns), escape=False)]
+        lines += [_markdown_line(table.columns), _markdown_line(["---"] * len(table.columns))]
         lines += [_markdown_line(row) for row in table.rows]
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 
 
-def _markdown_line(row: Sequence[Any], escape: bool = True) -> str:
-    return "| {} |".format(" | ".join(map(markdown_text, row) if escape else row))
+def _markdown_line(row: Sequence[Any]) -> str:
+    return "| {} |".format(" | ".join(map(markdown_text, row)))
 
 
 def markdown_text(value: Any) -> str:
@@ -302,10 +300,9 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
 
 
 def _cells(table: Table) -> tuple[list[str], list[list[object]]]:
-    """The header and the rows of what text shows of a table."""
-    places = [place for place, name in enumerate(table.columns) if not table.shown or name in table.shown]
-    rows = [[_shown(row[place], table.columns[place]) for place in places] for row in table.rows]
-    return [table.columns[place].replace("_", " ") for place in places], rows
+    """The header and the rows of a table in text."""
+    rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
+    return [name.replace("_", " ") for name in table.columns], rows
 
 
 def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[int]:

@@ -5,7 +5,9 @@ from pathlib import Path
 
 from ..console import number, output, safe
 from ..errors import ConfigError
-from ..filters import Filters, add_filters
+from ..filters import add_filters
+from ..impact import impact
+from ..tables.broker_releases import releases
 from .context import Context, add_warehouse
 from .output import write_private
 from .ownership import Ownership, add_owners, given_owners
@@ -32,22 +34,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    from ..tables.broker_releases import releases
-
     given = context.arguments
     target = given.target or list(releases())[-1]
-    filters = Filters.of(given)
+    owners = given_owners(context)
+    from ..report.contents import report
+
+    scope, notes = context.scope("connections")
+    filters = scope.filters
     if filters.since and filters.until and filters.since >= filters.until:
         raise ConfigError(f"--since {given.since} is not before --until {given.until}; give an earlier one")
-    owners = given_owners(context)
-    from ..impact import impact
-    from ..report import Scope, report
-
-    tables, notes = context.built_tables("connections")
-    verdict = impact(tables, target, True, filters, bool(notes), _USES)
-    names = Ownership(owners, tables).of_clients() if owners.rules else {}
+    verdict = impact(scope, target, True, bool(notes), _USES)
+    names = Ownership(owners, scope).of_clients() if owners.rules else {}
     told = {client: [f"{o.name} ({o.contact})" if o.contact else o.name for o in of] for client, of in names.items()}
-    page = report(Scope(tables, filters, told), verdict).encode()
+    page = report(scope, verdict, told).encode()
     write_private(Path(given.output), page, "--output")
     context.end_progress()
     output(f"Wrote {safe(given.output)}, {number(len(page))} bytes.")

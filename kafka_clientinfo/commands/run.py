@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from .. import console
-from ..filters import Filters
+from ..filters import Scope
 from .context import COMMITTED, Context, add_common
 from .output import as_text
 from .summary import SHOWN, findings, rows_of_tables
@@ -69,7 +69,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
 def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
-        found = findings(context.tables(), Filters(), SHOWN)
+        found = findings(Scope(context.tables()), SHOWN)
         shown = [rows_of_tables(report.tables, context.warehouse), *found]
         parts.append(as_text(shown, rest="`kafka-clientinfo summary --limit 0` and --json"))
     return "\n\n".join(parts)

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ConfigError
-from ..filters import Filters
+from ..filters import Scope
 from ..impact import Impact, impact
 from ..settings import Settings
-from ..tables.views import views
 from . import upgrade
 from .context import Context, add_settings
 from .output import Table, add_formats, as_text, ask, is_text, limit_of, show
@@ -50,6 +49,10 @@ _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
 _OF_LOG = 5
 """Parts of the answer that come before those about a release."""
+_WHO = (
+    "SELECT * FROM {who_connects} AS w "
+    "ORDER BY connections DESC, cluster, client_software_name, client_software_version, principal, client_id"
+)
 _ANSWERED_BY = ("connections", "violations", "api_usage", "upgrade_impact", "broker_api_versions")
 """The tables that the answers need."""
 
@@ -169,7 +172,7 @@ class _Scan:
         if self._is_picture and self._arguments.limit is None:
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // 4)
         target = self._arguments.upgrade
-        verdict = None if target is None else impact(self._tables, target, limit=limit)
+        verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
         parts = self._parts(limit, verdict)
         if self._progress is not None:
             self._progress.clear()
@@ -180,8 +183,9 @@ class _Scan:
         assert self._reading is not None
         reports = self._reading.reports
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
-        who = ask(self._tables, "clients", "Who connects", _who(), limit=limit)
-        parts = [Table("files", "", _OF_FILE, rows), who, *findings(self._tables, Filters(), limit)]
+        scope = Scope(self._tables)
+        who = ask(scope, "clients", "Who connects", _WHO, None, limit)
+        parts = [Table("files", "", _OF_FILE, rows), who, *findings(scope, limit)]
         return parts if verdict is None else [*parts, *upgrade.as_tables(verdict)]
 
     def _document(self, parts: list[Table], verdict: Impact | None) -> dict[str, Any]:
@@ -214,8 +218,3 @@ class _Scan:
         if any(report["pending_bytes"] for report in reports):
             lines.append(f"  {waiting} bytes of records that are not finished")
         return "\n".join(lines)
-
-
-def _who() -> str:
-    columns = "cluster, client_software_name, client_software_version, principal, client_id"
-    return f"SELECT * FROM ({views()['who_connects'].sql}) AS who ORDER BY connections DESC, {columns}"

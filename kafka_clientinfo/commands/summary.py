@@ -2,19 +2,14 @@
 
 import argparse
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
 from .. import console
 from ..engine.state import require_state
-from ..filters import Filters, add_filters
-from ..rules import SEVERITY_ORDER
+from ..filters import Scope, add_filters
 from ..tables.spec import table_specs
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners
-
-if TYPE_CHECKING:
-    from ..engine.answers import Tables
 
 HELP = "show what the tables hold: clusters, software, how clients negotiated, violations"
 EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")
@@ -23,9 +18,29 @@ SHOWN = 12
 _CLUSTERS = (
     "SELECT cluster, count(DISTINCT broker) AS brokers, count(*) AS connections, "
     "CAST(sum(requests) AS BIGINT) AS requests, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
-    "FROM {connections} WHERE "
+    "FROM {connections} AS c GROUP BY cluster ORDER BY cluster"
 )
-_CLIENTS = "FROM {connections} WHERE role = 'client' AND "
+_FINDINGS = (
+    (
+        "software",
+        "Client connections by software",
+        "SELECT count(*) AS connections, client_software_name AS name, client_software_version AS version "
+        "FROM {connections} AS c WHERE role = 'client' GROUP BY client_software_name, client_software_version "
+        "ORDER BY connections DESC, name, version",
+    ),
+    (
+        "outcomes",
+        "Client connections by ApiVersions outcome",
+        "SELECT count(*) AS connections, api_versions_outcome AS outcome FROM {connections} AS c "
+        "WHERE role = 'client' GROUP BY api_versions_outcome ORDER BY connections DESC, outcome",
+    ),
+    (
+        "violations",
+        "Violations",
+        "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
+        "FROM {violations} AS v GROUP BY severity, rule ORDER BY {severity_order}, connections DESC, rule",
+    ),
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,22 +51,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    filters, owners = Filters.of(context.arguments), given_owners(context)
-    tables, notes = context.built_tables("connections")
+    owners = given_owners(context)
+    scope, notes = context.scope("connections")
     limit = limit_of(context.arguments)
-    clusters = ask(
-        tables,
-        "clusters",
-        "Connections by cluster",
-        _CLUSTERS + filters.where("opened_at", "last_request_at") + " GROUP BY cluster ORDER BY cluster",
-        filters.parameters,
-        limit,
-    )
-    stored = require_state(tables.state(), context.warehouse).rows
+    clusters = ask(scope, "clusters", "Connections by cluster", _CLUSTERS, None, limit)
+    stored = require_state(scope.tables.state(), context.warehouse).rows
     counts = {name: stored[name] for name in table_specs() if name in stored}
-    parts = [clusters, rows_of_tables(counts, context.warehouse), *findings(tables, filters, limit)]
+    parts = [clusters, rows_of_tables(counts, context.warehouse), *findings(scope, limit)]
     if owners.rules:
-        owned = Ownership(owners, tables).clients(filters, "Clients by owner", limit)
+        owned = Ownership(owners, scope).clients("Clients by owner", limit)
         parts = [owned] if context.arguments.by else [*parts, owned]
     if not clusters.rows:
         parts = [part for part in parts if part.name == "tables"]
@@ -65,28 +73,6 @@ def rows_of_tables(counts: Mapping[str, int], root: str) -> Table:
     return Table("tables", f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()))
 
 
-def findings(tables: "Tables", filters: Filters, limit: int) -> list[Table]:
+def findings(scope: Scope, limit: int) -> list[Table]:
     """Client connections by software and by outcome, and violations by rule; those without rows are left out."""
-    lasting = filters.where("opened_at", "last_request_at")
-    questions = (
-        (
-            "software",
-            "Client connections by software",
-            f"SELECT count(*) AS connections, client_software_name AS name, client_software_version AS version {_CLIENTS}"
-            f"{lasting} GROUP BY client_software_name, client_software_version ORDER BY connections DESC, name, version",
-        ),
-        (
-            "outcomes",
-            "Client connections by ApiVersions outcome",
-            f"SELECT count(*) AS connections, api_versions_outcome AS outcome {_CLIENTS}{lasting} "
-            "GROUP BY api_versions_outcome ORDER BY connections DESC, outcome",
-        ),
-        (
-            "violations",
-            "Violations",
-            "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
-            f"FROM {{violations}} WHERE {filters.where('first_at', 'last_at')} GROUP BY severity, rule "
-            f"ORDER BY {SEVERITY_ORDER}, connections DESC, rule",
-        ),
-    )
-    return [ask(tables, name, title, sql, filters.parameters, limit) for name, title, sql in questions]
+    return [ask(scope, name, title, statement, None, limit) for name, title, statement in _FINDINGS]

@@ -2,20 +2,21 @@
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..console import columns, number, safe
 from ..errors import ConfigError
-from ..filters import Filters, add_filters
+from ..filters import add_filters
+from ..impact import Impact, impact
+from ..tables.broker_releases import REASONS, release
+from ..tables.client_libraries import advice_of, client_libraries
 from ..tables.spec import CLIENT, software
 from .context import Context, add_warehouse
+from .messages import messages, send
 from .output import Table, add_formats, limit_of, show
 from .output import as_text as table_text
-from .ownership import Ownership, add_owners, given_owners
+from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
 from .webhook import TOKEN, Webhook
-
-if TYPE_CHECKING:
-    from ..impact import Impact
 
 HELP = "tell who would break at another release of Kafka (exit code 3 when somebody would)"
 EXAMPLES = (
@@ -60,27 +61,22 @@ def execute(context: Context) -> int:
     for option in ("messages", "webhook"):
         if getattr(given, option) is not None and not given.by:
             raise ConfigError(f"--{option} needs --by owner")
-    from ..impact import impact
-    from .owned_impact import USE, owned_impact, owners_of_uses, owners_table
-
-    filters, owners = Filters.of(given), given_owners(context)
+    owners = given_owners(context)
     webhook = None if given.webhook is None else Webhook(given.webhook)
-    tables, notes = context.built_tables("upgrade_impact")
-    found = impact(tables, given.target, given.all_targets, filters, bool(notes), limit_of(given))
+    scope, notes = context.scope("upgrade_impact")
+    found = impact(scope, given.target, given.all_targets, bool(notes), limit_of(given))
     owned, done = None, []
-    ownership = Ownership(owners, tables)
+    ownership = Ownership(owners, scope)
     if owners.rules and found.matrix:
         of_clients = ownership.names_of_clients()
         for row in found.matrix:
             row["owners"] = of_clients.get(tuple(row[name] for name in CLIENT), [])
     if owners.rules and given.target is not None:
-        divided = owned_impact(tables, given.target, filters, ownership)
+        divided = ownership.impact(given.target)
         names = owners_of_uses(divided)
         for row in found.rows:
             row["owners"] = names.get(tuple(row[name] for name in USE), [])
         if given.by:
-            from .messages import messages, send
-
             owned = owners_table(divided, given.target, limit_of(given))
             done = send(messages(divided, given.target, found.cannot_tell), given.messages, webhook)
     document = vars(found) | ({"by_owner": owned.dicts()} if owned else {})
@@ -89,7 +85,7 @@ def execute(context: Context) -> int:
     return _BREAKS if found.breaks else 0
 
 
-def as_tables(result: "Impact") -> list[Table]:
+def as_tables(result: Impact) -> list[Table]:
     """What is not ok at the target, and with all targets the counts by release and the matrix."""
     found = []
     if result.target is not None:
@@ -108,7 +104,7 @@ def _table(name: str, title: str, rows: Sequence[dict[str, Any]], total: int) ->
     return Table(name, title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
-def as_text(result: "Impact", owned: Table | None = None) -> str:
+def as_text(result: Impact, owned: Table | None = None) -> str:
     """The verdict for a terminal; by owner where that is given."""
     parts = []
     if result.target is not None:
@@ -118,8 +114,6 @@ def as_text(result: "Impact", owned: Table | None = None) -> str:
         else:
             parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
         if result.reasons and owned is None:
-            from ..tables.broker_releases import REASONS
-
             reasons = (f"  {reason}: {REASONS.get(reason, reason)}" for reason in result.reasons)
             parts.append("Why\n" + "\n".join(reasons))
         if result.clients.get("removed"):
@@ -130,7 +124,7 @@ def as_text(result: "Impact", owned: Table | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def _headline(result: "Impact") -> str:
+def _headline(result: Impact) -> str:
     counts = result.clients
     total = sum(counts.values())
     return (
@@ -140,12 +134,10 @@ def _headline(result: "Impact") -> str:
     )
 
 
-def _section(result: "Impact", verdict: str, title: str) -> str:
+def _section(result: Impact, verdict: str, title: str) -> str:
     rows = [row for row in result.rows if row["verdict"] == verdict]
     if not rows:
         return ""
-    from ..tables.client_libraries import advice_of
-
     has_owners, has_advice = "owners" in rows[0], any(row["upgrade_to"] for row in rows)
     header: tuple[str, ...] = (
         "cluster", "principal", "client id", "software", "request", "requests", "hosts", "last seen", "why",
@@ -182,9 +174,6 @@ def _why(row: dict[str, Any]) -> str:
 
 def _first_releases(target: str) -> str:
     """The first release of each library that was seen to work with the target, for clients that do not tell their library."""
-    from ..tables.broker_releases import release
-    from ..tables.client_libraries import client_libraries
-
     found = ((library.name, library.first_fitting(release(target))) for library in client_libraries())
     lines = [(name, one.name) for name, one in found if one is not None]
     return f"First releases that work with Kafka {target}, of those that were tried\n{columns(('library', 'release'), lines)}"
@@ -194,7 +183,7 @@ def _more(number_of_rows: int) -> str:
     return f"\n  … and {number(number_of_rows)} more; --limit 0 and --json have all" if number_of_rows else ""
 
 
-def _matrix(result: "Impact") -> list[str]:
+def _matrix(result: Impact) -> list[str]:
     lines = [
         (name, *(counts[verdict] for verdict in ("removed", "deprecated", "unknown", "ok")))
         for name, counts in result.by_release.items()

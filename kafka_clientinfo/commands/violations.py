@@ -3,18 +3,14 @@
 import argparse
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from .. import console
 from ..errors import ConfigError
-from ..filters import Filters, add_filters
+from ..filters import Scope, add_filters
 from ..rules import SEVERITY_ORDER, rules
 from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, instant, limit_of, show
-from .ownership import ENDPOINT, Ownership, add_owners, given_owners, with_connection
-
-if TYPE_CHECKING:
-    from ..engine.answers import Tables
+from .ownership import ENDPOINT, WITH_CONNECTION, Ownership, add_owners, given_owners
 
 HELP = "list who broke which rule, with an expression that finds it in the log"
 
@@ -39,40 +35,33 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     given = context.arguments
-    filters = Filters.of(given)  # before anything is opened
     if unknown := sorted(set(given.rule) - set(rules())):
         raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
     owners = given_owners(context)
-    tables, notes = context.built_tables("violations")
-    ownership = Ownership(owners, tables) if owners.rules else None
+    scope, notes = context.scope("violations")
+    ownership = Ownership(owners, scope) if owners.rules else None
     limit = LIMIT if given.json and given.limit is None else limit_of(given)
     if ownership and given.by:
-        show(given, [ownership.violations(filters, *_of_rules(given.rule), limit)], notes)
+        show(given, [ownership.violations(*_of_rules(given.rule), limit)], notes)
         return 0
-    found = _violations(tables, filters, given.rule, limit, ownership)
+    found = _violations(scope, given.rule, limit, ownership)
     document = {"total": found.total, "violations": found.dicts()}
     show(given, [found], notes, document, lambda: _as_text(found, notes))
     return 0
 
 
-def _violations(
-    tables: "Tables", filters: Filters, names: Sequence[str], limit: int, ownership: Ownership | None
-) -> Table:
+def _violations(scope: Scope, names: Sequence[str], limit: int, ownership: Ownership | None) -> Table:
     """Violations of these rules, errors first, then the latest; of all rules where none is named.
 
     With owners, there is a column more: the owner's name.
     """
     condition, parameters = _of_rules(names)
-    parameters = {**filters.parameters, **parameters}
     if ownership is None:
-        conditions = filters.where("first_at", "last_at") + condition
-        statement = f"SELECT * FROM {{violations}} WHERE {conditions} ORDER BY {_ORDER}"
-        return ask(tables, "violations", "", statement, parameters, limit)
+        statement = f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}"
+        return ask(scope, "violations", "", statement, parameters, limit)
     endpoint = ", ".join(f"c.{name} AS its_{name}" for name in ENDPOINT)
-    statement = (
-        f"SELECT * FROM (SELECT t.*, {endpoint} FROM {with_connection(filters, condition)}) AS v ORDER BY {_ORDER}"
-    )
-    found = ask(tables, "violations", "", statement, parameters, limit)
+    statement = f"SELECT * FROM (SELECT t.*, {endpoint} FROM {WITH_CONNECTION}{condition}) AS v ORDER BY {_ORDER}"
+    found = ask(scope, "violations", "", statement, parameters, limit)
     rows, own = [], len(found.columns) - len(ENDPOINT)
     group = found.columns.index("group_id")
     for row in found.rows:
@@ -82,9 +71,9 @@ def _violations(
 
 
 def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """More of a condition, and its parameters, that choose rules; all where there are no names."""
+    """A condition on violations `t`, and its parameters, that choose rules; all where there are no names."""
     parameters = {f"rule_{place}": name for place, name in enumerate(names)}
-    return " AND rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
+    return " WHERE t.rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
 
 
 def _as_text(found: Table, notes: Sequence[str]) -> str:

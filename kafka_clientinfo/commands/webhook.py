@@ -19,10 +19,7 @@ _SECONDS = 15
 
 
 class Webhook:
-    """A receiver.
-
-    Args:
-        url: its address, http or https.
+    """A receiver at an address, http or https.
 
     Raises:
         ConfigError: the address or the token is wrong.

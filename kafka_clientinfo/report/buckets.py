@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import accumulate
 
-from .scope import Scope
+from ..filters import Scope
 
 _SECOND = 1_000_000
 _WIDTHS = tuple(
@@ -65,7 +65,7 @@ def open_by_software(scope: Scope, cut: Buckets, most: int) -> dict[tuple[str, s
     `most` versions of software are told apart, those with the most connections; all others are None.
     """
     changes: dict[tuple[str, str] | None, list[int]] = {}
-    found = scope.ask(f"""
+    found = scope.query(f"""
         SELECT f.name, f.version, coalesce(f.place, {most + 1}) AS place, {cut.of("opened_at")} AS opened, {cut.of("last_request_at")} AS last, count(*) AS number
         FROM {{connections}} AS c
         LEFT JOIN (SELECT *, row_number() OVER (ORDER BY connections DESC, name, version) AS place

@@ -1,14 +1,14 @@
 """The inventory of clients: who connects, and of the first of them what they used, broke and when they were connected."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..filters import Scope
 from ..rules import SEVERITY_ORDER
 from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
 from ..tables.spec import CLIENT, CONNECTION_KEY, software
 from .buckets import Buckets
-from .scope import Scope
 from .table import TEXT, cell, declared, select
 
 VERDICTS: Mapping[str, str] = {
@@ -17,6 +17,8 @@ VERDICTS: Mapping[str, str] = {
     "unknown": "cannot be judged",
     "ok": "fine",
 }
+OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
+"""Names and contacts of owners by the columns that name a client; empty where none are known."""
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
 
 
@@ -50,32 +52,21 @@ def client_id(value: str | None) -> str:
 
 
 class Inventory:
-    """The clients in scope, those first who would break, then who breaks rules, then by connections.
+    """The clients in scope, those first who would break, then who breaks rules, then by connections."""
 
-    Args:
-        scope: which part of the warehouse.
-        target: the release of the verdict.
-        limits: how many.
-        buckets: those of the timelines.
-    """
-
-    def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets) -> None:
-        """Read nothing yet."""
+    def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets, owners: OwnersOfClients) -> None:
         self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
+        self._owners = owners
         self.places: dict[tuple[Any, ...], int] = {}
         self.table, self.connections = declared("clients"), declared("connections_of_client").columns
         self.details: list[dict[str, Any]] = []
         self._detailed: dict[str, dict[str, Any]] = {}
-
-    def read(self) -> "Inventory":
-        """Read the inventory and the details."""
         self._read_table()
         if self._detailed:
             self._add_connections()
             self._add_violations()
             self._add_uses()
             self._add_timelines()
-        return self
 
     def connection_columns(self) -> list[dict[str, str]]:
         """The columns of a client's connections, for the page's script."""
@@ -86,7 +77,7 @@ class Inventory:
         del self.table.rows[limits.clients :], self.details[limits.detailed :]
 
     def _read_table(self) -> None:
-        found = self._scope.ask(self._ranked())
+        found = self._scope.query(self._ranked())
         for hashed, worst, broken, connections, hosts, last, total, requests, first, apis, *texts in found:
             who, listed = tuple(texts[: len(CLIENT)]), texts[len(CLIENT) :]
             self.places[who] = len(self.table.rows)
@@ -98,7 +89,7 @@ class Inventory:
             )  # fmt: skip
             if len(self.details) < self._limits.detailed:
                 self._detailed[hashed] = _facts(listed, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
-                if owners := self._scope.owners.get(who):
+                if owners := self._owners.get(who):
                     self._detailed[hashed]["facts"]["owners"] = cell(owners, "texts")
                 self.details.append(self._detailed[hashed])
 
@@ -128,7 +119,7 @@ class Inventory:
 
     def _with_details(self, statement: str) -> Iterator[tuple[Any, ...]]:
         """The details of each row's client, and the row's columns."""
-        return ((self._detailed[row[0]], *row[1:]) for row in self._scope.ask(statement))
+        return ((self._detailed[row[0]], *row[1:]) for row in self._scope.query(statement))
 
     def _add_connections(self) -> None:
         newest = f"row_number() OVER (PARTITION BY {_hash('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"

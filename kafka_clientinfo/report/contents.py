@@ -1,11 +1,13 @@
 """What stands on the page beside the tables that page.toml declares, and what is left out where it would be too long."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 from .. import __version__
 from ..errors import WarehouseError
+from ..filters import Scope
 from ..impact import Impact
 from ..rules import rules
 from ..tables.broker_releases import REASONS, WORST_FIRST
@@ -13,9 +15,8 @@ from ..tables.client_libraries import advice_of
 from ..tables.spec import CLIENT, software
 from . import plots
 from .buckets import Buckets, buckets, open_by_software
-from .clients import VERDICTS, Inventory, Limits, client_id
-from .page import Plot, Section, embedded, page
-from .scope import Scope
+from .clients import VERDICTS, Inventory, Limits, OwnersOfClients, client_id
+from .page import Section, embedded, page
 from .table import LIMIT, Column, Table, declarations, declared, read
 
 MOST_BYTES = 8_000_000
@@ -32,27 +33,22 @@ _NOT_BREAKING = 200
 """Clients that are shown of a verdict at most, but for those who would break."""
 
 
-def report(scope: Scope, verdict: Impact, limits: Limits | None = None) -> str:
-    """The page about a part of a warehouse.
-
-    Args:
-        scope: which part.
-        verdict: on a release, for the clients in scope.
-        limits: of the inventory; fewer where the page would be too long.
-
-    Returns:
-        HTML.
+def report(
+    scope: Scope, verdict: Impact, owners: OwnersOfClients = MappingProxyType({}), limits: Limits | None = None
+) -> str:
+    """The page about a part of a warehouse, as HTML; the limits go down where it would be too long.
 
     Raises:
         WarehouseError: no client's connection is in scope.
     """
-    return _Contents(scope, verdict, limits or Limits()).page()
+    return _Contents(scope, verdict, owners, limits or Limits()).page()
 
 
 class _Contents:
-    def __init__(self, scope: Scope, verdict: Impact, limits: Limits) -> None:
-        self.scope, self.verdict, self.target = scope, verdict, str(verdict.target)
-        ((self.connections, self.brokers, self.requests, self.named, first, last),) = scope.ask(
+    def __init__(self, scope: Scope, verdict: Impact, owners: OwnersOfClients, limits: Limits) -> None:
+        self.scope, self.verdict, self.target, self.owners = scope, verdict, str(verdict.target), owners
+        self.is_part = scope.filters.since is not None or scope.filters.until is not None
+        ((self.connections, self.brokers, self.requests, self.named, first, last),) = scope.query(
             "SELECT count(*), count(DISTINCT broker), CAST(sum(requests) AS BIGINT), "
             "CAST(sum(CASE WHEN client_software_name = 'unknown' THEN 0 ELSE 1 END) AS BIGINT), "
             "unix_micros(min(opened_at)), unix_micros(max(last_request_at)) FROM {connections} WHERE role = 'client'"
@@ -62,7 +58,7 @@ class _Contents:
                 "no client's connection is in this part of the warehouse; choose another --cluster, --since or --until"
             )
         self.buckets = _within(scope, first, last)
-        self.inventory = Inventory(scope, self.target, limits, self.buckets).read()
+        self.inventory = Inventory(scope, self.target, limits, self.buckets, owners)
         self.tables: dict[str, Table] = {}
         self.limits = limits
         clients, breaking = sum(verdict.clients.values()), verdict.clients["removed"]
@@ -129,7 +125,7 @@ class _Contents:
             releases.add(name, *numbers.values())
         releases.total = len(counts)
         notes = list(self.verdict.cannot_tell)
-        if self.scope.is_part:
+        if self.is_part:
             notes.append(
                 "The span chooses clients by when they were seen; how many requests they made with a version is of all time."
             )
@@ -137,11 +133,11 @@ class _Contents:
         drawn = plots.stacked_by_release(counts, VERDICTS, _COLOURS, self.target, label)
         return self._section(
             "who_breaks",
-            _who_breaks(self.verdict, self.inventory.places, self.scope.owners),
+            _who_breaks(self.verdict, self.inventory.places, self.owners),
             releases,
             notes=notes,
             figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in VERDICTS.items()],
-            plots=[Plot(releases.caption, drawn)],
+            plots=[(releases.caption, drawn)],
         )
 
     def _software(self) -> Section:
@@ -160,7 +156,7 @@ class _Contents:
             (f"{100 * self.named / self.connections:.0f} %", "of connections say their software"),
         ]
         caption = f"Connections by software and version, the {len(rows)} most frequent"
-        return self._section("software", table, figures=figures, plots=[Plot(caption, drawn)])
+        return self._section("software", table, figures=figures, plots=[(caption, drawn)])
 
     def _over_time(self) -> Section:
         cut = self.buckets
@@ -173,13 +169,13 @@ class _Contents:
         for place, numbers in enumerate(zip(*lines.values(), strict=True)):
             table.add(cut.start + place * cut.width, *numbers)
         table.total = len(table.rows)
-        plot = Plot(f"Open connections of clients, for each {cut.words}", drawn)
+        plot = (f"Open connections of clients, for each {cut.words}", drawn)
         return self._section("connections_over_time", table, plots=[plot])
 
     def _negotiation(self) -> Section:
         outcomes = read(self.scope, "outcomes")
         rows = [(name, connections, _KINDS.get(name, "refused")) for name, _, connections, _ in outcomes.rows]
-        plot = Plot(outcomes.caption, plots.bars(rows, _OUTCOMES, outcomes.caption, "connections"))
+        plot = (outcomes.caption, plots.bars(rows, _OUTCOMES, outcomes.caption, "connections"))
         return self._section("how_clients_negotiate", outcomes, plots=[plot])
 
     def _misbehaviour(self) -> Section:
@@ -189,13 +185,13 @@ class _Contents:
                 row[-2:] = [rule.what, rule.advice]
         rows = [(rule, violations, severity) for severity, rule, _, violations, *_ in broken.rows]
         label = "Violations by rule"
-        drawn = [Plot(label, plots.bars(rows[:_BARS], _SEVERITIES, label, "violations"))] if rows else []
+        drawn = [(label, plots.bars(rows[:_BARS], _SEVERITIES, label, "violations"))] if rows else []
         sums = {name: sum(number for _, number, severity in rows if severity == name) for name in _COUNTED}
         figures = [(f"{sums[name]:,}", words) for name, words in _COUNTED.items()]
         return self._section("who_misbehaves", broken, figures=figures, plots=drawn)
 
     def _caching(self) -> Section:
-        ((again, ids),) = self.scope.ask(
+        ((again, ids),) = self.scope.query(
             "SELECT CAST(sum(bytes_sent_again) AS BIGINT), CAST(sum(bytes_of_instance_ids) AS BIGINT) "
             "FROM {client_id_caching} AS v"
         )
@@ -209,16 +205,14 @@ class _Contents:
         notes = [
             f"A client's details name its newest {self.limits.connections} connections at most; the warehouse has all.",
         ]
-        if self.scope.is_part:
+        if self.is_part:
             notes.append(
                 "Requests and first seen are of all time; connections, hosts and last seen are of the chosen span."
             )
         return self._section("who_connects", self.inventory.table, notes=notes)
 
 
-def _who_breaks(
-    verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: Mapping[tuple[Any, ...], Sequence[str]]
-) -> Table:
+def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: OwnersOfClients) -> Table:
     """Who is not fine at the target: one row per client, with what it uses and why that is refused.
 
     `places` in the inventory and `owners` are by the columns that name a client.

@@ -14,25 +14,16 @@ _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 
 @dataclass(frozen=True, slots=True)
-class Plot:
-    """A plot: its caption, and the element `svg`."""
-
-    caption: str
-    svg: str
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
     """A part of the page.
 
     Attributes:
         name: its element's id.
-        title: its heading.
         question: what it answers, in a sentence.
         notes: sentences below.
         figures: large numbers, each with its words.
         link: its link at the page's top; the title where empty.
-        plots: in order, above the tables.
+        plots: captions and elements `svg`, in order, above the tables.
         tables: names of the tables in the data; the first stands open, `collapsed` ones are closed at first.
         collapsed: names of tables that stand in a closed part.
     """
@@ -43,20 +34,13 @@ class Section:
     notes: Sequence[str] = ()
     figures: Sequence[tuple[str, str]] = ()
     link: str = ""
-    plots: Sequence[Plot] = ()
+    plots: Sequence[tuple[str, str]] = ()
     tables: Sequence[str] = ()
     collapsed: Mapping[str, str] = field(default_factory=dict)
 
 
 def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str, Any]) -> str:
-    """The whole page.
-
-    Args:
-        title: for the browser's tab.
-        sections: in order.
-        footer: a sentence at the end.
-        data: what the script reads; it comes on the page as text only.
-    """
+    """The whole page; `data` is what the script reads, and comes on the page as text only."""
     style, script = _file("page.css"), _file("page.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
@@ -88,7 +72,7 @@ def _section(section: Section, level: str) -> str:
     if section.figures:
         items = "".join(f"<div><dd>{escape(n)}</dd><dt>{escape(words)}</dt></div>" for n, words in section.figures)
         parts.append(f'<dl class="figures">{items}</dl>')
-    parts += [_plot(plot) for plot in section.plots]
+    parts += [_plot(*plot) for plot in section.plots]
     parts += [f'<div class="slot" data-table="{escape(table)}"></div>' for table in section.tables]
     for table, summary in section.collapsed.items():
         slot = f'<div class="slot" data-table="{escape(table)}"></div>'
@@ -98,11 +82,11 @@ def _section(section: Section, level: str) -> str:
     return "".join([*parts, "</section>"])
 
 
-def _plot(plot: Plot) -> str:
-    caption = escape(plot.caption)
+def _plot(caption: str, svg: str) -> str:
+    caption = escape(caption)
     return (
         f'<figure><figcaption>{caption}</figcaption><div class="plot" tabindex="0" role="group" aria-label="{caption}">'
-        f"{plot.svg}</div></figure>"
+        f"{svg}</div></figure>"
     )
 
 

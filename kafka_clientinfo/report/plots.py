@@ -1,4 +1,4 @@
-"""Plots as SVG that takes its colours from the page's style sheet.
+"""Plots as elements `svg`, whose colours are custom properties of the page's style sheet.
 
 Each is a specification of Vega-Lite in a file of its own, in which `$` marks what is filled in; vl-convert renders it.
 """
@@ -31,17 +31,7 @@ OTHERS = "all others"
 
 
 def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label: str, axis: str) -> str:
-    """Horizontal bars, one per row of name, number and kind.
-
-    Args:
-        rows: in order.
-        colours: custom property of the style sheet by kind.
-        label: what the plot shows, for who cannot see it.
-        axis: what the numbers count.
-
-    Returns:
-        An element `svg`.
-    """
+    """Horizontal bars, one per row of name, number and kind; `axis` is what the numbers count."""
     values = [
         {"name": f"{place} {_label(name)}", "number": number, "kind": kind}
         for place, (name, number, kind) in enumerate(rows)

@@ -9,7 +9,7 @@ from itertools import accumulate
 from typing import Any
 
 from ..console import safe
-from .scope import Scope
+from ..filters import Scope
 
 TIMES = ("time", "moment")
 """Kinds of columns with microseconds since the epoch in the query, and seconds on the page."""
@@ -140,7 +140,7 @@ def read(scope: Scope, name: str) -> Table:
     order, each = data["order"], data.get("each")
     place = f"row_number() OVER (PARTITION BY {each['column']} ORDER BY {order})" if each else "0"
     most = each["rows"] if each else 0
-    found = scope.ask(
+    found = scope.query(
         f"SELECT {select(table.columns)}, total FROM (SELECT v.*, count(*) OVER () AS total, {place} AS place "
         f"FROM {data['rows']} AS v) AS counted WHERE place <= {most} ORDER BY {order} LIMIT {LIMIT}"
     )

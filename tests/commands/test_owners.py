@@ -123,13 +123,14 @@ def test_violations_by_owner(warehouse: Path, owners: str, capsys: pytest.Captur
 def test_a_violation_of_a_group_has_the_owner_of_the_group(tmp_path: Path, owners: str) -> None:
     from kafka_clientinfo.commands.ownership import ENDPOINT, Ownership
     from kafka_clientinfo.engine.reading import local_tables
+    from kafka_clientinfo.filters import Scope
     from kafka_clientinfo.owners import parse_owners
 
     tables = local_tables(str(fleet(tmp_path / "w", USES)))
     assert tables is not None
     rules = parse_owners("[[owners]]\nowner = 'G'\ngroups = ['g']\n[[owners]]\nowner = 'E'\nprincipals = ['']", "x")
     nobody = dict.fromkeys(ENDPOINT)
-    ownership = Ownership(rules, tables)
+    ownership = Ownership(rules, Scope(tables))
     found = [ownership.of_violation(nobody | {"group_id": group}) for group in ("g", None)]
     assert [owner and owner.name for owner in found] == ["G", None]
 

@@ -17,11 +17,12 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.engine.reading import local_tables
-from kafka_clientinfo.filters import Filters
+from kafka_clientinfo.filters import Filters, Scope
 from kafka_clientinfo.impact import impact
-from kafka_clientinfo.report import Scope, contents, plots, report
+from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.buckets import MOST, buckets
 from kafka_clientinfo.report.clients import Limits
+from kafka_clientinfo.report.contents import report
 from kafka_clientinfo.report.page import embedded
 from kafka_clientinfo.report.table import TEXT, declarations
 from kafka_clientinfo.tables.broker_releases import VERDICTS, WORST_FIRST, releases
@@ -47,7 +48,7 @@ def scope_of(warehouse: Path, **given: Any) -> Scope:
 
 def report_of(warehouse: Path, limits: Limits | None = None, **given: Any) -> str:
     scope = scope_of(warehouse, **given)
-    return report(scope, impact(scope.tables, TARGET, True, Filters(**given)), limits=limits)
+    return report(scope, impact(scope, TARGET, True), limits=limits)
 
 
 def column(data: dict[str, Any], table: str, label: str) -> list[Any]:
@@ -94,7 +95,7 @@ def test_the_verdict_counts_each_client_once(page: str, data: dict[str, Any]) ->
 
 
 def test_the_verdict_names_whom_the_view_names(hostile_warehouse: Path, data: dict[str, Any]) -> None:
-    named = scope_of(hostile_warehouse).ask(
+    named = scope_of(hostile_warehouse).query(
         f"SELECT client_id, requests FROM ({views()['who_breaks'].sql}) AS v WHERE refused_by['{TARGET}'] IS NOT NULL"
     )
     shown = [row for row in data["tables"]["who_breaks"]["rows"] if row[0] == "would break"]
@@ -120,7 +121,7 @@ def test_a_row_of_the_verdict_leads_to_its_client(data: dict[str, Any]) -> None:
     ],
 )
 def test_a_table_has_the_rows_of_its_view(hostile_warehouse: Path, data: dict[str, Any], table: str, view: str) -> None:
-    ((rows,),) = scope_of(hostile_warehouse).ask(f"SELECT count(*) FROM ({views()[view].sql}) AS v")
+    ((rows,),) = scope_of(hostile_warehouse).query(f"SELECT count(*) FROM ({views()[view].sql}) AS v")
     assert len(data["tables"][table]["rows"]) == rows
     assert data["tables"][table]["cut"] == ""
 
@@ -304,7 +305,7 @@ def test_wrong_arguments_are_named(
 
 
 def test_no_progress_but_the_commands_own_is_shown(hostile_warehouse: Path) -> None:
-    ((shown,),) = scope_of(hostile_warehouse).ask("SELECT current_setting('enable_progress_bar')")
+    ((shown,),) = scope_of(hostile_warehouse).query("SELECT current_setting('enable_progress_bar')")
     assert shown is False
 
 

@@ -18,6 +18,7 @@ import pytest
 from kafka_clientinfo import pipeline
 from kafka_clientinfo.engine.spark_tables import SparkTables
 from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo.filters import Scope
 from kafka_clientinfo.impact import impact
 
 from . import fleet, real_broker
@@ -65,7 +66,7 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Replay:
 
 def verdict_on(spark: Any, log: Path, warehouse: Path) -> Verdict:
     pipeline.run(spark, [str(log)], str(warehouse))
-    found = impact(SparkTables(spark, str(warehouse)), TARGET)
+    found = impact(Scope(SparkTables(spark, str(warehouse))), TARGET)
     rows = Warehouse(spark, str(warehouse)).read("upgrade_impact")
     name = ("client_id", "client_software_name", "client_software_version")
     judged = {tuple(row) for row in rows.select(*name).distinct().collect()}
