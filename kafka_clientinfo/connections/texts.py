@@ -49,14 +49,8 @@ def total(numbers: Column) -> Column:
 
 def with_lists(rows: DataFrame, lists: DataFrame, key: Sequence[str]) -> DataFrame:
     """Adds columns of lists to rows of the same key; they are empty where `lists` has no such row."""
-    fields = [field for field in lists.schema.fields if field.name not in key]
-    empty = {field.name: F.coalesce(field.name, F.array().cast(field.dataType)) for field in fields}
+    empty = {name: F.coalesce(name, F.array()) for name in lists.columns if name not in key}
     return rows.join(lists, on=list(key), how="left").withColumns(empty)
-
-
-def no_texts() -> Column:
-    """Makes an empty list of texts."""
-    return F.array().cast("array<string>")
 
 
 def is_one_of(value: Column, texts: Iterable[str]) -> Column:

@@ -7,12 +7,11 @@ A relation is the text behind FROM, with the names of its columns; nothing is co
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count as numbers
-from types import SimpleNamespace
 
 import duckdb
 import pyarrow as pa
 
-from ..tables.types import duckdb_fields, quoted_name
+from ..tables.types import quoted_name
 from .column import Column, Scope, named
 
 _numbers: Iterator[int] = numbers()
@@ -40,12 +39,11 @@ class SparkSession:
         return self.table(name)
 
     def table(self, name: str) -> "DataFrame":
-        return DataFrame(self, quoted_name(name), [found for found, _ in self.described(quoted_name(name))])
+        return DataFrame(self, quoted_name(name), self.columns_of(f"SELECT * FROM {quoted_name(name)}"))
 
-    def described(self, source: str) -> list[tuple[str, str]]:
-        """Name the columns of what stands behind FROM, and their types."""
-        rows = self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        return [(row[0], row[1]) for row in rows]
+    def columns_of(self, statement: str) -> list[str]:
+        """Name the columns that a statement gives."""
+        return [row[0] for row in self.connection.execute(f"DESCRIBE {statement}").fetchall()]
 
 
 class DataFrame:
@@ -61,10 +59,6 @@ class DataFrame:
         """The statement that gives its rows."""
         return f"SELECT * FROM {self._source}"
 
-    @property
-    def schema(self) -> "Schema":
-        return Schema(self.sparkSession.described(self._source))
-
     def alias(self, name: str) -> "DataFrame":
         return DataFrame(self.sparkSession, f"({self.sql()}) AS {quoted_name(name)}", self.columns, frozenset({name}))
 
@@ -79,13 +73,10 @@ class DataFrame:
         items: list[str] = []
         names: list[str] = []
         for column in columns:
-            if column == "*" if isinstance(column, str) else False:
-                items.append("*")
-                names += self.columns
-            elif isinstance(column, str) and column.endswith(".*"):
-                fields_of = [field.name for field in duckdb_fields(_inside(self.schema[column[:-2]].dataType))]
-                items += [self._item(named(f"{column[:-2]}.{field}"), field) for field in fields_of]
-                names += fields_of
+            if isinstance(column, str) and column.endswith("*"):
+                items.append(column)
+                fields_of = f"SELECT {column} FROM {self._source}"
+                names += self.columns if column == "*" else self.sparkSession.columns_of(fields_of)
             else:
                 found = named(column)
                 names.append(found.name or f"_c{len(names)}")
@@ -161,18 +152,3 @@ class Grouped:
         items = ", ".join(relation._item(column, column.name) for column in columns)
         grouped = f"SELECT {items} FROM {relation._source}" + (f" GROUP BY {by}" if by else "")
         return relation._made(grouped, [column.name for column in columns])
-
-
-class Schema:
-    """Names of a relation's columns, and their types in DuckDB's words."""
-
-    def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
-        self.fields = [SimpleNamespace(name=name, dataType=kind) for name, kind in columns]
-
-    def __getitem__(self, name: str) -> SimpleNamespace:
-        return next(field for field in self.fields if field.name == name)
-
-
-def _inside(struct: str) -> str:
-    """The fields of a struct's type, `STRUCT(a INTEGER, …)`; their names are quoted where they must be."""
-    return struct.removeprefix("STRUCT(").removesuffix(")").replace('"', "")

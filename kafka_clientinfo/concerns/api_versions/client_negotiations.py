@@ -33,13 +33,8 @@ def transform(
     return both.select(
         *(F.coalesce(f"r.{name}", f"t.{name}").alias(name) for name in _CLIENT),
         *(F.coalesce(name, F.lit(0)).alias(name) for name in ("reusing_connections", "outdated_connections")),
-        _or_empty("reused", reused),
-        _or_empty("refused", retried),
+        *(F.coalesce(name, F.array()).alias(name) for name in ("reused", "refused")),
     )
-
-
-def _or_empty(name: str, rows: DataFrame) -> Column:
-    return F.coalesce(name, F.array().cast(rows.schema[name].dataType)).alias(name)
 
 
 def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> DataFrame:

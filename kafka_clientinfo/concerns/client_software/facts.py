@@ -7,7 +7,7 @@ from ...connections.concern import Columns
 from ...connections.facts import is_exempt
 from ...connections.judged import is_api_versions, requests_where
 from ...connections.table import only_of_clients
-from ...connections.texts import no_texts, sorted_texts
+from ...connections.texts import sorted_texts
 from ...protocol import UNKNOWN, ErrorCode
 from ...settings import Settings
 from .policy import policy_verdicts
@@ -59,9 +59,7 @@ def columns(settings: Settings) -> Columns:
     return {
         "client_software_name": name,
         "client_software_version": version,
-        "invalid_software_texts": F.array_sort(
-            F.array_union(F.coalesce("invalid_names", no_texts()), F.coalesce("invalid_versions", no_texts()))
-        ),
+        "invalid_software_texts": F.array_sort(F.array_union("invalid_names", "invalid_versions")),
         **only_of_clients(judged),
     }
 

@@ -79,9 +79,7 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> Dat
     listener = F.col("listener")
     of_listener = F.filter("advertised", lambda r: listener.isNull() | r["listener"].eqNullSafe(listener))
     of_api = F.filter("advertised", lambda r: r["api_key"] == F.col("api_key"))
-    offers = F.coalesce(
-        advertised_at("of_api", F.col("logged_at")), F.array().cast(known.schema["advertised"].dataType)
-    )
+    offers = F.coalesce(advertised_at("of_api", F.col("logged_at")), F.array())
     return (
         joined.withColumn("advertised", of_listener)
         .withColumns({"asked": F.coalesce(F.size("advertised") > 0, F.lit(False)), "of_api": of_api})

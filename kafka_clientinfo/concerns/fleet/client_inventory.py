@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
-from ...connections.texts import first_entries, no_texts, number_of_texts, sorted_texts
+from ...connections.texts import first_entries, number_of_texts, sorted_texts
 from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _APIS = 200
@@ -33,10 +33,7 @@ def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: D
         same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in CLIENT]
         joined = joined.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in CLIENT))
     return joined.withColumns(
-        {
-            "group_count": F.coalesce("group_count", F.lit(0)),
-            "groups": F.coalesce("groups", no_texts()),
-        }
+        {"group_count": F.coalesce("group_count", F.lit(0)), "groups": F.coalesce("groups", F.array())}
     )
 
 

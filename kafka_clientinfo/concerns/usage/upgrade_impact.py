@@ -19,7 +19,6 @@ from ...tables.spec import CLIENT
 
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
 _ADVICE = ("upgrade_to", "upgrade_over")
-_MAP = "map<string,string>"
 _NUMBERS = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})"
 _LONGEST_OWN_ID = 255
 """Client ids that are longer are not matched: libraries pick short ones."""
@@ -47,7 +46,7 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame) -> DataFr
 def _refused_only(advice: Column) -> Column:
     """Takes the entries for releases that refuse the row itself; the client may break there by another API only."""
     of_row = F.map_keys(F.col("use.refused_by"))
-    entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map().cast(_MAP)))
+    entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map()))
     return F.map_from_entries(F.filter(entries, lambda entry: F.array_contains(of_row, entry["key"])))
 
 
@@ -74,7 +73,7 @@ def _current() -> Column:
                 in_id
             )
     text = F.when(stated != "", stated).when(F.col("client_software_name") == UNKNOWN, in_id).otherwise("")
-    return F.when(text == "", F.array().cast("array<int>")).otherwise(F.split(text, r"\.").cast("array<int>"))
+    return F.when(text == "", F.array()).otherwise(F.split(text, r"\.").cast("array<int>"))
 
 
 def _advised(named: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
