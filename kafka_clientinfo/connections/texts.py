@@ -1,6 +1,7 @@
 """Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -65,28 +66,30 @@ def looked_up(values: Mapping[Any, str | None], key: Column) -> Column:
 
 
 def shown(value: Column, length: int = 80) -> Column:
-    """Quotes a text for a message, cut, without characters that move a terminal's cursor or break a line."""
-    text = F.coalesce(F.regexp_replace(value, r"[\p{C}\p{Zl}\p{Zp}]", _REPLACEMENT), F.lit("null"))
-    cut = F.when(F.length(text) > length, F.concat(F.substring(text, 1, length), F.lit("…"))).otherwise(text)
-    return F.concat(F.lit("'"), cut, F.lit("'"))
+    """Quotes a text for a message, cut and `harmless`; null is quoted too."""
+    return F.concat(F.lit("'"), harmless(F.coalesce(value, F.lit("null")), length), F.lit("'"))
 
 
-def sentence(*parts: Column | str) -> Column:
-    """Joins texts and columns to one text."""
-    return F.concat(*(F.lit(part) if isinstance(part, str) else part for part in parts))
+def sentence(template: str, **columns: Column) -> Column:
+    """Makes a text of a template in Python's format.
+
+    Args:
+        template: `{name}` stands for a column as text, `{name!r}` for a quoted one (see `shown`), and `{name:words}` for
+            one that is these words where it is null. The text is null where any other column is.
+        columns: by the template's names; what is not among them is a column's own name or path.
+    """
+    parts = []
+    for text, name, otherwise, conversion in Formatter().parse(template):
+        parts.append(F.lit(text))
+        if name is not None:
+            value = columns[name] if name in columns else F.col(name)
+            parts.append(shown(value) if conversion == "r" else value.cast("string"))
+            if otherwise:
+                parts[-1] = F.coalesce(parts[-1], F.lit(otherwise))
+    return F.concat(*parts)
 
 
 def harmless(text: Column, longest: int) -> Column:
-    """Cuts a finished message and replaces what a terminal would act on: logged hosts and names stand in it."""
+    """Cuts a text and replaces what a terminal would act on: logged hosts and names stand in messages."""
     cut = F.when(F.length(text) > longest, F.concat(F.substring(text, 1, longest), F.lit("…"))).otherwise(text)
     return F.regexp_replace(cut, _UNSAFE, _REPLACEMENT)
-
-
-def request_name() -> Column:
-    """Names a request in a message, such as `FETCH v12`."""
-    return F.concat("api_name", F.lit(" v"), F.col("api_version").cast("string"))
-
-
-def host_of_client() -> Column:
-    """Names the client's host in a message."""
-    return F.coalesce("remote_host", F.lit("an unknown host"))

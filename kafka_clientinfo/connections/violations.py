@@ -22,10 +22,10 @@ from ..rules import rules
 from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, RequestRule
-from .examples import example, place
+from .examples import example, place, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
-from .texts import harmless, looked_up
+from .texts import harmless, looked_up, sentence
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
 """Columns of what a rule has found, before its severity and its words are added."""
@@ -69,18 +69,46 @@ def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
     return found.select("*", *lacking).select(*columns)
 
 
-def by_connection_id(found: DataFrame) -> DataFrame:
-    """Aggregates findings to one per rule and connection id, as every run computes again what single connections don't show.
+def by_connection_id(
+    found: DataFrame,
+    settings: Settings,
+    *,
+    rule: Column,
+    at: str,
+    then_by: Sequence[str],
+    grep: Column,
+    message: Column,
+) -> DataFrame:
+    """Makes one finding per rule and connection id, as every run computes again what single connections don't show.
 
     Args:
-        found: rule, cluster, broker, connection_id, at, order (the first by it gives the words), example, message.
+        found: rows with cluster, broker, connection_id and the columns that the others name.
+        settings: `log_zone` is used.
+        rule: null for rows that break none.
+        at: name of the column of a row's time.
+        then_by: names of columns that order rows of one time; the first row's example and message are taken.
+        grep: goes on, behind the time, an extended regular expression for the record.
+        message: what was found.
     """
-    return found.groupBy("rule", *CONNECTION_ID_KEY).agg(
-        F.count("*").alias("occurrences"),
-        F.min("at").alias("first_at"),
-        F.max("at").alias("last_at"),
-        F.min_by("example", "order").alias("example"),
-        F.min_by("message", "order").alias("message"),
+    pattern = F.concat(time_pattern(F.col(at), settings.log_zone), grep)
+    rows = found.select(
+        rule.alias("rule"),
+        *CONNECTION_ID_KEY,
+        F.col(at).alias("at"),
+        F.struct(at, *then_by).alias("order"),
+        F.struct(F.col(at).alias("logged_at"), F.lit(None).cast("int").alias("correlation_id"), pattern.alias("grep")).alias("example"),
+        message.alias("message"),
+    )  # fmt: skip
+    return (
+        rows.where(F.col("rule").isNotNull())
+        .groupBy("rule", *CONNECTION_ID_KEY)
+        .agg(
+            F.count("*").alias("occurrences"),
+            F.min("at").alias("first_at"),
+            F.max("at").alias("last_at"),
+            F.min_by("example", "order").alias("example"),
+            F.min_by("message", "order").alias("message"),
+        )
     )
 
 
@@ -91,7 +119,7 @@ def _enabled(found: Mapping[str, RequestRule], settings: Settings) -> dict[str, 
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:
     """Finds the requests that break a rule, on the connections that the rule is for."""
     broken = [
-        F.when(F.coalesce(F.col(rule.predicate), F.lit(False)), F.struct(F.lit(name).alias("rule"), rule.message().alias("message")))
+        F.when(F.coalesce(F.col(rule.predicate), F.lit(False)), F.struct(F.lit(name).alias("rule"), sentence(rule.message).alias("message")))
         for name, rule in enabled.items()
     ]  # fmt: skip
     exploded = judged.where(_any(rule.predicate for rule in enabled.values())).select(

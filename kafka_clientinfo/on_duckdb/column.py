@@ -161,8 +161,7 @@ _NOT_SHOWN = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]"
 def re2(pattern: str) -> str:
     """Write a regular expression of Java's for RE2, where `.` and `$` mean less and which names characters otherwise."""
     if pattern.startswith(_UNSHOWN) and pattern.endswith("]"):
-        rest = pattern.removeprefix(_UNSHOWN)
-        return _NOT_SHOWN if rest == "]" else f"(?:{_NOT_SHOWN}|{re2(f'[{rest}')})"
+        return f"(?:{_NOT_SHOWN}|{re2('[' + pattern.removeprefix(_UNSHOWN))})"
     found, at, depth = "", 0, 0
     while at < len(pattern):
         known = next((piece for piece in _RE2 if pattern.startswith(piece, at)), None)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
-from ...connections.texts import first_entries, merged_texts, number_of_texts, sentence, shown, sorted_texts
+from ...connections.texts import first_entries, merged_texts, number_of_texts, sentence, sorted_texts
 from ...protocol import UNKNOWN
 from ...tables.spec import CONNECTION_KEY
 from .uuids import canonical
@@ -114,7 +114,7 @@ def _differs() -> Column:
     parts = []
     for name, value in named.items():
         first = F.first(value, ignorenulls=True).over(earlier)
-        parts.append(F.when(value != first, sentence(f"{name} ", shown(value), " after ", shown(first))))
+        parts.append(F.when(value != first, sentence(name + " {value!r} after {first!r}", value=value, first=first)))
     return F.nullif(F.concat_ws(", ", *parts), F.lit(""))
 
 

@@ -21,7 +21,7 @@ def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: S
     ]
     clients = connections.where(is_client() & ~is_exempt(settings))
     used = api_usage.where(reduce(or_, forbidden, F.lit(False)))
-    message = sentence(F.col("api_name"), " v", F.col("api_version").cast("string"))
+    message = sentence("{api_name} v{api_version}")
     first = F.struct("first_request.seq", "first_request.place", message.alias("message"))
     return _by_connection(
         "policy_api_version", used, clients,
@@ -36,10 +36,8 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
     """
     not_offered = ~F.col("within_advertised") & (F.col("api_key") != int(ApiKey.API_VERSIONS))
     used = api_usage.where(not_offered & (F.col("requests_after_answer") > 0))
-    low, high = (F.col(name).cast("string") for name in ("advertised_min", "advertised_max"))
-    offer = F.coalesce(F.concat(F.lit("v"), low, F.lit(" to v"), high), F.lit("no version"))
-    version = F.col("api_version").cast("string")
-    message = sentence(F.col("api_name"), " v", version, " although ", offer, " was offered")
+    offer = sentence("v{advertised_min} to v{advertised_max}")
+    message = sentence("{api_name} v{api_version} although {offer:no version} was offered", offer=offer)
     first = F.struct("first_after_answer.seq", "first_after_answer.place", message.alias("message"))
     return _by_connection(
         "api_version_outside_advertised", used, connections.where(is_client()),
