@@ -18,19 +18,11 @@ from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_e
 _MEMBERS = 1000
 _TOPICS = 100
 _MESSAGE = (*GROUP_KEY, "api_key", "api_name", "api_version", "sent_type")
-_PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
-_SUBSCRIPTION = {
-    "member_id": "string",
-    "protocol_name": "string",
-    "stated_at": "timestamp",
-    "version": "int",
-    "topics": "array<string>",
-    "owned_partitions": _PARTITIONS,
-    "generation_id": "int",
-    "rack_id": "string",
-    "user_data_bytes": "bigint",
-}
-"""Names and types of a subscription's fields."""
+_SUBSCRIPTION = (
+    "member_id", "protocol_name", "stated_at", "version", "topics", "owned_partitions", "generation_id", "rack_id",
+    "user_data_bytes",
+)  # fmt: skip
+"""Names of a subscription's fields."""
 
 
 def transform(group_messages: DataFrame, settings: Settings) -> DataFrame:
@@ -195,9 +187,7 @@ def _counts() -> Column:
 
 def _subscription(**fields: Column) -> Column:
     """Makes an entry of a list of subscriptions; what is not given is null."""
-    return F.struct(
-        *(fields.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in _SUBSCRIPTION.items())
-    )  # fmt: skip
+    return F.struct(*(fields.get(name, F.lit(None)).alias(name) for name in _SUBSCRIPTION))
 
 
 def _of_consumers() -> Column:

@@ -13,6 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
+from ...connections.texts import looked_up
 from ...protocol import UNKNOWN
 from ...tables.client_libraries import client_libraries, fits
 from ...tables.spec import CLIENT
@@ -53,13 +54,12 @@ def _refused_only(advice: Column) -> Column:
 def _library() -> Column:
     """Names the library by its software name, else by the client id."""
     name, client_id = F.col("client_software_name"), F.col("client_id")
-    found, by_id = F.lit(None).cast("string"), F.lit(None).cast("string")
+    by_software = {library.software: library.name for library in client_libraries() if library.software is not None}
+    by_id = F.lit(None).cast("string")
     for library in client_libraries():
-        if library.software is not None:
-            found = F.when(name == library.software, library.name).otherwise(found)
         if library.client_ids is not None:
             by_id = F.when(client_id.rlike(f"^(?:{library.client_ids})$"), library.name).otherwise(by_id)
-    return F.when(name != UNKNOWN, found).when(F.length(client_id) <= _LONGEST_OWN_ID, by_id)
+    return F.when(name != UNKNOWN, looked_up(by_software, name)).when(F.length(client_id) <= _LONGEST_OWN_ID, by_id)
 
 
 def _current() -> Column:
@@ -110,14 +110,14 @@ def _advised(named: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
 def _ways() -> tuple[Column, Column]:
     """Picks, per release that refuses the client, the first candidate; and what to upgrade brokers to before."""
 
+    def works_now(brokers: Column) -> Column:
+        return F.get(F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker)), F.lit(0))
+
     def way(target: Column) -> Column:
         at_target = F.filter("candidates", lambda one: F.array_contains(one["takes"], target))
         at_once = F.get(F.filter(at_target, lambda one: one["today"]), F.lit(0))
         # Brokers come in the order of their releases; the client works with those that do not refuse it.
-        between = F.transform(
-            at_target,
-            lambda one: F.struct(one["release"], F.get(_works_now(one["takes"]), F.lit(0)).alias("over")),
-        )
+        between = F.transform(at_target, lambda one: F.struct(one["release"], works_now(one["takes"]).alias("over")))
         over = F.get(F.filter(between, lambda one: one["over"].isNotNull()), F.lit(0))
         return F.struct(
             target.alias("target"),
@@ -132,11 +132,6 @@ def _ways() -> tuple[Column, Column]:
         return F.map_from_entries(F.transform(known, lambda one: F.struct(one["target"], one[name])))
 
     return as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over")
-
-
-def _works_now(brokers: Column) -> Column:
-    """Takes the brokers that do not refuse the client as it is."""
-    return F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker))
 
 
 def _fits(spark: SparkSession) -> DataFrame:
