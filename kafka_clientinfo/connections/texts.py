@@ -10,8 +10,14 @@ from pyspark.sql import functions as F
 LISTED = 20
 """How many distinct texts a list column keeps."""
 
-_UNSAFE = r"[\p{C}\p{Zl}\p{Zp}[\p{Zs}&&[^ ]]\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
-"""What moves a terminal's cursor, turns or breaks a line, or shows nothing; see `console.safe`."""
+_UNSAFE = (
+    r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
+    r"|[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
+)
+"""What moves a terminal's cursor, turns or breaks a line, or shows nothing; see `console.safe`.
+
+That is whatever is no letter, mark, digit, punctuation, symbol or plain blank, and those of them that show nothing.
+"""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -41,6 +47,14 @@ def merged_texts(lists: Column, limit: int = LISTED) -> Column:
 def first_entries(entries: Column | str, limit: int = LISTED) -> Column:
     """Aggregates the entries of a group that are not null, sorted, the first `limit`."""
     return F.slice(F.array_sort(F.collect_list(entries)), 1, limit)
+
+
+def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Adds to rows the columns of others with the same key, in which null is a value; null where there are none."""
+    # Names of its own for the key of the others: both may come of one table.
+    renamed = others.withColumnsRenamed({name: f"its_{name}" for name in key})
+    same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key]
+    return rows.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in key))
 
 
 def total(numbers: Column) -> Column:

@@ -15,14 +15,7 @@ from ..tables.types import quoted_name
 from .column import Column, Scope, named
 
 _numbers: Iterator[int] = numbers()
-_JOINS = {
-    "inner": "JOIN",
-    "left": "LEFT JOIN",
-    "full_outer": "FULL JOIN",
-    "left_semi": "SEMI JOIN",
-    "left_anti": "ANTI JOIN",
-}
-_LEFT_ONLY = ("left_semi", "left_anti")
+_JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "full_outer": "FULL JOIN", "left_semi": "SEMI JOIN"}
 
 
 class SparkSession:
@@ -96,18 +89,11 @@ class DataFrame:
     def withColumnsRenamed(self, names: Mapping[str, str]) -> "DataFrame":  # noqa: N802
         return self.select(*(named_as_is(name).alias(names.get(name, name)) for name in self.columns))
 
-    def toDF(self, *names: str) -> "DataFrame":  # noqa: N802
-        found = ", ".join(map(quoted_name, names))
-        return DataFrame(self.sparkSession, f"({self.sql()}) AS _q{next(_numbers)}({found})", names)
-
     def drop(self, *names: str) -> "DataFrame":
         return self.select(*(named_as_is(name) for name in self.columns if name not in names))
 
     def distinct(self) -> "DataFrame":
         return self._made(f"SELECT DISTINCT * FROM {self._source}", self.columns)
-
-    def union(self, other: "DataFrame") -> "DataFrame":
-        return self._made(f"{self.sql()} UNION ALL {other.sql()}", self.columns)
 
     def unionByName(self, other: "DataFrame") -> "DataFrame":  # noqa: N802
         return self._made(f"{self.sql()} UNION ALL BY NAME {other.sql()}", self.columns)
@@ -116,7 +102,7 @@ class DataFrame:
         keys = [on] if isinstance(on, str) else list(on)
         left, right = _as_side(self), _as_side(other)
         text = f"{left} {_JOINS[how]} {right}"
-        rest = [] if how in _LEFT_ONLY else other.columns
+        rest = [] if how == "left_semi" else other.columns
         if all(isinstance(key, str) for key in keys):
             names = [*self.columns, *(name for name in rest if name not in keys)]
             using = ", ".join(quoted_name(str(key)) for key in keys)

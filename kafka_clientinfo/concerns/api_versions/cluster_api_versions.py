@@ -60,7 +60,7 @@ def _common(current: DataFrame, clusters: DataFrame) -> DataFrame:
     )
     keys = sorted({key for feature in features().values() for key in feature.needs})
     asked = clusters.select("cluster", F.explode(F.array(*map(F.lit, keys))).alias("api_key"))
-    every = met.select("cluster", "api_key").union(asked).distinct()
+    every = met.select("cluster", "api_key").unionByName(asked).distinct()
     joined = every.join(met, on=["cluster", "api_key"], how="left").join(clusters, on="cluster", how="inner")
     everywhere = F.coalesce(F.col("having") == F.col("answering"), F.lit(False))
     same = everywhere & (F.col("low") == F.col("lowest_min")) & (F.col("high") == F.col("highest_max"))

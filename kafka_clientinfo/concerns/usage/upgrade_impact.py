@@ -13,13 +13,12 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
-from ...connections.texts import looked_up
+from ...connections.texts import joined_by, looked_up
 from ...protocol import UNKNOWN
 from ...tables.client_libraries import client_libraries, fits
 from ...tables.spec import CLIENT
 
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
-_ADVICE = ("upgrade_to", "upgrade_over")
 _NUMBERS = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})"
 _LONGEST_OWN_ID = 255
 """Client ids that are longer are not matched: libraries pick short ones."""
@@ -34,19 +33,13 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame) -> DataFr
         release of Kafka to upgrade brokers to before that).
     """
     named = judged_usage.withColumn("library", _library())
-    clients = _advised(named, broker_api_versions)
-    joined = named.alias("use").join(
-        F.broadcast(clients.alias("advised")),
-        on=[F.col(f"use.{name}").eqNullSafe(F.col(f"advised.{name}")) for name in CLIENT],
-        how="left",
-    )
-    of_row = {name: _refused_only(F.col(f"advised.{name}")).alias(name) for name in _ADVICE}
-    return joined.select(*(F.col(f"use.{name}").alias(name) for name in named.columns), *of_row.values())
+    joined = joined_by(named, F.broadcast(_advised(named, broker_api_versions)), CLIENT)
+    return joined.withColumns({name: _refused_only(name) for name in ("upgrade_to", "upgrade_over")})
 
 
-def _refused_only(advice: Column) -> Column:
+def _refused_only(advice: str) -> Column:
     """Takes the entries for releases that refuse the row itself; the client may break there by another API only."""
-    of_row = F.map_keys(F.col("use.refused_by"))
+    of_row = F.map_keys("refused_by")
     entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map()))
     return F.map_from_entries(F.filter(entries, lambda entry: F.array_contains(of_row, entry["key"])))
 
