@@ -42,6 +42,9 @@ ID_NUMBERS = (_ID_HASH, "broker_no")
 def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """Adds to requests the place of their file among its broker's, and since when the log misses no beginning.
 
+    Where the log covers a broker's start, nothing is older than the file. Elsewhere a connection that has not been
+    heard of for connections.max.idle.ms is a new one, provided no file is missing in between.
+
     Args:
         requests: rows of the table `requests`.
         ingested_files: the table `ingested_files`, all files of the brokers that occur.
@@ -52,28 +55,20 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         stretch, which is the same for files with no other missing between them; and complete_since: from when on the
         log holds every connection's beginning; null where it never does.
     """
-    return requests.join(F.broadcast(_files(ingested_files, settings)), on="file_id", how="inner")
-
-
-def _files(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Numbers the files of each broker, and tells since when each shows the beginning of every connection.
-
-    Where the log covers a broker's start, nothing is older than the file. Elsewhere a connection that has not been
-    heard of for connections.max.idle.ms is a new one, provided no file is missing in between.
-    """
     # With a partition, as Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy("cluster", "broker")
     idle = F.make_dt_interval(secs=F.lit(settings.max_idle_ms / 1000))
     # The frame of a running minimum: a later file that shows a broker's start says nothing of the files before it.
     until_here = Window.partitionBy("cluster", "broker", "stretch").orderBy("file_no")
     complete = F.when(F.col("covers_broker_start"), F.col("first_logged_at"))
-    return with_stretches(ingested_files, settings).select(
+    files = with_stretches(ingested_files, settings).select(
         "file_id",
         "file_no",
         "stretch",
         F.dense_rank().over(brokers).alias("broker_no"),
         F.least(F.min(complete).over(until_here), F.col("stretch_since") + idle).alias("complete_since"),
     )
+    return requests.join(F.broadcast(files), on="file_id", how="inner")
 
 
 def with_stretches(ingested_files: DataFrame, settings: Settings) -> DataFrame:

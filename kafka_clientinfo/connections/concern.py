@@ -31,12 +31,12 @@ class RequestRule:
 
     Attributes:
         predicate: name of the judged requests' column that is true where a request breaks it.
-        message: makes the words for what was found, of the columns of judged requests.
+        message: the words for what was found, with names of the judged requests' columns (see `texts.sentence`).
         applies: makes the condition on a connection (a row of `connections`) under which it counts; to clients where None.
     """
 
     predicate: str
-    message: Callable[[], Column]
+    message: str
     applies: Callable[[], Column] | None = None
 
 

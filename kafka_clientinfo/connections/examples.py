@@ -43,11 +43,6 @@ def example(kept: str, log_zone: str) -> Column:
     return F.when(F.col(kept).isNotNull(), found)
 
 
-def example_without_id(at: Column, grep: Column) -> Column:
-    """Makes an example of a record whose correlation id is not known."""
-    return F.struct(at.alias("logged_at"), F.lit(None).cast("int").alias("correlation_id"), grep.alias("grep"))
-
-
 def time_pattern(at: Column, log_zone: str) -> Column:
     """Begins an expression for grep with a record's time as it stands in the log."""
     return F.concat(F.lit(r"^\["), F.date_format(F.from_utc_timestamp(at, log_zone), _LOCAL_TIME))

@@ -1,6 +1,6 @@
 """The table `connections`: one aggregation of the judged requests, one row per connection."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from graphlib import TopologicalSorter
 
 from pyspark.sql import DataFrame
@@ -24,22 +24,12 @@ def connections(judged_requests: DataFrame, settings: Settings, concerns: Sequen
     grouped = judged_requests.groupBy(*CONNECTION_KEY)
     rows = grouped.agg(*(column.alias(name) for name, column in aggregates.items()))
     rows = rows.withColumns(dict(facts.columns(settings)))
-    for ready in _by_need(concerns):
-        rows = rows.withColumns({name: column for one in ready for name, column in one.columns(settings).items()})
+    with_columns = {concern.name: concern for concern in concerns if "facts" in concern.modules}
+    for name in TopologicalSorter({name: one.after for name, one in with_columns.items()}).static_order():
+        rows = rows.withColumns(dict(with_columns[name].columns(settings)))
     return rows
 
 
 def only_of_clients(columns: Columns) -> Columns:
     """Makes columns null for connections that are no client's."""
     return {name: F.when(facts.is_client(), column) for name, column in columns.items()}
-
-
-def _by_need(concerns: Sequence[Concern]) -> Iterator[list[Concern]]:
-    """Groups the concerns that have columns so that each comes after those whose columns it reads."""
-    by_name = {concern.name: concern for concern in concerns if "facts" in concern.modules}
-    order = TopologicalSorter({name: concern.after for name, concern in by_name.items()})
-    order.prepare()
-    while order.is_active():
-        ready = order.get_ready()
-        yield [by_name[name] for name in sorted(ready)]
-        order.done(*ready)

@@ -1,6 +1,7 @@
 """Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from string import Formatter
 from typing import Any
 
 from pyspark.sql import Column, DataFrame
@@ -9,8 +10,14 @@ from pyspark.sql import functions as F
 LISTED = 20
 """How many distinct texts a list column keeps."""
 
-_UNSAFE = r"[\p{C}\p{Zl}\p{Zp}[\p{Zs}&&[^ ]]\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
-"""What moves a terminal's cursor, turns or breaks a line, or shows nothing; see `console.safe`."""
+_UNSAFE = (
+    r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
+    r"|[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
+)
+"""What moves a terminal's cursor, turns or breaks a line, or shows nothing; see `console.safe`.
+
+That is whatever is no letter, mark, digit, punctuation, symbol or plain blank, and those of them that show nothing.
+"""
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
@@ -42,6 +49,14 @@ def first_entries(entries: Column | str, limit: int = LISTED) -> Column:
     return F.slice(F.array_sort(F.collect_list(entries)), 1, limit)
 
 
+def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFrame:
+    """Adds to rows the columns of others with the same key, in which null is a value; null where there are none."""
+    # Names of its own for the key of the others: both may come of one table.
+    renamed = others.withColumnsRenamed({name: f"its_{name}" for name in key})
+    same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key]
+    return rows.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in key))
+
+
 def total(numbers: Column) -> Column:
     """Sums a list of numbers; 0 where it is empty."""
     return F.aggregate(numbers, F.lit(0).cast("bigint"), lambda one, other: one + other)
@@ -49,14 +64,8 @@ def total(numbers: Column) -> Column:
 
 def with_lists(rows: DataFrame, lists: DataFrame, key: Sequence[str]) -> DataFrame:
     """Adds columns of lists to rows of the same key; they are empty where `lists` has no such row."""
-    fields = [field for field in lists.schema.fields if field.name not in key]
-    empty = {field.name: F.coalesce(field.name, F.array().cast(field.dataType)) for field in fields}
+    empty = {name: F.coalesce(name, F.array()) for name in lists.columns if name not in key}
     return rows.join(lists, on=list(key), how="left").withColumns(empty)
-
-
-def no_texts() -> Column:
-    """Makes an empty list of texts."""
-    return F.array().cast("array<string>")
 
 
 def is_one_of(value: Column, texts: Iterable[str]) -> Column:
@@ -71,28 +80,30 @@ def looked_up(values: Mapping[Any, str | None], key: Column) -> Column:
 
 
 def shown(value: Column, length: int = 80) -> Column:
-    """Quotes a text for a message, cut, without characters that move a terminal's cursor or break a line."""
-    text = F.coalesce(F.regexp_replace(value, r"[\p{C}\p{Zl}\p{Zp}]", _REPLACEMENT), F.lit("null"))
-    cut = F.when(F.length(text) > length, F.concat(F.substring(text, 1, length), F.lit("…"))).otherwise(text)
-    return F.concat(F.lit("'"), cut, F.lit("'"))
+    """Quotes a text for a message, cut and `harmless`; null is quoted too."""
+    return F.concat(F.lit("'"), harmless(F.coalesce(value, F.lit("null")), length), F.lit("'"))
 
 
-def sentence(*parts: Column | str) -> Column:
-    """Joins texts and columns to one text."""
-    return F.concat(*(F.lit(part) if isinstance(part, str) else part for part in parts))
+def sentence(template: str, **columns: Column) -> Column:
+    """Makes a text of a template in Python's format.
+
+    Args:
+        template: `{name}` stands for a column as text, `{name!r}` for a quoted one (see `shown`), and `{name:words}` for
+            one that is these words where it is null. The text is null where any other column is.
+        columns: by the template's names; what is not among them is a column's own name or path.
+    """
+    parts = []
+    for text, name, otherwise, conversion in Formatter().parse(template):
+        parts.append(F.lit(text))
+        if name is not None:
+            value = columns[name] if name in columns else F.col(name)
+            parts.append(shown(value) if conversion == "r" else value.cast("string"))
+            if otherwise:
+                parts[-1] = F.coalesce(parts[-1], F.lit(otherwise))
+    return F.concat(*parts)
 
 
 def harmless(text: Column, longest: int) -> Column:
-    """Cuts a finished message and replaces what a terminal would act on: logged hosts and names stand in it."""
+    """Cuts a text and replaces what a terminal would act on: logged hosts and names stand in messages."""
     cut = F.when(F.length(text) > longest, F.concat(F.substring(text, 1, longest), F.lit("…"))).otherwise(text)
     return F.regexp_replace(cut, _UNSAFE, _REPLACEMENT)
-
-
-def request_name() -> Column:
-    """Names a request in a message, such as `FETCH v12`."""
-    return F.concat("api_name", F.lit(" v"), F.col("api_version").cast("string"))
-
-
-def host_of_client() -> Column:
-    """Names the client's host in a message."""
-    return F.coalesce("remote_host", F.lit("an unknown host"))

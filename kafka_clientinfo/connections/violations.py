@@ -14,6 +14,7 @@ nobody to name. rejected_records keeps it with its reason and its bytes.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,10 +23,10 @@ from ..rules import rules
 from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, RequestRule
-from .examples import example, place
+from .examples import example, place, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
-from .texts import harmless, looked_up
+from .texts import harmless, looked_up, sentence
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
 """Columns of what a rule has found, before its severity and its words are added."""
@@ -51,9 +52,10 @@ def violations(
         settings: the policy's severities and `log_zone` are used.
         concerns: whose rules are looked at.
     """
-    of_requests = {name: rule for one in concerns for name, rule in one.request_rules.items()}
+    declared = {name: rule for one in concerns for name, rule in one.request_rules.items()}
+    enabled = {name: rule for name, rule in declared.items() if _severity(name, settings) != "off"}
     found = [_of_connections(connections, settings, concerns)]
-    if enabled := _enabled(of_requests, settings):  # a policy may turn every one off
+    if enabled:  # a policy may turn every one off
         found.append(_of_requests(judged_requests, connections, enabled))
     completed = (completed_finding(rows, settings) for rows in (*found, *findings))
     return _with_words(reduce(DataFrame.unionByName, completed), settings)
@@ -69,34 +71,55 @@ def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
     return found.select("*", *lacking).select(*columns)
 
 
-def by_connection_id(found: DataFrame) -> DataFrame:
-    """Aggregates findings to one per rule and connection id, as every run computes again what single connections don't show.
+def by_connection_id(
+    found: DataFrame,
+    settings: Settings,
+    *,
+    rule: Column,
+    at: str,
+    then_by: Sequence[str],
+    grep: Column,
+    message: Column,
+) -> DataFrame:
+    """Makes one finding per rule and connection id, as every run computes again what single connections don't show.
 
     Args:
-        found: rule, cluster, broker, connection_id, at, order (the first by it gives the words), example, message.
+        found: rows with cluster, broker, connection_id and the columns that the others name.
+        settings: `log_zone` is used.
+        rule: null for rows that break none.
+        at: name of the column of a row's time.
+        then_by: names of columns that order rows of one time; the first row's example and message are taken.
+        grep: goes on, behind the time, an extended regular expression for the record.
+        message: what was found.
     """
-    return found.groupBy("rule", *CONNECTION_ID_KEY).agg(
-        F.count("*").alias("occurrences"),
-        F.min("at").alias("first_at"),
-        F.max("at").alias("last_at"),
-        F.min_by("example", "order").alias("example"),
-        F.min_by("message", "order").alias("message"),
+    pattern = F.concat(time_pattern(F.col(at), settings.log_zone), grep)
+    rows = found.select(
+        rule.alias("rule"),
+        *CONNECTION_ID_KEY,
+        F.col(at).alias("at"),
+        F.struct(at, *then_by).alias("order"),
+        F.struct(F.col(at).alias("logged_at"), F.lit(None).cast("int").alias("correlation_id"), pattern.alias("grep")).alias("example"),
+        message.alias("message"),
+    )  # fmt: skip
+    return (
+        rows.where(F.col("rule").isNotNull())
+        .groupBy("rule", *CONNECTION_ID_KEY)
+        .agg(
+            F.count("*").alias("occurrences"),
+            F.min("at").alias("first_at"),
+            F.max("at").alias("last_at"),
+            F.min_by("example", "order").alias("example"),
+            F.min_by("message", "order").alias("message"),
+        )
     )
-
-
-def _enabled(found: Mapping[str, RequestRule], settings: Settings) -> dict[str, RequestRule]:
-    return {name: rule for name, rule in found.items() if _severity(name, settings) != "off"}
 
 
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:
     """Finds the requests that break a rule, on the connections that the rule is for."""
-    broken = [
-        F.when(F.coalesce(F.col(rule.predicate), F.lit(False)), F.struct(F.lit(name).alias("rule"), rule.message().alias("message")))
-        for name, rule in enabled.items()
-    ]  # fmt: skip
-    exploded = judged.where(_any(rule.predicate for rule in enabled.values())).select(
+    broken = {name: (F.col(rule.predicate), sentence(rule.message)) for name, rule in enabled.items()}
+    exploded = judged.where(reduce(or_, (condition for condition, _ in broken.values()))).select(
         *CONNECTION_KEY, "requests", "seq", "earliest_at", "latest_at", place().alias("place"), is_rejected().alias("is_rejected"),
-        is_taken().alias("is_taken"), F.explode(F.array_compact(F.array(*broken))).alias("found")
+        is_taken().alias("is_taken"), _each_broken(broken),
     )  # fmt: skip
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
     of_connection = connections.select(*CONNECTION_KEY, F.array_compact(F.array(*applying)).alias("applying"))
@@ -116,24 +139,13 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     return counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")})
 
 
-def _any(predicates: Iterable[str]) -> Column:
-    return reduce(
-        lambda one, other: one | other, (F.coalesce(F.col(name), F.lit(False)) for name in dict.fromkeys(predicates))
-    )
-
-
 def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequence[Concern]) -> DataFrame:
     """Finds the connections that break a rule as a whole; their first request is the example."""
     declared = {name: rule for one in concerns for name, rule in one.connection_rules(settings).items()}
-    broken = [
-        F.when(rule.broken, F.struct(F.lit(name).alias("rule"), rule.message.alias("message")))
-        for name, rule in declared.items()
-        if _severity(name, settings) != "off"
-    ]
-    nothing = F.lit(None).cast("struct<rule:string,message:string>")
-    exploded = connections.where(is_client()).select(
-        *CONNECTION_KEY, "first.place", F.explode(F.array_compact(F.array(nothing, *broken))).alias("found")
-    )
+    broken = {
+        name: (rule.broken, rule.message) for name, rule in declared.items() if _severity(name, settings) != "off"
+    }
+    exploded = connections.where(is_client()).select(*CONNECTION_KEY, "first.place", _each_broken(broken))
     return exploded.select(
         "found.rule",
         *CONNECTION_KEY,
@@ -143,6 +155,16 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
         "place",
         "found.message",
     )
+
+
+def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
+    """Makes a row of each rule that is broken, named `found`: its name and its message; of rules with a condition and a message."""
+    nothing = F.lit(None).cast("struct<rule:string,message:string>")
+    found = (
+        F.when(condition, F.struct(F.lit(name).alias("rule"), message.alias("message")))
+        for name, (condition, message) in rules.items()
+    )
+    return F.explode(F.array_compact(F.array(nothing, *found))).alias("found")
 
 
 def _with_words(found: DataFrame, settings: Settings) -> DataFrame:

@@ -148,27 +148,14 @@ def _constant(value: Any) -> str:
 
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
-_RE2 = {
-    r"[\p{Zs}&&[^ ]]": r"\x{a0}\x{1680}\x{2000}-\x{200a}\x{202f}\x{205f}\x{3000}",
-    r"\Z": rf"(?:\r\n|[{_LINE_ENDS}])?\z",
-}
-"""Pieces of Java's regular expressions that RE2 has no word for."""
-_UNSHOWN = r"[\p{C}\p{Zl}\p{Zp}"
-_NOT_SHOWN = r"[^\p{L}\p{M}\p{N}\p{P}\p{S}\p{Zs}]"
-"""How a class of Java's begins that holds what shows nothing, and the same for RE2, whose `C` has no unassigned characters."""
+_AT_END = rf"(?:\r\n|[{_LINE_ENDS}])?\z"
+_OUTSIDE_CLASSES = {".": f"[^{_LINE_ENDS}]", "$": _AT_END, r"\Z": _AT_END}
 
 
 def re2(pattern: str) -> str:
     """Write a regular expression of Java's for RE2, where `.` and `$` mean less and which names characters otherwise."""
-    if pattern.startswith(_UNSHOWN) and pattern.endswith("]"):
-        rest = pattern.removeprefix(_UNSHOWN)
-        return _NOT_SHOWN if rest == "]" else f"(?:{_NOT_SHOWN}|{re2(f'[{rest}')})"
     found, at, depth = "", 0, 0
     while at < len(pattern):
-        known = next((piece for piece in _RE2 if pattern.startswith(piece, at)), None)
-        if known is not None:
-            found, at = found + _RE2[known], at + len(known)
-            continue
         piece = pattern[at : at + 2] if pattern[at] == "\\" else pattern[at]
         at += len(piece)
         if piece == "\\u":
@@ -176,9 +163,7 @@ def re2(pattern: str) -> str:
             at += 4
             continue
         depth += (piece == "[") - (piece == "]" and depth > 0)
-        if not depth and piece in ".$":
-            piece = f"[^{_LINE_ENDS}]" if piece == "." else _RE2[r"\Z"]
-        found += piece
+        found += piece if depth else _OUTSIDE_CLASSES.get(piece, piece)
     return found
 
 
@@ -205,16 +190,15 @@ class WindowSpec:
 
 
 def _bound(place: int) -> str:
-    if place in (Window.unboundedPreceding, Window.unboundedFollowing):
-        return "UNBOUNDED PRECEDING" if place < 0 else "UNBOUNDED FOLLOWING"
-    return "CURRENT ROW" if place == 0 else f"{abs(place)} {'PRECEDING' if place < 0 else 'FOLLOWING'}"
+    if place == Window.currentRow:
+        return "CURRENT ROW"
+    return "UNBOUNDED PRECEDING" if place == Window.unboundedPreceding else f"{-place} PRECEDING"
 
 
 class Window:
     """Begins a window."""
 
     unboundedPreceding = -(1 << 63)  # noqa: N815
-    unboundedFollowing = (1 << 63) - 1  # noqa: N815
     currentRow = 0  # noqa: N815
 
     @staticmethod

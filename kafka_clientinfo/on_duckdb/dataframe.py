@@ -7,23 +7,15 @@ A relation is the text behind FROM, with the names of its columns; nothing is co
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import count as numbers
-from types import SimpleNamespace
 
 import duckdb
 import pyarrow as pa
 
-from ..tables.types import duckdb_fields, quoted_name
+from ..tables.types import quoted_name
 from .column import Column, Scope, named
 
 _numbers: Iterator[int] = numbers()
-_JOINS = {
-    "inner": "JOIN",
-    "left": "LEFT JOIN",
-    "full_outer": "FULL JOIN",
-    "left_semi": "SEMI JOIN",
-    "left_anti": "ANTI JOIN",
-}
-_LEFT_ONLY = ("left_semi", "left_anti")
+_JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "full_outer": "FULL JOIN", "left_semi": "SEMI JOIN"}
 
 
 class SparkSession:
@@ -40,12 +32,11 @@ class SparkSession:
         return self.table(name)
 
     def table(self, name: str) -> "DataFrame":
-        return DataFrame(self, quoted_name(name), [found for found, _ in self.described(quoted_name(name))])
+        return DataFrame(self, quoted_name(name), self.columns_of(f"SELECT * FROM {quoted_name(name)}"))
 
-    def described(self, source: str) -> list[tuple[str, str]]:
-        """Name the columns of what stands behind FROM, and their types."""
-        rows = self.connection.execute(f"DESCRIBE SELECT * FROM {source}").fetchall()
-        return [(row[0], row[1]) for row in rows]
+    def columns_of(self, statement: str) -> list[str]:
+        """Name the columns that a statement gives."""
+        return [row[0] for row in self.connection.execute(f"DESCRIBE {statement}").fetchall()]
 
 
 class DataFrame:
@@ -61,10 +52,6 @@ class DataFrame:
         """The statement that gives its rows."""
         return f"SELECT * FROM {self._source}"
 
-    @property
-    def schema(self) -> "Schema":
-        return Schema(self.sparkSession.described(self._source))
-
     def alias(self, name: str) -> "DataFrame":
         return DataFrame(self.sparkSession, f"({self.sql()}) AS {quoted_name(name)}", self.columns, frozenset({name}))
 
@@ -79,13 +66,10 @@ class DataFrame:
         items: list[str] = []
         names: list[str] = []
         for column in columns:
-            if column == "*" if isinstance(column, str) else False:
-                items.append("*")
-                names += self.columns
-            elif isinstance(column, str) and column.endswith(".*"):
-                fields_of = [field.name for field in duckdb_fields(_inside(self.schema[column[:-2]].dataType))]
-                items += [self._item(named(f"{column[:-2]}.{field}"), field) for field in fields_of]
-                names += fields_of
+            if isinstance(column, str) and column.endswith("*"):
+                items.append(column)
+                fields_of = f"SELECT {column} FROM {self._source}"
+                names += self.columns if column == "*" else self.sparkSession.columns_of(fields_of)
             else:
                 found = named(column)
                 names.append(found.name or f"_c{len(names)}")
@@ -105,18 +89,11 @@ class DataFrame:
     def withColumnsRenamed(self, names: Mapping[str, str]) -> "DataFrame":  # noqa: N802
         return self.select(*(named_as_is(name).alias(names.get(name, name)) for name in self.columns))
 
-    def toDF(self, *names: str) -> "DataFrame":  # noqa: N802
-        found = ", ".join(map(quoted_name, names))
-        return DataFrame(self.sparkSession, f"({self.sql()}) AS _q{next(_numbers)}({found})", names)
-
     def drop(self, *names: str) -> "DataFrame":
         return self.select(*(named_as_is(name) for name in self.columns if name not in names))
 
     def distinct(self) -> "DataFrame":
         return self._made(f"SELECT DISTINCT * FROM {self._source}", self.columns)
-
-    def union(self, other: "DataFrame") -> "DataFrame":
-        return self._made(f"{self.sql()} UNION ALL {other.sql()}", self.columns)
 
     def unionByName(self, other: "DataFrame") -> "DataFrame":  # noqa: N802
         return self._made(f"{self.sql()} UNION ALL BY NAME {other.sql()}", self.columns)
@@ -125,7 +102,7 @@ class DataFrame:
         keys = [on] if isinstance(on, str) else list(on)
         left, right = _as_side(self), _as_side(other)
         text = f"{left} {_JOINS[how]} {right}"
-        rest = [] if how in _LEFT_ONLY else other.columns
+        rest = [] if how == "left_semi" else other.columns
         if all(isinstance(key, str) for key in keys):
             names = [*self.columns, *(name for name in rest if name not in keys)]
             using = ", ".join(quoted_name(str(key)) for key in keys)
@@ -161,18 +138,3 @@ class Grouped:
         items = ", ".join(relation._item(column, column.name) for column in columns)
         grouped = f"SELECT {items} FROM {relation._source}" + (f" GROUP BY {by}" if by else "")
         return relation._made(grouped, [column.name for column in columns])
-
-
-class Schema:
-    """Names of a relation's columns, and their types in DuckDB's words."""
-
-    def __init__(self, columns: Iterable[tuple[str, str]]) -> None:
-        self.fields = [SimpleNamespace(name=name, dataType=kind) for name, kind in columns]
-
-    def __getitem__(self, name: str) -> SimpleNamespace:
-        return next(field for field in self.fields if field.name == name)
-
-
-def _inside(struct: str) -> str:
-    """The fields of a struct's type, `STRUCT(a INTEGER, …)`; their names are quoted where they must be."""
-    return struct.removeprefix("STRUCT(").removesuffix(")").replace('"', "")

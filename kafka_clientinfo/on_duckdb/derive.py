@@ -59,10 +59,8 @@ def _rules_on_duckdb() -> Iterator[ModuleType]:
         _fresh.update(fresh)
         sys.modules.update(replaced)
         for name in _RULES:
-            if name in attributes:
-                setattr(package, name, attributes[name])
-            elif hasattr(package, name):
-                delattr(package, name)
+            vars(package).pop(name, None)
+        vars(package).update(attributes)
 
 
 _fresh: dict[str, ModuleType] = {}

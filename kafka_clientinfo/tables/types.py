@@ -17,7 +17,6 @@ _SIMPLE = {
     "timestamp_ntz": "TIMESTAMP",
 }
 _OPENING, _CLOSING = "<([", ">)]"
-_DUCKDB = re.compile(r"STRUCT\(|MAP\(|\[\]\Z")
 
 
 class Field(NamedTuple):
@@ -46,11 +45,8 @@ def split_fields(ddl: str) -> list[Field]:
 
 @lru_cache(maxsize=256)
 def duckdb_type(kind: str) -> str:
-    """Write a type of Spark's for DuckDB; one of DuckDB's stays. Raises KeyError for a type that is neither's."""
-    text = " ".join(kind.split())
-    if _DUCKDB.search(text) or text in _SIMPLE.values():
-        return text
-    word, parts = split_type(text)
+    """Write a type of Spark's for DuckDB; raises KeyError for a type that Spark does not have."""
+    word, parts = split_type(kind)
     if word == "array":
         return f"{duckdb_type(parts[0])}[]"
     if word == "map":
@@ -61,11 +57,6 @@ def duckdb_type(kind: str) -> str:
 def duckdb_struct(ddl: str) -> str:
     """Write columns of Spark's, `name type, …` or `name:type, …`, as a struct of DuckDB's."""
     return _duckdb_struct(_pieces(ddl))
-
-
-def duckdb_fields(ddl: str) -> list[Field]:
-    """Read columns of Spark's, `name type, …` or `name:type, …`, with the types that DuckDB has for them."""
-    return [Field(name, duckdb_type(kind)) for name, kind in split_fields(ddl)]
 
 
 def _duckdb_struct(parts: list[str]) -> str:

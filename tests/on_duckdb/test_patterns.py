@@ -34,11 +34,9 @@ def test_a_pattern_finds_what_java_finds(pattern: str, text: str, found: bool) -
 
 
 @pytest.mark.parametrize("character", ["\x1b", "\u200b", "\u2028", "\u2029", "\ue000", "\u0378", "\ufdd0"])
-@pytest.mark.parametrize("pattern", [texts._UNSAFE, r"[\p{C}\p{Zl}\p{Zp}]"])
-def test_characters_that_show_nothing_are_replaced(pattern: str, character: str) -> None:
-    assert duckdb.execute("SELECT regexp_replace(?, ?, '#', 'g')", [f"a{character} é", re2(pattern)]).fetchall() == [
-        ("a# é",)
-    ]
+def test_characters_that_show_nothing_are_replaced(character: str) -> None:
+    written = [f"a{character} é", re2(texts._UNSAFE)]
+    assert duckdb.execute("SELECT regexp_replace(?, ?, '#', 'g')", written).fetchall() == [("a# é",)]
 
 
 @pytest.mark.parametrize("character", ["\u00a0", "\u2003", "\u3000", "\u3164", "\ufe0f", "\U000e0101"])

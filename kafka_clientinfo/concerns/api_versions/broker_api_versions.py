@@ -9,7 +9,7 @@ from ...protocol import api_names
 
 _BROKER = ("cluster", "broker", "listener")
 _TIMES = ("first", "last", "n", "ingested_at")
-_RANGE = ("api_key", "min_version", "max_version")
+_RANGE = {"api_key": "apiKey", "min_version": "minVersion", "max_version": "maxVersion"}
 
 
 def transform(new_requests: DataFrame) -> DataFrame:
@@ -29,9 +29,9 @@ def transform(new_requests: DataFrame) -> DataFrame:
             F.max("ingested_at").alias("ingested_at"),
         )
     )
-    advertised = answers.select(*_BROKER, *_TIMES, F.inline(F.from_json("response", API_RANGES)["apiKeys"])).toDF(
-        *_BROKER, *_TIMES, *_RANGE
-    )
+    ranges = answers.select(*_BROKER, *_TIMES, F.explode(F.from_json("response", API_RANGES)["apiKeys"]).alias("offer"))
+    fields = (F.col(f"offer.{field}").alias(name) for name, field in _RANGE.items())
+    advertised = ranges.select(*_BROKER, *_TIMES, *fields)
     complete = F.col("api_key").isNotNull() & F.col("min_version").isNotNull() & F.col("max_version").isNotNull()
     return (
         advertised.where(complete)

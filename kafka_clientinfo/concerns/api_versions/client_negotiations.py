@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
 from ...connections.offers import advertised_at
-from ...connections.texts import LISTED
+from ...connections.texts import LISTED, joined_by
 from ...tables.spec import CONNECTION_KEY
 
 _CLIENT = ("cluster", "remote_host", "principal", "client_id")
@@ -33,13 +33,8 @@ def transform(
     return both.select(
         *(F.coalesce(f"r.{name}", f"t.{name}").alias(name) for name in _CLIENT),
         *(F.coalesce(name, F.lit(0)).alias(name) for name in ("reusing_connections", "outdated_connections")),
-        _or_empty("reused", reused),
-        _or_empty("refused", retried),
+        *(F.coalesce(name, F.array()).alias(name) for name in ("reused", "refused")),
     )
-
-
-def _or_empty(name: str, rows: DataFrame) -> Column:
-    return F.coalesce(name, F.array().cast(rows.schema[name].dataType)).alias(name)
 
 
 def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> DataFrame:
@@ -119,16 +114,12 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
     first = F.struct("first_at", "api_version", "connection_id", "principal", "client_id")
     key = (*where, "refused_version")
     retry = of_host.groupBy(*key).agg(F.min(first).alias("retry"))
-    same = [F.col(f"f.{name}").eqNullSafe(F.col(f"l.{name}")) for name in key]
-    joined = refused.alias("f").join(retry.alias("l"), on=same, how="left")
     entry = F.struct(
-        F.col("first_refused_at"), "last_refused_at", "f.broker", F.col("refused_api").alias("api_name"),
-        F.col("f.refused_version").alias("refused_version"), "refusals",
+        "first_refused_at", "last_refused_at", "broker", F.col("refused_api").alias("api_name"), "refused_version", "refusals",
         F.col("retry.api_version").alias("retried_version"), F.col("retry.first_at").alias("retried_at"),
-        F.col("retry.connection_id").alias("connection_id"),
+        "retry.connection_id",
     )  # fmt: skip
-    by_client = joined.select(
-        "f.cluster", "f.remote_host", F.col("retry.principal").alias("principal"),
-        F.col("retry.client_id").alias("client_id"), entry.alias("entry"),
-    )  # fmt: skip
+    by_client = joined_by(refused, retry, key).select(
+        "cluster", "remote_host", "retry.principal", "retry.client_id", entry.alias("entry")
+    )
     return by_client.groupBy(*_CLIENT).agg(F.slice(F.array_sort(F.collect_list("entry")), 1, LISTED).alias("refused"))

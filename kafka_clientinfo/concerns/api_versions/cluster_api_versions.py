@@ -14,7 +14,6 @@ from ...settings import Settings
 from ...tables.broker_releases import features
 
 _ANSWERING = ("cluster", "broker", "listener")
-_NEED = "array<struct<feature:string,kip:string,api_key:int,min_version:int,max_version:int>>"
 
 
 def transform(broker_api_versions: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
@@ -61,7 +60,7 @@ def _common(current: DataFrame, clusters: DataFrame) -> DataFrame:
     )
     keys = sorted({key for feature in features().values() for key in feature.needs})
     asked = clusters.select("cluster", F.explode(F.array(*map(F.lit, keys))).alias("api_key"))
-    every = met.select("cluster", "api_key").union(asked).distinct()
+    every = met.select("cluster", "api_key").unionByName(asked).distinct()
     joined = every.join(met, on=["cluster", "api_key"], how="left").join(clusters, on="cluster", how="inner")
     everywhere = F.coalesce(F.col("having") == F.col("answering"), F.lit(False))
     same = everywhere & (F.col("low") == F.col("lowest_min")) & (F.col("high") == F.col("highest_max"))
@@ -95,18 +94,12 @@ def _with_features(common: DataFrame) -> DataFrame:
 
 
 def _needs() -> Column:
-    wanted = [
-        F.struct(
-            F.lit(feature.name).alias("feature"),
-            F.lit(feature.kip).alias("kip"),
-            F.lit(key).alias("api_key"),
-            F.lit(low).alias("min_version"),
-            F.lit(high).alias("max_version"),
-        )
+    needs = (
+        {"feature": feature.name, "kip": feature.kip, "api_key": key, "min_version": low, "max_version": high}
         for feature in features().values()
         for key, (low, high) in feature.needs.items()
-    ]
-    return F.array(*wanted).cast(_NEED)
+    )
+    return F.array(*(F.struct(*(F.lit(value).alias(name) for name, value in need.items())) for need in needs))
 
 
 def _is_met() -> Column:

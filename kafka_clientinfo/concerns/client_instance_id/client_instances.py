@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
-from ...connections.texts import first_entries, merged_texts, number_of_texts, sentence, shown, sorted_texts
+from ...connections.texts import first_entries, looked_up, merged_texts, number_of_texts, sentence, sorted_texts
 from ...protocol import UNKNOWN
 from ...tables.spec import CONNECTION_KEY
 from .uuids import canonical
@@ -114,7 +114,7 @@ def _differs() -> Column:
     parts = []
     for name, value in named.items():
         first = F.first(value, ignorenulls=True).over(earlier)
-        parts.append(F.when(value != first, sentence(f"{name} ", shown(value), " after ", shown(first))))
+        parts.append(F.when(value != first, sentence(name + " {value!r} after {first!r}", value=value, first=first)))
     return F.nullif(F.concat_ws(", ", *parts), F.lit(""))
 
 
@@ -182,11 +182,8 @@ def _by_instance(carried: DataFrame) -> DataFrame:
         F.slice(F.filter("all_ids", lambda other: other != F.col("instance_id")), 1, 20).alias("other_ids"),
         F.element_at(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).alias("member_id_alignment"),
         F.when(kind == "UUID-R", F.col("starts_seen")).when(kind.isNotNull(), F.lit(True)).alias("scenario_certain"),
-        F.when(kind == "UUID-B", "old").when(kind.isNotNull(), "new").alias("client_by_kip"),
-        F.when(kind == "UUID-H", "new")
-        .when(kind == "UUID-R", "old")
-        .when(kind == "UUID-B", "either")
-        .alias("broker_by_kip"),
+        looked_up({"UUID-H": "new", "UUID-R": "new", "UUID-B": "old"}, kind).alias("client_by_kip"),
+        looked_up({"UUID-H": "new", "UUID-R": "old", "UUID-B": "either"}, kind).alias("broker_by_kip"),
     )
 
 

@@ -1,14 +1,11 @@
 """What clients do wrong with client instance ids; the words beside it are in schemas/rules/client_instance_id.toml."""
 
-from collections.abc import Sequence
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.concern import ConnectionRule, RequestRule
-from ...connections.examples import example_without_id, time_pattern
 from ...connections.facts import is_client
-from ...connections.texts import request_name, sentence, shown
+from ...connections.texts import sentence, shown
 from ...connections.violations import by_connection_id
 from ...settings import Settings
 from .facts import begins_with_header_v3, other_telemetry_id
@@ -21,17 +18,13 @@ def _is_bound() -> Column:
 
 REQUEST_RULES = {
     "instance_id_zero": RequestRule(
-        "instance_id_is_zero", lambda: sentence(request_name(), " has header v3 and the zero id"), _is_bound
+        "instance_id_is_zero", "{api_name} v{api_version} has header v3 and the zero id", _is_bound
     ),
     "instance_id_missing": RequestRule(
-        "instance_id_is_missing", lambda: sentence(request_name(), " has no client instance id"), _is_bound
+        "instance_id_is_missing", "{api_name} v{api_version} has no client instance id", _is_bound
     ),
     "instance_id_different": RequestRule(
-        "instance_id_is_different",
-        lambda: sentence(
-            "client instance id ", shown(F.col("client_instance_id")), " after ", shown(F.col("first_instance_id"))
-        ),
-        _is_bound,
+        "instance_id_is_different", "client instance id {client_instance_id!r} after {first_instance_id!r}", _is_bound
     ),
 }
 
@@ -39,51 +32,45 @@ REQUEST_RULES = {
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Makes the rule for ids of one connection that should be one."""
     telemetry = other_telemetry_id()
-    message = sentence("client instance id ", shown(F.col("client_instance_id")), ", in telemetry ", shown(telemetry))
+    message = sentence("client instance id {client_instance_id!r}, in telemetry {telemetry!r}", telemetry=telemetry)
     return {"telemetry_id_different": ConnectionRule(telemetry.isNotNull(), message)}
 
 
 def findings_on_two_hosts(client_instances: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections that carry a client instance id while another host is connected with it."""
-    words = (" from ", F.col("met.remote_host"), " while ", F.col("met.other_host"), " is connected with it")
+    words = sentence(" from {remote_host} while {other_host} is connected with it")
     return _found("client_instance_id_on_two_hosts", client_instances, "two_hosts_connections", words, settings)
 
 
 def findings_shared(client_instances: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections on which a client instance id belongs to another client than before."""
-    words = (" with ", F.col("met.differs"))
+    words = sentence(" with {differs}")
     return _found("client_instance_id_shared", client_instances, "shared_connections", words, settings)
 
 
 def findings_renewed(client_instances: DataFrame, settings: Settings) -> DataFrame:
     """Finds connections with which a client shows a new id once more, after one with each of the two before."""
-    words = (" after ", F.array_join(F.transform("met.previous_ids", lambda other: shown(other)), ", "))
+    ids = F.array_join(F.transform("previous_ids", lambda other: shown(other)), ", ")
+    words = sentence(" after {ids}", ids=ids)
     return _found("client_instance_id_renewed", client_instances, "renewed_connections", words, settings)
 
 
-def _found(
-    rule: str, client_instances: DataFrame, connections: str, words: Sequence[Column | str], settings: Settings
-) -> DataFrame:
+def _found(rule: str, client_instances: DataFrame, connections: str, words: Column, settings: Settings) -> DataFrame:
     """Makes one row per connection id of what a list of `client_instances` names.
 
     What connections show together may change when another one goes on; a connection's key would tie these rows to the runs
     that read it.
     """
-    met = client_instances.select("cluster", "instance_id", F.explode(connections).alias("met"))
-    opened = F.col("met.opened_at")
-    quoted = F.regexp_replace("met.connection_id", r"[\\\[\](){}.*+?^$|]", r"\\$0")
+    listed = client_instances.select("cluster", "instance_id", F.explode(connections).alias("one"))
+    quoted = F.regexp_replace("connection_id", r"[\\\[\](){}.*+?^$|]", r"\\$0")
     # The id stands in JSON records only, whose connection is on the record's one line.
     record = F.lit(r'\] [A-Z]+ Completed request:.*"connection":"')
-    grep = F.concat(time_pattern(opened, settings.log_zone), record, quoted, F.lit('"'))
     return by_connection_id(
-        met.select(
-            F.lit(rule).alias("rule"),
-            "cluster",
-            "met.broker",
-            "met.connection_id",
-            opened.alias("at"),
-            F.struct(opened, F.col("instance_id")).alias("order"),
-            example_without_id(opened, grep).alias("example"),
-            sentence("client instance id ", shown(F.col("instance_id")), *words).alias("message"),
-        )
+        listed.select("cluster", "instance_id", "one.*"),
+        settings,
+        rule=F.lit(rule),
+        at="opened_at",
+        then_by=("instance_id",),
+        grep=F.concat(record, quoted, F.lit('"')),
+        message=sentence("client instance id {instance_id!r}{words}", words=words),
     )

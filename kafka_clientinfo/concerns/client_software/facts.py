@@ -7,13 +7,14 @@ from ...connections.concern import Columns
 from ...connections.facts import is_exempt
 from ...connections.judged import is_api_versions, requests_where
 from ...connections.table import only_of_clients
-from ...connections.texts import no_texts, sorted_texts
+from ...connections.texts import sorted_texts
 from ...protocol import UNKNOWN, ErrorCode
 from ...settings import Settings
 from .policy import policy_verdicts
 from .predicates import becomes, can_name
 
 AFTER = ("api_versions", "client_id")
+_AS_AGGREGATED = ("software_valid_by_kip", "software_valid_by_broker", "software_resets", "software_changes")
 
 
 def aggregates() -> Columns:
@@ -29,12 +30,12 @@ def aggregates() -> Columns:
                 F.struct(F.col("last_seq").alias("seq"), "client_software_name", "client_software_version"),
             )
         ),
-        "all_valid_by_kip": F.bool_and(F.when(names_software, ~F.col("software_is_invalid_by_kip"))),
-        "all_valid_by_broker": F.bool_and(F.when(names_software, ~(name_is_invalid | version_is_invalid))),
+        "software_valid_by_kip": F.bool_and(F.when(names_software, ~F.col("software_is_invalid_by_kip"))),
+        "software_valid_by_broker": F.bool_and(F.when(names_software, ~(name_is_invalid | version_is_invalid))),
         "invalid_names": sorted_texts(F.when(name_is_invalid, F.col("sent_software_name"))),
         "invalid_versions": sorted_texts(F.when(version_is_invalid, F.col("sent_software_version"))),
-        "resets": requests_where(F.col("software_is_reset")),
-        "changes": requests_where(F.col("software_is_changed")),
+        "software_resets": requests_where(F.col("software_is_reset")),
+        "software_changes": requests_where(F.col("software_is_changed")),
         "became": F.max_by(F.struct("seq", becomes().alias("software")), F.when(accepted, F.col("seq"))),
         "last_named": F.max_by(becomes(), F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
@@ -49,19 +50,14 @@ def columns(settings: Settings) -> Columns:
     name = _at_end("client_software_name", "name")
     version = _at_end("client_software_version", "version")
     judged = {
-        "software_valid_by_kip": F.col("all_valid_by_kip"),
-        "software_valid_by_broker": F.col("all_valid_by_broker"),
-        "software_resets": F.col("resets"),
-        "software_changes": F.col("changes"),
+        **{name: F.col(name) for name in _AS_AGGREGATED},
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
         **_of_policy(settings, name, version),
     }
     return {
         "client_software_name": name,
         "client_software_version": version,
-        "invalid_software_texts": F.array_sort(
-            F.array_union(F.coalesce("invalid_names", no_texts()), F.coalesce("invalid_versions", no_texts()))
-        ),
+        "invalid_software_texts": F.array_sort(F.array_union("invalid_names", "invalid_versions")),
         **only_of_clients(judged),
     }
 
@@ -84,7 +80,7 @@ def _reason_unknown() -> Column:
         outcome == "negotiated_after_invalid_request"
     )
     return (
-        F.when(F.col("resets") > 0, "reset_by_older_version")
+        F.when(F.col("software_resets") > 0, "reset_by_older_version")
         .when(was_invalid, F.when(F.col("refused_names") > 0, "invalid_name").otherwise("invalid_request"))
         .when(outcome == "rejected_unsupported_version", "version_rejected")
         .when(outcome.isin("not_sent", "not_observed"), outcome)

@@ -8,6 +8,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ...backtracking import LONGEST_TEXT
+from ...connections.texts import looked_up
 from ...policy import VERSION, Policy
 from ...protocol import UNKNOWN
 
@@ -20,7 +21,7 @@ def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Co
     known = name != UNKNOWN
     allowed = [item for item, _ in policy.software]
     only_these = bool(allowed) and policy.other_software == "refused"
-    minimum = _by_name(name, {item: low for item, low in policy.software if low is not None})
+    minimum = looked_up(dict(policy.software), name)
     readable = version.rlike(VERSION)
     # Java's engine needs stack for each repetition of a group, so it sees no more of a client id than can match.
     seen, is_short = F.substring(client_id, 1, LONGEST_TEXT), F.length(client_id) <= LONGEST_TEXT
@@ -33,14 +34,6 @@ def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Co
         "client_id_not_allowed": ~reduce(or_, matches) if matches else F.lit(False),
     }
     return F.array_compact(F.array(*(F.when(condition, F.lit(verdict)) for verdict, condition in deserved.items())))
-
-
-def _by_name(name: Column, minimums: dict[str, str]) -> Column:
-    """Takes the minimum version for a software name; null where there is none."""
-    chosen = F.lit(None).cast("string")
-    for item, low in minimums.items():
-        chosen = F.when(name == item, F.lit(low)).otherwise(chosen)
-    return chosen
 
 
 def compared_versions(version: Column, other: Column) -> Column:

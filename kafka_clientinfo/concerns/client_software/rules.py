@@ -1,10 +1,9 @@
 """What clients do wrong with their software name, and the policy; the words are in schemas/rules/client_software.toml."""
 
-from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ...connections.concern import ConnectionRule, RequestRule
-from ...connections.texts import sentence, shown
+from ...connections.texts import sentence
 from ...settings import Settings
 
 _POLICY_RULES = {
@@ -16,31 +15,17 @@ _POLICY_RULES = {
 }
 
 
-def _known_software() -> Column:
-    return sentence(shown(F.col("known_software.name")), " ", shown(F.col("known_software.version")))
-
-
 REQUEST_RULES = {
-    "invalid_software_name": RequestRule(
-        "software_name_is_invalid", lambda: sentence("software name ", shown(F.col("sent_software_name")))
-    ),
+    "invalid_software_name": RequestRule("software_name_is_invalid", "software name {sent_software_name!r}"),
     "invalid_software_version": RequestRule(
-        "software_version_is_invalid", lambda: sentence("software version ", shown(F.col("sent_software_version")))
+        "software_version_is_invalid", "software version {sent_software_version!r}"
     ),
     "software_name_reset": RequestRule(
-        "software_is_reset",
-        lambda: sentence(
-            "ApiVersions v",
-            F.col("api_version").cast("string"),
-            " after the name ",
-            shown(F.col("known_software.name")),
-        ),
+        "software_is_reset", "ApiVersions v{api_version} after the name {known_software.name!r}"
     ),
     "software_name_changed": RequestRule(
         "software_is_changed",
-        lambda: sentence(
-            shown(F.col("sent_software_name")), " ", shown(F.col("sent_software_version")), " after ", _known_software()
-        ),
+        "{sent_software_name!r} {sent_software_version!r} after {known_software.name!r} {known_software.version!r}",
     ),
 }
 
@@ -49,8 +34,8 @@ def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
     """Makes the policy's rules; each looks once at a connection, with the software that it had at its end."""
     if not settings.policy.judges:
         return {}
-    software = sentence("software ", shown(F.col("client_software_name")), " ", shown(F.col("client_software_version")))
-    client_id = sentence("client id ", shown(F.col("client_id")))
+    software = sentence("software {client_software_name!r} {client_software_version!r}")
+    client_id = sentence("client id {client_id!r}")
     return {
         rule: ConnectionRule(
             F.array_contains("policy_verdicts", verdict), client_id if verdict == "client_id_not_allowed" else software

@@ -8,12 +8,10 @@ on a listener, so what it advertised at that time is what this connection was or
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections.examples import example_without_id, time_pattern
 from ...connections.offers import advertised_at
 from ...connections.texts import is_one_of, looked_up, sentence, shown
 from ...connections.violations import by_connection_id
 from ...settings import Settings
-from ...tables.spec import CONNECTION_ID_KEY
 
 _RULES = {
     "unknown_api": "request_unreadable",
@@ -27,21 +25,23 @@ def findings_refused(failed_requests: DataFrame, broker_api_versions: DataFrame,
     """Finds what server.log tells, by connection id: a refused request belongs to no connection of the request log."""
     others = looked_up(_RULES, F.col("reason"))
     rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
-    grep = F.concat(time_pattern(F.col("logged_at"), settings.log_zone), F.lit(r"\] (ERROR|INFO) "))
-    version = F.concat(F.lit(" v"), F.col("api_version").cast("string"))
-    request = F.concat(F.coalesce("api_name", F.lit("a request")), F.coalesce(version, F.lit("")))
-    what = F.when(F.col("reason") == "failed_authentication", F.lit("login")).otherwise(request)
-    host = F.coalesce("remote_host", F.lit("?"))
-    message = sentence(what, " from ", host, _offer(), ": ", shown(F.col("detail"), _LONGEST_DETAIL))
-    found = _with_offer(failed_requests, broker_api_versions, settings).select(
-        rule.alias("rule"),
-        *CONNECTION_ID_KEY,
-        F.col("logged_at").alias("at"),
-        F.struct("logged_at", "file_id", "byte_offset").alias("order"),
-        example_without_id(F.col("logged_at"), grep).alias("example"),
-        message.alias("message"),
+    version = F.coalesce(sentence(" v{api_version}"), F.lit(""))
+    request = sentence("{api_name:a request}{version}", version=version)
+    message = sentence(
+        "{what} from {remote_host:?}{offer}: {detail}",
+        what=F.when(F.col("reason") == "failed_authentication", "login").otherwise(request),
+        offer=_offer(),
+        detail=shown(F.col("detail"), _LONGEST_DETAIL),
     )
-    return by_connection_id(found.where(F.col("rule").isNotNull()))
+    return by_connection_id(
+        _with_offer(failed_requests, broker_api_versions, settings),
+        settings,
+        rule=rule,
+        at="logged_at",
+        then_by=("file_id", "byte_offset"),
+        grep=F.lit(r"\] (ERROR|INFO) "),
+        message=message,
+    )
 
 
 def _who_broke_it() -> Column:
@@ -57,10 +57,9 @@ def _who_broke_it() -> Column:
 
 
 def _offer() -> Column:
-    low, high = (F.get("offers", F.lit(0))[end].cast("string") for end in ("low", "high"))
-    told = F.when(F.size("offers") == 0, " although no version was offered").otherwise(
-        sentence(" although v", low, " to v", high, " was offered")
-    )
+    first = F.get("offers", F.lit(0))
+    offered = sentence(" although v{low} to v{high} was offered", low=first["low"], high=first["high"])
+    told = F.when(F.size("offers") == 0, " although no version was offered").otherwise(offered)
     return F.when((F.col("reason") == "unsupported_version") & F.col("asked"), told).otherwise("")
 
 
@@ -79,9 +78,7 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> Dat
     listener = F.col("listener")
     of_listener = F.filter("advertised", lambda r: listener.isNull() | r["listener"].eqNullSafe(listener))
     of_api = F.filter("advertised", lambda r: r["api_key"] == F.col("api_key"))
-    offers = F.coalesce(
-        advertised_at("of_api", F.col("logged_at")), F.array().cast(known.schema["advertised"].dataType)
-    )
+    offers = F.coalesce(advertised_at("of_api", F.col("logged_at")), F.array())
     return (
         joined.withColumn("advertised", of_listener)
         .withColumns({"asked": F.coalesce(F.size("advertised") > 0, F.lit(False)), "of_api": of_api})

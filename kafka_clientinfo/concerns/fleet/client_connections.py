@@ -70,17 +70,15 @@ def _filled(counted: DataFrame, seconds: int) -> DataFrame:
     own = F.col("bucket_number") == F.col("number")
 
     def here(name: str) -> Column:
-        return F.when(own, F.col(name)).otherwise(0).alias(name)
+        return F.when(own, F.col(name)).otherwise(0)
 
     before = F.when(own, F.col("open_before")).otherwise(F.col("open_at_end"))
     return runs.select(
         *_GROUP,
         F.timestamp_seconds(F.col("bucket_number") * seconds).alias("bucket"),
-        (before + F.when(own, F.col("opened")).otherwise(0)).alias("open"),
-        F.greatest(F.when(own, F.col("highest")).otherwise(0), before).alias("open_max"),
-        F.col("open_at_end"),
-        here("opened"),
-        here("closed"),
-        here("start_unseen"),
+        (before + here("opened")).alias("open"),
+        F.greatest(here("highest"), before).alias("open_max"),
+        "open_at_end",
+        *(here(name).alias(name) for name in ("opened", "closed", "start_unseen")),
         (F.col("is_cut") & (F.col("bucket_number") == F.col("until"))).alias("is_cut"),
     )

@@ -4,7 +4,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
-from ...connections.texts import first_entries, no_texts, number_of_texts, sorted_texts
+from ...connections.texts import first_entries, joined_by, number_of_texts, sorted_texts
 from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _APIS = 200
@@ -26,17 +26,10 @@ def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: D
         F.count_distinct("client_instance_id").alias("instance_count"),
     )
     owners = clients.select(*CONNECTION_KEY, *CLIENT[1:])
-    joined = facts
-    for part in (_apis(owners, api_usage), _groups(owners, connection_groups)):
-        # Names of its own for the key: the parts come of the same table, and null is a value here.
-        renamed = part.withColumnsRenamed({name: f"its_{name}" for name in CLIENT})
-        same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in CLIENT]
-        joined = joined.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in CLIENT))
+    with_apis = joined_by(facts, _apis(owners, api_usage), CLIENT)
+    joined = joined_by(with_apis, _groups(owners, connection_groups), CLIENT)
     return joined.withColumns(
-        {
-            "group_count": F.coalesce("group_count", F.lit(0)),
-            "groups": F.coalesce("groups", no_texts()),
-        }
+        {"group_count": F.coalesce("group_count", F.lit(0)), "groups": F.coalesce("groups", F.array())}
     )
 
 

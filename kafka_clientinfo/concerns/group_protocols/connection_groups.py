@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from ...connections.examples import example
 from ...connections.judged import HEARTBEATS
-from ...connections.texts import first_entries, looked_up, merged_texts, no_texts, sorted_texts, total, with_lists
+from ...connections.texts import first_entries, looked_up, merged_texts, sorted_texts, total, with_lists
 from ...protocol import ErrorCode
 from ...settings import Settings
 from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_empty
@@ -18,19 +18,11 @@ from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_e
 _MEMBERS = 1000
 _TOPICS = 100
 _MESSAGE = (*GROUP_KEY, "api_key", "api_name", "api_version", "sent_type")
-_PARTITIONS = "array<struct<topic:string,partitions:array<int>>>"
-_SUBSCRIPTION = {
-    "member_id": "string",
-    "protocol_name": "string",
-    "stated_at": "timestamp",
-    "version": "int",
-    "topics": "array<string>",
-    "owned_partitions": _PARTITIONS,
-    "generation_id": "int",
-    "rack_id": "string",
-    "user_data_bytes": "bigint",
-}
-"""Names and types of a subscription's fields."""
+_SUBSCRIPTION = (
+    "member_id", "protocol_name", "stated_at", "version", "topics", "owned_partitions", "generation_id", "rack_id",
+    "user_data_bytes",
+)  # fmt: skip
+"""Names of a subscription's fields."""
 
 
 def transform(group_messages: DataFrame, settings: Settings) -> DataFrame:
@@ -95,7 +87,7 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _sent_names() -> Column:
-    names = F.coalesce(F.transform("sent.protocols", lambda p: p["name"]), no_texts())
+    names = F.coalesce(F.transform("sent.protocols", lambda p: p["name"]), F.array())
     own = F.array(F.col("sent.protocolName"))
     return F.filter(F.concat(names, own), lambda name: name.isNotNull() & (name != ""))
 
@@ -128,7 +120,7 @@ def _assignments(messages: DataFrame) -> DataFrame:
         F.col("last.logged_at").alias("assigned_at"),
         F.col("last.type_told_by").alias("type_told_by"),
         F.col("last.a.version").alias("version"),
-        F.slice(F.coalesce("last.a.assignedPartitions", F.array().cast(_PARTITIONS)), 1, _TOPICS).alias("partitions"),
+        F.slice(F.coalesce("last.a.assignedPartitions", F.array()), 1, _TOPICS).alias("partitions"),
     )
     of_members = last.where(F.col("member_id").isNotNull())
     return of_members.groupBy(*GROUP_KEY).agg(first_entries(entry).alias("assignments"))
@@ -150,7 +142,7 @@ def _by_group(by_version: DataFrame) -> DataFrame:
             "taken",
         ),
     )
-    sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(no_texts())
+    sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(F.array())
     return by_version.groupBy(*GROUP_KEY).agg(
         sorted_texts(kind).alias("kinds"),
         F.bool_or(F.col("api_key") != DESCRIBE).alias("takes_part"),
@@ -195,9 +187,7 @@ def _counts() -> Column:
 
 def _subscription(**fields: Column) -> Column:
     """Makes an entry of a list of subscriptions; what is not given is null."""
-    return F.struct(
-        *(fields.get(name, F.lit(None)).cast(kind).alias(name) for name, kind in _SUBSCRIPTION.items())
-    )  # fmt: skip
+    return F.struct(*(fields.get(name, F.lit(None)).alias(name) for name in _SUBSCRIPTION))
 
 
 def _of_consumers() -> Column:

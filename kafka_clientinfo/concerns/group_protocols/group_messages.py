@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from ...connections.examples import place
 from ...connections.judged import GROUP_APIS, is_rejected, is_taken
-from ...connections.texts import request_name, sentence, shown
+from ...connections.texts import sentence, shown
 from ...protocol import ApiKey
 from ...tables.spec import CONNECTION_KEY
 
@@ -100,16 +100,14 @@ def _name_mismatch() -> Column:
     own_offer, offer = _offered(), F.col("joined.offered")
     is_join = F.col("api_key") == JOIN
     is_sync = (F.col("api_key") == SYNC) & (stated != "")
-    request = sentence(request_name(), " with protocol name ", shown(stated))
+    request = "{api_name} v{api_version} with protocol name {sent.protocolName!r}"
+    wrong_answer = "{api_name} v{api_version} was answered with protocol name {told_name!r} after offering {names}"
     return (
-        F.when(
-            is_join & _is_not_in(answered, own_offer),
-            sentence(request_name(), " was answered with protocol name ", shown(answered), " after offering ", _listed(own_offer)),
-        )
-        .when(is_sync & (answered != stated), sentence(request, " was answered with ", shown(answered)))
-        .when(is_sync & (chosen != stated), sentence(request, " after JoinGroup chose ", shown(chosen)))
-        .when(is_sync & _is_not_in(stated, offer), sentence(request, " after offering ", _listed(offer)))
-    )  # fmt: skip
+        F.when(is_join & _is_not_in(answered, own_offer), sentence(wrong_answer, names=_listed(own_offer)))
+        .when(is_sync & (answered != stated), sentence(request + " was answered with {told_name!r}"))
+        .when(is_sync & (chosen != stated), sentence(request + " after JoinGroup chose {joined.name!r}"))
+        .when(is_sync & _is_not_in(stated, offer), sentence(request + " after offering {names}", names=_listed(offer)))
+    )
 
 
 def _is_not_in(name: Column, offer: Column) -> Column:

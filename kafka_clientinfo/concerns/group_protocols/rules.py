@@ -5,18 +5,16 @@ from pyspark.sql import functions as F
 
 from ...connections.concern import RequestRule
 from ...connections.facts import is_client
-from ...connections.texts import request_name, sentence, shown, total
+from ...connections.texts import sentence, shown, total
 from ...tables.spec import CONNECTION_KEY
 
 REQUEST_RULES = {
     "group_type_mismatch": RequestRule(
         "group_type_mismatch",
-        lambda: sentence(
-            request_name(), " with protocol type ", shown(F.col("stated_protocol_type")),
-            " was answered with ", shown(F.col("answered_protocol_type")),
-        ),
+        "{api_name} v{api_version} with protocol type {stated_protocol_type!r} "
+        "was answered with {answered_protocol_type!r}",
     )
-}  # fmt: skip
+}
 
 
 def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:
@@ -49,7 +47,7 @@ def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
         F.col("inconsistent_first_at").alias("first_at"),
         F.col("inconsistent_last_at").alias("last_at"),
         F.col("inconsistent_example").alias("example"),
-        sentence(_group(), " was answered with INCONSISTENT_GROUP_PROTOCOL").alias("message"),
+        sentence("group {group_id!r} was answered with INCONSISTENT_GROUP_PROTOCOL").alias("message"),
     )
 
 
@@ -58,7 +56,7 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
     others = F.slice("requests_by_type", 2, F.size("requests_by_type"))
     mixed = group_protocols.where(F.size("requests_by_type") > 1).withColumn("others", others)
     types = F.array_join(F.transform("others", lambda other: shown(other["protocol_type"])), ", ")
-    own = shown(F.get("requests_by_type", F.lit(0))["protocol_type"])
+    own = F.get("requests_by_type", F.lit(0))["protocol_type"]
     return mixed.select(
         F.lit("mixed_protocol_types").alias("rule"),
         "cluster",
@@ -70,13 +68,9 @@ def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
         F.array_min(_of_each("first_at")).alias("first_at"),
         F.array_max(_of_each("last_at")).alias("last_at"),
         F.get("others", F.lit(0))["example"].alias("example"),
-        sentence(_group(), " has members of type ", types, " after ", own).alias("message"),
+        sentence("group {group_id!r} has members of type {types} after {own!r}", types=types, own=own).alias("message"),
     )
 
 
 def _of_each(name: str) -> Column:
     return F.transform("others", lambda other: other[name])
-
-
-def _group() -> Column:
-    return sentence("group ", shown(F.col("group_id")))

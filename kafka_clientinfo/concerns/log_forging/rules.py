@@ -3,16 +3,13 @@
 from pyspark.sql import functions as F
 
 from ...connections.concern import RequestRule
-from ...connections.texts import host_of_client, request_name, sentence, shown
 
 REQUEST_RULES = {
     "log_forging": RequestRule(
         "forges_log_lines",
-        lambda: sentence(
-            F.col("forged_lines").cast("string"), " forged log lines in ", request_name(),
-            " with client id ", shown(F.col("client_id")), " from ", host_of_client(),
-        ),
+        "{forged_lines} forged log lines in {api_name} v{api_version} with client id {client_id!r} "
+        "from {remote_host:an unknown host}",
         # Also where it looks like a broker's: what makes it look so is written by whoever opened the connection.
         lambda: F.col("role") != "forwarding",
     )
-}  # fmt: skip
+}

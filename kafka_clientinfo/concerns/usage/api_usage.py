@@ -17,7 +17,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
 
     Returns:
         The columns of the table, first_request (its place), and of the requests that came after an answer of
-        ApiVersions: requests_after_answer, first_after_answer (its place), first_at_after_answer, last_at_after_answer.
+        ApiVersions: the same as requests_after_answer, first_request_after_answer, first_at_after_answer, last_at_after_answer.
     """
     after_answer = F.col("was_answered")
     used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
@@ -31,7 +31,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
         F.min(F.struct("seq", place().alias("place"))).alias("first_request"),
         requests_where(after_answer).alias("requests_after_answer"),
-        F.min(F.when(after_answer, F.struct("seq", place().alias("place")))).alias("first_after_answer"),
+        F.min(F.when(after_answer, F.struct("seq", place().alias("place")))).alias("first_request_after_answer"),
         F.min(F.when(after_answer, F.col("earliest_at"))).alias("first_at_after_answer"),
         F.max(F.when(after_answer, F.col("latest_at"))).alias("last_at_after_answer"),
         # KIP-35: an answer is good for its connection only, and the last one counts.

@@ -19,7 +19,6 @@ from ...tables.broker_releases import api_traits, judgements, releases
 from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _USE = ("api_key", "api_version", "by_broker", "fixed")
-_MAP = "map<string,string>"
 _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
 
 
@@ -107,7 +106,7 @@ def _judged(used: DataFrame) -> DataFrame:
     judgements = F.broadcast(_judgements(used.sparkSession))
     joined = used.withColumn("by_broker", by_broker).join(judgements, on=list(_USE), how="left")
     # Versions above all known ones have no judgement of their own.
-    nothing = F.create_map().cast(_MAP)
+    nothing = F.create_map()
     answered = F.col("api_key").isin(*api_traits().always_answered)
     undecided = F.coalesce("undecided_by", F.when(answered, nothing).otherwise(_by_all("newer_than_known")))
     has_v3 = F.col("header_v3")
@@ -125,5 +124,5 @@ def _by_all(reason: str) -> Column:
 
 def _judgements(spark: SparkSession) -> DataFrame:
     rows = [astuple(judgement) for judgement in judgements()]
-    maps = ", ".join(f"{name} {_MAP}" for name in ("refused_by", "deprecated_by", "undecided_by"))
+    maps = ", ".join(f"{name} map<string,string>" for name in ("refused_by", "deprecated_by", "undecided_by"))
     return relation_of(spark, rows, f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")

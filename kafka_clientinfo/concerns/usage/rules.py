@@ -21,12 +21,8 @@ def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: S
     ]
     clients = connections.where(is_client() & ~is_exempt(settings))
     used = api_usage.where(reduce(or_, forbidden, F.lit(False)))
-    message = sentence(F.col("api_name"), " v", F.col("api_version").cast("string"))
-    first = F.struct("first_request.seq", "first_request.place", message.alias("message"))
-    return _by_connection(
-        "policy_api_version", used, clients,
-        requests="requests", first_at="first_at", last_at="last_at", first=first,
-    )  # fmt: skip
+    message = sentence("{api_name} v{api_version}")
+    return _by_connection("policy_api_version", used, clients, message)
 
 
 def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
@@ -36,30 +32,20 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
     """
     not_offered = ~F.col("within_advertised") & (F.col("api_key") != int(ApiKey.API_VERSIONS))
     used = api_usage.where(not_offered & (F.col("requests_after_answer") > 0))
-    low, high = (F.col(name).cast("string") for name in ("advertised_min", "advertised_max"))
-    offer = F.coalesce(F.concat(F.lit("v"), low, F.lit(" to v"), high), F.lit("no version"))
-    version = F.col("api_version").cast("string")
-    message = sentence(F.col("api_name"), " v", version, " although ", offer, " was offered")
-    first = F.struct("first_after_answer.seq", "first_after_answer.place", message.alias("message"))
-    return _by_connection(
-        "api_version_outside_advertised", used, connections.where(is_client()),
-        requests="requests_after_answer", first_at="first_at_after_answer", last_at="last_at_after_answer", first=first,
-    )  # fmt: skip
+    offer = sentence("v{advertised_min} to v{advertised_max}")
+    message = sentence("{api_name} v{api_version} although {offer:no version} was offered", offer=offer)
+    clients = connections.where(is_client())
+    return _by_connection("api_version_outside_advertised", used, clients, message, "_after_answer")
 
 
-def _by_connection(
-    rule: str, used: DataFrame, clients: DataFrame, *, requests: str, first_at: str, last_at: str, first: Column
-) -> DataFrame:
-    """Aggregates uses of versions to a finding per connection; `first` is a use's first request: seq, place and message."""
-    found = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi").groupBy(
-        *CONNECTION_KEY
-    )
-    by_connection = found.agg(
-        F.sum(requests).alias("occurrences"),
-        F.min(first_at).alias("first_at"),
-        F.max(last_at).alias("last_at"),
-        F.min_by(F.struct(first["place"].alias("place"), first["message"].alias("message")), first["seq"]).alias(
-            "first"
-        ),
+def _by_connection(rule: str, used: DataFrame, clients: DataFrame, message: Column, counted: str = "") -> DataFrame:
+    """Aggregates uses of versions to a finding per connection; `counted` ends the names of the columns of requests that count."""
+    found = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
+    of_first = F.struct(f"first_request{counted}.place", message.alias("message"))
+    by_connection = found.groupBy(*CONNECTION_KEY).agg(
+        F.sum(f"requests{counted}").alias("occurrences"),
+        F.min(f"first_at{counted}").alias("first_at"),
+        F.max(f"last_at{counted}").alias("last_at"),
+        F.min_by(of_first, f"first_request{counted}.seq").alias("first"),
     )
     return by_connection.select("*", F.lit(rule).alias("rule"), F.col("first.place"), F.col("first.message"))

@@ -12,14 +12,13 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
+from ...connections.texts import joined_by, looked_up
 from ...protocol import UNKNOWN
 from ...tables.broker_releases import releases
 from ...tables.client_libraries import client_libraries
 from ...tables.spec import CLIENT
 
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
-_ADVICE = ("upgrade_to", "upgrade_over")
-_MAP = "map<string,string>"
 _NUMBERS = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})"
 _LONGEST_OWN_ID = 255
 """Client ids that are longer are not matched: libraries pick short ones."""
@@ -34,33 +33,26 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame) -> DataFr
         release of Kafka to upgrade brokers to before that).
     """
     named = judged_usage.withColumn("library", _library())
-    clients = _advised(named, broker_api_versions)
-    joined = named.alias("use").join(
-        F.broadcast(clients.alias("advised")),
-        on=[F.col(f"use.{name}").eqNullSafe(F.col(f"advised.{name}")) for name in CLIENT],
-        how="left",
-    )
-    of_row = {name: _refused_only(F.col(f"advised.{name}")).alias(name) for name in _ADVICE}
-    return joined.select(*(F.col(f"use.{name}").alias(name) for name in named.columns), *of_row.values())
+    joined = joined_by(named, F.broadcast(_advised(named, broker_api_versions)), CLIENT)
+    return joined.withColumns({name: _refused_only(name) for name in ("upgrade_to", "upgrade_over")})
 
 
-def _refused_only(advice: Column) -> Column:
+def _refused_only(advice: str) -> Column:
     """Takes the entries for releases that refuse the row itself; the client may break there by another API only."""
-    of_row = F.map_keys(F.col("use.refused_by"))
-    entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map().cast(_MAP)))
+    of_row = F.map_keys("refused_by")
+    entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map()))
     return F.map_from_entries(F.filter(entries, lambda entry: F.array_contains(of_row, entry["key"])))
 
 
 def _library() -> Column:
     """Names the library by its software name, else by the client id."""
     name, client_id = F.col("client_software_name"), F.col("client_id")
-    found, by_id = F.lit(None).cast("string"), F.lit(None).cast("string")
+    by_software = {library.software: library.name for library in client_libraries() if library.software is not None}
+    by_id = F.lit(None).cast("string")
     for library in client_libraries():
-        if library.software is not None:
-            found = F.when(name == library.software, library.name).otherwise(found)
         if library.client_ids is not None:
             by_id = F.when(client_id.rlike(f"^(?:{library.client_ids})$"), library.name).otherwise(by_id)
-    return F.when(name != UNKNOWN, found).when(F.length(client_id) <= _LONGEST_OWN_ID, by_id)
+    return F.when(name != UNKNOWN, looked_up(by_software, name)).when(F.length(client_id) <= _LONGEST_OWN_ID, by_id)
 
 
 def _current() -> Column:
@@ -74,7 +66,7 @@ def _current() -> Column:
                 in_id
             )
     text = F.when(stated != "", stated).when(F.col("client_software_name") == UNKNOWN, in_id).otherwise("")
-    return F.when(text == "", F.array().cast("array<int>")).otherwise(F.split(text, r"\.").cast("array<int>"))
+    return F.when(text == "", F.array()).otherwise(F.split(text, r"\.").cast("array<int>"))
 
 
 def _advised(named: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
@@ -111,14 +103,14 @@ def _advised(named: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
 def _ways() -> tuple[Column, Column]:
     """Picks, per release that refuses the client, the first candidate; and what to upgrade brokers to before."""
 
+    def works_now(brokers: Column) -> Column:
+        return F.get(F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker)), F.lit(0))
+
     def way(target: Column) -> Column:
         at_target = F.filter("candidates", lambda one: F.array_contains(one["takes"], target))
         at_once = F.get(F.filter(at_target, lambda one: one["today"]), F.lit(0))
         # Brokers come in the order of their releases; the client works with those that do not refuse it.
-        between = F.transform(
-            at_target,
-            lambda one: F.struct(one["release"], F.get(_works_now(one["takes"]), F.lit(0)).alias("over")),
-        )
+        between = F.transform(at_target, lambda one: F.struct(one["release"], works_now(one["takes"]).alias("over")))
         over = F.get(F.filter(between, lambda one: one["over"].isNotNull()), F.lit(0))
         return F.struct(
             target.alias("target"),
@@ -133,11 +125,6 @@ def _ways() -> tuple[Column, Column]:
         return F.map_from_entries(F.transform(known, lambda one: F.struct(one["target"], one[name])))
 
     return as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over")
-
-
-def _works_now(brokers: Column) -> Column:
-    """Takes the brokers that do not refuse the client as it is."""
-    return F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker))
 
 
 def _fits(spark: SparkSession) -> DataFrame:
