@@ -151,10 +151,8 @@ class _Assembly:
         if line is None:
             line = Line(text)
             self._foreign(begin, data, length, line)
-        elif not line.whole or line.stream in self._parts:
-            self._part(begin, data, length, line)
         else:
-            self._whole(begin, data, length, line)
+            self._line(begin, data, length, line)
         yield from self._ready()
 
     def _decoded(self, data: bytes, begin: int) -> bytes:
@@ -179,31 +177,24 @@ class _Assembly:
         """The bytes of a line go to the record that started last, whichever record its text belongs to."""
         self._queue[-1].data.add(data, length)
 
-    def _part(self, begin: int, data: bytes, length: int, line: Line) -> None:
-        """A part of a line: it holds its place in the queue until the last part tells what the line is."""
-        if line.stream not in self._parts:
-            self._parts[line.stream] = (self._new(begin, line.stream), line)
-        place, first = self._parts[line.stream]
+    def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        """A line, or a part of one: it holds its place in the queue until the last part tells what the line is."""
+        begun = self._parts.get(line.stream)
+        place, first = begun or (self._new(begin, line.stream), line)
         self._own(data, length)
-        place.text.add(line.text)
+        if begun or not line.whole:
+            place.text.add(line.text)
         if not line.whole:
+            self._parts[line.stream] = place, first
             return
-        del self._parts[line.stream]
-        text, place.text = place.text.join(), Kept()
-        whole = line._replace(text=text, time=first.time)
-        if self._goes_on(whole):
-            self._give_up(place)
-            return
-        self._begin(place, whole)
-
-    def _whole(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        if begun:
+            del self._parts[line.stream]
+            line = line._replace(text=place.text.join(), time=first.time)
+            place.text = Kept()
         if self._goes_on(line):
-            self._own(data, length)
-            return
-        # What it closes is not yet given away, so its place in the queue is behind that.
-        record = self._new(begin, line.stream)
-        self._own(data, length)
-        self._begin(record, line)
+            self._give_up(place)
+        else:
+            self._begin(place, line)
 
     def _give_up(self, place: _Record) -> None:
         """The place of a line that went on with the record before; its bytes fall to the place before."""

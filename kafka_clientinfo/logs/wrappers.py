@@ -59,8 +59,9 @@ class Line(NamedTuple):
         text: its bytes without line end.
         stream: what tells the lines of one stream from those of another.
         whole: False where the next line of the same stream goes on with this one.
-        time: when the wrapper took it, in the notation of `framing.TIME`, or None.
+        time: when the wrapper took it or the event happened, in the notation of `framing.TIME`, or None.
         level: one of log4j's levels, or None.
+        logger: that of an event, or None.
     """
 
     text: bytes
@@ -68,15 +69,7 @@ class Line(NamedTuple):
     whole: bool = True
     time: bytes | None = None
     level: bytes | None = None
-
-
-class LogEvent(NamedTuple):
-    """A whole log event, its message without layout. What the event does not state is None."""
-
-    message: bytes
-    time: bytes | None
-    level: bytes | None
-    logger: bytes | None
+    logger: bytes | None = None
 
 
 Unwrap = Callable[[bytes], Line | None]
@@ -195,19 +188,17 @@ def _with_year(text: bytes, latest: datetime) -> bytes | None:
     return f"{year}-{rest}".encode()
 
 
-def event(line: bytes) -> LogEvent | None:
-    """A line of JSON that has a message: ECS, logstash, JsonLayout, GELF and their like, nested or with dots."""
+def event(line: bytes) -> Line | None:
+    """The message of a line of JSON that has one: ECS, logstash, JsonLayout, GELF and their like, nested or with dots."""
     found = _object(line)
-    message = (
-        None if found is None else next((found[key] for key in _MESSAGES if isinstance(found.get(key), str)), None)
-    )
+    message = next((text for key in _MESSAGES if isinstance(text := (found or {}).get(key), str)), None)
     if found is None or message is None:
         return None
     inner = found.get("log")
     nested: dict[str, Any] = inner if isinstance(inner, dict) else {}
     levels = (found.get("log.level"), nested.get("level"), found.get("level"), found.get("severity"))
     loggers = (found.get("log.logger"), nested.get("logger"), *(found.get(name) for name in _LOGGERS))
-    return LogEvent(_bytes(message), _event_time(found), _level(levels), _logger(loggers))
+    return Line(_bytes(message), time=_event_time(found), level=_level(levels), logger=_logger(loggers))
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -82,8 +82,7 @@ def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: L
 )
 def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | None) -> None:
     got = event(json.dumps({"message": "m", "level": "debug", "logger": "a b"} | fields).encode())
-    assert got is not None
-    assert got == (b"m", time, b"DEBUG", b"a_b")
+    assert got == Line(b"m", time=time, level=b"DEBUG", logger=b"a_b")
 
 
 @pytest.mark.parametrize("message", ["message", "short_message", "log", "msg"])
@@ -92,7 +91,7 @@ def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | N
 @pytest.mark.parametrize("logger", ["log.logger", "logger_name", "loggerName", "logger", "_logger"])
 def test_it_reads_the_names_of_events(message: str, time: str, level: str, logger: str) -> None:
     got = event(json.dumps({message: "m", time: "2026-11-21T12:00:00Z", level: "INFO", logger: "a.b"}).encode())
-    assert got == (b"m", b"2026-11-21T12:00:00Z", b"INFO", b"a.b")
+    assert got == Line(b"m", time=b"2026-11-21T12:00:00Z", level=b"INFO", logger=b"a.b")
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0, b"FATAL"), (3, b"ERROR"), (7, b"DEBUG"), (8, None), (-1, None),
@@ -207,11 +206,11 @@ def test_it_tells_seconds_from_milliseconds(stamp: object, time: bytes | None) -
 
 
 def test_it_replaces_what_is_no_utf_8_in_events() -> None:
-    assert event(b'{"message":"a\xff"}') == ("a\N{REPLACEMENT CHARACTER}".encode(), None, None, None)
+    assert event(b'{"message":"a\xff"}') == Line("a\N{REPLACEMENT CHARACTER}".encode())
     got = docker(b'{"log":"a\xff\\n","stream":"stdout"}')
     assert got == Line("a\N{REPLACEMENT CHARACTER}".encode(), b"stdout", True, None)
     named = event('{"message":"m","logger":"a.ü-b","timestamp":"2026-11-21 02:45:0ü"}'.encode())
-    assert named == (b"m", None, None, b"a.__b")
+    assert named == Line(b"m", logger=b"a.__b")
 
 
 @pytest.mark.parametrize(
