@@ -148,9 +148,11 @@ class _Assembly:
         begin, self._at = self._at, self._at + length
         text = self._decoded(data, begin)
         line = self._unwrap(text)
-        if line is None:
-            line = Line(text)
-            self._foreign(begin, data, length, line)
+        if line is None:  # a line without the wrapper: of no stream, and a record of its own
+            record = self._new(begin, b"")
+            self._own(data, length)
+            record.open(None, text)
+            record.end, record.done = self._at, True
         else:
             self._line(begin, data, length, line)
         yield from self._ready()
@@ -160,13 +162,6 @@ class _Assembly:
             data = data.decode(self._layout.encoding, "replace").encode()
         text = data.removesuffix(b"\n")
         return text.lstrip(_FILLER) if begin == 0 else text
-
-    def _foreign(self, begin: int, data: bytes, length: int, line: Line) -> None:
-        """A line without the wrapper: of no stream, and a record of its own."""
-        record = self._new(begin, line.stream)
-        self._own(data, length)
-        record.open(None, line.text)
-        record.end, record.done = self._at, True
 
     def _new(self, begin: int, stream: bytes) -> _Record:
         record = _Record(begin, stream)
@@ -199,7 +194,7 @@ class _Assembly:
     def _give_up(self, place: _Record) -> None:
         """The place of a line that went on with the record before; its bytes fall to the place before."""
         at = self._queue.index(place)
-        self._queue[at - 1].data.take(place.data)
+        self._queue[at - 1].data.add(place.data.join(), place.data.length)
         del self._queue[at]
 
     def _goes_on(self, line: Line) -> bool:
@@ -332,7 +327,7 @@ class _Assembly:
         if self._queue:
             first = self._queue[0]
             for record in self._queue[1:]:
-                first.data.take(record.data)
+                first.data.add(record.data.join(), record.data.length)
             yield self._raw(first, self._at, False)
 
     def _raw(self, record: _Record, end: int, finished: bool) -> RawRecord:
