@@ -15,6 +15,7 @@ import codecs
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple, cast
 
@@ -179,7 +180,7 @@ def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
 def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
     """The reader of one physical line; wrapper and latest are those of `Layout`."""
     if wrapper == "syslog":
-        return syslog(latest or datetime.now(UTC))
+        return partial(syslog, latest or datetime.now(UTC))
     readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker, "journal": journal, "export": export}
     return readers[wrapper]
 

@@ -223,8 +223,8 @@ class _Assembly:
         if owner is not None:
             self._behind(owner, record)
         elif start is None or start.whole:
-            if start is not None:
-                record.forged = _starts_inside(start.message)
+            inside = () if start is None else start.message.split(b"\n")[1:]
+            record.forged = sum(1 for text in inside if STARTS["any"](Line(text)) is not None)
             record.done = True
         else:
             self._open[record.stream] = record
@@ -288,7 +288,11 @@ class _Assembly:
 
     def _ready(self) -> Iterator[RawRecord]:
         if len(self._queue) > _MAX_HELD:
-            self._let_all_go()
+            # Too much waits for a record of another stream: it ends here, as a damaged one.
+            for record in self._queue:
+                record.done = True
+            self._open.clear()
+            self._parts.clear()
         count = self._safe()
         ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
         for record, end in zip(self._queue[:count], ends, strict=False):
@@ -306,13 +310,6 @@ class _Assembly:
             if reach <= following:
                 safe = number
         return safe
-
-    def _let_all_go(self) -> None:
-        """Too much waits for a record of another stream: it ends here, as a damaged one."""
-        for record in self._queue:
-            record.done = True
-        self._open.clear()
-        self._parts.clear()
 
     def finish(self, rest: bytes, length: int) -> Iterator[RawRecord]:
         """What is left: whole records, and behind them one that waits for the rest of its bytes."""
@@ -333,12 +330,6 @@ class _Assembly:
     def _raw(self, record: _Record, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)
         return RawRecord(record.begin, record.data.join(), end - record.begin, finished, record.forged, text)
-
-
-def _starts_inside(message: bytes) -> int:
-    """Starts of records behind line ends inside one event's message."""
-    start = STARTS["any"]
-    return sum(1 for line in message.split(b"\n")[1:] if start(Line(line)) is not None)
 
 
 def _has_tail(message: bytes) -> bool:

@@ -149,28 +149,23 @@ def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:
     )
 
 
-def syslog(latest: datetime) -> Callable[[bytes], Line]:
-    """A reader of RFC 5424 and RFC 3164 lines, with and without `<PRI>`.
+def syslog(latest: datetime, line: bytes) -> Line:
+    """A line of RFC 5424 or RFC 3164, with or without `<PRI>`.
 
     A line without head is the rest of one that held a line end, as log4j's own syslog layouts write it. RFC 3164 names
     no year and no zone: the year is the last one in which the time is not more than a day after
     `latest`, so December stays in the year before January; the zone is that of the log.
     """
-
-    def unwrap(line: bytes) -> Line:
-        found = _RFC_5424.match(line)
-        if found is not None:
-            time = None if found[2] == b"-" else found[2]
-        else:
-            found = _RFC_3164.match(line)
-            if found is None:
-                return Line(line)
-            time = found[3] or _with_year(found[2], latest)
-        severity = None if found[1] is None else _SEVERITIES[int(found[1]) % 8]
-        text = line[found.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG)
-        return Line(text, b"", True, time, severity)
-
-    return unwrap
+    found = _RFC_5424.match(line)
+    if found is not None:
+        time = None if found[2] == b"-" else found[2]
+    else:
+        found = _RFC_3164.match(line)
+        if found is None:
+            return Line(line)
+        time = found[3] or _with_year(found[2], latest)
+    severity = None if found[1] is None else _SEVERITIES[int(found[1]) % 8]
+    return Line(line[found.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG), b"", True, time, severity)
 
 
 def is_syslog(line: bytes) -> bool:

@@ -197,10 +197,8 @@ def _payload(value: Any, name: str, writer: Any) -> bytes:
 def _unknown_payloads(unknown: Any) -> dict[int, bytes]:
     if unknown is None:
         return {}
-    if not isinstance(unknown, Mapping) or not all(_is_tag(tag, payload) for tag, payload in unknown.items()):
+    if not isinstance(unknown, Mapping) or not all(
+        type(tag) is int and 0 <= tag <= 0xFFFFFFFF and isinstance(payload, bytes) for tag, payload in unknown.items()
+    ):
         raise FieldError("must map tag numbers to bytes").inside(UNKNOWN_TAGS)
     return dict(unknown)
-
-
-def _is_tag(tag: object, payload: object) -> bool:
-    return type(tag) is int and 0 <= tag <= 0xFFFFFFFF and isinstance(payload, bytes)
