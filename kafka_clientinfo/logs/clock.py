@@ -40,14 +40,13 @@ class LogClock:
         Raises:
             ValueError: when the text is no time, such as a 31st of February.
         """
-        both = self._readings(text, zone)
+        first, second = self._readings(text, zone)
         seconds = int(text[17:19])
         if seconds > 59:
             raise ValueError(f"{seconds} seconds")
         within = seconds * 1_000_000
         if fraction:
             within += int(fraction[:6].ljust(6, b"0"))
-        first, second = both
         repeated = first != second and self._last - (first + within) > _STEP_BACK
         self._last = (second if repeated else first) + within
         return self._last

@@ -3,10 +3,10 @@
 import re
 from functools import lru_cache
 
-_TWO_ENDS = re.compile(r"(.+):([0-9]{1,5})-(.+):([0-9]{1,5})((?:-[0-9]+){0,2})")
+_TWO_ENDS = re.compile(r"(.+):([0-9]{1,5})-(?P<host>.+):(?P<port>[0-9]{1,5})(?:-[0-9]+){0,2}")
 LONGEST = 600
 """Two host names and what stands around them; in a longer text the patterns would take quadratic time."""
-_REMOTE_END = re.compile(r"[^/]*/(.+):([0-9]{1,5})")
+_REMOTE_END = re.compile(r"[^/]*/(?P<host>.+):(?P<port>[0-9]{1,5})")
 
 
 @lru_cache(maxsize=65536)
@@ -17,10 +17,5 @@ def remote_end(connection_id: str) -> tuple[str | None, int | None]:
     """
     if len(connection_id) > LONGEST:
         return None, None
-    two = _TWO_ENDS.fullmatch(connection_id)
-    if two is not None:
-        return two[3], int(two[4])
-    one = _REMOTE_END.fullmatch(connection_id)
-    if one is not None:
-        return one[1], int(one[2])
-    return None, None
+    found = _TWO_ENDS.fullmatch(connection_id) or _REMOTE_END.fullmatch(connection_id)
+    return (found["host"], int(found["port"])) if found else (None, None)

@@ -103,13 +103,8 @@ def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
     """Whether a prefix behind the line data[start:end] starts a record, whatever record the line belongs to.
 
     A logger behind connection and times ends every record, as `is_finished` sees it from any start before the line. A
-    line of JSON ends every record but one, a request in text, whose client id may hold such a line.
-
-    Args:
-        data: holds the line.
-        start: where the line starts.
-        end: behind its line end.
-        json_requests: whether lines of JSON are taken for records, as no request in text is expected to be open.
+    line of JSON ends every record but one, a request in text, whose client id may hold such a line; under
+    `json_requests` none is expected to be open.
     """
     if not _ends_with_logger(data, start, end):
         return False

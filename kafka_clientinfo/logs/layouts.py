@@ -15,6 +15,7 @@ import codecs
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple, cast
 
@@ -137,13 +138,13 @@ def json_start(line: Line) -> Start | None:
     found = event(line.text)
     if found is None:
         return None
-    inner = None if found.message.startswith(b"{") else any_start(Line(found.message.rstrip(b"\r\n")))
+    inner = None if found.text.startswith(b"{") else any_start(Line(found.text.rstrip(b"\r\n")))
     if inner is not None:
         return inner._replace(whole=True)
     time = found.time or line.time
     if time is None:
         return None
-    return Start(stamp(time, found.level or b"DEBUG"), found.message, found.logger or REQUEST_LOGGER, True)
+    return Start(stamp(time, found.level or b"DEBUG"), found.text, found.logger or REQUEST_LOGGER, True)
 
 
 def any_start(line: Line) -> Start | None:
@@ -179,7 +180,7 @@ def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
 def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
     """The reader of one physical line; wrapper and latest are those of `Layout`."""
     if wrapper == "syslog":
-        return syslog(latest or datetime.now(UTC))
+        return partial(syslog, latest or datetime.now(UTC))
     readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker, "journal": journal, "export": export}
     return readers[wrapper]
 
@@ -199,16 +200,13 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
     check_layout(name)
     encoding: Encoding = next((encoding for bom, encoding in _BOMS if sample.startswith(bom)), "utf-8")
     lines = _lines(sample[:SAMPLE], encoding)
-    if name != "auto":
-        before, _, after = name.rpartition("+")
-        wrapper, pattern = cast(Wrapper, before or "none"), cast(Pattern, after)
-        inner = _inner(_entries(lines, sample, wrapper), unwrapper(wrapper, latest))
-        ends = pattern == "kafka" or _logger_ends(inner)
-        return Layout(encoding, wrapper, pattern, ends, latest, _requests_are_json(inner))
-    wrapper = _wrapper(lines)
+    before, _, after = name.rpartition("+")
+    wrapper = _wrapper(lines) if name == "auto" else cast(Wrapper, before or "none")
     inner = _inner(_entries(lines, sample, wrapper), unwrapper(wrapper, latest))
+    pattern = _pattern(inner, wrapper) if name == "auto" else cast(Pattern, after)
+    ends = pattern == "kafka" or _logger_ends(inner)
     years = latest if wrapper == "syslog" else None  # the only times without a year
-    return Layout(encoding, wrapper, _pattern(inner, wrapper), _logger_ends(inner), years, _requests_are_json(inner))
+    return Layout(encoding, wrapper, pattern, ends, years, _requests_are_json(inner))
 
 
 def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:

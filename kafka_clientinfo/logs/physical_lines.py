@@ -112,10 +112,6 @@ class Kept:
         if len(self._bytes) > framing.MAX_RECORD:
             self._bytes = bytearray(shortened(bytes(self._bytes)))
 
-    def take(self, other: "Kept") -> None:
-        """Put what another holds behind."""
-        self.add(other.join(), other.length)
-
     def join(self) -> bytes:
         """What is held."""
         return bytes(self._bytes)

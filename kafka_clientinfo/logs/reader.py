@@ -199,23 +199,21 @@ def _records(
 
 def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """So much of the beginning as shows a file's layout, and all blocks from the beginning on."""
-    taken: list[bytes] = []
     damage: list[CorruptFile] = []
     readable = _readable(blocks, damage)
-    size = 0
+    sample = b""
     for block in readable:
-        taken.append(block)
-        size += len(block)
-        if size >= SAMPLE or (size >= FIRST_BLOCK and b"\n" in block):
+        sample += block
+        if len(sample) >= SAMPLE or (len(sample) >= FIRST_BLOCK and b"\n" in block):
             break
 
     def again() -> Iterator[bytes]:
-        yield from taken
+        yield sample
         yield from readable
         if damage:
             raise damage[0]
 
-    return b"".join(taken), again()
+    return sample, again()
 
 
 def head(

@@ -45,7 +45,8 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
     seen: Content | None = None
     with suppress(CorruptFile):
         for block in read_blocks(file, 0, LOOKED_AT, FIRST_BLOCK):
-            has_words = seen is not None or _has_words(sample[-_LONGEST:] + block)
+            text = sample[-_LONGEST:] + block
+            has_words = seen is not None or any(word in text for word in _WORDS)  # patterns are not as fast
             if not sample and not has_words and _is_data(block[:_FIRST_BYTES]):
                 return "other"
             sample += block
@@ -54,10 +55,6 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
                 if seen == "requests":
                     return seen
     return "other" if seen is None else _content(sample, name, latest)
-
-
-def _has_words(text: bytes) -> bool:
-    return any(word in text for word in _WORDS)  # bytes are found at the speed of memory, patterns are not
 
 
 def _is_data(beginning: bytes) -> bool:

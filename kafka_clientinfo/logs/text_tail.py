@@ -84,7 +84,10 @@ def read_tail(message: bytes) -> TextTail:
             break
         found = _TAIL.fullmatch(message, at)
         if found is not None:
-            return _tail(at, found)
+            connection, *times, protocol, behind = found.groups()
+            principal, listener, name, version = _behind_principal(behind)
+            texts = map(_text, (listener, protocol, principal, name, version))
+            return TextTail(at, connection.decode("utf-8", "replace"), Times._make(map(_number, times)), *texts)
         end = at
     raise MalformedRecord("malformed_tail", "no connection and times at the record's end")
 
@@ -96,10 +99,3 @@ def _behind_principal(text: bytes | None) -> tuple[bytes | None, ...]:
     if text is None or found is None:
         return text, None, None, None
     return text[:at], *found.groups()
-
-
-def _tail(at: int, found: re.Match[bytes]) -> TextTail:
-    connection, *times, protocol, behind = found.groups()
-    principal, listener, name, version = _behind_principal(behind)
-    known = map(_text, (listener, protocol, principal, name, version))
-    return TextTail(at, connection.decode("utf-8", "replace"), Times._make(map(_number, times)), *known)

@@ -148,13 +148,13 @@ class _Assembly:
         begin, self._at = self._at, self._at + length
         text = self._decoded(data, begin)
         line = self._unwrap(text)
-        if line is None:
-            line = Line(text)
-            self._foreign(begin, data, length, line)
-        elif not line.whole or line.stream in self._parts:
-            self._part(begin, data, length, line)
+        if line is None:  # a line without the wrapper: of no stream, and a record of its own
+            record = self._new(begin, b"")
+            self._own(data, length)
+            record.open(None, text)
+            record.end, record.done = self._at, True
         else:
-            self._whole(begin, data, length, line)
+            self._line(begin, data, length, line)
         yield from self._ready()
 
     def _decoded(self, data: bytes, begin: int) -> bytes:
@@ -162,13 +162,6 @@ class _Assembly:
             data = data.decode(self._layout.encoding, "replace").encode()
         text = data.removesuffix(b"\n")
         return text.lstrip(_FILLER) if begin == 0 else text
-
-    def _foreign(self, begin: int, data: bytes, length: int, line: Line) -> None:
-        """A line without the wrapper: of no stream, and a record of its own."""
-        record = self._new(begin, line.stream)
-        self._own(data, length)
-        record.open(None, line.text)
-        record.end, record.done = self._at, True
 
     def _new(self, begin: int, stream: bytes) -> _Record:
         record = _Record(begin, stream)
@@ -179,36 +172,29 @@ class _Assembly:
         """The bytes of a line go to the record that started last, whichever record its text belongs to."""
         self._queue[-1].data.add(data, length)
 
-    def _part(self, begin: int, data: bytes, length: int, line: Line) -> None:
-        """A part of a line: it holds its place in the queue until the last part tells what the line is."""
-        if line.stream not in self._parts:
-            self._parts[line.stream] = (self._new(begin, line.stream), line)
-        place, first = self._parts[line.stream]
+    def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        """A line, or a part of one: it holds its place in the queue until the last part tells what the line is."""
+        begun = self._parts.get(line.stream)
+        place, first = begun or (self._new(begin, line.stream), line)
         self._own(data, length)
-        place.text.add(line.text)
+        if begun or not line.whole:
+            place.text.add(line.text)
         if not line.whole:
+            self._parts[line.stream] = place, first
             return
-        del self._parts[line.stream]
-        text, place.text = place.text.join(), Kept()
-        whole = line._replace(text=text, time=first.time)
-        if self._goes_on(whole):
-            self._give_up(place)
-            return
-        self._begin(place, whole)
-
-    def _whole(self, begin: int, data: bytes, length: int, line: Line) -> None:
+        if begun:
+            del self._parts[line.stream]
+            line = line._replace(text=place.text.join(), time=first.time)
+            place.text = Kept()
         if self._goes_on(line):
-            self._own(data, length)
-            return
-        # What it closes is not yet given away, so its place in the queue is behind that.
-        record = self._new(begin, line.stream)
-        self._own(data, length)
-        self._begin(record, line)
+            self._give_up(place)
+        else:
+            self._begin(place, line)
 
     def _give_up(self, place: _Record) -> None:
         """The place of a line that went on with the record before; its bytes fall to the place before."""
         at = self._queue.index(place)
-        self._queue[at - 1].data.take(place.data)
+        self._queue[at - 1].data.add(place.data.join(), place.data.length)
         del self._queue[at]
 
     def _goes_on(self, line: Line) -> bool:
@@ -237,8 +223,8 @@ class _Assembly:
         if owner is not None:
             self._behind(owner, record)
         elif start is None or start.whole:
-            if start is not None:
-                record.forged = _starts_inside(start.message)
+            inside = () if start is None else start.message.split(b"\n")[1:]
+            record.forged = sum(1 for text in inside if STARTS["any"](Line(text)) is not None)
             record.done = True
         else:
             self._open[record.stream] = record
@@ -302,7 +288,11 @@ class _Assembly:
 
     def _ready(self) -> Iterator[RawRecord]:
         if len(self._queue) > _MAX_HELD:
-            self._let_all_go()
+            # Too much waits for a record of another stream: it ends here, as a damaged one.
+            for record in self._queue:
+                record.done = True
+            self._open.clear()
+            self._parts.clear()
         count = self._safe()
         ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
         for record, end in zip(self._queue[:count], ends, strict=False):
@@ -321,13 +311,6 @@ class _Assembly:
                 safe = number
         return safe
 
-    def _let_all_go(self) -> None:
-        """Too much waits for a record of another stream: it ends here, as a damaged one."""
-        for record in self._queue:
-            record.done = True
-        self._open.clear()
-        self._parts.clear()
-
     def finish(self, rest: bytes, length: int) -> Iterator[RawRecord]:
         """What is left: whole records, and behind them one that waits for the rest of its bytes."""
         for record in list(self._open.values()):
@@ -341,18 +324,12 @@ class _Assembly:
         if self._queue:
             first = self._queue[0]
             for record in self._queue[1:]:
-                first.data.take(record.data)
+                first.data.add(record.data.join(), record.data.length)
             yield self._raw(first, self._at, False)
 
     def _raw(self, record: _Record, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)
         return RawRecord(record.begin, record.data.join(), end - record.begin, finished, record.forged, text)
-
-
-def _starts_inside(message: bytes) -> int:
-    """Starts of records behind line ends inside one event's message."""
-    start = STARTS["any"]
-    return sum(1 for line in message.split(b"\n")[1:] if start(Line(line)) is not None)
 
 
 def _has_tail(message: bytes) -> bool:

@@ -59,8 +59,9 @@ class Line(NamedTuple):
         text: its bytes without line end.
         stream: what tells the lines of one stream from those of another.
         whole: False where the next line of the same stream goes on with this one.
-        time: when the wrapper took it, in the notation of `framing.TIME`, or None.
+        time: when the wrapper took it or the event happened, in the notation of `framing.TIME`, or None.
         level: one of log4j's levels, or None.
+        logger: that of an event, or None.
     """
 
     text: bytes
@@ -68,15 +69,7 @@ class Line(NamedTuple):
     whole: bool = True
     time: bytes | None = None
     level: bytes | None = None
-
-
-class LogEvent(NamedTuple):
-    """A whole log event, its message without layout. What the event does not state is None."""
-
-    message: bytes
-    time: bytes | None
-    level: bytes | None
-    logger: bytes | None
+    logger: bytes | None = None
 
 
 Unwrap = Callable[[bytes], Line | None]
@@ -156,28 +149,23 @@ def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:
     )
 
 
-def syslog(latest: datetime) -> Callable[[bytes], Line]:
-    """A reader of RFC 5424 and RFC 3164 lines, with and without `<PRI>`.
+def syslog(latest: datetime, line: bytes) -> Line:
+    """A line of RFC 5424 or RFC 3164, with or without `<PRI>`.
 
     A line without head is the rest of one that held a line end, as log4j's own syslog layouts write it. RFC 3164 names
     no year and no zone: the year is the last one in which the time is not more than a day after
     `latest`, so December stays in the year before January; the zone is that of the log.
     """
-
-    def unwrap(line: bytes) -> Line:
-        found = _RFC_5424.match(line)
-        if found is not None:
-            time = None if found[2] == b"-" else found[2]
-        else:
-            found = _RFC_3164.match(line)
-            if found is None:
-                return Line(line)
-            time = found[3] or _with_year(found[2], latest)
-        severity = None if found[1] is None else _SEVERITIES[int(found[1]) % 8]
-        text = line[found.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG)
-        return Line(text, b"", True, time, severity)
-
-    return unwrap
+    found = _RFC_5424.match(line)
+    if found is not None:
+        time = None if found[2] == b"-" else found[2]
+    else:
+        found = _RFC_3164.match(line)
+        if found is None:
+            return Line(line)
+        time = found[3] or _with_year(found[2], latest)
+    severity = None if found[1] is None else _SEVERITIES[int(found[1]) % 8]
+    return Line(line[found.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG), b"", True, time, severity)
 
 
 def is_syslog(line: bytes) -> bool:
@@ -195,19 +183,17 @@ def _with_year(text: bytes, latest: datetime) -> bytes | None:
     return f"{year}-{rest}".encode()
 
 
-def event(line: bytes) -> LogEvent | None:
-    """A line of JSON that has a message: ECS, logstash, JsonLayout, GELF and their like, nested or with dots."""
+def event(line: bytes) -> Line | None:
+    """The message of a line of JSON that has one: ECS, logstash, JsonLayout, GELF and their like, nested or with dots."""
     found = _object(line)
-    message = (
-        None if found is None else next((found[key] for key in _MESSAGES if isinstance(found.get(key), str)), None)
-    )
+    message = next((text for key in _MESSAGES if isinstance(text := (found or {}).get(key), str)), None)
     if found is None or message is None:
         return None
     inner = found.get("log")
     nested: dict[str, Any] = inner if isinstance(inner, dict) else {}
     levels = (found.get("log.level"), nested.get("level"), found.get("level"), found.get("severity"))
     loggers = (found.get("log.logger"), nested.get("logger"), *(found.get(name) for name in _LOGGERS))
-    return LogEvent(_bytes(message), _event_time(found), _level(levels), _logger(loggers))
+    return Line(_bytes(message), time=_event_time(found), level=_level(levels), logger=_logger(loggers))
 
 
 def _object(line: bytes) -> dict[str, Any] | None:

@@ -35,27 +35,23 @@ class ErrorCode(IntEnum):
 
 
 # Names that the enum had in older releases, or that only the old logs use.
-ALIASES: Mapping[str, int] = MappingProxyType(
-    {
-        "UPDATE_METADATA_KEY": 6,  # to 0.11
-        "CONTROLLED_SHUTDOWN_KEY": 7,  # to 0.11
-        "CONSUMER_METADATA": 10,  # 0.8
-        "GROUP_COORDINATOR": 10,  # 0.9 and 0.10
-        "ELECT_PREFERRED_LEADERS": 43,  # 2.2 and 2.3
-        "ALTER_ISR": 56,  # 2.7 to 3.1
-        "LIST_CLIENT_METRICS_RESOURCES": 74,  # 3.7 to 4.0
-    }
-)
+ALIASES = {
+    "UPDATE_METADATA_KEY": 6,  # to 0.11
+    "CONTROLLED_SHUTDOWN_KEY": 7,  # to 0.11
+    "CONSUMER_METADATA": 10,  # 0.8
+    "GROUP_COORDINATOR": 10,  # 0.9 and 0.10
+    "ELECT_PREFERRED_LEADERS": 43,  # 2.2 and 2.3
+    "ALTER_ISR": 56,  # 2.7 to 3.1
+    "LIST_CLIENT_METRICS_RESOURCES": 74,  # 3.7 to 4.0
+}
 
 # `Name: TopicMetadataRequest; …` of 0.8 and 0.9, whose keys are 0 to 16.
 _CLASSES = (
     "Producer Fetch Offset TopicMetadata LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown OffsetCommit "
     "OffsetFetch ConsumerMetadata JoinGroup Heartbeat LeaveGroup SyncGroup DescribeGroups ListGroups"
 )
-CLASS_NAMES: Mapping[str, int] = MappingProxyType(
-    {f"{name}Request": key for key, name in enumerate(_CLASSES.split())}
-    | {"GroupCoordinatorRequest": 10, "JoinGroupRequestAndHeader": 11, "HeartbeatRequestAndHeader": 12}
-)
+CLASS_NAMES = {f"{name}Request": key for key, name in enumerate(_CLASSES.split())}
+CLASS_NAMES |= {"GroupCoordinatorRequest": 10, "JoinGroupRequestAndHeader": 11, "HeartbeatRequestAndHeader": 12}
 
 
 @cache

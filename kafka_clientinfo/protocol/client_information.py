@@ -16,15 +16,12 @@ FIRST_VERSION_WITH_SOFTWARE = 3
 # What the broker keeps for a connection that has not said (or not validly said) what it is.
 UNKNOWN = "unknown"
 
-_KIP = re.compile(KIP_PATTERN)
-_BROKER = re.compile(BROKER_PATTERN)
-
 
 def valid_by_kip(text: str) -> bool:
     """Whether KIP-511's text allows this software name or version."""
-    return _KIP.fullmatch(text) is not None
+    return re.fullmatch(KIP_PATTERN, text) is not None
 
 
 def valid_by_broker(text: str) -> bool:
     """Whether brokers (2.4 and newer) accept this software name or version: no punctuation at either end."""
-    return _BROKER.fullmatch(text) is not None
+    return re.fullmatch(BROKER_PATTERN, text) is not None

@@ -16,7 +16,6 @@ from kafka_clientinfo.protocol.field_specs import (
     FieldSpec,
     StructSpec,
     min_element_size,
-    min_field_size,
     run_format,
     runs,
     tagged,
@@ -47,7 +46,7 @@ def struct_reader(spec: StructSpec) -> Reader:
         plan.append(
             (names, form.unpack_from, form.size, field.name if field else "", field_reader(field) if field else None)
         )
-    sizes = {field.name: (min_field_size(field), field.type) for field in spec.fields}
+    kinds = {field.name: field.type for field in spec.fields}
     read_tags = tags_reader(spec, field_reader) if spec.flexible else None
     plain = not tagged(spec)
 
@@ -65,7 +64,11 @@ def struct_reader(spec: StructSpec) -> Reader:
         except FieldError as fault:
             raise fault.inside(name) from None
         except struct.error:
-            raise _cut_run(names, sizes, at, len(data)) from None
+            for name in names:  # which number the end of the data cuts
+                try:
+                    _, at = READERS[kinds[name]](data, at)
+                except FieldError as fault:
+                    raise fault.inside(name) from None
         if read_tags is None:
             return value, at
         if plain and data[at : at + 1] == b"\x00":  # nearly always: no tagged fields at all
@@ -73,17 +76,6 @@ def struct_reader(spec: StructSpec) -> Reader:
         return value, read_tags(value, data, at)
 
     return read
-
-
-def _cut_run(names: tuple[str, ...], sizes: dict[str, tuple[int, str]], at: int, end: int) -> FieldError:
-    """Say which number of a run the end of the data cuts."""
-    left = iter(names)
-    name = next(left)
-    while at + sizes[name][0] <= end:
-        at += sizes[name][0]
-        name = next(left)
-    size, kind = sizes[name]
-    return FieldError(f"{size} bytes of {kind}", at).inside(name)
 
 
 def field_reader(field: FieldSpec) -> Reader:
@@ -138,7 +130,7 @@ def _elements_reader(field: FieldSpec) -> ElementsReader:
         return _numbers_reader(field.element)
     each = _each_reader(element_reader(field, nullable=False))
     rows = field.struct and rows_form(field.struct)
-    return _rows_reader(rows, field.fields, each) if rows else each
+    return _rows_reader(rows, field.struct, each) if field.struct and rows else each
 
 
 def _each_reader(read_element: Reader) -> ElementsReader:
@@ -175,9 +167,8 @@ def rows_form(spec: StructSpec) -> Struct | None:
     return run_format(steps[0][0], "B" if spec.flexible else "")
 
 
-def _rows_reader(form: Struct, fields: tuple[FieldSpec, ...], each: ElementsReader) -> ElementsReader:
-    names = tuple(field.name for field in fields)
-    flexible = form.size > sum(min_field_size(field) for field in fields)
+def _rows_reader(form: Struct, spec: StructSpec, each: ElementsReader) -> ElementsReader:
+    names, flexible = tuple(field.name for field in spec.fields), spec.flexible
 
     def read(data: bytes, at: int, count: int) -> tuple[list[Any], int]:
         end = at + form.size * count

@@ -141,7 +141,7 @@ def _nullable_struct_writer(write_struct: Writer) -> Writer:
 
 def _array_writer(field: FieldSpec) -> Writer:
     write_length = write_compact_length if field.flexible else write_length32
-    write_elements = _elements_writer(field)
+    write_element = _element(field, nullable=False)
 
     def write(value: Any, parts: list[bytes]) -> None:
         if value is None and field.nullable:
@@ -149,24 +149,15 @@ def _array_writer(field: FieldSpec) -> Writer:
         if not isinstance(value, list | tuple):
             raise TypeError("must be a list")
         write_length(len(value), parts)
-        return write_elements(value, parts)
-
-    return write
-
-
-def _elements_writer(field: FieldSpec) -> Writer:
-    write_element = _element(field, nullable=False)
-
-    def write(items: Any, parts: list[bytes]) -> None:
-        index = 0
+        index, item = 0, None
         try:
-            while index < len(items):
-                write_element(items[index], parts)
-                index += 1
+            for index, item in enumerate(value):  # noqa: B007 (the element that fails)
+                write_element(item, parts)
         except FieldError as fault:
             raise fault.inside(f"[{index}]") from None
         except WRITE_ERRORS as error:
-            raise FieldError(f"{_shown(items[index])} is no {field.element}: {error}").inside(f"[{index}]") from None
+            raise FieldError(f"{_shown(item)} is no {field.element}: {error}").inside(f"[{index}]") from None
+        return None
 
     return write
 
@@ -206,10 +197,8 @@ def _payload(value: Any, name: str, writer: Any) -> bytes:
 def _unknown_payloads(unknown: Any) -> dict[int, bytes]:
     if unknown is None:
         return {}
-    if not isinstance(unknown, Mapping) or not all(_is_tag(tag, payload) for tag, payload in unknown.items()):
+    if not isinstance(unknown, Mapping) or not all(
+        type(tag) is int and 0 <= tag <= 0xFFFFFFFF and isinstance(payload, bytes) for tag, payload in unknown.items()
+    ):
         raise FieldError("must map tag numbers to bytes").inside(UNKNOWN_TAGS)
     return dict(unknown)
-
-
-def _is_tag(tag: object, payload: object) -> bool:
-    return type(tag) is int and 0 <= tag <= 0xFFFFFFFF and isinstance(payload, bytes)

@@ -174,11 +174,6 @@ def tagged(spec: StructSpec) -> tuple[FieldSpec, ...]:
     return tuple(field for field in spec.fields if field.tag is not None)
 
 
-def min_size(spec: StructSpec) -> int:
-    """The fewest bytes a struct of this layout takes."""
-    return sum(min_field_size(field) for field in spec.fields if field.tag is None) + spec.flexible
-
-
 def min_field_size(field: FieldSpec) -> int:
     """The fewest bytes a field takes, a struct's or a number's size included."""
     return (1 if field.flexible else 4) if field.is_array else min_element_size(field)
@@ -187,7 +182,10 @@ def min_field_size(field: FieldSpec) -> int:
 def min_element_size(field: FieldSpec) -> int:
     """The fewest bytes an element of an array takes: what bounds the length that an array may claim."""
     if field.struct is not None:
-        return 1 if field.nullable and not field.is_array else min_size(field.struct)
+        if field.nullable and not field.is_array:
+            return 1
+        untagged = (one for one in field.struct.fields if one.tag is None)
+        return sum(map(min_field_size, untagged)) + field.struct.flexible
     if field.element in SIZES:
         return SIZES[field.element]
     if field.flexible:

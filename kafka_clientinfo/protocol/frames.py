@@ -153,11 +153,6 @@ class Conversation:
         while self._waiting[0].correlation_id != correlation_id:
             yield self._waiting.popleft()
         exchange = replace(self._waiting.popleft(), response=frame)
-        self._tokens |= _starts_tokens(exchange, frame)
+        is_handshake = exchange.api_key == ApiKey.SASL_HANDSHAKE and exchange.api_version == 0
+        self._tokens |= is_handshake and frame[4:6] == b"\0\0"  # no error: from now on tokens without headers follow
         yield exchange
-
-
-def _starts_tokens(exchange: Exchange, frame: bytes) -> bool:
-    """Whether this answer accepts a SaslHandshake v0."""
-    is_handshake = exchange.api_key == ApiKey.SASL_HANDSHAKE and exchange.api_version == 0
-    return is_handshake and frame[4:6] == b"\0\0"

@@ -100,7 +100,7 @@ def _body(message: str, newest: int, stated: int, raw: bytes) -> tuple[int, dict
     """
     codec = released().named(message, newest)
     try:
-        return newest, codec.decode(raw, _VERSION.size)[0] if stated > newest else codec.decode_all(raw, _VERSION.size)
+        return newest, codec.decode(raw, _VERSION.size, fills=stated <= newest)[0]
     except DecodeError:
         for older in range(newest - 1, -1, -1):
             with suppress(DecodeError):

@@ -143,10 +143,9 @@ def header_versions(api_key: int, api_version: int, *, registry: Registry | None
     Raises:
         SchemaError: the API is unknown, or the version negative.
     """
-    request, response = (
-        None if schema is None else schema.header_version(api_version)
-        for schema in ((registry or released()).schema(kind, api_key) for kind in ("request", "response"))
-    )
+    registry = registry or released()
+    request = registry.request_header_version(api_key, api_version)
+    response = None if request is None else registry.responses[api_key].header_version(api_version)
     if request is None or response is None:
         raise SchemaError(f"API key {api_key} version {api_version}: not known; look at schemas/messages")
     return request, response

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 
 import pytest
 
@@ -24,7 +25,7 @@ from tests.logs.test_layouts import LATEST
     ],
 )
 def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year: bytes) -> None:
-    line = syslog(latest)(b"<135>" + text + b" host app[1]: x")
+    line = syslog(latest, b"<135>" + text + b" host app[1]: x")
     assert line is not None
     assert line.time is not None
     assert line.time[:4] == year
@@ -44,10 +45,10 @@ def test_it_finds_the_year_of_a_syslog_time(latest: datetime, text: bytes, year:
         (docker, b'{"log":{"level":"info"},"stream":"stdout"}', None),
         (docker, b'["log"]', None),
         (docker, b'{"log":' + b"[" * 100_000, None),
-        (syslog(LATEST), b"<14>1 - - - - - -", Line(b"", b"", True, None, b"INFO")),
-        (syslog(LATEST), b'<135>1 2026-11-21T02:45:09Z h a 1 m [x@1 a="\\]"][y b="c"] \xef\xbb\xbftext', Line(b"text", b"", True, b"2026-11-21T02:45:09Z", b"DEBUG")),
-        (syslog(LATEST), b"Nov  1 02:45:09 h a: t (x)#012", Line(b"t (x)", b"", True, b"2026-11-01 02:45:09")),
-        (syslog(LATEST), b"rest of a message", Line(b"rest of a message")),
+        (partial(syslog, LATEST), b"<14>1 - - - - - -", Line(b"", b"", True, None, b"INFO")),
+        (partial(syslog, LATEST), b'<135>1 2026-11-21T02:45:09Z h a 1 m [x@1 a="\\]"][y b="c"] \xef\xbb\xbftext', Line(b"text", b"", True, b"2026-11-21T02:45:09Z", b"DEBUG")),
+        (partial(syslog, LATEST), b"Nov  1 02:45:09 h a: t (x)#012", Line(b"t (x)", b"", True, b"2026-11-01 02:45:09")),
+        (partial(syslog, LATEST), b"rest of a message", Line(b"rest of a message")),
     ],
 )  # fmt: skip
 def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: Line | None) -> None:
@@ -82,8 +83,7 @@ def test_it_reads_the_lines_of_wrappers(reader: object, line: bytes, expected: L
 )
 def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | None) -> None:
     got = event(json.dumps({"message": "m", "level": "debug", "logger": "a b"} | fields).encode())
-    assert got is not None
-    assert got == (b"m", time, b"DEBUG", b"a_b")
+    assert got == Line(b"m", time=time, level=b"DEBUG", logger=b"a_b")
 
 
 @pytest.mark.parametrize("message", ["message", "short_message", "log", "msg"])
@@ -92,7 +92,7 @@ def test_it_reads_the_times_of_events(fields: dict[str, object], time: bytes | N
 @pytest.mark.parametrize("logger", ["log.logger", "logger_name", "loggerName", "logger", "_logger"])
 def test_it_reads_the_names_of_events(message: str, time: str, level: str, logger: str) -> None:
     got = event(json.dumps({message: "m", time: "2026-11-21T12:00:00Z", level: "INFO", logger: "a.b"}).encode())
-    assert got == (b"m", b"2026-11-21T12:00:00Z", b"INFO", b"a.b")
+    assert got == Line(b"m", time=b"2026-11-21T12:00:00Z", level=b"INFO", logger=b"a.b")
 
 
 @pytest.mark.parametrize(("level", "expected"), [(0, b"FATAL"), (3, b"ERROR"), (7, b"DEBUG"), (8, None), (-1, None),
@@ -120,7 +120,7 @@ SEVERITIES = ["FATAL", "FATAL", "FATAL", "ERROR", "WARN", "INFO", "INFO", "DEBUG
 
 @pytest.mark.parametrize(("severity", "level"), [*enumerate(SEVERITIES)])
 def test_it_reads_the_severities_of_syslog(severity: int, level: str) -> None:
-    unwrap: Callable[[bytes], Line | None] = syslog(LATEST)
+    unwrap: Callable[[bytes], Line | None] = partial(syslog, LATEST)
     for priority in (severity, 128 + severity, 184 + severity):
         for head in (b"1 - - - - - -", b"Nov 21 02:45:09 host app: x"):
             line = unwrap(b"<%d>%b" % (priority, head))
@@ -136,9 +136,9 @@ MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", 
 
 @pytest.mark.parametrize(("month", "name"), [*enumerate(MONTHS, 1)])
 def test_it_reads_the_months_of_syslog(month: int, name: str) -> None:
-    line = syslog(datetime(2026, 12, 31, tzinfo=UTC))(f"<14>{name}  9 02:45:09 host app: x".encode())
+    line = syslog(datetime(2026, 12, 31, tzinfo=UTC), f"<14>{name}  9 02:45:09 host app: x".encode())
     assert line == Line(b"x", b"", True, f"2026-{month:02d}-09 02:45:09".encode(), b"INFO")
-    assert syslog(LATEST)(b"<14>Nob  9 02:45:09 host app: x").time is None
+    assert syslog(LATEST, b"<14>Nob  9 02:45:09 host app: x").time is None
 
 
 @pytest.mark.parametrize(
@@ -207,11 +207,11 @@ def test_it_tells_seconds_from_milliseconds(stamp: object, time: bytes | None) -
 
 
 def test_it_replaces_what_is_no_utf_8_in_events() -> None:
-    assert event(b'{"message":"a\xff"}') == ("a\N{REPLACEMENT CHARACTER}".encode(), None, None, None)
+    assert event(b'{"message":"a\xff"}') == Line("a\N{REPLACEMENT CHARACTER}".encode())
     got = docker(b'{"log":"a\xff\\n","stream":"stdout"}')
     assert got == Line("a\N{REPLACEMENT CHARACTER}".encode(), b"stdout", True, None)
     named = event('{"message":"m","logger":"a.ü-b","timestamp":"2026-11-21 02:45:0ü"}'.encode())
-    assert named == (b"m", None, None, b"a.__b")
+    assert named == Line(b"m", logger=b"a.__b")
 
 
 @pytest.mark.parametrize(

@@ -62,14 +62,7 @@ def read(message: bytes) -> LoggedRequest:
 
 
 def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
-    """What is taken from request and response.
-
-    Args:
-        data: holds the record.
-        at_request: where `,"request":` begins in it.
-        at_connection: where the last `,"connection":"` begins in it.
-        key: API key of the request.
-    """
+    """What is taken from request and response, by the places where `REQUEST` and the last `CONNECTION` begin."""
     start = at_request + len(REQUEST)
     between = data.find(_RESPONSE, at_request, at_connection)
     end = between if between >= 0 else at_connection
