@@ -15,12 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
-from datetime import UTC, datetime
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from .connections.boundaries import with_stretches
@@ -34,6 +33,7 @@ from .steps import Step, needed, read_by_others, steps
 
 _AT_ONCE = 3
 """Tables written at once: a small commit is mostly latency."""
+_NEVER = "1970-01-01"
 
 
 class Derivation:
@@ -54,8 +54,7 @@ class Derivation:
         self.settings = settings
         self.until = until
         self.newest = newest
-        self.retained_from = lake.state.retained_from
-        self.is_whole = until is None and self.retained_from is None
+        self.is_whole = until is None and lake.state.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
         self.relations: dict[str, Any] = {}
         self.wholes: dict[str, Any] = dict(given)
@@ -92,7 +91,7 @@ class Derivation:
             self.committed,
             self.lake.read_snapshot("connections"),
             with_stretches(self.whole("ingested_files"), self.settings),
-            self.retained_from,
+            self.lake.state.retained_from,
             self.lake.staging,
         )
         if self.until is None:
@@ -148,18 +147,11 @@ class Derivation:
             return
         # Stored rows, and what is counted in there, of one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
-        new = self.committed.where(F.col("ingested_at") > self._counted_until(stored))
-        rows = aggregated(stored, step.make({"new_requests": new}), self.lake.spec(step.name))
-        self.lake.overwrite(step.name, self._kept_whole(step.name, rows), self.newest)
-        self.relations[step.name] = self.whole(step.name)
-
-    def _counted_until(self, stored: DataFrame) -> Column:
-        """Ingestion time up to which requests are counted in; a run that broke after its commit has counted in more."""
-        row = stored.agg(F.max("ingested_at").cast("string")).first()
-        known = [moment for moment in (self.until, None if row is None else row[0]) if moment is not None]
-        moments = [F.lit(moment).cast("timestamp") for moment in known]
-        never = F.lit(datetime(1970, 1, 1, tzinfo=UTC))
-        return F.greatest(*moments, never, never)
+        # A run that broke after its commit has counted in more than is built.
+        counted_until = stored.agg(F.max("ingested_at").cast("string")).collect()[0][0]
+        moments = (F.lit(moment).cast("timestamp") for moment in (self.until, counted_until, _NEVER))
+        new = self.committed.where(F.col("ingested_at") > F.greatest(*moments))
+        self._make_whole(step, aggregated(stored, step.make({"new_requests": new}), self.lake.spec(step.name)))
 
 
 def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:

@@ -97,11 +97,13 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
             with report.stage("recover"):
                 lake.claim()
                 _remove_leftovers(lake, known)
-                _remove_placeholders(lake, plan)
+                for file in plan.files:
+                    if file.was_damaged:
+                        lake.delete("rejected_records", _from(file.file_id, file.resume_at))
             return _read(lake, plan, known, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
-                _write_files(lake, plan.packed, "packed")
+                lake.upsert(LEDGER, _files(lake.spark, plan.packed), "packed")
     return Ingested({**known, **{row["file_id"]: row for row in plan.packed}})
 
 
@@ -136,12 +138,6 @@ def _from(file_id: str, offset: int) -> str:
     return f"file_id = '{file_id}' AND byte_offset >= {int(offset)}"
 
 
-def _remove_placeholders(lake: Warehouse, plan: Plan) -> None:
-    """Delete the rejected records that stood for what could not be read before, and is read now."""
-    for file_id, offset in plan.placeholders.items():
-        lake.delete("rejected_records", _from(file_id, offset))
-
-
 def _read(
     lake: Warehouse, plan: Plan, known: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
 ) -> Ingested:
@@ -174,7 +170,7 @@ def _read(
             if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
             written = [*rows, *plan.packed]
-            _write_files(lake, written, plan.batch_id)
+            lake.upsert(LEDGER, _files(lake.spark, written), plan.batch_id)  # from here on the rows count
     except BaseException:
         release(parsed)
         raise
@@ -195,11 +191,6 @@ def _parsed(
     with watched(plan.size_on_disk, say) as folder:
         parsed = kept(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
         return parsed, statistics_of(parsed)
-
-
-def _write_files(lake: Warehouse, rows: Sequence[Mapping[str, Any]], batch_id: str) -> None:
-    """Make the commit that makes the rows count that this run has appended."""
-    lake.upsert("ingested_files", _files(lake.spark, rows), batch_id)
 
 
 def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:

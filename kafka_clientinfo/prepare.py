@@ -47,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not delta_is_given(given):
             _fetch(given)
     except (ClientInfoError, OSError) as error:
-        return _tell(f"{error}", 1)
+        console.complain(error)
+        return 1
     path = archive_path(java, session_conf(given, java).get("spark.driver.extraClassPath", ""))
     if not arguments.logs or path.exists():
         return 0
@@ -55,7 +56,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         make_archive(path, lambda target: _train(arguments.logs, target))
     except (OSError, subprocess.SubprocessError) as error:
-        return _tell(f"no archive of classes could be made, so that runs start some seconds later: {error}", 0)
+        console.complain(f"no archive of classes could be made, so that runs start some seconds later: {error}")
     return 0
 
 
@@ -108,11 +109,6 @@ def _end_spark() -> None:
     if session is not None:
         session.stop()
     end_session(_PATIENCE_SECONDS)
-
-
-def _tell(text: str, code: int) -> int:
-    console.complain(text)
-    return code
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ and row groups that a query needs; it is given no file outside the warehouse, an
 """
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,6 @@ class LocalTables:
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
         self.root = str(self.folder)
-        self._connection: duckdb.DuckDBPyConnection | None = None
         self._opened: dict[str, DeltaTable] = {}
         self._views: set[str] = set()
 
@@ -67,7 +67,7 @@ class LocalTables:
             duckdb.Error: when the statement is wrong.
         """
         text, given = filled(statement, parameters, self._named)
-        parsed = self._duckdb().extract_statements(text)
+        parsed = self._duckdb.extract_statements(text)
         if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
             raise ConfigError("only one query can be answered, and nothing written; begin it with SELECT, WITH or FROM")
         try:
@@ -82,7 +82,7 @@ class LocalTables:
 
     def _answered(self, text: str, given: Parameters) -> tuple[list[Any], list[tuple[Any, ...]]]:
         """Description and rows of an answer; DuckDB works in another thread, as it looks for Ctrl-C too seldom."""
-        connection = self._duckdb()
+        connection = self._duckdb
 
         def answered() -> tuple[list[Any], list[tuple[Any, ...]]]:
             found = connection.execute(text, given or None)
@@ -96,27 +96,27 @@ class LocalTables:
                 connection.interrupt()
                 raise
 
+    @cached_property
     def _duckdb(self) -> duckdb.DuckDBPyConnection:
-        if self._connection is None:
-            self._connection = duckdb.connect()
-            for setting in (
-                *DUCKDB_SETTINGS,
-                "temp_directory = ''",
-                f"allowed_directories = [{quoted_text(self.root)}]",
-                "enable_external_access = false",
-                "lock_configuration = true",
-            ):
-                self._connection.execute(f"SET {setting}")
-            self._connection.execute(f"CREATE SCHEMA {_SCHEMA}")
-            self._connection.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
-        return self._connection
+        connection = duckdb.connect()
+        for setting in (
+            *DUCKDB_SETTINGS,
+            "temp_directory = ''",
+            f"allowed_directories = [{quoted_text(self.root)}]",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            connection.execute(f"SET {setting}")
+        connection.execute(f"CREATE SCHEMA {_SCHEMA}")
+        connection.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
+        return connection
 
     def _named(self, name: str) -> str:
         """How SQL calls a table, which is made a view at its first use."""
         if name not in self._views:
             rows = self._rows_of(table_spec(name))
             try:
-                self._duckdb().execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
+                self._duckdb.execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
             except duckdb.Error as error:
                 raise _unreadable(self.folder / name, error) from None
             self._views.add(name)

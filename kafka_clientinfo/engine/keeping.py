@@ -54,7 +54,8 @@ class Staging:
         number = next(self._numbers)
         if not self._is_used:
             self._is_used = True
-            self._protect()
+            if self.private and self.address.folder is not None:
+                (self.address.folder / STAGED).mkdir(mode=0o700, parents=True, exist_ok=True)
             self.remove_leftovers(datetime.now(UTC))
         if self.address.is_schema:
             table = self.address.table(f"{STAGED}_{self.run}_{number}")
@@ -99,11 +100,6 @@ class Staging:
             with suppress(Exception):
                 if name.startswith(f"{run}_"):
                     self.spark.sql(f"DROP TABLE IF EXISTS {self.address.table(f'{STAGED}_{name}')}")
-
-    def _protect(self) -> None:
-        folder = self.address.folder
-        if self.private and folder is not None:
-            (folder / STAGED).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def kept(rows: DataFrame, staging: Staging) -> DataFrame:

@@ -44,7 +44,7 @@ def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
     """The layout from what a table's log has: the schema as JSON, and the properties."""
     columns = {
-        field["name"]: StoredColumn(_plain_type(_spark_type(field["type"])), not field["nullable"])
+        field["name"]: StoredColumn(_without_blanks(_spark_type(field["type"])), not field["nullable"])
         for field in json.loads(schema)["fields"]
     }
     return TableLayout(columns, {key: value for key, value in properties.items() if value is not None})
@@ -64,7 +64,7 @@ def _spark_type(stored: Any) -> str:
 def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
     """The columns of a relation by name."""
     return {
-        field.name: StoredColumn(_plain_type(field.dataType.simpleString()), not field.nullable)
+        field.name: StoredColumn(_without_blanks(field.dataType.simpleString()), not field.nullable)
         for field in rows.schema.fields
     }
 
@@ -73,7 +73,7 @@ def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str
     """Why rows with these columns cannot be read as those of the declared table, one sentence each."""
     sentences = []
     for column in spec.columns:
-        stored, declared = columns.get(column.name), _plain_type(column.type)
+        stored, declared = columns.get(column.name), _without_blanks(column.type)
         if stored is None:
             sentences.append(f"column {column.name} is missing")
         elif stored.type != declared:
@@ -122,15 +122,12 @@ def _unlike_checks(spec: TableSpec, layout: TableLayout) -> list[str]:
     stored = {key.removeprefix(CHECK): text for key, text in layout.properties.items() if key.startswith(CHECK)}
     sentences = [f"check {name} is missing" for name in declared if name not in stored]
     sentences += [f"check {name} is not declared" for name in stored if name not in declared]
-    changed = [name for name in declared if name in stored and not _is_same(declared[name], stored[name])]
+    # Delta keeps one that is added later with blanks between its words.
+    both = [name for name in declared if name in stored]
+    changed = [name for name in both if _without_blanks(declared[name]) != _without_blanks(stored[name])]
     return sentences + [f"check {name} reads {stored[name]!r}, not {declared[name]!r}" for name in changed]
 
 
-def _is_same(one: str, other: str) -> bool:
-    """Whether two texts are one expression; Delta keeps one that is added later with blanks between its words."""
-    return re.sub(r"\s", "", one) == re.sub(r"\s", "", other)
-
-
-def _plain_type(text: str) -> str:
-    """A type's text as it can be compared."""
-    return re.sub(r"\s", "", text).lower()
+def _without_blanks(text: str) -> str:
+    """A type or an expression as it can be compared."""
+    return re.sub(r"\s", "", text)

@@ -25,24 +25,18 @@ def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapp
     Returns:
         How many rows were written; None where that is not known, or where Delta passed over the commit.
     """
-    spark, table = rows.sparkSession, address.table(name)
-    if "txnVersion" in options:  # a commit that is passed over writes nothing, so that nothing would be observed
-        _commit(rows, address, name, mode, options)
-        return _rows_of_last_commit(spark, table, options["userMetadata"])
-    observation = Observation(f"kafka_clientinfo_{uuid4().hex}")
-    observed = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
-    _commit(observed, address, name, mode, options)
-    number = _observed_rows(observation)
-    return _rows_of_last_commit(spark, table, options["userMetadata"]) if number is None else number
-
-
-def _commit(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> None:
+    table, observation = address.table(name), Observation(f"kafka_clientinfo_{uuid4().hex}")
+    is_observed = "txnVersion" not in options  # a commit that is passed over writes nothing, which cannot be observed
+    if is_observed:
+        rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
     if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's within it
         rows.write.format("delta").mode(mode).options(**options).save(address.place(name))
     elif mode == "append":
-        rows.writeTo(address.table(name)).options(**options).append()
+        rows.writeTo(table).options(**options).append()
     else:
-        rows.writeTo(address.table(name)).options(**options).overwrite(F.lit(True))
+        rows.writeTo(table).options(**options).overwrite(F.lit(True))
+    number = _observed_rows(observation) if is_observed else None
+    return _rows_of_last_commit(rows.sparkSession, table, options["userMetadata"]) if number is None else number
 
 
 def _observed_rows(observation: Observation) -> int | None:
@@ -75,9 +69,6 @@ def has_log(folder: Path) -> bool:
 
 def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
     """The newest version of a table; where nobody else writes, a look into its folder on this machine is enough."""
-    versions = _versions(folder / "_delta_log") if folder is not None else []
+    files = (folder / "_delta_log").glob("*.json") if folder is not None else ()
+    versions = [int(file.stem) for file in files if _COMMIT_FILE.fullmatch(file.name)]
     return max(versions) if versions else int(history(spark, table, 1)[0]["version"])
-
-
-def _versions(log: Path) -> list[int]:
-    return [int(file.stem) for file in log.glob("*.json") if _COMMIT_FILE.fullmatch(file.name)]

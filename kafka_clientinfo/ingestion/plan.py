@@ -9,7 +9,7 @@ is read: `split_statistics.wrongly_cut` names such files, and `Plan.uncut` gives
 
 A file of which an earlier run could not read the rest (a copy that is not complete yet, damage, a failing disk) has
 one rejected record for that rest, at the place where it resumes. A run that resumes it takes that record back
-(`Plan.placeholders`): what it stood for is read now, or gets one of its own.
+(`PlannedFile.was_damaged`): what it stood for is read now, or gets one of its own.
 """
 
 import errno
@@ -67,11 +67,6 @@ class Split(NamedTuple):
     file: PlannedFile
     start: int
     end: int | None
-
-    @property
-    def requests_before(self) -> int | None:
-        """The file's requests before `start`, None where that is not known."""
-        return int((self.file.known or {}).get("requests", 0)) if self.start == self.file.resume_at else None
 
 
 _FAILURES = frozenset({"unreadable", "rewritten"})
@@ -133,11 +128,6 @@ class Plan:
             begin, end = (0, None) if file.compressed else (start, end)
             size += max(0, (file.size_on_disk if end is None else end) - begin)
         return size
-
-    @property
-    def placeholders(self) -> dict[str, int]:
-        """The rejected records to delete before this plan is read: offsets by file_id."""
-        return {file.file_id: file.resume_at for file in self.files if file.was_damaged}
 
     def uncut(self, file_ids: Collection[str]) -> "Plan":
         """The same plan with one split for each of these files."""

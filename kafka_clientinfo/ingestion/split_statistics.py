@@ -5,6 +5,7 @@ splits read of the same file is not, because a file has one place where the next
 before it was read is no error: the next run reads it under its new name.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import pairwise
@@ -83,11 +84,10 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
 
 
 def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
-    ignored: dict[str, int] = {}
+    ignored: Counter[str] = Counter()
     for split in statistics:
-        for kind, count in dict(split.get("ignored") or {}).items():
-            ignored[kind] = ignored.get(kind, 0) + count
-    return ignored
+        ignored.update(dict(split.get("ignored") or {}))
+    return dict(ignored)
 
 
 def _step_back_ms(before: Statistics, own: Sequence[Statistics]) -> int:

@@ -97,8 +97,8 @@ class SplitReader:
         self.recent_bytes = 0
         self.times = LoggedTimes()
         self.covers_start = False
-        before = split.requests_before
-        self.start_window = 0 if before is None else _START_WINDOW - before
+        before = int((split.file.known or {}).get("requests", 0))
+        self.start_window = _START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
 
     def parts(self) -> Iterator[Part]:

@@ -57,9 +57,8 @@ class Tables:
         return plan
 
     def read(self, plan: Plan) -> None:
-        kept = [
-            row for row in self.rows["rejected"] if row["byte_offset"] < plan.placeholders.get(row["file_id"], 1 << 60)
-        ]
+        ends = {file.file_id: file.resume_at for file in plan.files if file.was_damaged}
+        kept = [row for row in self.rows["rejected"] if row["byte_offset"] < ends.get(row["file_id"], 1 << 60)]
         self.rows["rejected"] = kept
         batches = [batch for task in plan.splits for batch in read_splits(task, "UTC")]
         found = {
