@@ -189,16 +189,11 @@ def _up_to_now() -> WindowSpec:
 
 def _last(name: str) -> Column:
     """Takes a value of the request before, of the same connection id."""
-    return F.col("who_before")[name] if name in WHO else F.col(f"{name}_before")
-
-
-def _who(name: str) -> Column:
-    """Takes one of the texts of `WHO`."""
-    return F.col("who")[name]
+    return F.col(f"who_before.{name}" if name in WHO else f"{name}_before")
 
 
 def _differs(name: str) -> Column:
-    return F.coalesce(_who(name), F.lit("")) != F.coalesce(_last(name), F.lit(""))
+    return F.coalesce(F.col(f"who.{name}"), F.lit("")) != F.coalesce(_last(name), F.lit(""))
 
 
 def _is_boundary(settings: Settings) -> Column:
@@ -224,7 +219,7 @@ def _other_client() -> Column:
     With header v3 a client may leave its id out after the first request (KIP-1313), which logs show as null or as
     nothing. Where it states one again, a correlation id that repeats shows no other client.
     """
-    left_out = has_header_v3() & (F.coalesce(_who("client_id"), F.lit("")) == "")
+    left_out = has_header_v3() & (F.coalesce(F.col("who.client_id"), F.lit("")) == "")
     was_left_out = has_header_v3("header_version_before") & (F.coalesce(_last("client_id"), F.lit("")) == "")
     repeats = F.col("correlation_id") == _last("correlation_id")
     return _starts_over() & _differs("client_id") & ~left_out & ~(was_left_out & repeats)
@@ -236,9 +231,9 @@ def _software_lost() -> Column:
     error = _last("error_code")  # null where no response is logged
     resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
     names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
-    explains = F.when(_who("client_software_name") == UNKNOWN, resets).otherwise(names)
+    explains = F.when(F.col("who.client_software_name") == UNKNOWN, resets).otherwise(names)
     explained = (_last("api_key") == ApiKey.API_VERSIONS) & explains
-    return known_before & _who("client_software_name").isNotNull() & _differs("client_software_name") & ~explained
+    return known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name") & ~explained
 
 
 def _new_handshake() -> Column:
@@ -249,12 +244,12 @@ def _new_handshake() -> Column:
     """
     was_working = ~_last("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
     at_the_start = F.col("correlation_id").between(0, 3)
-    software_unknown = F.coalesce(_who("client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
+    software_unknown = F.coalesce(F.col("who.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     return (F.col("api_key") == ApiKey.API_VERSIONS) & _starts_over() & was_working & at_the_start & software_unknown
 
 
 def _other_principal() -> Column:
-    return _who("principal").isNotNull() & _last("principal").isNotNull() & _differs("principal")
+    return F.col("who.principal").isNotNull() & _last("principal").isNotNull() & _differs("principal")
 
 
 def _was_idle(settings: Settings) -> Column:

@@ -40,11 +40,12 @@ def aggregates() -> Columns:
 def columns(settings: Settings) -> Columns:
     """Columns of the table `connections` that no concern owns, and `info_only`: all its records are of INFO level."""
     first = ("file_id", "byte_offset", "remote_host", "remote_port", "listener", "security_protocol", "principal")
+    is_told = (F.col("first.log_generation") == "json") & (processor_text() != "")
     return {
         "start": _start(),
         "role": _role(settings),
         **{name: F.col(f"first.{name}") for name in (*first, "log_generation")},
-        "network_processor": _network_processor(),
+        "network_processor": F.when(is_told, processor_text().cast("int")),
     }
 
 
@@ -107,8 +108,3 @@ def _connection_id() -> Column:
 def processor_text() -> Column:
     """Takes the network processor's number out of a connection id, as 4.0 and later write it; else an empty text."""
     return F.regexp_extract(_connection_id(), _PROCESSOR, 1)
-
-
-def _network_processor() -> Column:
-    is_told = (F.col("first.log_generation") == "json") & (processor_text() != "")
-    return F.when(is_told, processor_text().cast("int"))

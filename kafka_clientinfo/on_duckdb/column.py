@@ -5,6 +5,7 @@ A column is a function from the aliases in scope to SQL text: the first part of 
 only where a relation has that alias, and else a column, whose parts are fields of structs.
 """
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -150,20 +151,18 @@ def _constant(value: Any) -> str:
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _AT_END = rf"(?:\r\n|[{_LINE_ENDS}])?\z"
 _OUTSIDE_CLASSES = {".": f"[^{_LINE_ENDS}]", "$": _AT_END, r"\Z": _AT_END}
+"""What RE2 must be given for pieces of Java's that stand in no class of characters."""
 
 
 def re2(pattern: str) -> str:
     """Write a regular expression of Java's for RE2, where `.` and `$` mean less and which names characters otherwise."""
-    found, at, depth = "", 0, 0
-    while at < len(pattern):
-        piece = pattern[at : at + 2] if pattern[at] == "\\" else pattern[at]
-        at += len(piece)
-        if piece == "\\u":
-            found += rf"\x{{{pattern[at : at + 4]}}}"
-            at += 4
-            continue
+    found, depth = "", 0
+    for piece in re.findall(r"\\u\w{4}|\\.|.", pattern, re.DOTALL):
         depth += (piece == "[") - (piece == "]" and depth > 0)
-        found += piece if depth else _OUTSIDE_CLASSES.get(piece, piece)
+        if piece.startswith(r"\u"):
+            found += rf"\x{{{piece[2:]}}}"
+        else:
+            found += piece if depth else _OUTSIDE_CLASSES.get(piece, piece)
     return found
 
 

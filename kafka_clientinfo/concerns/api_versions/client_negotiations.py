@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
 from ...connections.offers import advertised_at
-from ...connections.texts import LISTED, joined_by
+from ...connections.texts import first_entries, joined_by
 from ...tables.spec import CONNECTION_KEY
 
 _CLIENT = ("cluster", "remote_host", "principal", "client_id")
@@ -60,19 +60,17 @@ def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> Data
     change = F.struct("api_name", "api_version", before.alias("learnt"), now.alias("advertised"))
     is_other = now.isNotNull() & before.isNotNull() & (now != before)
     of_connection = known.groupBy(*CONNECTION_KEY, *_CLIENT[1:], "learnt").agg(
-        F.slice(F.array_sort(F.collect_list(F.when(is_other, change))), 1, LISTED).alias("changed")
+        first_entries(F.when(is_other, change)).alias("changed")
     )
     entry = F.struct(
         *_IN_TIME,
         F.col("learnt.opened_at").alias("learnt_at"), F.col("learnt.broker").alias("learnt_from"), "changed",
     )  # fmt: skip
-    outdated_first = F.array_sort(
-        F.collect_list(F.struct((F.size("changed") == 0).alias("same"), entry.alias("entry")))
-    )
+    outdated_first = F.struct((F.size("changed") == 0).alias("same"), entry.alias("entry"))
     return of_connection.groupBy(*_CLIENT).agg(
         F.count("*").alias("reusing_connections"),
         F.count_if(F.size("changed") > 0).alias("outdated_connections"),
-        F.slice(F.transform(outdated_first, lambda found: found["entry"]), 1, LISTED).alias("reused"),
+        F.transform(first_entries(outdated_first), lambda found: found["entry"]).alias("reused"),
     )
 
 
@@ -122,4 +120,4 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
     by_client = joined_by(refused, retry, key).select(
         "cluster", "remote_host", "retry.principal", "retry.client_id", entry.alias("entry")
     )
-    return by_client.groupBy(*_CLIENT).agg(F.slice(F.array_sort(F.collect_list("entry")), 1, LISTED).alias("refused"))
+    return by_client.groupBy(*_CLIENT).agg(first_entries("entry").alias("refused"))

@@ -33,18 +33,24 @@ def transform(connections: DataFrame) -> DataFrame:
     return _by_instance(found.withColumn("previous", _previous_ids()))
 
 
+_SINGLE_IDS = (
+    ("header", "client_instance_id"),
+    ("telemetry", "telemetry_request_id"),
+    ("telemetry", "telemetry_response_id"),
+)
+_LISTED_IDS = (("header", "other_instance_ids"), ("member", "member_ids"))
+
+
 def _carried(connections: DataFrame) -> DataFrame:
     """Makes one row per connection and id, with the kinds and encodings of the id there."""
-    pairs = [F.struct(F.lit(kind).alias("kind"), F.col(name).alias("text")) for kind, name in _SINGLE_IDS]
-    many = [F.transform(name, _pair(kind)) for kind, name in _LISTED_IDS]
-    ids = F.filter(F.concat(F.array(*pairs), *many), lambda pair: pair["text"].isNotNull() & (pair["text"] != ""))
+    texts = [F.struct(F.lit(kind).alias("kind"), F.col(name).alias("text")) for kind, name in _SINGLE_IDS]
+    lists = [F.transform(name, _with_kind(kind)) for kind, name in _LISTED_IDS]
+    ids = F.filter(F.concat(F.array(*texts), *lists), lambda one: one["text"].isNotNull() & (one["text"] != ""))
     software = F.concat_ws(" ", "client_software_name", "client_software_version")
-    with_ids = connections.select(*CONNECTION_KEY, *_OF_CONNECTION, software.alias("software"), ids.alias("ids"))
-    exploded = with_ids.select("*", F.explode("ids").alias("id")).withColumns(
-        {
-            "instance_id": canonical(F.col("id.text")),
-            "all_ids": F.transform("ids", lambda pair: canonical(pair["text"])),
-        }
+    exploded = (
+        connections.withColumns({"software": software, "ids": ids})
+        .withColumns({"all_ids": F.transform("ids", lambda one: canonical(one["text"])), "id": F.explode("ids")})
+        .withColumn("instance_id", canonical(F.col("id.text")))
     )
     one = ("last_request_at", "requests", "start", "remote_host", "principal", "client_id", "software", "all_ids")
     return exploded.groupBy(*CONNECTION_KEY, "instance_id").agg(
@@ -60,30 +66,13 @@ def _carried(connections: DataFrame) -> DataFrame:
     )
 
 
-_OF_CONNECTION = (
-    "last_request_at", "requests", "start", "remote_host", "principal", "client_id", "client_instance_id",
-    "instance_id_different", "telemetry_request_id", "telemetry_response_id", "telemetry_scenario",
-    "member_id_alignment",
-)  # fmt: skip
-
-
 def _is_assigned() -> Column:
     """An answer to a request with the zero id; brokers also send back the id that a client sent (KIP-714 says zero)."""
     asked_for_one = F.coalesce(F.col("telemetry_scenario") == "UUID-B", F.lit(False))
     return asked_for_one & (F.col("id.text") == F.col("telemetry_response_id"))
 
 
-_SINGLE_IDS = (
-    ("header", "client_instance_id"),
-    ("telemetry", "telemetry_request_id"),
-    ("telemetry", "telemetry_response_id"),
-)
-
-
-_LISTED_IDS = (("header", "other_instance_ids"), ("member", "member_ids"))
-
-
-def _pair(kind: str) -> Callable[[Column], Column]:
+def _with_kind(kind: str) -> Callable[[Column], Column]:
     return lambda text: F.struct(F.lit(kind).alias("kind"), text.alias("text"))
 
 

@@ -32,8 +32,8 @@ def _events(connections: DataFrame) -> DataFrame:
             F.struct(F.col("last_request_at").alias("at"), F.lit(1).alias("is_close")),
         )
     )
-    known = F.col("start") != "before_log"
-    events = connections.select(*_GROUP, (~known).alias("start_unseen"), event.alias("event")).select(
+    start_unseen = (F.col("start") == "before_log").alias("start_unseen")
+    events = connections.select(*_GROUP, start_unseen, event.alias("event")).select(
         *_GROUP, "start_unseen", "event.at", "event.is_close"
     )
     # The default frame takes in all events of the same instant and kind, whatever their order.

@@ -142,7 +142,6 @@ def _by_group(by_version: DataFrame) -> DataFrame:
             "taken",
         ),
     )
-    sent_types = F.when(F.col("sent_type").isNotNull(), F.array("sent_type")).otherwise(F.array())
     return by_version.groupBy(*GROUP_KEY).agg(
         sorted_texts(kind).alias("kinds"),
         F.bool_or(F.col("api_key") != DESCRIBE).alias("takes_part"),
@@ -154,7 +153,7 @@ def _by_group(by_version: DataFrame) -> DataFrame:
             firsts=("first_at", "inconsistent_first_at", "inconsistent_example", "first_mismatch"),
             lasts=("last_at", "inconsistent_last_at", "last_mismatch_at"),
         ),
-        merged_texts(sent_types).alias("protocol_types_request"),
+        sorted_texts(F.col("sent_type")).alias("protocol_types_request"),
         merged_texts(F.col("told_types")).alias("protocol_types_response"),
         merged_texts(F.col("sent_names")).alias("protocol_names_request"),
         merged_texts(F.col("told_names")).alias("protocol_names_response"),
