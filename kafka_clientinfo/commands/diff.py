@@ -79,11 +79,11 @@ def execute(context: Context) -> int:
     notes = [*_check_days(scope, (first, second)), *waiting]
     found = _changes(*(_day(_on(day, scope), given.target) for day in (first, second)))
     document = {"from": str(first), "to": str(second), "target": given.target}
-    document |= {table.name: table.dicts() for table in found}
-    limit = limit_of(given)
+    shown = [table.first(limit_of(given)) for table in found]
+    document |= {table.name: table.dicts() for table in shown}
     if not any(table.rows for table in found):
         notes.insert(0, f"Nothing changed from {first} to {second}.")
-    show(given, [table.first(limit) for table in found], notes, document)
+    show(given, shown, notes, document)
     return _WORSE if _is_worse(found) else 0
 
 

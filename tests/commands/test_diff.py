@@ -104,6 +104,11 @@ def test_each_change_tells_what_was_and_what_is(warehouse: Path, capsys: pytest.
     assert asked(capsys, warehouse)["newly_breaking"] == []
 
 
+def test_a_limit_holds_for_json_too(warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert len(asked(capsys, warehouse)["new"]) == 2
+    assert len(asked(capsys, warehouse, "--limit", "1")["new"]) == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "new"),
     [

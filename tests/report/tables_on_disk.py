@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_clientinfo.engine.state import LEDGER, PROPERTY, State
+from kafka_clientinfo.engine.state import LEDGER, State
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.tables.spec import table_specs
 
@@ -33,8 +33,7 @@ def write_warehouse(root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] |
             table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
         write_deltalake(str(root / name), table)
     state = State(built_until="2026-11-21 12:00:00", rows=dict.fromkeys(rows, 1))
-    properties = {PROPERTY: state.text}
-    DeltaTable(str(root / LEDGER)).alter.set_table_properties(properties, raise_if_not_exists=False)
+    DeltaTable(str(root / LEDGER)).alter.set_table_properties(state.properties, raise_if_not_exists=False)
     return root
 
 
