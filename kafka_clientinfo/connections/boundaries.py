@@ -187,25 +187,25 @@ def _up_to_now() -> WindowSpec:
     return _of_connection_id().rowsBetween(Window.unboundedPreceding, Window.currentRow)
 
 
-def _last(name: str) -> Column:
+def _of_previous(name: str) -> Column:
     """Takes a value of the request before, of the same connection id."""
     return F.col(f"who_before.{name}" if name in WHO else f"{name}_before")
 
 
 def _differs(name: str) -> Column:
-    return F.coalesce(F.col(f"who.{name}"), F.lit("")) != F.coalesce(_last(name), F.lit(""))
+    return F.coalesce(F.col(f"who.{name}"), F.lit("")) != F.coalesce(_of_previous(name), F.lit(""))
 
 
 def _is_boundary(settings: Settings) -> Column:
     """Tells whether a new connection begins with a request; the first of a connection id always does."""
-    forwarded = F.col("is_forwarded") | _last("is_forwarded")
+    forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
     evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
     found = ~forwarded & reduce(or_, evidence)
-    return _last("api_key").isNull() | _was_idle(settings) | F.coalesce(found, F.lit(False))
+    return _of_previous("api_key").isNull() | _was_idle(settings) | F.coalesce(found, F.lit(False))
 
 
 def _starts_over() -> Column:
-    return F.col("correlation_id") <= _last("correlation_id")
+    return F.col("correlation_id") <= _of_previous("correlation_id")
 
 
 def has_header_v3(version: str = "header_version") -> Column:
@@ -220,19 +220,19 @@ def _other_client() -> Column:
     nothing. Where it states one again, a correlation id that repeats shows no other client.
     """
     left_out = has_header_v3() & (F.coalesce(F.col("who.client_id"), F.lit("")) == "")
-    was_left_out = has_header_v3("header_version_before") & (F.coalesce(_last("client_id"), F.lit("")) == "")
-    repeats = F.col("correlation_id") == _last("correlation_id")
+    was_left_out = has_header_v3("header_version_before") & (F.coalesce(_of_previous("client_id"), F.lit("")) == "")
+    repeats = F.col("correlation_id") == _of_previous("correlation_id")
     return _starts_over() & _differs("client_id") & ~left_out & ~(was_left_out & repeats)
 
 
 def _software_lost() -> Column:
-    known_before = _last("client_software_name") != UNKNOWN
-    can_name = _last("api_version") >= FIRST_VERSION_WITH_SOFTWARE
-    error = _last("error_code")  # null where no response is logged
+    known_before = _of_previous("client_software_name") != UNKNOWN
+    can_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
+    error = _of_previous("error_code")  # null where no response is logged
     resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
     names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
     explains = F.when(F.col("who.client_software_name") == UNKNOWN, resets).otherwise(names)
-    explained = (_last("api_key") == ApiKey.API_VERSIONS) & explains
+    explained = (_of_previous("api_key") == ApiKey.API_VERSIONS) & explains
     return known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name") & ~explained
 
 
@@ -242,18 +242,18 @@ def _new_handshake() -> Column:
     Clients do repeat ApiVersions on a working connection, but then their correlation ids go on. Those that count
     from somewhere else for ApiVersions alone do so at the start, before any other request.
     """
-    was_working = ~_last("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
+    was_working = ~_of_previous("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
     at_the_start = F.col("correlation_id").between(0, 3)
     software_unknown = F.coalesce(F.col("who.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     return (F.col("api_key") == ApiKey.API_VERSIONS) & _starts_over() & was_working & at_the_start & software_unknown
 
 
 def _other_principal() -> Column:
-    return F.col("who.principal").isNotNull() & _last("principal").isNotNull() & _differs("principal")
+    return F.col("who.principal").isNotNull() & _of_previous("principal").isNotNull() & _differs("principal")
 
 
 def _was_idle(settings: Settings) -> Column:
     """Tells whether nothing came for so long that the broker must have closed the connection."""
-    idle_micros = F.unix_micros("started_at") - F.unix_micros(_last("logged_at"))
-    shows_all = (F.col("stretch") == _last("stretch")) & (F.col("carried.log_level") != "INFO")
+    idle_micros = F.unix_micros("started_at") - F.unix_micros(_of_previous("logged_at"))
+    shows_all = (F.col("stretch") == _of_previous("stretch")) & (F.col("carried.log_level") != "INFO")
     return F.coalesce((idle_micros > settings.max_idle_ms * 1000) & shows_all, F.lit(False))

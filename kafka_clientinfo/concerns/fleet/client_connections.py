@@ -63,7 +63,7 @@ def _filled(counted: DataFrame, seconds: int) -> DataFrame:
     runs = counted.withColumns(
         {
             "open_before": F.coalesce(F.lag("open_at_end").over(in_time), F.lit(0)),
-            "until": F.when(stays, F.coalesce(until, F.col("number"))).otherwise(F.col("number")),
+            "until": F.when(stays, until).otherwise(F.col("number")),
             "is_cut": F.coalesce(stays & (next_number - 1 > F.col("number") + MAX_FILLED), F.lit(False)),
         }
     ).withColumn("bucket_number", F.explode(F.sequence("number", "until")))
