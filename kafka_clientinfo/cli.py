@@ -65,10 +65,9 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             raise
         if extra := failures.missing_extra(error):
             return _fail(extra, FAILURE)
-        where = [
-            "KAFKA_CLIENTINFO_DEBUG=1 shows where",
-            *([f"Spark's log is {log}"] if (log := context.spark_log) else []),
-        ]
+        where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where"]
+        if context.spark_log is not None:
+            where.append(f"Spark's log is {context.spark_log}")
         return _fail(
             f"{failures.failure_message(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE
         )

@@ -161,7 +161,7 @@ class Stages:
     seconds: dict[str, float]
 
     def __post_init__(self, progress: Progress | None) -> None:
-        """Keep what is called with the name of each stage; a subclass is a dataclass, which `progress` initialises."""
+        """Take what is called with each stage's name; subclasses are dataclasses that declare it as an `InitVar`."""
         self.on_stage = progress
 
     @contextmanager

@@ -63,7 +63,7 @@ def cache_folder() -> Path:
 
 
 def jars_folder() -> Path:
-    """The folder of the jars for the installed Delta and Spark; it exists only when it is complete."""
+    """The folder of the jars for the installed Delta and Spark; it is put there when it is complete."""
     _, artifact, version = coordinate().split(":")
     return cache_folder() / "jars" / f"{artifact}-{version}-spark-{spark_version}"
 
@@ -98,7 +98,7 @@ def ensure_jars(conf: Mapping[str, str], log: Log = DEVNULL) -> list[Path]:
             shutil.copyfile(jar, folder / jar.name)
 
     stored = jars_folder()
-    if not stored.is_dir():
+    if not any(stored.glob("*.jar")):  # what cleans a cache may leave the folder
         make_whole(stored, fetch)
     return sorted(stored.glob("*.jar"))
 

@@ -126,6 +126,15 @@ class TestJars:
         assert len(calls) == 1
         assert [path.name for path in (cache / "jars").iterdir()] == [session_files.jars_folder().name]
 
+    def it_fetches_anew_what_was_cleaned_away(
+        self, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for jar in stored:
+            jar.unlink()
+        (tmp_path / "fetched.jar").touch()
+        monkeypatch.setattr(session_files, "_resolve", lambda *given: [tmp_path / "fetched.jar"])
+        assert session_files.ensure_jars({}) == [session_files.jars_folder() / "fetched.jar"]
+
     def it_fetches_nothing_that_spark_has(self) -> None:
         patterns = session_files._artifacts_of_spark()
         assert {"*:hadoop-client-runtime", "*:parquet-column"} <= set(patterns)

@@ -45,8 +45,7 @@ _REQUEST_HEADER = re.compile(
 )
 _RESPONSE = b",response:"
 _REPLICA = re.compile(rb"\{replica_id=(\d{1,9}),")
-# The top-level error code stands before any array or after all of them, never inside: the first brace opens the
-# body and the last one closes it.
+# As in `json`: before any array or after all of them.
 _ERROR_LEFT = re.compile(rb"\{(?:\w+=[^,\[\]{}=]*,){0,6}error_code=(-?\d{1,6})[,}]")
 _ERROR_RIGHT = re.compile(rb"[,{]error_code=(-?\d{1,6})(?:,_tagged_fields=\{\})?\}\Z")
 
@@ -66,10 +65,8 @@ def read_name_text(message: bytes) -> LoggedRequest:
     key, name = _named(found[1])
     client_id, end = _client_id(key, body, correlation.end())
     replica = _NAMED_REPLICA.search(body, end) if key in REPLICA_APIS else None
-    version, correlation_id = (
-        read_integer(found[2], INT16, "Version"),
-        read_integer(correlation[1], INT32, "CorrelationId"),
-    )
+    version = read_integer(found[2], INT16, "Version")
+    correlation_id = read_integer(correlation[1], INT32, "CorrelationId")
     header = read_header(key, name, version, correlation_id, client_id)
     # FindCoordinator v0 is the only control API that was logged in this form.
     group = _GROUP.match(body, end) if key == _FIND_COORDINATOR else None
