@@ -51,7 +51,7 @@ def check_java() -> Java:
         raise WarehouseError(
             f"Spark needs Java {_OLDEST} or later: {java.path} is version {java.major}; install one or set JAVA_HOME"
         )
-    spark = tuple(map(int, re.findall(r"\d+", spark_version)[:2]))
+    spark = spark_release()
     for too_new, runs_on_it, others in _TOO_NEW:
         if java.major >= too_new and spark < runs_on_it:
             raise WarehouseError(
@@ -59,6 +59,11 @@ def check_java() -> Java:
                 f" install Java {others}, or set JAVA_HOME to one"
             )
     return java
+
+
+def spark_release() -> tuple[int, ...]:
+    """The installed Spark's first two numbers, such as (4, 1)."""
+    return tuple(map(int, re.findall(r"\d+", spark_version)[:2]))
 
 
 def end_jvm(gateway: Any, seconds: float) -> None:
@@ -92,7 +97,7 @@ def _ask(executable: Path) -> Java:
     """Start Java and read the version that it prints, which takes some 0.1 s: so it is known to run, too."""
     try:
         done = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace", check=False)
-        lines = [line for line in done.stderr.splitlines() if not line.startswith("Picked up ")]
+        lines = [line for line in done.stderr.splitlines() if not line.startswith(("Picked up ", "NOTE: Picked up "))]
         answer, problem = "\n".join(lines).strip(), f"exit code {done.returncode}"
     except OSError as error:
         answer, problem = "", error.strerror or str(error)

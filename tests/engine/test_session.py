@@ -100,6 +100,19 @@ class TestJars:
         assert conf["spark.jars.packages"] == "org.example:thing:1"
         assert str(stored[0]) in conf[CLASS_PATH]
 
+    @pytest.mark.parametrize(
+        ("given", "store"),
+        [
+            ({}, "io.delta.storage.LocalLogStore"),
+            ({"spark.delta.logStore.class": "org.example.Store"}, None),
+            ({"spark.delta.logStore.file.impl": "org.example.Store"}, "org.example.Store"),
+        ],
+    )
+    def it_leaves_the_log_store_of_the_settings_alone(self, given: dict[str, str], store: str | None) -> None:
+        conf = session.session_conf(given, None)
+        assert conf.get("spark.delta.logStore.file.impl") == store
+        assert {**conf, **given} == conf
+
     def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
         assert CLASS_PATH not in session.session_conf({}, None)
 
@@ -206,6 +219,16 @@ class TestJava:
     def it_tells_its_version(self, version: str, major: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         java_home(tmp_path / "jdk", version, monkeypatch)
         assert java.check_java().major == major
+
+    @pytest.mark.parametrize("said", ["Picked up JAVA_TOOL_OPTIONS: -ea", "NOTE: Picked up JDK_JAVA_OPTIONS: -ea"])
+    def it_is_the_same_build_whatever_options_it_picks_up(
+        self, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        java_home(tmp_path / "jdk", "17.0.15", monkeypatch)
+        build = java.check_java().build
+        program = tmp_path / "jdk" / "bin" / "java"
+        program.write_text(program.read_text().replace("\n", f"\necho '{said}' >&2\n", 1))
+        assert java.check_java().build == build
 
     @pytest.mark.parametrize("version", ["11.0.2", "1.8.0_392"])
     def it_is_refused_when_too_old(self, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
