@@ -5,7 +5,6 @@ is deleted by the next.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -20,7 +19,7 @@ from .engine.keeping import is_never_recomputed, kept, release
 from .engine.sizing import SMALL_BYTES, sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
-from .ingestion.by_spark import parse_logs, readable_rows, statistics_of
+from .ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from .ingestion.discovery import find_logs, with_server_logs
 from .ingestion.plan import Plan, PlannedFile, Problem, make_plan
 from .ingestion.reading_progress import watched
@@ -87,6 +86,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
         InputError: when `logs` name nothing.
     """
     paths = log_files(logs, settings)
+    start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
         known = files_read(lake)
         plan = make_plan(paths, known, settings, cores(lake.spark))
@@ -100,7 +100,8 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
                 for file in plan.files:
                     if file.was_damaged:
                         lake.delete("rejected_records", _from(file.file_id, file.resume_at))
-            return _read(lake, plan, known, settings, report)
+            with lake.creating(dict.fromkeys((LEDGER, *SOURCES, *table_specs()))):
+                return _read(lake, plan, known, settings, report)
         if plan.packed:
             with report.stage("ingested_files"):
                 lake.upsert(LEDGER, _files(lake.spark, plan.packed), "packed")
@@ -115,6 +116,8 @@ def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     """The rows of ingested_files by file_id."""
+    if lake.is_new:
+        return {}
     found = lake.read(LEDGER)
     rows = (dict(zip(found.columns, row, strict=True)) for row in collect(found))
     return {row["file_id"]: row for row in rows}
@@ -142,15 +145,12 @@ def _read(
     lake: Warehouse, plan: Plan, known: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
 ) -> Ingested:
     now = _after(datetime.now(UTC), known.values())
-    # Tables that are missing are made while the workers parse.
-    with report.stage("read and parse"), ThreadPoolExecutor(1) as background:
-        created = background.submit(lake.create_missing, table_specs())
+    with report.stage("read and parse"):
         parsed, statistics = _parsed(lake, plan, settings, report)
         if wrong := wrongly_cut(statistics):
             release(parsed)
             parsed, statistics = _parsed(lake, plan.uncut(wrong), settings, report)
         readable = readable_rows(parsed, statistics)
-        created.result()
     counts = [counted_rows(split) for split in statistics]
     numbers = {name: sum(count[name] for count in counts) for name in SOURCES}
     ingested_at = F.lit(now).alias("ingested_at")

@@ -4,7 +4,9 @@ A run opens the warehouse once, before it reads; its writes claim it where no lo
 which tells how many rows it wrote, so that few tables have to be counted.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -105,11 +107,20 @@ class Warehouse:
         if not self.locked:
             self._create(LEDGER)
         self._claims.note_version()
+        if self.is_new:
+            self._state = State()
+            return self._state
         self._state = read_state(self.spark, self.address)
         if self._state is not None:
             self._existing.add(LEDGER)
             self._look_for_missing()
         return self.state
+
+    @property
+    def is_new(self) -> bool:
+        """Whether there is surely no table yet: a look into a folder on this machine tells it, without a query."""
+        folder = self._folder(LEDGER)
+        return folder is not None and not has_log(folder)
 
     @property
     def state(self) -> State:
@@ -229,6 +240,22 @@ class Warehouse:
     def create_missing(self, names: Iterable[str]) -> None:
         """Make tables that do not exist, empty and as declared."""
         at_once(self._create, names)
+
+    @contextmanager
+    def creating(self, names: Iterable[str]) -> Iterator[None]:
+        """Make tables that do not exist, one after the other, while the block is at work; its end waits for that.
+
+        Whatever needs one of them within it (`create_missing`, a write) waits for this one, or makes it.
+        """
+
+        def create() -> None:
+            for name in names:
+                self._create(name)
+
+        with ThreadPoolExecutor(1) as background:
+            created = background.submit(create)
+            yield
+            created.result()
 
     def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
         """Append rows in the declared columns and types; `batch_id` is kept in the table's history.

@@ -1,9 +1,10 @@
 """Reads a plan by Spark, which hands each split to `worker` in one of its Python processes."""
 
 from collections.abc import Iterable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from functools import reduce
 from operator import or_
+from threading import Thread
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +20,20 @@ from .split_statistics import Statistics, counted
 from .worker import PLACEHOLDER, read_splits
 
 _STANDS_FOR = "__stands_for"
+
+
+def start_worker(spark: SparkSession) -> None:
+    """Have a local session read nothing, while the caller goes on: to start its first Python process takes a second."""
+
+    def read(_: Iterable[pa.RecordBatch]) -> Iterable[Any]:
+        return read_splits((), "UTC")
+
+    def start() -> None:
+        with suppress(Exception):  # what fails here fails where logs are read, and is told there
+            if (spark.sparkContext.master or "").startswith("local"):
+                spark.range(0, 1, 1, 1).mapInArrow(read, from_arrow_schema(SCHEMA)).collect()
+
+    Thread(target=start, daemon=True).start()
 
 
 def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_folder: str = "") -> DataFrame:

@@ -55,6 +55,23 @@ def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Wareh
     assert [row["operation"] for row in sql.history(spark, plain.table("facts"))] == ["WRITE", "CREATE TABLE"]
 
 
+def test_tables_are_made_while_a_run_is_at_work_and_written_to_as_they_are(spark: Any, plain: Warehouse) -> None:
+    assert plain.is_new
+    with plain.creating(("ingested_files", "events", "facts", "sums")):
+        plain.append("facts", facts(spark, fact("x")), "1")
+    assert not plain.is_new
+    assert all(map(plain.exists, SPECS))
+    assert plain.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
+    operations = [row["operation"] for row in sql.history(spark, plain.table("facts"))]
+    assert operations == ["WRITE", "CREATE TABLE"]
+
+
+def test_a_table_that_cannot_be_made_meanwhile_fails_the_run(spark: Any, plain: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match="no table other is declared"), plain.creating(("events", "other")):
+        plain.append("events", relation_of(spark, [("x",)], SPECS["events"].ddl), "1")
+    assert plain.count("events") == 1
+
+
 @pytest.mark.soak
 def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
     lake = Warehouse(spark, str(tmp_path), True)
