@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from .arrow_rows import collect, relation_of
 from .console import Progress, ProgressLine, Stages
 from .engine.abilities import cores
-from .engine.keeping import is_never_recomputed, kept, release
+from .engine.keeping import is_on_one_machine, kept, release
 from .engine.sizing import SMALL_BYTES, sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
@@ -86,7 +86,8 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
         InputError: when `logs` name nothing.
     """
     paths = log_files(logs, settings)
-    start_worker(lake.spark)
+    if is_on_one_machine(lake.spark):
+        start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
         known = files_read(lake)
         plan = make_plan(paths, known, settings, cores(lake.spark))
@@ -176,7 +177,7 @@ def _read(
         raise
     report.problems += rotated(plan.files, statistics)
     report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
-    is_all = not known and is_never_recomputed(lake.spark)
+    is_all = not known and is_on_one_machine(lake.spark)
     if not is_all:
         release(parsed)
     by_id = {**known, **{row["file_id"]: row for row in written}}

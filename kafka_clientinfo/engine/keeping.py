@@ -111,15 +111,15 @@ def kept(rows: DataFrame, staging: Staging) -> DataFrame:
 def kept_in_memory(rows: DataFrame) -> DataFrame | None:
     """Keeps rows in memory, computed once; None on serverless compute."""
     with _unless_refused():
-        if is_never_recomputed(rows.sparkSession):
+        if is_on_one_machine(rows.sparkSession):
             return _checkpoint(rows)
     with _unless_refused():
         return rows.persist(StorageLevel.MEMORY_AND_DISK)
     return None
 
 
-def is_never_recomputed(spark: SparkSession) -> bool:
-    """Whether kept rows are never computed again: on one machine."""
+def is_on_one_machine(spark: SparkSession) -> bool:
+    """Whether the session is on one machine, where kept rows are never computed again."""
     return (conf_value(spark, "spark.master") or "").startswith("local")
 
 

@@ -23,15 +23,14 @@ _STANDS_FOR = "__stands_for"
 
 
 def start_worker(spark: SparkSession) -> None:
-    """Have a local session read nothing, while the caller goes on: to start its first Python process takes a second."""
+    """Have a session read nothing, while the caller goes on: to start its first Python process takes a second."""
 
     def read(_: Iterable[pa.RecordBatch]) -> Iterable[Any]:
         return read_splits((), "UTC")
 
     def start() -> None:
         with suppress(Exception):  # what fails here fails where logs are read, and is told there
-            if (spark.sparkContext.master or "").startswith("local"):
-                spark.range(0, 1, 1, 1).mapInArrow(read, from_arrow_schema(SCHEMA)).collect()
+            spark.range(0, 1, 1, 1).mapInArrow(read, from_arrow_schema(SCHEMA)).collect()
 
     Thread(target=start, daemon=True).start()
 
