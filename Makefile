@@ -93,7 +93,7 @@ oracle: setup ## Compare with real brokers, real clients and Kafka's own classes
 sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
 
-# Whole runs; the others hold relations with cache(), which serverless compute refuses.
+# Whole runs; the others hold relations with localCheckpoint(), which serverless compute refuses.
 SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/engine tests/ingestion tests/commands
 
 connect: setup ## Run the tests of sessions on Spark Connect, and of runs under the rules of serverless compute

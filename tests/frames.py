@@ -188,7 +188,7 @@ class Relations(dict[str, Any]):
             needed = {need: self._stored(need) for need in step.needs}
         else:
             needed = {need: self[need] for need in step.needs}
-        self[name] = step.make(needed).cache()
+        self[name] = step.make(needed).localCheckpoint()
         return self[name]
 
     def _stored(self, name: str) -> Any:

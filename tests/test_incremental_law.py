@@ -86,7 +86,7 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
     full = connections(judged_requests(requests, files, settings, whole), settings, whole)
 
     before = connections(judged_requests(*log(spark, first), settings, whole), settings, whole)
-    stored = as_stored(before, "connections").cache()
+    stored = as_stored(before, "connections").localCheckpoint()
     held = increments.Stored(
         requests, stored, with_stretches(files, settings), None, Staging(spark, Address("/nowhere"))
     )

@@ -64,8 +64,8 @@ def judge(
         for row in case.requests if isinstance(case, Case) else case:
             rows.append(row | {"connection_id": name} if row["connection_id"] == "?" else row)
     chosen, needed = settings or Settings(), with_needed(concern)
-    judged = judged_requests(*log(spark, rows), chosen, needed).cache()
-    found = connections(judged, chosen, needed).cache()
+    judged = judged_requests(*log(spark, rows), chosen, needed).localCheckpoint()
+    found = connections(judged, chosen, needed).localCheckpoint()
     opened = by_connection(found)
     broken: dict[str, dict[str, Any]] = {name: {} for name in opened}
     for row in violations(judged, found, [], chosen, needed).collect():

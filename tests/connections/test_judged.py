@@ -92,9 +92,9 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
 def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever clients send, and however a clock is set: as if every request were a row of its own."""
     requests, files = log(spark, _any_requests(random.Random(1)))
-    by_kind = judged_requests(requests, files, Settings(), concerns()).cache()
+    by_kind = judged_requests(requests, files, Settings(), concerns()).localCheckpoint()
     monkeypatch.setattr(judged, "_aggregated_by_kind", _each_alone)
-    single = judged_requests(requests, files, Settings(), concerns()).cache()
+    single = judged_requests(requests, files, Settings(), concerns()).localCheckpoint()
     assert by_kind.count() < 0.8 * requests.count()
     for name, one, other in zip(("connections", "violations", "api_usage"), _made(by_kind), _made(single), strict=True):
         assert other.count(), name
@@ -117,7 +117,7 @@ def _each_alone(requests: Any) -> Any:
 
 
 def _made(rows: Any) -> tuple[Any, ...]:
-    found = connections(rows, Settings(), concerns()).cache()
+    found = connections(rows, Settings(), concerns()).localCheckpoint()
     broken = violations(rows, found, [], Settings(), concerns())
     return found, broken, api_usage.transform(rows)
 

@@ -95,8 +95,8 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
 def judged(spark: Any) -> tuple[Any, Any]:
     """Judged requests and connections of all cases, by every concern."""
     rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    requests = judged_requests(*log(spark, rows), SETTINGS, concerns()).cache()
-    return requests, connections(requests, SETTINGS, concerns()).cache()
+    requests = judged_requests(*log(spark, rows), SETTINGS, concerns()).localCheckpoint()
+    return requests, connections(requests, SETTINGS, concerns()).localCheckpoint()
 
 
 @pytest.fixture(scope="module")

@@ -131,7 +131,7 @@ MESSAGES = {
 def relation(spark: Any) -> Any:
     tables = {"connections": CONNECTIONS, "api_usage": USED, "broker_api_versions": RANGES, "failed_requests": FAILED}
     made = client_negotiations.transform(*(frame(spark, name, rows) for name, rows in tables.items()))
-    return as_stored(made, "client_negotiations").cache()
+    return as_stored(made, "client_negotiations").localCheckpoint()
 
 
 @pytest.mark.kip("KIP-35", 12, 29)

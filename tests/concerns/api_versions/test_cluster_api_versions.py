@@ -72,7 +72,7 @@ def relation(spark: Any) -> Any:
     result = cluster_api_versions.transform(
         frame(spark, "broker_api_versions", rows), frame(spark, "ingested_files", files), Settings()
     )
-    return result.cache()
+    return result.localCheckpoint()
 
 
 @pytest.fixture(scope="module")

@@ -181,7 +181,9 @@ EXPECTED = [
 
 @pytest.fixture(scope="module")
 def relation(spark: Any) -> Any:
-    return as_stored(client_instances.transform(frame(spark, "connections", CONNECTIONS)), "client_instances").cache()
+    return as_stored(
+        client_instances.transform(frame(spark, "connections", CONNECTIONS)), "client_instances"
+    ).localCheckpoint()
 
 
 @pytest.mark.kip("KIP-1313", 8, 32)

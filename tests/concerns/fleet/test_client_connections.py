@@ -68,7 +68,7 @@ def relation(spark: Any) -> Any:
     rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
     rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
     made = client_connections.transform(frame(spark, "connections", rows), Settings(bucket_minutes=1))
-    return as_stored(made, "client_connections").cache()
+    return as_stored(made, "client_connections").localCheckpoint()
 
 
 @pytest.mark.kip("KIP-511", 12, 14)

@@ -113,8 +113,8 @@ def relations(spark: Any) -> tuple[Any, Any]:
     """Usage and connections of all cases; which requests came after an answer, api_versions tells."""
     rows = [row | {"connection_id": name} for name, (requests, *_) in CASES.items() for row in requests]
     needed = [concern for concern in concerns() if concern.name in ("api_versions", "usage")]
-    judged = judged_requests(*log(spark, [OPENING, *rows]), Settings(), needed).cache()
-    return api_usage.transform(judged).cache(), connections(judged, Settings(), needed)
+    judged = judged_requests(*log(spark, [OPENING, *rows]), Settings(), needed).localCheckpoint()
+    return api_usage.transform(judged).localCheckpoint(), connections(judged, Settings(), needed)
 
 
 @pytest.fixture(scope="module")

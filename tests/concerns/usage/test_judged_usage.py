@@ -125,7 +125,7 @@ def impact(spark: Any) -> Any:
     ]
     tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers}
     made = uses.impact(*(frame(spark, name, rows) for name, rows in tables.items()))
-    return as_stored(made, "upgrade_impact").cache()
+    return as_stored(made, "upgrade_impact").localCheckpoint()
 
 
 @pytest.fixture(scope="module")
