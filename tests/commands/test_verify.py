@@ -21,6 +21,7 @@ NAMES = list(CHECKS)
 QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
 
 
+@pytest.mark.long
 def test_a_sound_warehouse_passes(spark: Any, sample_warehouse: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["verify", "--warehouse", str(sample_warehouse)], spark) == 0
     lines = capsys.readouterr().out.splitlines()

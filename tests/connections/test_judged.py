@@ -89,6 +89,7 @@ def test_alike_requests_are_one_row(spark: Any) -> None:
     ]
 
 
+@pytest.mark.long
 def test_folding_changes_nothing(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever clients send, and however a clock is set: as if every request were a row of its own."""
     requests, files = log(spark, _any_requests(random.Random(1)))

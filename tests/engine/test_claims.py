@@ -162,6 +162,7 @@ def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
         assert not any(text.startswith("claim") for text in texts)
 
 
+@pytest.mark.long
 def test_an_old_claim_is_found_behind_many_commits(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kafka_clientinfo.engine.claims._RECENT", 2)
     lake = run(spark, root)
@@ -169,6 +170,7 @@ def test_an_old_claim_is_found_behind_many_commits(spark: Any, root: str, monkey
         lake.update_state(built_with=str(number))
 
 
+@pytest.mark.long
 def test_the_batch_is_found_behind_a_claim(spark: Any, root: str) -> None:
     run(spark, root).append("events", event(spark, "x"), "first")
     lake = run(spark, root)

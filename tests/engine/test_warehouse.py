@@ -88,7 +88,7 @@ def test_delta_enforces_the_constraints(spark: Any, plain: Warehouse, row: tuple
         plain.append("facts", facts(spark, row), "batch")
 
 
-@pytest.mark.parametrize("one_file", [False, True])
+@pytest.mark.parametrize("one_file", [False, pytest.param(True, marks=pytest.mark.long)])
 def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
     spark: Any, plain: Warehouse, one_file: bool
 ) -> None:
@@ -146,6 +146,7 @@ def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: War
     assert_rows(lake.read("facts"), facts(spark, fact("z")))
 
 
+@pytest.mark.long
 def test_replacing_twice_changes_nothing(spark: Any, lake: Warehouse) -> None:
     for batch in ("1", "2", "3"):
         rows = facts(spark, fact("x"), fact("x", 1))
@@ -184,7 +185,7 @@ def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark:
     assert_rows(plain.read("sums"), rows_of(spark, "sums", ("x", "X", 9, AT), (None, None, 3, AT)))
 
 
-@pytest.mark.parametrize("locked", [False, True])
+@pytest.mark.parametrize("locked", [pytest.param(False, marks=pytest.mark.long), True])
 def test_a_snapshot_stays_as_it_was(spark: Any, tmp_path: Path, locked: bool) -> None:
     lake = Warehouse(spark, str(tmp_path), locked, SPECS)
     assert lake.read_snapshot("facts").count() == 0

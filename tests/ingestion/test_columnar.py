@@ -104,7 +104,7 @@ def test_most_json_records_are_plain(name: str, least: float) -> None:
     assert taken >= least * len(rows["request"])
 
 
-@pytest.mark.parametrize("step", [1000, 4096, 33_333, 200_000])
+@pytest.mark.parametrize("step", [pytest.param(1000, marks=pytest.mark.long), 4096, 33_333, 200_000])
 @pytest.mark.parametrize("name", ["kafka-2.8.2", "kafka-4.4.0"])
 def test_both_readings_agree_on_splits_of_any_size(log: Path, name: str, step: int) -> None:
     (path,) = (path for path in SAMPLES if path.parent.name == name)
