@@ -39,9 +39,10 @@ _WITHOUT_PROCESSES = {
     f"{_LOG_STORE}file.impl": "io.delta.storage.LocalLogStore",
     _CHECKPOINTS: f"{_CHECKPOINTS_PACKAGE}.FileSystemBasedCheckpointFileManager",
 }
-"""Has Delta rename the files of its log by Hadoop's FileSystem, as runs on one folder are kept apart by a lock.
+"""Has Delta rename the files of its log by Hadoop's FileSystem, not by its FileContext.
 
-By Hadoop's FileContext each file would cost four processes `readlink`: 512 in a first run, a tenth of its CPU time.
+In a folder both look whether the file is there, and then rename over it; runs are kept apart by a lock, or look whether their
+commits stand. FileContext starts a process `readlink` for each of its looks: 512 in a first run, a tenth of its CPU time.
 """
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the small JVM that only puts together the command line of Spark's own."""
