@@ -79,7 +79,7 @@ class TestNotebooks:
 
     def test_client_id_caching(self, run: Any) -> None:
         shown = run("client_id_caching", clients="5").shown
-        assert [(row["saved"], row["spent"], row["net"]) for row in shown[0]] == [(147474, 212880, -65406)]
+        assert [(row["saved"], row["spent"], row["net"]) for row in shown[0]] == [(147398, 212880, -65482)]
         assert len(shown[1]) == 5
 
     def test_the_set_up_makes_the_tables_and_finds_them_sound(self, spark: Any, tmp_path: Path) -> None:
