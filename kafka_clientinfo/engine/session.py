@@ -31,15 +31,12 @@ _DELTA = {
     "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
 }
 _LOG_STORE = "spark.delta.logStore."
-_CHECKPOINTS = "spark.sql.streaming.checkpointFileManagerClass"
-_CHECKPOINTS_PACKAGE = "org.apache.spark.sql.execution.streaming" + (
-    ".checkpointing" if spark_release() >= (4, 1) else ""
-)
+_STREAMING = "org.apache.spark.sql.execution.streaming" + (".checkpointing" if spark_release() >= (4, 1) else "")
 _WITHOUT_PROCESSES = {
     f"{_LOG_STORE}file.impl": "io.delta.storage.LocalLogStore",
-    _CHECKPOINTS: f"{_CHECKPOINTS_PACKAGE}.FileSystemBasedCheckpointFileManager",
+    "spark.sql.streaming.checkpointFileManagerClass": f"{_STREAMING}.FileSystemBasedCheckpointFileManager",
 }
-"""Has Delta rename the files of its log by Hadoop's FileSystem, not by its FileContext.
+"""Entries with which Delta renames the files of its log by Hadoop's FileSystem, not by its FileContext.
 
 In a folder both look whether the file is there, and then rename over it; runs are kept apart by a lock, or look whether their
 commits stand. FileContext starts a process `readlink` for each of its looks: 512 in a first run, a tenth of its CPU time.

@@ -118,7 +118,7 @@ class Warehouse:
 
     @property
     def is_new(self) -> bool:
-        """Whether there is surely no table yet: a look into a folder on this machine tells it, without a query."""
+        """Whether nothing was ever read into it, as surely as a look into a folder on this machine tells without a query."""
         folder = self._folder(LEDGER)
         return folder is not None and not has_log(folder)
 
@@ -245,7 +245,7 @@ class Warehouse:
     def creating(self, names: Iterable[str]) -> Iterator[None]:
         """Make tables that do not exist, one after the other, while the block is at work; its end waits for that.
 
-        Whatever needs one of them within it (`create_missing`, a write) waits for this one, or makes it.
+        What needs a table within the block (`create_missing`, a write) makes it, or waits while it is being made.
         """
 
         def create() -> None:
