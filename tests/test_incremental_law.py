@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
@@ -23,10 +24,11 @@ from kafka_clientinfo.engine.rewriting import with_replaced
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from tests.equality import NOT_COMPARED
-from tests.frames import START, as_stored, at, log, request
+from tests.frames import START, as_stored, at, log, request, step_back_ms
 
 STEPS = (0, 0, 0.01, 1, 5, 30, 90, 250, 400, 550, 650, 3000, -0.3, -5, -700, -3 * 3600, 3 * 3600)
 SOFTWARE = ("unknown", "unknown", "kgo", "sarama")
+MOMENT = timedelta(milliseconds=1)
 LATER = START + timedelta(days=1)
 
 
@@ -73,6 +75,31 @@ def as_shown(rows: Any) -> Counter[str]:
     )
 
 
+def judged_connections(requests: Any, files: Any) -> Any:
+    settings, whole = Settings(), concerns()
+    return as_stored(connections(judged_requests(requests, files, settings, whole), settings, whole), "connections")
+
+
+def built(held: increments.Stored, files: Any, increment: increments.Increment) -> Counter[str]:
+    """The rows of `connections` after a build of an increment."""
+    assert increment.touched is not None
+    bounds = increment.touched.select(*CONNECTION_ID_KEY, "since")
+    recomputed = increment.requests.join(bounds, on=list(CONNECTION_ID_KEY), how="inner")
+    assert recomputed.where("logged_at < since").take(1) == [], "a bound hides requests"
+    new = judged_connections(increment.requests, files)
+    return as_shown(with_replaced(held.connections, new, increment.touched))
+
+
+def assert_built_as(expected: Counter[str], spark: Any, requests: Any, files: Any, **held: Any) -> None:
+    """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
+    stretches = with_stretches(files, Settings())
+    stored = increments.Stored(requests, files=stretches, staging=Staging(spark, Address("/nowhere")), **held)
+    increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().max_idle_ms)
+    found = built(stored, files, increment)
+    missing, wrong = expected - found, found - expected
+    assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
+
+
 @pytest.mark.parametrize("seed", [1, *(pytest.param(more, marks=pytest.mark.long) for more in range(2, 6))])
 def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> None:
     brokers = {f"b{number}": made_requests(f"b{number}", f"{seed} {number}") for number in range(400)}
@@ -81,23 +108,41 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
         cut = random.Random(name).randint(1, len(sent))
         first += sent[:cut]
         all_requests += sent[:cut] + [one | {"ingested_at": LATER} for one in sent[cut:]]
-    settings, whole = Settings(), concerns()
     requests, files = log(spark, all_requests)
-    full = connections(judged_requests(requests, files, settings, whole), settings, whole)
+    full = as_shown(judged_connections(requests, files))
+    stored = judged_connections(*log(spark, first)).localCheckpoint()
+    assert_built_as(full, spark, requests, files, connections=stored, retained_from=None)
 
-    before = connections(judged_requests(*log(spark, first), settings, whole), settings, whole)
-    stored = as_stored(before, "connections").localCheckpoint()
-    held = increments.Stored(
-        requests, stored, with_stretches(files, settings), None, Staging(spark, Address("/nowhere"))
-    )
-    increment = increments.since(held, str(START.replace(tzinfo=None)), settings.max_idle_ms)
-    assert increment.touched is not None
-    bounds = increment.touched.select(*CONNECTION_ID_KEY, "since")
-    recomputed = increment.requests.join(bounds, on=list(CONNECTION_ID_KEY), how="inner")
-    assert recomputed.where("logged_at < since").take(1) == [], "a bound hides requests"
-    new = as_stored(
-        connections(judged_requests(increment.requests, files, settings, whole), settings, whole), "connections"
-    )
-    found, expected = as_shown(with_replaced(stored, new, increment.touched)), as_shown(full)
-    missing, wrong = expected - found, found - expected
-    assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
+
+@pytest.mark.parametrize("seed", [2, *(pytest.param(more, marks=pytest.mark.long) for more in (1, 3))])
+def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark: Any, seed: int) -> None:
+    """Also where what is new is a file in the middle.
+
+    Clocks always go forward here: files are ordered by time, and what stays of an id is said by an instant.
+    """
+    instant = at(600)
+    first, all_requests = [], []
+    for number in range(600):
+        made = made_requests(f"b{number}", f"{seed} {number}")
+        sent = [one | {"logged_at": one["logged_at"] + place * MOMENT} for place, one in enumerate(made)]
+        draw = random.Random(f"b{number}")
+        cut, late = draw.randint(1, len(sent) - 1), draw.choice(sent)["file_id"] if draw.random() < 0.5 else None
+        arrived = [one["file_id"] != late if late else place < cut for place, one in enumerate(sent)]
+        is_too_late = any(one["logged_at"] < instant for one, was in zip(sent, arrived, strict=True) if not was)
+        if any(arrived) and not is_too_late and not step_back_ms([one["logged_at"] for one in sent]):
+            first += [one for one, was in zip(sent, arrived, strict=True) if was]
+            new = {True: {}, False: {"ingested_at": LATER}}
+            all_requests += [one | new[was] for one, was in zip(sent, arrived, strict=True)]
+    requests, files = log(spark, all_requests)
+    stored = judged_connections(*log(spark, first)).localCheckpoint()
+    live = stored.where(F.col("last_request_at") >= F.lit(instant)).groupBy(*CONNECTION_ID_KEY)
+    begins = live.agg(F.min("byte_offset").alias("first_live"))
+    is_before_live = F.coalesce(F.col("byte_offset") < F.col("first_live"), F.lit(True))
+    is_deleted = (F.col("logged_at") < F.lit(instant)) & is_before_live
+    with_first = requests.join(begins, on=list(CONNECTION_ID_KEY), how="left")
+    left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
+    assert 0 < left.count() < len(all_requests)
+    held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
+    whole = increments.Stored(left, files=files, staging=Staging(spark, Address("/nowhere")), **held)
+    expected = built(whole, files, increments.everything_left(whole))
+    assert_built_as(expected, spark, left, files, **held)

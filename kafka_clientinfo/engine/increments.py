@@ -115,21 +115,13 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
         )
         touched = _from_the_newest(ids, stored, max_idle_ms)
         if late := _brokers_with_late_files(stored, new):
-            whole = _of_brokers(late, stored)
-            touched = touched.join(whole, on=_KEY, how="left_anti").unionByName(whole)
+            places = ((F.col("cluster") == cluster) & (F.col("broker") == broker) for cluster, broker in late)
+            is_late = reduce(or_, places)
+            of_late = stored.requests.where(is_late).select(*_KEY).distinct()
+            touched = touched.where(~is_late).unionByName(_behind_the_deleted(of_late, stored))
         return _increment(touched, stored)
     finally:
         release(new)
-
-
-def _of_brokers(brokers: list[tuple[Any, Any]], stored: Stored) -> DataFrame:
-    """All connection ids of some brokers, with all of their requests; but for ids that retention deleted from."""
-    is_of = reduce(or_, ((F.col("cluster") == cluster) & (F.col("broker") == broker) for cluster, broker in brokers))
-    ids = stored.requests.where(is_of).select(*_KEY).distinct()
-    if stored.retained_from is not None:
-        ids = ids.join(_deleted(stored), on=_KEY, how="left_anti")
-    nothing = F.lit(None)
-    return ids.select(*_KEY, *_bounds(nothing, F.lit(0), nothing, nothing, nothing))
 
 
 def _increment(touched: DataFrame, stored: Stored) -> Increment:
@@ -265,6 +257,7 @@ def _deleted(stored: Stored) -> DataFrame:
 
 
 def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
+    """All that is left of some connection ids; what retention deleted from stays."""
     joined = ids.join(_deleted(stored), on=_KEY, how="left")
     nothing = F.lit(None)
     number = F.coalesce("kept_connections", F.lit(0))

@@ -175,6 +175,20 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     assert everything == {"x": (1, [600]), "y": (0, [900, 950])}
 
 
+def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
+    before = old(("x", 5000), ("y", 5001))
+    connections: list[Connection] = [
+        (name, no, opened, last, offset)
+        for offset, name in enumerate("xy")
+        for no, opened, last in ((1, 0, 100), (2, 5000 + offset, 5000 + offset))
+    ]
+    files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
+    held = stored(spark, before, [("x", 600, "late")], connections, files, str(at(500)))
+    found = since(held)
+    assert found == {"x": (1, [600, 5000]), "y": (1, [5001])}
+    assert found == recomputed(increments.everything_left(held))
+
+
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
     held = stored(spark, old(("x", 0)), [], [], [file_of("f", 1, 0)])
     increment = increments.everything(held.requests)
