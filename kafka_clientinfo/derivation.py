@@ -56,8 +56,8 @@ class Derivation:
         self.newest = newest
         self.is_whole = until is None and lake.state.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
-        self.relations: dict[str, Any] = {}
-        self.wholes: dict[str, Any] = dict(given)
+        self.run_relations: dict[str, Any] = {}
+        self.whole_tables: dict[str, Any] = dict(given)
         self.committed = self.whole("requests").where(self.is_committed)
         self.kept: list[DataFrame] = []
 
@@ -67,12 +67,12 @@ class Derivation:
             self.increment = self._increment()
         if self.increment.touched is not None:
             self.kept.append(self.increment.touched)
-        self.wholes |= {
+        self.whole_tables |= {
             "ingested_files": self.whole("ingested_files"),
             "failed_requests": self.whole("failed_requests").where(self.is_committed),
             "settings": self.settings,
         }
-        self.relations |= {**self.wholes, "requests": self.increment.requests}
+        self.run_relations |= {**self.whole_tables, "requests": self.increment.requests}
 
         def derive(step: Step) -> None:
             with stage(step.name):
@@ -100,23 +100,23 @@ class Derivation:
 
     def _derive(self, step: Step) -> None:
         if step.write_mode == "aggregate":
-            self._aggregate(step)
+            self._count_new_requests(step)
         elif step.is_of_whole_tables:
             self._make_whole(step, step.make({need: self.whole(need) for need in step.needs}))
         else:
             self._of_connections(step)
 
     def _make_whole(self, step: Step, rows: DataFrame) -> None:
-        self.relations[step.name] = self.wholes[step.name] = self._kept(step.name, rows)
+        self.run_relations[step.name] = self.whole_tables[step.name] = self._kept(step.name, rows)
         if step.write_mode is not None:
-            self.lake.overwrite(step.name, self.wholes[step.name], self.newest)
+            self.lake.overwrite(step.name, self.whole_tables[step.name], self.newest)
 
     def _of_connections(self, step: Step) -> None:
-        rows = self._kept(step.name, step.make(self.relations))
-        self.relations[step.name] = rows
+        rows = self._kept(step.name, step.make(self.run_relations))
+        self.run_relations[step.name] = rows
         if step.write_mode is not None:
             if self.is_whole:
-                self.wholes[step.name] = rows
+                self.whole_tables[step.name] = rows
             rows = with_kept_failures(self.lake, rows) if step.name == "violations" else rows
             touched, since = self.increment.touched, self.increment.since
             keep = partial(self._kept_whole, step.name)
@@ -134,14 +134,14 @@ class Derivation:
         if found is None:
             return rows
         self.kept.append(found)
-        self.wholes[name] = found
+        self.whole_tables[name] = found
         return found
 
     def whole(self, name: str) -> Any:
         """Takes a whole table; what this run has in memory need not be read again."""
-        return self.wholes[name] if name in self.wholes else self.lake.read(name)
+        return self.whole_tables[name] if name in self.whole_tables else self.lake.read(name)
 
-    def _aggregate(self, step: Step) -> None:
+    def _count_new_requests(self, step: Step) -> None:
         if self.is_whole:
             self._make_whole(step, step.make({"new_requests": self.committed}))
             return

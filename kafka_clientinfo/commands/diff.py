@@ -40,8 +40,8 @@ _COUNTS = ("connections", "hosts", "host", "first_seen", "last_seen")
 """What is told of each client or use: connections, hosts, one of these, and the first and last time."""
 ByKey = dict[tuple[Any, ...], dict[str, Any]]
 """Rows by the values of some of their columns."""
-Found = list[tuple[tuple[Any, ...], dict[str, Any]]]
-"""Some of them."""
+KeyedRows = list[tuple[tuple[Any, ...], dict[str, Any]]]
+"""Rows, each behind the values of these columns."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ def _changes(before: _Day, after: _Day) -> list[Table]:
     ]  # fmt: skip
 
 
-def _of_clients(name: str, title: str, columns: Sequence[str], found: Found) -> Table:
+def _of_clients(name: str, title: str, columns: Sequence[str], found: KeyedRows) -> Table:
     """A table of clients, those with most connections first."""
     columns = (*columns, *_COUNTS)
     rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in found]
@@ -251,7 +251,7 @@ def _is_worse(found: Iterable[Table]) -> bool:
     return errors or bool(by_name["newly_breaking"].rows)
 
 
-def _without(found: ByKey, others: ByKey) -> Found:
+def _without(found: ByKey, others: ByKey) -> KeyedRows:
     return [(key, row) for key, row in found.items() if key not in others]
 
 

@@ -47,8 +47,8 @@ _OTHER_LINES = 14
 """Lines of a picture that are no rows."""
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
-_OF_LOG = 5
-"""Parts of the answer that come before those about a release."""
+_PARTS_OF_LOG = 5
+"""So many parts of the answer are about the log; those behind them are about a release."""
 _WHO = (
     "SELECT * FROM {who_connects} AS w "
     "ORDER BY connections DESC, cluster, client_software_name, client_software_version, principal, client_id"
@@ -190,7 +190,7 @@ class _Scan:
 
     def _document(self, parts: list[Table], verdict: Impact | None) -> dict[str, Any]:
         assert self._reading is not None
-        document: dict[str, Any] = {part.name: part.dicts() for part in parts[:_OF_LOG]}
+        document: dict[str, Any] = {part.name: part.dicts() for part in parts[:_PARTS_OF_LOG]}
         document["problems"] = [asdict(problem) for problem in self._reading.problems]
         return document if verdict is None else document | {"upgrade": asdict(verdict)}
 
@@ -200,7 +200,7 @@ class _Scan:
         return [said] if minimums else []
 
     def _text(self, parts: list[Table], verdict: Impact | None) -> str:
-        texts = [self._headline(), as_text(parts[1:_OF_LOG], self._notes(), rest="--limit 0 and --json")]
+        texts = [self._headline(), as_text(parts[1:_PARTS_OF_LOG], self._notes(), rest="--limit 0 and --json")]
         texts += [upgrade.as_text(verdict)] if verdict is not None else []
         return (_CLEAR if self._is_picture else "") + "\n\n".join(texts)
 

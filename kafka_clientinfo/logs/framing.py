@@ -122,7 +122,7 @@ def _holds_times(data: bytes, start: int, end: int) -> bool:
     return data.rfind(b";totalTime:", max(start, end - _TAIL_WINDOW), end) >= 0
 
 
-def _gives_way(data: bytes, start: int, end: int) -> bool:
+def _starts_record(data: bytes, start: int, end: int) -> bool:
     """Whether a prefix at `end` starts a record, seen from the record that began at `start`."""
     if data.startswith(_USUAL_JSON, start + _TIME_LENGTH):
         return True  # as below, without the price of a pattern
@@ -145,8 +145,8 @@ def _ends_file(data: bytes, start: int, end: int) -> bool:
     return is_finished(data, start, end) and not may_be_traced
 
 
-def _gave_way(data: bytes, start: int, end: int) -> bool:
-    """As `_gives_way` where the record that began at `start` is no stack trace."""
+def _starts_record_untraced(data: bytes, start: int, end: int) -> bool:
+    """Whether a prefix at `end` starts a record, as `_starts_record` sees it where no stack trace is expected."""
     prefix = PREFIX.match(data, start, end)
     return prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()) or is_finished(data, start, end)
 
@@ -164,16 +164,16 @@ class Framing(NamedTuple):
     """How records of one kind of log end.
 
     Attributes:
-        gives_way: whether a prefix at `end` starts a record, seen from the record that began at `start`.
+        starts_record: whether a prefix at `end` starts a record, seen from the record that began at `start`.
         is_finished: whether data[start:end], whole lines with nothing behind them, is a whole record.
     """
 
-    gives_way: Callable[[bytes, int, int], bool]
+    starts_record: Callable[[bytes, int, int], bool]
     is_finished: Callable[[bytes, int, int], bool]
 
 
-REQUEST_LOG = Framing(_gives_way, _ends_file)
-IDENTITY = Framing(_gave_way, is_finished)
+REQUEST_LOG = Framing(_starts_record, _ends_file)
+IDENTITY = Framing(_starts_record_untraced, is_finished)
 """A request log's first record, by which the file is known: it must stay what it was when the file was first read."""
 SERVER_LOG = Framing(lambda data, start, end: True, _has_no_trace)
 """server.log holds stack traces, which end in no logger, and no text that a client could shape into a line."""
@@ -225,7 +225,7 @@ class _Splitter:
                 return -1
             at = newline + 1
             if PREFIX.match(buffer, at):
-                if self.framing.gives_way(buffer, start, at):
+                if self.framing.starts_record(buffer, start, at):
                     self.search_from = at
                     return at
                 self.forged += 1
