@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -30,10 +31,10 @@ def test_a_second_run_waits_and_then_says_why_it_stops(tmp_path: Path) -> None:
 
 def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
     program = (
-        "import os\nfrom kafka_clientinfo.engine import exclusive\n"
+        "import os\nfrom kafka_clientinfo.engine.locks import exclusive\n"
         f"with exclusive({str(tmp_path)!r}, 1): os.kill(os.getpid(), 9)"
     )
-    subprocess.run([sys.executable, "-c", program], check=False, cwd=ROOT)
+    assert subprocess.run([sys.executable, "-c", program], check=False, cwd=ROOT).returncode == -signal.SIGKILL
     with exclusive(str(tmp_path), 0.1):
         assert (tmp_path / ".kafka_clientinfo.lock").exists()
 
