@@ -23,8 +23,6 @@ again, so they are kept in each of these cases, and what is recomputed lies behi
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import reduce
-from operator import or_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
@@ -115,8 +113,10 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
         )
         touched = _from_the_newest(ids, stored, max_idle_ms)
         if late := _brokers_with_late_files(stored, new):
-            places = ((F.col("cluster") == cluster) & (F.col("broker") == broker) for cluster, broker in late)
-            is_late = reduce(or_, places)
+            # One list, as Spark Connect takes no expression that is nested deeply.
+            is_late = F.struct("cluster", "broker").isin(
+                [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
+            )
             of_late = stored.requests.where(is_late).select(*_KEY).distinct()
             touched = touched.where(~is_late).unionByName(_behind_the_deleted(of_late, stored))
         return _increment(touched, stored)
