@@ -1,4 +1,4 @@
-"""Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts."""
+"""Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts; any of many."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
@@ -73,10 +73,21 @@ def is_one_of(value: Column, texts: Iterable[str]) -> Column:
     return F.coalesce(value.isin(*texts), F.lit(False))
 
 
-def looked_up(values: Mapping[Any, str | None], key: Column) -> Column:
-    """Takes a key's text out of a constant map; null for a key without one."""
+def looked_up(values: Mapping[Any, Any], key: Column) -> Column:
+    """Takes a key's value out of a constant map; null for a key without one."""
     pairs = [F.lit(part) for pair in values.items() for part in pair]
     return F.try_element_at(F.create_map(*pairs), key)
+
+
+def any_of(conditions: Sequence[Column]) -> Column:
+    """Tells whether one of many conditions holds; false where there are none.
+
+    They are halved again and again: Spark Connect refuses an expression that is nested some fifty deep.
+    """
+    if len(conditions) < 2:
+        return conditions[0] if conditions else F.lit(False)
+    middle = len(conditions) // 2
+    return any_of(conditions[:middle]) | any_of(conditions[middle:])
 
 
 def shown(value: Column, length: int = 80) -> Column:

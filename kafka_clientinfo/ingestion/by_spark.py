@@ -2,8 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
-from functools import reduce
-from operator import or_
 from threading import Thread
 from typing import Any
 
@@ -13,6 +11,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from ..arrow_rows import collect
+from ..connections.texts import looked_up
 from .arrow_schema import SCHEMA
 from .plan import Plan
 from .reading_progress import TaskCounter
@@ -62,16 +61,17 @@ def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
 
 def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:
     """The parsed rows that the statistics count: none behind a file's read error, for which one placeholder is kept."""
-    ends = [(split["file_id"], split["end_offset"]) for split in statistics if split["error"] is not None]
+    ends = {split["file_id"]: split["end_offset"] for split in statistics if split["error"] is not None}
     if not ends:
         return parsed
     columns = ("request", "rejected", "failed")
     file_id = F.coalesce(*(F.col(f"{name}.file_id") for name in columns))
     offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
-    beyond = reduce(or_, ((file_id == F.lit(name)) & (offset >= F.lit(end)) for name, end in ends))
+    end = looked_up(ends, file_id)
     # A split that begins at this very place may have read well, or have failed as well.
-    at_end = reduce(or_, ((file_id == F.lit(name)) & (offset == F.lit(end)) for name, end in ends))
-    placeholders = parsed.where(at_end & (F.col("rejected.reason") == PLACEHOLDER)).withColumn(_STANDS_FOR, file_id)
-    return parsed.where(~F.coalesce(beyond, F.lit(False))).unionByName(
+    placeholders = parsed.where((offset == end) & (F.col("rejected.reason") == PLACEHOLDER)).withColumn(
+        _STANDS_FOR, file_id
+    )
+    return parsed.where(~F.coalesce(offset >= end, F.lit(False))).unionByName(
         placeholders.dropDuplicates([_STANDS_FOR]).drop(_STANDS_FOR)
     )

@@ -371,5 +371,7 @@ def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypa
 
     behind = {**stopped, "end_offset": offsets(parsed)[5]}  # the next split begins here, and was read well
     assert offsets(readable_rows(parsed, [behind])) == offsets(parsed)[:5]
+    others = [{**stopped, "file_id": f"other {number}", "end_offset": 0} for number in range(300)]
+    assert offsets(readable_rows(parsed, [*others, behind])) == offsets(parsed)[:5]
     assert readable_rows(parsed, []) is parsed
     release(parsed)

@@ -1,14 +1,12 @@
 """The policy for clients (conf/client_policy.toml) as column expressions over connections."""
 
-from functools import reduce
-from operator import or_
 from string import ascii_lowercase, ascii_uppercase
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ...backtracking import LONGEST_TEXT
-from ...connections.texts import looked_up
+from ...connections.texts import any_of, looked_up
 from ...policy import VERSION, Policy
 from ...protocol import UNKNOWN
 
@@ -31,7 +29,7 @@ def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Co
         "software_not_allowed": known & ~name.isin(allowed) if only_these else F.lit(False),
         "version_unreadable": known & minimum.isNotNull() & ~readable,
         "version_too_old": readable & minimum.isNotNull() & (compared_versions(version, minimum) < 0),
-        "client_id_not_allowed": ~reduce(or_, matches) if matches else F.lit(False),
+        "client_id_not_allowed": ~any_of(matches) if matches else F.lit(False),
     }
     return F.array_compact(F.array(*(F.when(condition, F.lit(verdict)) for verdict, condition in deserved.items())))
 

@@ -1,13 +1,10 @@
 """What clients do wrong with versions; the words beside it are in schemas/rules/usage.toml."""
 
-from functools import reduce
-from operator import or_
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client, is_exempt
-from ...connections.texts import sentence
+from ...connections.texts import any_of, sentence
 from ...protocol import ApiKey
 from ...settings import Settings
 from ...tables.spec import CONNECTION_KEY
@@ -20,7 +17,7 @@ def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: S
         for name, first, last in settings.policy.forbidden_versions
     ]
     clients = connections.where(is_client() & ~is_exempt(settings))
-    used = api_usage.where(reduce(or_, forbidden, F.lit(False)))
+    used = api_usage.where(any_of(forbidden))
     message = sentence("{api_name} v{api_version}")
     return _by_connection("policy_api_version", used, clients, message)
 
