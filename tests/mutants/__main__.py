@@ -22,7 +22,6 @@ import resource
 import signal
 import sys
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
 from functools import cache
@@ -34,11 +33,11 @@ import coverage
 import hypothesis
 import pytest
 
-from .changes import ROOT, Mutant, chosen
+from .changes import Mutant, chosen
+from .explained import ROOT, explanations
 
 PACKAGES = ("protocol", "logs")
 TESTS = ("tests/protocol", "tests/logs")
-EXPLAINED = Path(__file__).with_name("explained.toml")
 _STARTUP = 20
 """Seconds of a processor that a run may take beside its tests."""
 _MEMORY = 16 << 30
@@ -281,42 +280,6 @@ def _passes(tests: Sequence[str], known: Container[str]) -> bool:
     return not tests or _run(files, Only(tests, known)) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-class Explanation(NamedTuple):
-    """Why a change of a line cannot be seen: the change to `after`, or those within `part`: all, or some `into` others."""
-
-    file: str
-    before: str
-    why: str
-    after: str | None = None
-    part: str | None = None
-    into: Sequence[str] | None = None
-
-    def covers(self, mutant: Mutant, before: str, after: str) -> bool:
-        """Whether this is the change of a mutant from one line to another."""
-        if (mutant.file, before) != (self.file, self.before):
-            return False
-        if self.after is not None:
-            return after == self.after
-        start, _, end = before.partition(self.part or before)
-        if len(after) < len(start + end) or not after.startswith(start) or not after.endswith(end):
-            return False
-        return self.into is None or after[len(start) : len(after) - len(end)].strip() in self.into
-
-
-def explanations() -> list[Explanation]:
-    """Known survivors.
-
-    Raises:
-        SystemExit: a file no longer holds the line or its part, so that the entry explains nothing.
-    """
-    known = [Explanation(**one) for one in tomllib.loads(EXPLAINED.read_text("utf-8")).get("mutant", [])]
-    for one in known:
-        lines = (ROOT / one.file).read_text("utf-8").splitlines()
-        if one.before not in map(str.strip, lines) or (one.part or "") not in one.before:
-            raise SystemExit(f"mutants: explained.toml: {one.file} has no line {one.before!r}; take it out")
-    return known
-
-
 def main() -> int:
     """Run, report, and fail below the wanted score."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__.partition("\n")[0])
@@ -338,7 +301,7 @@ def main() -> int:
     gc.freeze()
     for mutant in mutants:
         before, after = mutant.difference()
-        is_known = any(one.covers(mutant, before, after) for one in known)
+        is_known = any(one.covers(mutant.file, before, after) for one in known)
         found = "explained" if is_known else outcome(mutant, reached, chosen_by.seconds)
         if found in ("survived", "explained"):
             print(f"{found}: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}", flush=True)

@@ -11,7 +11,8 @@ from cosmic_ray.mutating import mutate_code
 from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator, operator_names
 
-ROOT = Path(__file__).parents[2]
+from .explained import ROOT
+
 _LEFT_OUT = ("BinaryOperator_BitOr", "Variable")
 """`|` stands in annotations, where any change fails at once; the others need arguments."""
 

@@ -1,0 +1,7 @@
+"""The mutants that are known to survive, of which `make mutants` makes the rest."""
+
+from tests.mutants.explained import explanations
+
+
+def test_every_explanation_is_of_a_line_that_is_there() -> None:
+    assert len({(one.file, one.before, one.after, one.part) for one in explanations()}) == len(explanations()) > 100
