@@ -20,7 +20,7 @@ from kafka_clientinfo.engine.java import check_java
 from kafka_clientinfo.engine.session import session_conf
 from kafka_clientinfo.settings import load_settings
 
-from .soak.processes import children, command, environment, is_alive, session
+from .soak.processes import environment, is_alive, session, spark_jvm
 from .soak.processes import kill as kill_all
 
 pytestmark = pytest.mark.process
@@ -140,7 +140,7 @@ class Running:
         while not self.jvm or (path is not None and not path.exists()):
             assert self.process.poll() is None, self.process.communicate()
             assert time.monotonic() < until
-            self.jvm = next((pid for pid in children(self.process.pid) if command(pid) == "java"), 0)
+            self.jvm = spark_jvm(self.process.pid) or 0
             time.sleep(0.02)
 
     def end(self) -> subprocess.CompletedProcess[str]:

@@ -133,12 +133,13 @@ class Context:
             if self.progress is not None:
                 self.progress("starting Spark" if url is None else "connecting to Spark")
             if url is None:
-                from ..engine.session import end_at_interrupt, local_session
+                from ..engine.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
 
                 settings = settings or self.settings()
                 descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
                 os.close(descriptor)
                 self.spark_log = Path(log_file)
+                tell_once_of_a_dead_jvm()
                 self._spark = local_session(settings, log_file=log_file)
                 end_at_interrupt(self.interrupted.set)
             else:

@@ -111,6 +111,15 @@ def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
         signal.signal(signal.SIGINT, end)
 
 
+def tell_once_of_a_dead_jvm() -> None:
+    """Keep py4j from logging a call that the JVM does not answer: this process tells of the exception that follows."""
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
+
+
 def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
     """End the JVM of this process's session, and wait so long for that; where it takes longer, kill it."""
     end_jvm(SparkContext._gateway, seconds)

@@ -1,5 +1,6 @@
 """What a local session is started with; but for one test at the end no JVM is started."""
 
+import logging
 import os
 import stat
 import subprocess
@@ -9,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.java_gateway import GatewayClient
+from py4j.protocol import Py4JNetworkError
 
 from kafka_clientinfo.engine import java, session, session_files
 from kafka_clientinfo.engine.java import Java
@@ -384,3 +387,27 @@ def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, t
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert done.stdout.splitlines()[-1:] == ["3"], done.stderr
     assert "cds" not in (tmp_path / "spark.log").read_text()
+
+
+def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dead(GatewayClient):  # type: ignore[misc]
+        def _get_connection(self) -> Any:
+            class Connection:
+                def send_command(self, command: str) -> str:
+                    raise Py4JNetworkError("Error while sending or receiving")
+
+                def close(self, reset: bool) -> None:
+                    pass
+
+            return Connection()
+
+    monkeypatch.setattr(logging.getLogger(), "filters", [])
+    Dead().send_command("c")
+    assert [record.message for record in caplog.records] == ["Exception while sending command."]
+    caplog.clear()
+    session.tell_once_of_a_dead_jvm()
+    Dead().send_command("c")
+    logging.error("other")
+    assert [record.message for record in caplog.records] == ["other"]

@@ -77,6 +77,15 @@ def command(pid: int) -> str:
     return " ".join(_words(Path(f"/proc/{pid}/comm")))
 
 
+def spark_jvm(parent: int) -> int | None:
+    """Spark's JVM, while it lives, of the process that started it; which may also ask Java for its version."""
+    return next((pid for pid in children(parent) if command(pid) == "java" and _is_spark(pid) and is_alive(pid)), None)
+
+
+def _is_spark(pid: int) -> bool:
+    return any("org.apache.spark.deploy.SparkSubmit" in word for word in _words(Path(f"/proc/{pid}/cmdline")))
+
+
 class Job:
     """One `tests.soak.job` in a process group of its own.
 
@@ -144,7 +153,7 @@ class Job:
     @property
     def jvm(self) -> int | None:
         """Spark's JVM, while it lives."""
-        return next((pid for pid in children(self.process.pid) if command(pid) == "java" and is_alive(pid)), None)
+        return spark_jvm(self.process.pid)
 
     def daemons(self) -> list[int]:
         """Spark's Python processes that fork the workers; one per environment of workers."""
