@@ -13,6 +13,8 @@ between two requests of one id, in log order, where the evidence says that a new
 """
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
@@ -20,7 +22,6 @@ from pyspark.sql import functions as F
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from ..settings import Settings
 from ..tables.spec import FILE_ORDER
-from .texts import any_of
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
@@ -199,7 +200,7 @@ def _is_boundary(settings: Settings) -> Column:
     """Tells whether a new connection begins with a request; the first of a connection id always does."""
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
     evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
-    found = ~forwarded & any_of(evidence)
+    found = ~forwarded & reduce(or_, evidence)
     return _of_previous("api_key").isNull() | _was_idle(settings) | F.coalesce(found, F.lit(False))
 
 

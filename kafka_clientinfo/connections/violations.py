@@ -14,6 +14,7 @@ nobody to name. rejected_records keeps it with its reason and its bytes.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
+from operator import or_
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -25,7 +26,7 @@ from .concern import Concern, RequestRule
 from .examples import example, place, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
-from .texts import any_of, harmless, looked_up, sentence
+from .texts import harmless, looked_up, sentence
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
 """Columns of what a rule has found, before its severity and its words are added."""
@@ -116,7 +117,7 @@ def by_connection_id(
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:
     """Finds the requests that break a rule, on the connections that the rule is for."""
     broken = {name: (F.col(rule.predicate), sentence(rule.message)) for name, rule in enabled.items()}
-    exploded = judged.where(any_of([condition for condition, _ in broken.values()])).select(
+    exploded = judged.where(reduce(or_, (condition for condition, _ in broken.values()))).select(
         *CONNECTION_KEY, "requests", "seq", "earliest_at", "latest_at", place().alias("place"), is_rejected().alias("is_rejected"),
         is_taken().alias("is_taken"), _each_broken(broken),
     )  # fmt: skip
