@@ -1,4 +1,4 @@
-"""Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts; any of many."""
+"""Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
@@ -82,7 +82,8 @@ def looked_up(values: Mapping[Any, Any], key: Column) -> Column:
 def any_of(conditions: Sequence[Column]) -> Column:
     """Tells whether one of many conditions holds; false where there are none.
 
-    They are halved again and again: Spark Connect refuses an expression that is nested some fifty deep.
+    For lists that somebody may make long: they are halved again and again, as Spark Connect refuses an expression that is
+    nested some fifty deep. The rules' own few conditions stand in a row, which a run evaluates sooner.
     """
     if len(conditions) < 2:
         return conditions[0] if conditions else F.lit(False)
