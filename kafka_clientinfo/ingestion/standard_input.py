@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from ..logs.compression import SNIFFED
-from ..logs.reader import FileHead, RawBytes, file_id, head
+from ..logs.content import RawBytes
+from ..logs.reader import FileHead, file_id, head
 from ..settings import Settings
 from .plan import PlannedFile, Split
 from .storage import StoredFile
@@ -25,6 +26,8 @@ BROKER = "stdin"
 _QUIET_SECONDS = 0.5
 """A stream that is silent for so long has shown its layout, as far as it has come."""
 _TICK_SECONDS = 0.2
+_MOST_KEPT = 64 << 20
+"""First bytes that are kept at most: whoever writes them may send no record."""
 
 
 class Stream:
@@ -50,6 +53,8 @@ class Stream:
         if self._at < len(self._kept):
             piece = bytes(self._kept[self._at : self._at + size])
         elif self._is_looked_at:
+            if self._at >= _MOST_KEPT:
+                return b""
             self._keep(size)
             piece = bytes(self._kept[self._at :])
         else:

@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 from pyarrow import fs as arrow_fs
 
 from ..errors import InputError
-from ..logs.reader import RawBytes, open_regular
+from ..logs.content import RawBytes, open_regular
 
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/]*)(?P<key>.*)", re.DOTALL)
 _QUERY = re.compile(r"\?([A-Za-z_][\w.-]*=[^?]*)\Z")

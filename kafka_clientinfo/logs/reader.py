@@ -1,37 +1,37 @@
 """Log files to streams of bytes: byte ranges, damage, and what makes a file the same file.
 
-A file is known by its first complete record (and its cluster and broker), so a renamed, grown or compressed file
-stays the same file. Offsets are those of the decompressed content. A plain file can be read in ranges: a record
+A file is known by its first complete record that begins with a time and level, not by what stands before it: a
+container's banner, an empty line, a byte order mark, or the zeros of a file that was truncated under its writer. So a
+renamed, grown or compressed file stays the same file. Brokers may start alike: whether two files with one first record
+are one log is decided by `ingestion.copies`. Offsets are those of the decompressed content. A plain file can be read in ranges: a record
 belongs to the range that holds its first byte, and a range begins where a record does (`record_start`).
-
-Where a file lies is not known here: a `LogFile` opens it. Of a plain file only the bytes that are asked for are
-read, in blocks that begin small, so that a look at a file on an object store costs kilobytes.
 """
 
-import errno
+import codecs
 import hashlib
-import io
-import os
 import re
-import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import chain
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
-from .compression import SNIFFED, CorruptFile, decompressed, is_compressed
+from .compression import CorruptFile
+from .content import BLOCK, LogFile, opened
+from .content import RawBytes as RawBytes
+from .content import open_regular as open_regular
 from .framing import IDENTITY, PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, detect
 from .unwrapping import layout_records
 
-BLOCK = 4 << 20
 FIRST_BLOCK = 64 << 10
 RESUME_WINDOW = 64 << 10
 """Bytes before the resume offset whose hash tells a grown file from a rewritten one."""
 IDENTITY_BYTES = 1 << 20
 """A longer first record identifies its file by so many of its first bytes."""
+BEGINNING_DIGITS = 16
+"""So many digits of a file_id are the same for all logs that begin with one record, whichever broker wrote them."""
 START_WINDOW = 64 << 20
 """Where so many bytes show no start of a record, none is looked for further on."""
 
@@ -39,31 +39,7 @@ _HEAD_BYTES = IDENTITY_BYTES + 4096
 _RESUME_BLOCK = RESUME_WINDOW + 1
 _LINE = re.compile(rb"\n(?=\[)")
 _BEGUN = re.compile(rb"[^\x00-\x08\x0a-\x1f]*")
-
-
-class RawBytes(Protocol):
-    """A file's bytes as they are on disk."""
-
-    def read(self, size: int, /) -> bytes:
-        """Up to so many of the next bytes, none at the end."""
-
-    def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Go to a place; gives it."""
-
-
-class LogFile(Protocol):
-    """A file somewhere.
-
-    Attributes:
-        size: bytes on disk that are read at most, so that a file that grows meanwhile reads the same twice; None
-            where its end decides. Fewer bytes than that are an OSError.
-    """
-
-    @property
-    def size(self) -> int | None: ...
-
-    def open(self) -> AbstractContextManager[RawBytes]:
-        """Its bytes as they are on disk, seekable; raises OSError."""
+_ZEROS = bytes(BLOCK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +47,11 @@ class FileHead:
     """What planning knows of a file without reading it whole.
 
     Attributes:
-        first_record: its first complete record, up to `IDENTITY_BYTES` of it; None while it holds none.
+        first_record: its first complete record with a time and level, up to `IDENTITY_BYTES` of it; None while it holds
+            none.
         size: bytes on disk.
         compressed: whether its offsets are not those on disk.
-        error: why it cannot be decompressed further than its beginning, None where nothing is wrong so far.
+        error: why no first record can be read: damaged compressed bytes, or none starts in `START_WINDOW`; else None.
         empty: whether it holds nothing, decompressed, or only the beginning of a line, as a log that was just begun.
         layout: how its records are laid out.
     """
@@ -85,83 +62,6 @@ class FileHead:
     error: str | None = None
     empty: bool = False
     layout: Layout = KAFKA
-
-
-def open_regular(path: str | Path) -> io.FileIO:
-    """A local file's bytes, without a buffer.
-
-    Raises:
-        OSError: where it cannot be opened, or is a folder, pipe, socket or device, without waiting for any of them.
-    """
-    file = io.FileIO(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
-    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-        file.close()
-        raise OSError(errno.EINVAL, "no regular file", str(path))
-    return file
-
-
-class _Content:
-    """An open file: what its first bytes say, and its decompressed bytes from anywhere."""
-
-    def __init__(self, raw: RawBytes, limit: int | None) -> None:
-        self._raw = raw
-        self._limit = limit
-        self._seek(0)
-        self.compressed = is_compressed(self._read(SNIFFED))
-
-    @property
-    def size(self) -> int:
-        return self._raw.seek(0, os.SEEK_END) if self._limit is None else self._limit
-
-    def _seek(self, at: int) -> None:
-        self._raw.seek(at)
-        self._at = at
-
-    def _read(self, size: int) -> bytes:
-        if self._limit is not None:
-            size = min(size, self._limit - self._at)
-        if size <= 0:
-            return b""
-        data = self._raw.read(size)
-        if not data and self._limit is not None:
-            raise OSError(errno.ESTALE, f"it has become shorter than the {self._limit} bytes that were found before")
-        self._at += len(data)
-        return data
-
-    def blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
-        content = self._unpacked(start) if self.compressed else self._plain(start, end, first)
-        at = start
-        for block in content:
-            piece = block if end is None or at + len(block) <= end else block[: end - at]
-            at += len(piece)
-            if piece:
-                yield piece
-            if at == end:
-                return
-
-    def _plain(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
-        self._seek(start)
-        size = first
-        while block := self._read(size if end is None else min(size, end - self._at)):
-            yield block
-            size = min(size * 2, BLOCK)
-
-    def _unpacked(self, start: int) -> Iterator[bytes]:
-        self._seek(0)
-        at = 0
-        for block in decompressed(self._read):
-            yield block[max(0, start - at) :]
-            at += len(block)
-
-
-@contextmanager
-def _opened(file: Path | LogFile) -> Iterator[_Content]:
-    if isinstance(file, Path):
-        with open_regular(file) as raw:
-            yield _Content(raw, None)
-    else:
-        with file.open() as stored:
-            yield _Content(stored, file.size)
 
 
 def read_blocks(
@@ -175,7 +75,7 @@ def read_blocks(
         CorruptFile: where the compressed bytes are damaged or stop too early; all before has been yielded.
         OSError: where the file cannot be opened or read.
     """
-    with _opened(file) as content:
+    with opened(file) as content:
         yield from content.blocks(start, end, first or BLOCK)
 
 
@@ -216,6 +116,34 @@ def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     return sample, again()
 
 
+def without_filler(blocks: Iterator[bytes]) -> tuple[int, Iterator[bytes]]:
+    """Skip a byte order mark of UTF-8 and the zeros after it, which may be a gigabyte; return their number and the rest."""
+    skipped = 0
+    for block in blocks:
+        rest = block if skipped else block.removeprefix(codecs.BOM_UTF8)
+        if rest == _ZEROS[: len(rest)]:  # many times as fast as stripping them
+            rest = b""
+        rest = rest.lstrip(b"\0")
+        skipped += len(block) - len(rest)
+        if rest:
+            return skipped, chain([rest], blocks)
+    return skipped, iter(())
+
+
+class _Window:
+    """Blocks up to the first one that reaches `end`, which may change while they are read."""
+
+    def __init__(self, blocks: Iterator[bytes], at: int, end: int) -> None:
+        self._blocks, self._at, self.end = blocks, at, end
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._blocks:
+            self._at += len(block)
+            yield block
+            if self._at >= self.end:
+                return
+
+
 def head(
     file: Path | LogFile,
     framing: Framing = REQUEST_LOG,
@@ -223,40 +151,79 @@ def head(
     name: str = "auto",
     latest: datetime | None = None,
 ) -> FileHead:
-    """Read as much of a file as its first record takes, and never much more than `IDENTITY_BYTES`.
+    """Read a file up to the end of its first record, mostly some kilobytes.
 
-    The layout is found in its first bytes where None; `name` and `latest` are those of `layouts.detect`.
+    What stands before the record is read too, at most `START_WINDOW` of it beside zeros; of the record itself not much
+    more than `IDENTITY_BYTES`. If `layout` is None it is found in the first bytes; `name` and `latest` are those of
+    `layouts.detect`.
 
     Raises:
         OSError: where the file cannot be opened or read.
     """
     first: bytes | None = None
-    error, empty = None, True
-    with _opened(file) as content:
+    error, empty = None, False
+    with opened(file) as content:
         try:
-            blocks = content.blocks(0, _HEAD_BYTES, FIRST_BLOCK)
+            skipped, blocks = without_filler(content.blocks(0, None, FIRST_BLOCK))
+            sample, blocks = _begin(blocks)
             if layout is None and framing is REQUEST_LOG:
-                sample, blocks = _begin(blocks)
                 layout = detect(sample, name, latest)
-            kind = IDENTITY if framing is REQUEST_LOG else framing
-            for record in _records(blocks, 0, kind, layout or KAFKA):
-                empty = _BEGUN.fullmatch(record.data) is not None
-                if record.finished or record.length > IDENTITY_BYTES:
-                    first = record.data[:IDENTITY_BYTES]
-                    break
+            empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
+            first, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
         except CorruptFile as damage:
             error = str(damage)
-        none = empty and error is None
+        none = empty and first is None and error is None
         return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA)
 
 
-def file_id(cluster: str, broker: str, first_record: bytes) -> str:
-    """Identity of a log file: 32 hex digits from its cluster, its broker and its first complete record."""
+def _first_record(
+    sample: bytes, blocks: Iterator[bytes], at: int, framing: Framing, layout: Layout
+) -> tuple[bytes | None, str | None]:
+    """Return the first record that identifies a file, or None and, if the search was given up, why."""
+    kind = IDENTITY if framing is REQUEST_LOG else framing
+    size = _HEAD_BYTES if PREFIX.match(sample) else START_WINDOW
+    window = _Window(blocks, at, at + size)
+    end = at
+    for record in _records(iter(window), at, kind, layout):
+        end = record.offset + record.length
+        if PREFIX.match(record.data if record.text is None else record.text):
+            return _identifying(record, kind), None
+        if layout.splittable:
+            window.end = end + _HEAD_BYTES  # a record starts there
+    return None, f"no record starts in its first {START_WINDOW >> 20} MiB" if end - at >= START_WINDOW else None
+
+
+def _identifying(record: RawRecord, kind: Framing) -> bytes | None:
+    """Return the bytes of a first record that stay the same while the file grows; None while there are too few.
+
+    A stack trace after the record's end may be written later, so it does not count.
+    """
+    if kind is IDENTITY and record.text is None:
+        end = record.data.find(b"\n") + 1
+        while 0 < end <= IDENTITY_BYTES:
+            if kind.is_finished(record.data, 0, end):
+                return record.data[:end]
+            end = record.data.find(b"\n", end) + 1
+    return record.data[:IDENTITY_BYTES] if record.finished or record.length > IDENTITY_BYTES else None
+
+
+def file_id(cluster: str, broker: str, first_record: bytes, number: int = 0) -> str:
+    """Return the identity of a log file, 32 hex digits.
+
+    The first `BEGINNING_DIGITS` are a hash of its first record alone: by them, files that may be the same log are found
+    among those of all brokers. The others are a hash of cluster and broker, and of `number` if that is not 0: logs of one
+    broker that begin alike and are not the same are numbered.
+    """
     digest = hashlib.sha256()
     for part in (cluster.encode(), broker.encode()):
         digest.update(len(part).to_bytes(4, "big") + part)
-    digest.update(first_record.rstrip(b"\r\n"))
-    return digest.hexdigest()[:32]
+    digest.update(str(number).encode() if number else b"")
+    return beginning_of(first_record) + digest.hexdigest()[: 32 - BEGINNING_DIGITS]
+
+
+def beginning_of(first_record: bytes) -> str:
+    """Return the digits with which the file_ids of all logs begin that have this first record."""
+    return hash_bytes(first_record.rstrip(b"\r\n"))[:BEGINNING_DIGITS]
 
 
 class ResumePoint(NamedTuple):

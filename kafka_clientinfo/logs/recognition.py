@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Literal
 
 from .compression import CorruptFile
+from .content import LogFile
 from .layouts import Encoding, detect
 from .parser import Parser, guarded
-from .reader import FIRST_BLOCK, LogFile, read_blocks
+from .reader import FIRST_BLOCK, read_blocks
 from .request_event import IgnoredRecord, RequestEvent
 from .unwrapping import layout_records
 

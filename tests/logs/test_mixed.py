@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.logs import IgnoredRecord, RejectedRecord, RequestEvent
-from kafka_clientinfo.logs.framing import IDENTITY, SERVER_LOG, split_records
+from kafka_clientinfo.logs.framing import SERVER_LOG, split_records
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Event, Parser, ServerLogParser
 from kafka_clientinfo.logs.reader import head
@@ -125,13 +125,12 @@ def test_a_client_id_in_the_trace_of_kafka_apis_forges_no_request(pattern: str, 
     assert [event.kind for event in events if isinstance(event, IgnoredRecord)] == ["handling_request"]
 
 
-def test_traces_leave_the_first_record_as_it_was(tmp_path: Path) -> None:
-    data = CLOSING + CAUSE + json_record() + json_record()
-    for log in (data, wrapped(data, "kafka", "cri")):
-        path = tmp_path / "x.log"
-        path.write_bytes(log)
-        first, *_ = layout_records([log], 0, detect(log), IDENTITY)
-        assert head(path).first_record == first.data
-    assert head(path).first_record == wrapped(CLOSING, "kafka", "cri")
-    path.write_bytes(data)
-    assert head(path).first_record == CLOSING + CAUSE + json_record()
+@pytest.mark.parametrize("wrapper", ["none", "cri", "docker"])
+def test_a_trace_that_is_written_later_leaves_the_first_record_as_it_was(tmp_path: Path, wrapper: str) -> None:
+    data = wrapped(CLOSING + CAUSE + json_record() + json_record(), "kafka", wrapper)
+    first = wrapped(CLOSING, "kafka", wrapper)
+    path = tmp_path / "x.log"
+    ends = {0, *range(40, len(data), 40), len(data)}
+    for end in ends | {place + more for place in range(len(data)) if data[place] == 0x0A for more in (0, 1, 2)}:
+        path.write_bytes(data[:end])
+        assert head(path).first_record == (first if end >= len(first) else None), end

@@ -1,0 +1,127 @@
+"""Log files as streams of decompressed bytes, of which any range can be read.
+
+Where a file lies is not known here: a `LogFile` opens it. Of a plain file only the bytes that are asked for are
+read, in blocks that begin small, so that a look at a file on an object store costs kilobytes.
+"""
+
+import errno
+import io
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from .compression import SNIFFED, decompressed, is_compressed
+
+BLOCK = 4 << 20
+
+
+class RawBytes(Protocol):
+    """A file's bytes as they are on disk."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to so many of the next bytes, none at the end."""
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        """Go to a place; gives it."""
+
+
+class LogFile(Protocol):
+    """A file somewhere.
+
+    Attributes:
+        size: bytes on disk that are read at most, so that a file that grows meanwhile reads the same twice; None
+            where its end decides. Fewer bytes than that are an OSError.
+    """
+
+    @property
+    def size(self) -> int | None: ...
+
+    def open(self) -> AbstractContextManager[RawBytes]:
+        """Its bytes as they are on disk, seekable; raises OSError."""
+
+
+def open_regular(path: str | Path) -> io.FileIO:
+    """A local file's bytes, without a buffer.
+
+    Raises:
+        OSError: where it cannot be opened, or is a folder, pipe, socket or device, without waiting for any of them.
+    """
+    file = io.FileIO(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise OSError(errno.EINVAL, "no regular file", str(path))
+    return file
+
+
+class Content:
+    """An open file: what its first bytes say, and its decompressed bytes from anywhere."""
+
+    def __init__(self, raw: RawBytes, limit: int | None) -> None:
+        self._raw = raw
+        self._limit = limit
+        self._seek(0)
+        self.compressed = is_compressed(self._read(SNIFFED))
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        return self._raw.seek(0, os.SEEK_END) if self._limit is None else self._limit
+
+    def _seek(self, at: int) -> None:
+        self._raw.seek(at)
+        self._at = at
+
+    def _read(self, size: int) -> bytes:
+        if self._limit is not None:
+            size = min(size, self._limit - self._at)
+        if size <= 0:
+            return b""
+        data = self._raw.read(size)
+        if not data and self._limit is not None:
+            raise OSError(errno.ESTALE, f"it has become shorter than the {self._limit} bytes that were found before")
+        self._at += len(data)
+        return data
+
+    def blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
+        """Yield decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`."""
+        content = self._unpacked(start) if self.compressed else self._plain(start, end, first)
+        at = start
+        for block in content:
+            piece = block if end is None or at + len(block) <= end else block[: end - at]
+            at += len(piece)
+            if piece:
+                yield piece
+            if at == end:
+                return
+
+    def _plain(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
+        self._seek(start)
+        size = first
+        while block := self._read(size if end is None else min(size, end - self._at)):
+            yield block
+            size = min(size * 2, BLOCK)
+
+    def _unpacked(self, start: int) -> Iterator[bytes]:
+        self._seek(0)
+        at = 0
+        for block in decompressed(self._read):
+            yield block[max(0, start - at) :]
+            at += len(block)
+
+
+@contextmanager
+def opened(file: Path | LogFile) -> Iterator[Content]:
+    """Open a file.
+
+    Raises:
+        OSError: if it cannot be opened.
+    """
+    if isinstance(file, Path):
+        with open_regular(file) as raw:
+            yield Content(raw, None)
+    else:
+        with file.open() as stored:
+            yield Content(stored, file.size)
