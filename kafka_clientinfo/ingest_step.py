@@ -21,7 +21,8 @@ from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
 from .ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from .ingestion.discovery import find_logs, with_server_logs
-from .ingestion.plan import Plan, PlannedFile, Problem, make_plan
+from .ingestion.plan import Plan, PlannedFile, make_plan
+from .ingestion.problems import Problem
 from .ingestion.reading_progress import watched
 from .ingestion.split_statistics import file_report, file_row, rotated, was_read, wrongly_cut
 from .ingestion.storage import StoredFile

@@ -21,7 +21,8 @@ from .engine.sizing import REQUEST_BYTES, SMALL_BYTES, sized
 from .engine.state import LEDGER, State, instant
 from .engine.warehouse import Warehouse
 from .ingest_step import Ingested, RunReport, files_read, ingest_logs, log_files
-from .ingestion.plan import Problem, make_plan
+from .ingestion.plan import make_plan
+from .ingestion.problems import Problem
 from .settings import Settings
 from .tables.views import views
 

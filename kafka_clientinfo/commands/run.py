@@ -15,7 +15,7 @@ from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
     from ..ingest_step import RunReport
-    from ..ingestion.plan import Problem
+    from ..ingestion.problems import Problem
 
 HELP = "read new log bytes and build all tables"
 STOPPED = COMMITTED
@@ -48,7 +48,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
     """Call a function of the pipeline and print its report; returns 1 where a file could not be read."""
     settings = context.settings(cluster=getattr(context.arguments, "cluster", None))
     from .. import pipeline
-    from ..ingestion.plan import is_incomplete
+    from ..ingestion.problems import is_incomplete
 
     started = time.monotonic()
     report = None if context.has_session else pipeline.nothing_new(name, inputs, context.warehouse, settings)

@@ -77,9 +77,17 @@ def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
             raise InputError(f"{shown_uri(item)}: {error.strerror or error}") from None
         for file in files:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
-            if identity not in found or file.inner == identity[1]:
-                found[identity] = file
+            before = found.get(identity)
+            found[identity] = file if before is None else _one_of(before, file, identity[1])
     return _with_mixed(list(found.values()), layout)
+
+
+def _one_of(before: StoredFile, file: StoredFile, real: str) -> StoredFile:
+    """Return one of two names of a file, the one without links if one is, which knows of the other."""
+    name, other = (file, before) if file.inner == real else (before, file)
+    if name.path == other.path:
+        return before
+    return replace(name, other_paths=tuple(dict.fromkeys((*before.other_paths, *file.other_paths, other.path))))
 
 
 def _with_mixed(files: list[StoredFile], layout: str) -> list[StoredFile]:

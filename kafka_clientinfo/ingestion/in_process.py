@@ -13,7 +13,8 @@ from ..errors import ConfigError, InputError
 from ..settings import Settings
 from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
-from .plan import PlannedFile, Problem, Split, is_incomplete, make_plan
+from .plan import PlannedFile, Split, make_plan
+from .problems import Problem, is_incomplete
 from .split_statistics import file_report, file_row
 from .standard_input import NAME, Stream, planned_stream
 from .worker import SplitReader

@@ -1,7 +1,7 @@
 """Which bytes of which files are new: files to splits, on the driver, reading only the files' heads.
 
-A file that was read before is resumed where that ended, if the bytes before that place are still the same. What
-cannot be read is a problem that is reported and does not stop the rest. What a run reads is settled here: a file
+A file that was read before is resumed where that ended, if the bytes before that place are still the same; `copies`
+decides which files hold the same log. What cannot be read is a problem that is reported and does not stop the rest. What a run reads is settled here: a file
 that grows meanwhile is read up to the size that it has now, and one that another file has replaced is noticed.
 
 A file is cut into splits where a record starts (`reader.record_start`). A cut behind JSON may be wrong; that shows when it
@@ -14,17 +14,33 @@ one rejected record for that rest, at the place where it resumes. A run that res
 
 import errno
 import hashlib
+import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..logs.layouts import KAFKA, Layout
-from ..logs.reader import file_id, hash_bytes, head, readable_bytes, record_start, resume_point
+from ..logs.reader import (
+    BEGINNING_DIGITS,
+    FileHead,
+    beginning_of,
+    file_id,
+    hash_bytes,
+    head,
+    readable_bytes,
+    record_start,
+    resume_point,
+)
 from ..settings import Settings
+from .copies import Candidate, Log, Match, Row, alike_logs
 from .discovery import framing_of, is_server_log
+from .problems import Problem, reason_of
 from .storage import StoredFile, local_file
 
+Name = tuple[str, str]
+"""The cluster and the broker that a log has."""
 _COMPRESSION = 20
 """How often a request log goes into its archive, at least: 30 to 120 times were seen for whole logs."""
 
@@ -67,28 +83,6 @@ class Split(NamedTuple):
     file: PlannedFile
     start: int
     end: int | None
-
-
-_FAILURES = frozenset({"unreadable", "rewritten"})
-"""Kinds of problems with which a command does not end well."""
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A file that was passed over, or a view that could not be made.
-
-    Attributes:
-        kind: empty, unreadable, damaged (as before), rewritten, shorter, copy, or rotated (after it was planned); or view.
-    """
-
-    path: str
-    kind: str
-    detail: str
-
-
-def is_incomplete(problems: Iterable[Problem], files: Iterable[Mapping[str, Any]]) -> bool:
-    """Whether a log could not be read, or not to its end; `files` are as a run reports them."""
-    return any(problem.kind in _FAILURES for problem in problems) or any(file["error"] for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,149 +140,199 @@ def make_plan(
     files: Sequence[StoredFile | Path], known: Mapping[str, Mapping[str, Any]], settings: Settings, tasks: int
 ) -> Plan:
     """Compare files with what was read of them before, the rows of ingested_files by file_id; divide what is new."""
-    found = _Found()
-    for item in files:
-        found.add(*_planned(item if isinstance(item, StoredFile) else local_file(item), known, settings))
+    stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
+    planning = _Planning(known, settings, stored)
+    for file in stored:
+        planning.look_at(file)
+    planning.settle()
     splits: list[Split] = []
-    for file in list(found.files.values()):
+    for planned in list(planning.files):
         try:
-            splits += splits_of(file, settings, tasks)
+            splits += splits_of(planned, settings, tasks)
         except OSError as error:
-            del found.files[file.file_id]
-            found.problems.append(Problem(file.path, "unreadable", _said(error)))
-    chosen = tuple(found.files.values())
-    bins, batch_id = _bins(splits, tasks), _batch_id(chosen)
-    return Plan(chosen, tuple(found.unchanged), tuple(found.problems), bins, batch_id, tuple(found.moved()))
+            planning.files.remove(planned)
+            planning.problems.append(Problem(planned.path, "unreadable", reason_of(error)))
+    order = {file.path: number for number, file in enumerate(stored)}
+    chosen = tuple(sorted(planning.files, key=lambda planned: order[planned.path]))
+    unchanged = tuple(sorted(planning.unchanged, key=order.__getitem__))
+    problems = tuple(sorted(planning.problems, key=lambda problem: order.get(problem.path, len(order))))
+    return Plan(chosen, unchanged, problems, _bins(splits, tasks), _batch_id(chosen), tuple(planning.packed))
 
 
-class _Packed(NamedTuple):
-    """A file without new bytes that has been compressed: where it was read, and its row from now on."""
+class _Planning:
+    """What is known of the files so far."""
 
-    original: str
-    row: Mapping[str, Any]
+    def __init__(self, known: Mapping[str, Row], settings: Settings, files: Sequence[StoredFile]) -> None:
+        self._known, self._settings = known, settings
+        self._paths = {file.path for file in files}
+        self._candidates: dict[str, list[Candidate]] = {}
+        self._ids: set[str] = set()
+        self.files: list[PlannedFile] = []
+        self.unchanged: list[str] = []
+        self.problems: list[Problem] = []
+        self.packed: list[Row] = []
 
-
-_Outcome = PlannedFile | Problem | _Packed | None
-"""What comes of a file: None where it has nothing new."""
-
-
-@dataclass
-class _Found:
-    files: dict[str, PlannedFile] = field(default_factory=dict)
-    unchanged: list[str] = field(default_factory=list)
-    problems: list[Problem] = field(default_factory=list)
-    packed: list[_Packed] = field(default_factory=list)
-
-    def moved(self) -> Iterable[Mapping[str, Any]]:
-        """Rows of files that were compressed, unless the original is still there: its copy may soon be gone."""
-        here = set(self.unchanged).union(file.path for file in self.files.values())
-        by_id = {packed.row["file_id"]: packed.row for packed in self.packed if packed.original not in here}
-        return [row for file_id, row in by_id.items() if file_id not in self.files]
-
-    def add(self, path: str, outcome: _Outcome) -> None:
-        if isinstance(outcome, Problem):
-            self.problems.append(outcome)
-        elif outcome is None or isinstance(outcome, _Packed):
-            self.unchanged.append(path)
-            self.packed += [] if outcome is None else [outcome]
-        elif outcome.file_id in self.files:
-            self._settle_copy(outcome)
-        else:
-            self.files[outcome.file_id] = outcome
-
-    def _settle_copy(self, other: PlannedFile) -> None:
-        """Of two copies of a file keep the one with more bytes; compressed ones count by what they hold."""
-        kept = self.files[other.file_id]
+    def look_at(self, file: StoredFile) -> None:
+        """Read a file's head."""
         try:
-            longer, shorter = (other, kept) if _content_size(other) > _content_size(kept) else (kept, other)
+            candidate = self._candidate(file)
         except OSError as error:
-            self.problems.append(Problem(other.path, "unreadable", _said(error)))
+            self.problems.append(Problem(file.path, "unreadable", reason_of(error)))
             return
-        self.files[other.file_id] = longer
-        self.problems.append(Problem(shorter.path, "copy", f"the same log as {longer.path}"))
+        if isinstance(candidate, Problem):
+            self.problems.append(candidate)
+        else:
+            beginning = beginning_of(candidate.beginning.first_record or b"")
+            self._candidates.setdefault(beginning, []).append(candidate)
 
-
-def _said(error: OSError) -> str:
-    return error.strerror or str(error)
-
-
-def _planned(file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings) -> tuple[str, _Outcome]:
-    try:
+    def _candidate(self, file: StoredFile) -> Candidate | Problem:
         try:
-            return file.path, _compared(file.measured(), known, settings)
+            measured = file.measured()
+            beginning = self._head(measured)
         except OSError as error:
             if error.errno != errno.ESTALE:
                 raise
-            return file.path, _compared(file.measured(), known, settings)  # rotated since it was measured
-    except OSError as error:
-        return file.path, Problem(file.path, "unreadable", _said(error))
+            measured = file.measured()  # rotated since it was measured
+            beginning = self._head(measured)
+        if beginning.first_record is None:
+            kind = "empty" if beginning.empty else "unreadable"
+            return Problem(file.path, kind, beginning.error or "it holds no complete record yet")
+        return Candidate(measured, beginning, self._settings.cluster, self._settings.broker_of(file.folders))
+
+    def _head(self, file: StoredFile) -> FileHead:
+        return head(file, framing_of(file), name=self._settings.log_layout, latest=file.modified)
+
+    def settle(self) -> None:
+        """Decide what is read of the files."""
+        rows: dict[str, list[Row]] = {}
+        for identity, row in self._known.items():
+            rows.setdefault(identity[:BEGINNING_DIGITS], []).append({**row, "file_id": identity})
+        for beginning, candidates in self._candidates.items():
+            candidates.sort(key=lambda one: len(one.file.folders.parts))  # logs/broker-1 before logs/broker-1/archive
+            alike = alike_logs(candidates, rows.get(beginning, []), self._file_read_before)
+            self.problems += alike.problems
+            for log in alike.logs:
+                try:
+                    self._settle(log, alike.matches)
+                except OSError as error:
+                    self.problems.append(Problem(log.longest.path, "unreadable", reason_of(error)))
+
+    def _file_read_before(self, row: Row) -> StoredFile | None:
+        """Return the file that was read for a row, if LOGS do not name it and it still holds what was read."""
+        path = str(row["path"])
+        if path in self._paths or not os.path.isabs(path):
+            return None
+        try:
+            file = local_file(path).measured()
+            first = self._head(file).first_record
+            if first is None or not str(row["file_id"]).startswith(beginning_of(first)):
+                return None
+            place = resume_point(file, int(row["bytes_ingested"]))
+        except OSError:
+            return None
+        return file if place.hash == row["resume_hash"] else None
+
+    def _settle(self, log: Log, matches: Mapping[str, Match]) -> None:
+        planned = self._planned(log)
+        row, name = log.row, (planned.cluster, planned.broker)
+        news = planned if row is None else _news(planned, row, matches[planned.path])
+        if isinstance(news, PlannedFile):
+            self.files.append(news)
+        elif news is not None:
+            self.problems.append(news)
+        else:
+            self._pass_over(log.longest, str(row["path"]) if row else planned.path, name, is_unchanged=True)
+        for other in log.others:
+            match = matches.get(other.path)
+            is_unchanged = match is not None and not _has_more(other, match)
+            self._pass_over(other, planned.path, name, is_unchanged)
+        if row is not None and news is None:
+            self._note_archive(row, [log.longest, *log.others], matches)
+        for candidate in (log.longest, *log.others):
+            for path in candidate.file.other_paths:
+                if (self._settings.cluster, self._settings.broker_of(Path(path))) != name:
+                    self.problems.append(_copy(path, candidate.path, name))
+
+    def _planned(self, log: Log) -> PlannedFile:
+        """Return the plan to read a log, under the name that it has if it was read before."""
+        longest, row = log.longest, log.row or {}
+        first = longest.beginning.first_record or b""
+        cluster, broker = row.get("cluster", longest.cluster), row.get("broker", longest.broker)
+        identity = str(row["file_id"]) if row else self._new_id(cluster, broker, first)
+        self._ids.add(identity)
+        damaged = bool(row.get("damage"))
+        return PlannedFile(
+            file_id=identity,
+            file=longest.file,
+            cluster=cluster,
+            broker=broker,
+            resume_at=int(row["bytes_ingested"]) if row else 0,
+            size_on_disk=longest.beginning.size,
+            compressed=longest.beginning.compressed,
+            known=(_without_placeholder(row) if damaged else row) if row else None,
+            was_damaged=damaged,
+            first_record=hash_bytes(first),
+            layout=longest.beginning.layout,
+        )
+
+    def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
+        """Return the first identity that no log has: those of a broker that begin alike are numbered."""
+        identities = (file_id(cluster, broker, first, number) for number in count())
+        return next(identity for identity in identities if identity not in self._known and identity not in self._ids)
+
+    def _pass_over(self, candidate: Candidate, path: str, name: Name, is_unchanged: bool) -> None:
+        """Report a file of which nothing is read: as a copy, unless all of it was read under its own name."""
+        if is_unchanged and (candidate.cluster, candidate.broker) == name:
+            self.unchanged.append(candidate.path)
+        elif (candidate.cluster, candidate.broker) == name:
+            self.problems.append(Problem(candidate.path, "copy", f"the same log as {path}"))
+        else:
+            self.problems.append(_copy(candidate.path, path, name))
+
+    def _note_archive(self, row: Row, files: Sequence[Candidate], matches: Mapping[str, Match]) -> None:
+        """Note where a log lies that was compressed, unless the original is there: its copy may soon be gone."""
+        archives = [file for file in files if file.beginning.compressed and file.path in matches]
+        if archives and row["path"] not in {file.path for file in files}:
+            archive = archives[-1]
+            place = {"path": archive.path, "size_on_disk": archive.beginning.size, "compressed": True}
+            self.packed.append({**row, **place})
 
 
-def _compared(file: StoredFile, known: Mapping[str, Mapping[str, Any]], settings: Settings) -> _Outcome:
-    beginning = head(file, framing_of(file), name=settings.log_layout, latest=file.modified)
-    first = beginning.first_record
-    if first is None:
-        kind = "empty" if beginning.empty else "unreadable"
-        return Problem(file.path, kind, beginning.error or "it holds no complete record yet")
-    broker = settings.broker_of(file.folders)
-    identity = file_id(settings.cluster, broker, first)
-    row = known.get(identity)
-    damaged = row is not None and bool(row.get("damage"))
-    planned = PlannedFile(
-        file_id=identity,
-        file=file,
-        cluster=settings.cluster,
-        broker=broker,
-        resume_at=0 if row is None else int(row["bytes_ingested"]),
-        size_on_disk=beginning.size,
-        compressed=beginning.compressed,
-        known=_without_placeholder(row) if row is not None and damaged else row,
-        was_damaged=damaged,
-        first_record=hash_bytes(first),
-        layout=beginning.layout,
-    )
-    return planned if row is None else _against(planned, row)
+def _copy(path: str, same_as: str, name: Name) -> Problem:
+    """Report a file under another broker's name, or another cluster's, than its log has."""
+    cluster, broker = name
+    log = "the same log as before" if path == same_as else f"the same log as {same_as}"
+    return Problem(path, "copy", f"{log}, which counts as broker {broker} of cluster {cluster}, and is counted once")
 
 
-def _without_placeholder(row: Mapping[str, Any]) -> Mapping[str, Any]:
+def _without_placeholder(row: Row) -> Row:
     return {**row, "records": int(row["records"]) - 1, "rejected": int(row["rejected"]) - 1, "damage": None}
 
 
-def _against(planned: PlannedFile, row: Mapping[str, Any]) -> _Outcome:
-    """What comes of a file of which an earlier run has made this row: the plan itself where it has new bytes."""
-    file, resume_at = planned.file, planned.resume_at
-    is_same_archive = (
-        row["compressed"] and row["path"] == file.path and int(row["size_on_disk"]) == planned.size_on_disk
-    )
-    if planned.compressed and is_same_archive and not planned.was_damaged:
-        return None  # archives are written once, and to look inside costs reading them whole
-    place = resume_point(file, resume_at)
-    if place.hash is None:
-        detail = f"{resume_at} bytes of it were read before; this is an older copy, or it was truncated"
-        return Problem(file.path, "shorter", detail)
-    if place.hash != row["resume_hash"]:
-        return Problem(file.path, "rewritten", f"the bytes before offset {resume_at} are not those read before")
+def _news(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Problem | None:
+    """Return the plan if a file has bytes that were not read, a problem if these cannot be read, or None."""
     if planned.was_damaged:
         return _still_damaged(planned, row) if planned.compressed else planned
     if planned.compressed:
-        archive = {**row, "path": file.path, "size_on_disk": planned.size_on_disk, "compressed": True}
-        return planned if place.has_more else _Packed(row["path"], archive)
-    is_rotated = row["path"] != file.path and is_server_log(file)  # what waited for its stack trace is whole now
+        return planned if match.has_more else None
+    is_rotated = row["path"] != planned.path and is_server_log(planned.file)  # what waited for its stack trace is whole
     pending = int(row["pending_bytes"])
-    return planned if planned.size_on_disk != resume_at + pending or (pending and is_rotated) else None
+    return planned if planned.size_on_disk != planned.resume_at + pending or (pending and is_rotated) else None
 
 
-def _still_damaged(planned: PlannedFile, row: Mapping[str, Any]) -> _Outcome:
+def _has_more(candidate: Candidate, match: Match) -> bool:
+    """Whether a file holds more than was read, beside a record that is not complete."""
+    read = int(match.row["bytes_ingested"]) + int(match.row["pending_bytes"])
+    return match.has_more and (candidate.beginning.compressed or candidate.beginning.size != read)
+
+
+def _still_damaged(planned: PlannedFile, row: Row) -> PlannedFile | Problem:
     """Whether a damaged archive ends where it ended before; it may have been replaced by one of the same size."""
     readable, damage = readable_bytes(planned.file)
     if damage and readable == planned.resume_at + int(row["pending_bytes"]):
         said = f"nothing new; {damage} behind byte {readable} of its content, as before"
         return Problem(planned.path, "damaged", said)
     return planned
-
-
-def _content_size(file: PlannedFile) -> int:
-    return readable_bytes(file.file)[0] if file.compressed else file.size_on_disk
 
 
 def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from .plan import PlannedFile, Problem
-from .worker import REPLACED
+from .plan import PlannedFile
+from .problems import REPLACED, Problem
+from .problems import rotated as rotated_file
 
 Statistics = Mapping[str, Any]
 
@@ -47,8 +48,7 @@ def was_read(file: PlannedFile, statistics: Iterable[Statistics]) -> bool:
 def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> list[Problem]:
     """Files that were not read to their end because another one has taken their place."""
     replaced = {split["file_id"] for split in statistics if split["error"] == REPLACED}
-    detail = f"{REPLACED}; if it was rotated, the next run reads it under its new name"
-    return [Problem(file.path, "rotated", detail) for file in files if file.file_id in replaced]
+    return [rotated_file(file.path) for file in files if file.file_id in replaced]
 
 
 def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:

@@ -87,6 +87,7 @@ class StoredFile:
         modified: when it was last written, None where that is not known.
         inode: which file of this machine it was when it was measured, None for remote ones.
         holds_requests: whether its content has shown that it is a request log, whatever its name is.
+        other_paths: other names of it in LOGS, through symbolic links.
     """
 
     path: str
@@ -96,6 +97,7 @@ class StoredFile:
     modified: datetime | None = None
     inode: int | None = None
     holds_requests: bool = False
+    other_paths: tuple[str, ...] = ()
 
     @property
     def name(self) -> str:

@@ -25,6 +25,7 @@ from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, P
 from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
+from .problems import REPLACED
 from .storage import HeldFile
 
 BATCH_ROWS = 16384
@@ -37,8 +38,6 @@ _LOGGED_AT = EVENT_FIELDS.index(next(field for field in EVENT_FIELDS if field.na
 
 PLACEHOLDER: RejectReason = "unreadable"
 """The reason of the rejected record that stands for all of a file that could not be read."""
-REPLACED = "another file has taken its place since it was planned"
-"""The error of a split whose file was rotated: nothing of it is rejected, as it is read under its new name."""
 
 
 class _ReplacedError(Exception):

@@ -24,6 +24,11 @@ FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.re
 Known = dict[str, dict[str, Any]]
 
 
+def log_of(broker: str) -> bytes:
+    """A log that begins otherwise than those of other brokers."""
+    return b"".join(json_record(correlation_id=number, client_id=broker) for number in range(20))
+
+
 def save(path: Path, data: bytes) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(data)
@@ -44,6 +49,8 @@ def ingested(path: Path, upto: int | None = None, pending: int = 0) -> Known:
         "compressed": beginning.compressed,
         "size_on_disk": beginning.size,
         "path": str(path),
+        "cluster": "c",
+        "broker": path.absolute().parent.name,
     }
     return {identity: row}
 
@@ -72,7 +79,8 @@ def test_it_resumes_a_grown_file_also_where_it_was_compressed_meanwhile(
     known = ingested(path)
     renamed = save(tmp_path / "b1" / "kafka-request.log.1", pack(LOG + json_record(correlation_id=99)))
     (file,) = plan(renamed, known=known).files
-    assert (file.resume_at, file.known) == (len(LOG), next(iter(known.values())))
+    (row,) = known.values()
+    assert (file.resume_at, file.known) == (len(LOG), row)
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])
@@ -113,10 +121,10 @@ def test_it_leaves_out_a_file_whose_unfinished_record_has_not_grown(tmp_path: Pa
 )
 def test_it_reports_files_that_it_passes_over(tmp_path: Path, data: bytes, kind: str) -> None:
     known = ingested(save(tmp_path / "b1" / "kafka-request.log", LOG))
-    other = save(tmp_path / "b1" / "kafka-request.log.1", data)
-    good = save(tmp_path / "b2" / "kafka-request.log", LOG)
+    other = save(tmp_path / "b1" / "kafka-request.log", data)
+    good = save(tmp_path / "b2" / "kafka-request.log", log_of("b2"))
     found = plan(other, good, known=known)
-    assert kinds(found) == [("kafka-request.log.1", kind)]
+    assert kinds(found) == [("kafka-request.log", kind)]
     assert found.problems[0].detail
     assert [file.path for file in found.files] == [str(good)]
 
@@ -144,14 +152,14 @@ def test_it_takes_a_damaged_copy_for_as_long_as_it_can_be_read(tmp_path: Path) -
 
 
 def test_it_makes_files_of_two_brokers_different_files(tmp_path: Path) -> None:
-    paths = [save(tmp_path / broker / "kafka-request.log", LOG) for broker in ("b1", "b2")]
+    paths = [save(tmp_path / broker / "kafka-request.log", log_of(broker)) for broker in ("b1", "b2")]
     found = plan(*paths)
     assert [file.broker for file in found.files] == ["b1", "b2"]
     assert len({file.file_id for file in found.files}) == 2
 
 
 def test_it_gives_the_same_input_the_same_batch_id(tmp_path: Path) -> None:
-    first, second = (save(tmp_path / broker / "kafka-request.log", LOG) for broker in ("b1", "b2"))
+    first, second = (save(tmp_path / broker / "kafka-request.log", log_of(broker)) for broker in ("b1", "b2"))
     assert plan(first, second).batch_id == plan(second, first).batch_id
     assert plan(first, second).batch_id != plan(first).batch_id
 
@@ -188,7 +196,7 @@ def test_it_makes_one_task_of_a_compressed_file(tmp_path: Path) -> None:
 
 def test_it_spreads_files_evenly_over_tasks(tmp_path: Path) -> None:
     sizes = (8, 1, 1, 4, 2)
-    paths = [save(tmp_path / f"b{i}" / "kafka-request.log", LOG * size) for i, size in enumerate(sizes)]
+    paths = [save(tmp_path / f"b{i}" / "kafka-request.log", log_of(f"b-{i}") * size) for i, size in enumerate(sizes)]
     found = plan(*paths, settings=replace(SETTINGS, split_bytes=1 << 30), tasks=2)
     loads = [sum(os.path.getsize(split.file.path) // len(LOG) for split in task) for task in found.splits]
     assert loads == [8, 8]

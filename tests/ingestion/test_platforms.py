@@ -151,7 +151,7 @@ def test_the_brokers_name_is_found_in_the_paths_of_platforms(path: str, broker: 
 def test_the_pods_of_one_node_are_so_many_brokers(tmp_path: Path) -> None:
     for number in range(2):
         folder = POD.replace("kafka-0", f"kafka-{number}").replace("0b5c", f"0b5{number}")
-        save(tmp_path / folder / "0.log", wrap(LOG, "kafka", "cri"))
+        save(tmp_path / folder / "0.log", wrap(json_record(client_id=folder) + LOG, "kafka", "cri"))
     assert {file.broker for file in plan_of(tmp_path).files} == {"kafka-0", "kafka-1"}
 
 

@@ -30,6 +30,7 @@ from tests.builders import json_record
 from tests.ingestion.test_plan import save
 
 LOG = b"".join(json_record(correlation_id=number, client_id=os.urandom(30).hex()) for number in range(60))
+OTHER = b"".join(json_record(correlation_id=number, client_id=os.urandom(30).hex()) for number in range(60))
 PACKS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "zstd": zstandard.ZstdCompressor(write_checksum=True).compress,
@@ -114,7 +115,7 @@ def test_a_compressed_file_that_is_still_being_copied_loses_nothing(
 def test_the_rest_of_a_damaged_file_is_one_rejected_record(tmp_path: Path, codec: str) -> None:
     first = PACKS[codec](LOG[:9000])
     path = save(tmp_path / "b1" / "kafka-request.log.x", first + b"\xff" * 300)
-    other = save(tmp_path / "b2" / "kafka-request.log", LOG)
+    other = save(tmp_path / "b2" / "kafka-request.log", OTHER)
     tables = Tables()
     tables.run(tmp_path)
     read = [offset for offset, _ in whole() if offset + len(json_record()) < 9000]
@@ -213,7 +214,7 @@ def test_a_file_that_fails_in_the_middle_is_kept_up_to_there(
     share: float,
 ) -> None:
     path = save(tmp_path / "bad" / "kafka-request.log", pack(LOG))
-    good = save(tmp_path / "good" / "kafka-request.log", LOG)
+    good = save(tmp_path / "good" / "kafka-request.log", OTHER)
     tables = Tables()
     plan = tables.plan(tmp_path)
     assert len(plan.splits) == 3
@@ -346,7 +347,7 @@ def test_a_held_file_keeps_its_bytes_whatever_takes_its_name(tmp_path: Path) -> 
 
 def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = save(tmp_path / "b1" / "kafka-request.log", LOG)
-    save(tmp_path / "b2" / "kafka-request.log", LOG)
+    save(tmp_path / "b2" / "kafka-request.log", OTHER)
     plan = make_plan(find_logs([str(tmp_path)]), {}, SMALL, 4)
     splits = [split for task in plan.splits for split in task if split.file.path == str(path)]
     middle = sorted(splits, key=lambda split: split.start)[1]

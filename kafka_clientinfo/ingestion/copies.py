@@ -1,0 +1,302 @@
+"""Which files hold the same log: one content is one log, whatever names, folders, brokers and compression it has.
+
+Files that begin with the same record are compared, because brokers of one image may start alike to the millisecond.
+Two files hold one log if their contents are equal as far as both go; of these the longest is read. What earlier runs
+read is compared as well:
+
+| file, against a log of the ledger that begins alike | outcome |
+|---|---|
+| has the bytes before the resume offset, and nothing that differs from the file that was read, if that is still there | the same log: it is read on under the name that the log has |
+| ends before the resume offset, and equals the file that was read so far | a copy |
+| ends before the resume offset, and the file that was read is gone | `shorter`: nobody can say whether it was read |
+| has other bytes before the resume offset, under the path of the log | `rewritten` |
+| has other bytes, under another path | a log of its own |
+
+Only files that begin alike are read further than their heads.
+"""
+
+import errno
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from ..logs.compression import CorruptFile
+from ..logs.reader import FIRST_BLOCK, FileHead, read_blocks, resume_point
+from .discovery import is_server_log
+from .problems import Problem, reason_of, rotated
+from .storage import StoredFile
+
+Row = Mapping[str, Any]
+"""A log's row of ingested_files."""
+FindFile = Callable[[Row], StoredFile | None]
+"""Returns the file that was read for a row, if it lies outside of LOGS and still holds what was read."""
+
+
+class ComparedFileError(Exception):
+    """A file that cannot be read while it is compared.
+
+    Attributes:
+        file: that file.
+        is_stale: whether it has become shorter than it was when it was measured.
+    """
+
+    def __init__(self, file: StoredFile, error: OSError) -> None:
+        super().__init__(reason_of(error))
+        self.file = file
+        self.is_stale = error.errno == errno.ESTALE
+
+    @property
+    def problem(self) -> Problem:
+        """What a run reports of the file."""
+        with suppress(OSError):
+            if self.is_stale and self.file.is_replaced():
+                return rotated(self.file.path)
+        return Problem(self.file.path, "unreadable", str(self))
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A file with a first record.
+
+    Attributes:
+        cluster: cluster that its log has if no run has read it before.
+        broker: broker that its log has if no run has read it before.
+    """
+
+    file: StoredFile
+    beginning: FileHead
+    cluster: str
+    broker: str
+
+    @property
+    def path(self) -> str:
+        """Where it lies, for tables and messages."""
+        return self.file.path
+
+
+class Match(NamedTuple):
+    """A row of the ledger for content that a file holds.
+
+    Attributes:
+        has_more: whether bytes follow those that were read.
+    """
+
+    row: Row
+    has_more: bool
+
+
+@dataclass
+class Log:
+    """One content.
+
+    Attributes:
+        longest: the file with most of it.
+        others: other files with the same content, as far as they go.
+        row: what earlier runs read of it.
+    """
+
+    longest: Candidate
+    others: list[Candidate] = field(default_factory=list)
+    row: Row | None = None
+
+    def add(self, candidate: Candidate) -> bool:
+        """Take a file into the log if its content is the same as far as both go; return whether it is."""
+        order = compare(candidate.file, self.longest.file)
+        if order == "longer":
+            self.others.append(self.longest)
+            self.longest = candidate
+        elif order != "different":
+            self.others.append(candidate)
+        return order != "different"
+
+
+@dataclass
+class AlikeLogs:
+    """What the files that begin with one record hold.
+
+    Attributes:
+        logs: the contents.
+        problems: files of which nothing is read.
+        matches: by path, the row for what a file holds.
+    """
+
+    logs: list[Log] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    matches: dict[str, Match] = field(default_factory=dict)
+
+
+def compare(first: StoredFile, second: StoredFile) -> Literal["different", "same", "shorter", "longer"]:
+    """Compare the decompressed contents: how `first` relates to `second`; of damaged files what can be read counts.
+
+    Raises:
+        ComparedFileError: if one of them cannot be read.
+    """
+    if is_server_log(first) != is_server_log(second):
+        return "different"  # they are read for other things
+    if not first.root and not second.root and _is_one_file(first, second):
+        return "same"
+    ours, theirs = _pieces(first), _pieces(second)
+    left, right = next(ours, b""), next(theirs, b"")
+    while left and right:
+        size = min(len(left), len(right))
+        if left[:size] != right[:size]:
+            return "different"
+        left, right = left[size:] or next(ours, b""), right[size:] or next(theirs, b"")
+    return "longer" if left else "shorter" if right else "same"
+
+
+def _is_one_file(first: StoredFile, second: StoredFile) -> bool:
+    try:
+        return os.path.samefile(first.inner, second.inner)
+    except OSError:
+        return False  # reading it reports why
+
+
+def _pieces(file: StoredFile) -> Iterator[bytes]:
+    try:
+        yield from read_blocks(file, first=FIRST_BLOCK)
+    except CorruptFile:
+        return
+    except OSError as error:
+        raise ComparedFileError(file, error) from error
+
+
+def alike_logs(candidates: Sequence[Candidate], rows: Sequence[Row], read_file: FindFile) -> AlikeLogs:
+    """Sort files that begin with one record into the logs that they hold.
+
+    Args:
+        candidates: the files; of equal ones the first gives the log its name.
+        rows: the ledger's rows of logs that begin with this record.
+        read_file: finds a file that was read and that LOGS do not name.
+    """
+    problems: list[Problem] = []
+    left = list(candidates)
+    while True:
+        try:
+            alike = _Sorting(left, rows, read_file).sorted()
+        except ComparedFileError as error:
+            readable = [candidate for candidate in left if candidate.file is not error.file]
+            if len(readable) < len(left):
+                problems.append(error.problem)
+                left = readable
+            else:
+                read_file = _no_file  # a file that LOGS do not name is no problem of this run
+            continue
+        alike.problems += problems
+        return alike
+
+
+def _no_file(row: Row) -> None:
+    """Return no file, as if none that was read before were there."""
+
+
+class _Sorting:
+    """The state of one sorting."""
+
+    def __init__(self, candidates: Sequence[Candidate], rows: Sequence[Row], read_file: FindFile) -> None:
+        self._candidates, self._rows, self._read_file = candidates, rows, read_file
+        self._alike = AlikeLogs()
+        self._by_row: dict[int, Log] = {}
+        self._too_short: dict[str, list[Row]] = {}
+
+    def sorted(self) -> AlikeLogs:
+        """Return the logs.
+
+        Raises:
+            ComparedFileError: if a file cannot be read.
+        """
+        matches = {candidate.path: self._matches(candidate) for candidate in self._candidates}
+        others: list[Candidate] = []
+        for candidate in sorted(self._candidates, key=lambda one: not _is_at_home(one, matches[one.path])):
+            if matches[candidate.path] and not self._continues(candidate, matches[candidate.path]):
+                others.append(candidate)
+        others += [one for one in self._candidates if not matches[one.path] and not self._is_settled(one)]
+        order = {candidate.path: number for number, candidate in enumerate(self._candidates)}
+        self._alike.logs += _distinct(sorted(others, key=lambda candidate: order[candidate.path]))
+        return self._alike
+
+    def _matches(self, candidate: Candidate) -> list[Match]:
+        """Return the rows for what a file holds: that with most of its content first, and its own among equal ones."""
+        matches: list[Match] = []
+        for row in sorted(self._rows, key=lambda row: (-int(row["bytes_ingested"]), row["path"] != candidate.path)):
+            if _is_same_archive(candidate, row):  # to look inside costs reading it whole
+                return [Match(row, False)]
+            try:
+                place = resume_point(candidate.file, int(row["bytes_ingested"]))
+            except OSError as error:
+                raise ComparedFileError(candidate.file, error) from error
+            if place.hash is None:
+                self._too_short.setdefault(candidate.path, []).append(row)
+            elif place.hash == row["resume_hash"]:
+                matches.append(Match(row, place.has_more))
+        return matches
+
+    def _continues(self, candidate: Candidate, matches: Sequence[Match]) -> bool:
+        """Give a file to the first log that it does not differ from; return whether there is one."""
+        for match in matches:
+            row = match.row
+            log = self._by_row.get(id(row))
+            if log is None:
+                original = None if row["path"] == candidate.path else self._read_file(row)
+                if original is not None and compare(candidate.file, original) == "different":
+                    continue
+                self._by_row[id(row)] = Log(candidate, row=row)
+                self._alike.logs.append(self._by_row[id(row)])
+            elif not log.add(candidate):
+                continue
+            self._alike.matches[candidate.path] = match
+            return True
+        return False
+
+    def _is_settled(self, candidate: Candidate) -> bool:
+        """Whether a file without a row is a copy, or a problem, and no log of its own."""
+        too_short = self._too_short.get(candidate.path, [])
+        is_unproved = False
+        for row in too_short:
+            log = self._by_row.get(id(row))
+            original = self._read_file(row) if log is None and row["path"] != candidate.path else None
+            if log is not None and log.add(candidate):
+                return True
+            if original is not None and compare(candidate.file, original) != "different":
+                self._problem(candidate, "copy", f"the same log as {row['path']}, of which more was read before")
+                return True
+            is_unproved = is_unproved or (log is None and original is None)
+        if is_unproved:
+            read = max(int(row["bytes_ingested"]) for row in too_short)
+            detail = f"{read} bytes of it were read before; this is an older copy, or it was truncated"
+            self._problem(candidate, "shorter", detail)
+        return is_unproved or self._is_rewritten(candidate)
+
+    def _is_rewritten(self, candidate: Candidate) -> bool:
+        for row in self._rows:
+            if row["path"] == candidate.path and id(row) not in self._by_row:
+                detail = f"the bytes before offset {row['bytes_ingested']} are not those read before"
+                self._problem(candidate, "rewritten", detail)
+                return True
+        return False
+
+    def _problem(self, candidate: Candidate, kind: str, detail: str) -> None:
+        self._alike.problems.append(Problem(candidate.path, kind, detail))
+
+
+def _is_at_home(candidate: Candidate, matches: Sequence[Match]) -> bool:
+    """Whether a file lies where it was read before."""
+    return bool(matches) and bool(matches[0].row["path"] == candidate.path)
+
+
+def _is_same_archive(candidate: Candidate, row: Row) -> bool:
+    """Whether a file is the archive that was read whole: archives are written once."""
+    beginning = candidate.beginning
+    is_same = row["compressed"] and row["path"] == candidate.path and int(row["size_on_disk"]) == beginning.size
+    return beginning.compressed and bool(is_same) and not row.get("damage")
+
+
+def _distinct(candidates: Sequence[Candidate]) -> list[Log]:
+    """Sort files into logs by their contents alone."""
+    logs: list[Log] = []
+    for candidate in candidates:
+        if not any(log.add(candidate) for log in logs):
+            logs.append(Log(candidate))
+    return logs

@@ -1,0 +1,326 @@
+"""One content is one log: files that begin alike, over several runs, whatever they are called."""
+
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.ingestion import copies
+from kafka_clientinfo.ingestion.problems import is_incomplete
+from kafka_clientinfo.ingestion.storage import local_file
+from kafka_clientinfo.logs.reader import read_blocks, resume_point
+from kafka_clientinfo.settings import Settings
+from tests.builders import json_record
+from tests.ingestion.test_plan import save
+from tests.ingestion.test_unreadable import Tables
+
+BANNER = b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Running preflight checks ...\n"
+FIRST = json_record(client_id="first")
+
+
+def records(name: str, count: int = 8) -> bytes:
+    return b"".join(json_record(client_id=name, correlation_id=number) for number in range(count))
+
+
+A, B, C = (FIRST + records(name) for name in "abc")
+"""Logs of three brokers that begin alike."""
+A_LONG, B_LONG = A + records("a2"), B + records("b2")
+BIG = [FIRST + records(name, 1) + records("same", 400) for name in "ab"]
+"""Logs that differ in one record, of which far more than the resume window follows."""
+LIVE = "b1/kafka-request.log"
+
+
+@dataclass
+class Case:
+    """Runs one after the other, and what they leave.
+
+    Attributes:
+        runs: what lies where before each run; None removes a file. All files are given to each run.
+        requests: of each broker, after the last run.
+        problems: of the last run, by path.
+        failures: the runs that must not end well.
+    """
+
+    runs: list[dict[str, bytes | None]]
+    requests: dict[str, int]
+    problems: dict[str, str] = field(default_factory=dict)
+    failures: tuple[int, ...] = ()
+    logs: list[list[str]] | None = None
+
+
+def count(data: bytes) -> int:
+    return data.count(b"Completed request")
+
+
+CASES = {
+    # files that are all new
+    "two that begin alike": Case([{LIVE: A, "b2/kafka-request.log": B}], {"b1": 9, "b2": 9}),
+    "two in one folder": Case([{"b1/one.log": A, "b1/two.log": B}], {"b1": 18}),
+    "two consoles with one banner": Case([{"b1/one.log": BANNER + A, "b1/two.log": BANNER + B}], {"b1": 18}),
+    "three, two of which are equal": Case(
+        [{"b1/x.log": A, "b2/x.log": B, "b3/x.log": A}], {"b1": 9, "b2": 9}, {"b3/x.log": "copy"}
+    ),
+    "three and copies of each": Case(
+        [{f"b{n}/{name}": data for n, data in enumerate((A, B, C)) for name in ("x.log", "y.log")}],
+        {"b0": 9, "b1": 9, "b2": 9},
+        {f"b{n}/y.log": "copy" for n in range(3)},
+    ),
+    "a copy that is longer": Case([{LIVE: A, "b1/x.log": A_LONG}], {"b1": 17}, {LIVE: "copy"}),
+    "a compressed copy": Case(
+        [{LIVE: A, "b1/kafka-request.log.gz": gzip.compress(A)}], {"b1": 9}, {"b1/kafka-request.log.gz": "copy"}
+    ),
+    "a compressed log that begins alike": Case([{LIVE: A, "b2/x.log.gz": gzip.compress(B)}], {"b1": 9, "b2": 9}),
+    "a copy in a folder below": Case(
+        [{LIVE: A, "b1/archive/kafka-request.log": A}], {"b1": 9}, {"b1/archive/kafka-request.log": "copy"}
+    ),
+    "a difference far before the end": Case([{LIVE: BIG[0], "b2/x.log": BIG[1]}], {"b1": 402, "b2": 402}),
+    # a log that was read before
+    "one that begins as a known one": Case([{LIVE: A}, {"b2/x.log": B}], {"b1": 9, "b2": 9}),
+    "the same in one folder": Case([{"b1/one.log": A}, {"b1/two.log": B}], {"b1": 18}),
+    "one that begins as a known one, and is shorter": Case(
+        [{LIVE: A_LONG}, {"b2/x.log": B}], {"b1": 17, "b2": 9}
+    ),
+    "one that begins as a known one that is gone": Case(
+        [{LIVE: A}, {LIVE: None, "b2/x.log": B_LONG}], {"b1": 9, "b2": 17}
+    ),
+    "a difference far before the place to resume": Case([{LIVE: BIG[0]}, {"b2/x.log": BIG[1]}], {"b1": 402, "b2": 402}),
+    "a prefix that grows into another log": Case(
+        [{LIVE: A, "b2/x.log": FIRST}, {"b2/x.log": B}, {LIVE: A_LONG, "b2/x.log": B_LONG}], {"b1": 17, "b2": 17}
+    ),
+    "equal so far, then both grow": Case([{LIVE: FIRST, "b2/x.log": FIRST}, {LIVE: A, "b2/x.log": B}], {"b1": 9, "b2": 9}),
+    "a prefix that grows, and is still a copy": Case(
+        [{LIVE: A_LONG, "b2/x.log": FIRST}, {"b2/x.log": A}], {"b1": 17}, {"b2/x.log": "copy"}
+    ),
+    "an older copy": Case([{LIVE: A_LONG}, {"b1/x.log": A}], {"b1": 17}, {"b1/x.log": "copy"}),
+    "an older copy, compressed": Case([{LIVE: A_LONG}, {"b1/x.gz": gzip.compress(A)}], {"b1": 17}, {"b1/x.gz": "copy"}),
+    "an older copy of what is gone": Case(
+        [{LIVE: A_LONG}, {LIVE: None, "b1/x.log": A}], {"b1": 17}, {"b1/x.log": "shorter"}, failures=(1,)
+    ),
+    "a log that was cut": Case([{LIVE: A_LONG}, {LIVE: A}], {"b1": 17}, {LIVE: "shorter"}, failures=(1,)),
+    "a log that was written anew": Case([{LIVE: A}, {LIVE: B}], {"b1": 9}, {LIVE: "rewritten"}, failures=(1,)),
+    "the same, and grown": Case([{LIVE: A}, {LIVE: B_LONG}], {"b1": 9}, {LIVE: "rewritten"}, failures=(1,)),
+    "a log that begins alike in the place of one that was renamed": Case(
+        [{LIVE: A}, {LIVE: B, "b1/kafka-request.log.1": A_LONG}], {"b1": 26}
+    ),
+    "a restart on the same path": Case(
+        [{"b1/console.log": BANNER + A}, {"b1/console.log": BANNER + records("after", 5)}], {"b1": 14}
+    ),
+    "a restart of a longer log": Case(
+        [{LIVE: BANNER + A_LONG}, {LIVE: BANNER}, {LIVE: BANNER + records("x", 3)}],
+        {"b1": 20},
+        failures=(1,),
+    ),
+    "a log that is truncated under its writer": Case(
+        [{LIVE: A}, {LIVE: b"\0" * len(A) + records("after", 3)}], {"b1": 12}
+    ),
+    "zeros for more than the window": Case([{LIVE: b"\0" * (2 << 20) + A}, {LIVE: b"\0" * (2 << 20) + A_LONG}], {"b1": 17}),
+    # another broker's folder
+    "moved to another folder": Case(
+        [{LIVE: A}, {LIVE: None, "archive/kafka-request.log.1": A}], {"b1": 9}, {"archive/kafka-request.log.1": "copy"}
+    ),
+    "moved with new bytes": Case([{LIVE: A}, {LIVE: None, "archive/kafka-request.log.1": A_LONG}], {"b1": 17}),
+    "moved, compressed, with new bytes": Case(
+        [{LIVE: A}, {LIVE: records("new"), "archive/x.gz": gzip.compress(A_LONG)}], {"b1": 25}
+    ),
+    "copied to another folder": Case([{LIVE: A}, {"archive/x.log": A}], {"b1": 9}, {"archive/x.log": "copy"}),
+    "copied, and both grow": Case([{LIVE: A}, {LIVE: A_LONG, "archive/x.log": A_LONG}], {"b1": 17}, {"archive/x.log": "copy"}),
+    "copied, and the copy grows": Case([{LIVE: A}, {"archive/x.log": A_LONG}], {"b1": 17}),
+    "only the copy is given": Case(
+        [{LIVE: A}, {"archive/x.log": A}], {"b1": 9}, {"archive/x.log": "copy"}, logs=[["b1"], ["archive"]]
+    ),
+    "only the one that differs is given": Case(
+        [{LIVE: BIG[0]}, {"b2/x.log": BIG[1]}], {"b1": 402, "b2": 402}, logs=[["b1"], ["b2"]]
+    ),
+    "only a grown copy of what has grown otherwise is given": Case(
+        [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {}], {"b1": 9, "b2": 9}, logs=[["b1"], ["b2"], ["b1"]]
+    ),
+    "no record at all": Case([{LIVE: A, "b2/kafka-request.log": BANNER}], {"b1": 9}, {"b2/kafka-request.log": "unreadable"}, (0,)),
+    "nothing yet": Case([{LIVE: A, "b2/kafka-request.log": b""}], {"b1": 9}, {"b2/kafka-request.log": "empty"}),
+}  # fmt: skip
+
+
+def run(tables: Tables, root: Path, case: Case, number: int) -> list[str]:
+    for name, data in case.runs[number].items():
+        if data is None:
+            (root / name).unlink()
+        else:
+            save(root / name, data)
+    folders = case.logs[number] if case.logs else [""]
+    plan = tables.run(*(root / folder for folder in folders))
+    assert is_incomplete(plan.problems, tables.reports) == (number in case.failures), plan.problems
+    if not case.logs:
+        paths = {str(path) for path in root.rglob("*.*") if path.is_file()}
+        spoken_of = [file.path for file in plan.files] + list(plan.unchanged) + [one.path for one in plan.problems]
+        assert sorted(spoken_of) == sorted(paths)  # each once
+    return [f"{Path(one.path).relative_to(root)}: {one.kind}" for one in plan.problems]
+
+
+def requests_of(tables: Tables) -> dict[str, int]:
+    brokers = {row["broker"] for row in tables.rows["request"]}
+    return {name: sum(row["broker"] == name for row in tables.rows["request"]) for name in brokers}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_content_is_read_once(tmp_path: Path, name: str) -> None:
+    case, tables = CASES[name], Tables()
+    for number in range(len(case.runs)):
+        problems = run(tables, tmp_path, case, number)
+    assert requests_of(tables) == case.requests
+    assert sorted(problems) == sorted(f"{path}: {kind}" for path, kind in case.problems.items())
+    before = list(tables.rows["request"])
+    again = tables.run(*(tmp_path / folder for folder in (case.logs[-1] if case.logs else [""])))
+    assert (again.files, tables.rows["request"]) == ((), before)
+
+
+@pytest.mark.parametrize("link", ["same run", "later run", "real name later"])
+def test_a_linked_folder_is_no_other_broker(tmp_path: Path, link: str) -> None:
+    save(tmp_path / "b1" / "kafka-request.log", A)
+    (tmp_path / "current").symlink_to(tmp_path / "b1")
+    runs = {
+        "same run": [("b1", "current")],
+        "later run": [("b1",), ("current",)],
+        "real name later": [("current",), ("b1",)],
+    }
+    tables = Tables()
+    plans = [tables.run(*(tmp_path / name for name in names)) for names in runs[link]]
+    first, second = ("current", "b1") if link == "real name later" else ("b1", "current")
+    assert requests_of(tables) == {first: 9}
+    (problem,) = plans[-1].problems
+    assert (problem.path, problem.kind) == (str(tmp_path / second / "kafka-request.log"), "copy")
+    assert f"{tmp_path}/{first}/kafka-request.log, which counts as broker {first} of cluster default" in problem.detail
+    save(tmp_path / "b1" / "kafka-request.log", A_LONG)
+    tables.run(*(tmp_path / name for name in runs[link][-1]))
+    assert requests_of(tables) == {first: 17}
+
+
+def test_a_link_under_the_same_brokers_name_is_not_spoken_of(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", A)
+    (tmp_path / "b1" / "kafka-request.log.current").symlink_to(path)
+    plan = Tables().run(tmp_path)
+    assert ([file.path for file in plan.files], plan.problems) == ([str(path)], ())
+
+
+def test_a_log_keeps_its_name_when_the_settings_change(tmp_path: Path) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", A)
+    tables = Tables()
+    tables.run(path)
+    other = Settings(cluster="other", broker_pattern="(?P<broker>kafka)")
+    (problem,) = tables.plan(path, settings=other).problems
+    assert (problem.kind, problem.detail) == (
+        "copy",
+        "the same log as before, which counts as broker b1 of cluster default, and is counted once",
+    )
+    save(path, A_LONG)
+    (file,) = tables.plan(path, settings=other).files
+    assert (file.cluster, file.broker, file.resume_at) == ("default", "b1", len(A))
+
+
+def test_a_server_log_is_no_copy_of_a_request_log(tmp_path: Path) -> None:
+    save(tmp_path / "b1" / "kafka-request.log", A)
+    save(tmp_path / "b1" / "server.log", A_LONG)
+    plan = Tables().plan(tmp_path / "b1", tmp_path / "b1" / "server.log")
+    assert sorted(Path(file.path).name for file in plan.files) == ["kafka-request.log", "server.log"]
+    assert len({file.file_id for file in plan.files}) == 2
+
+
+def test_logs_that_begin_alike_keep_their_identities_in_any_order(tmp_path: Path) -> None:
+    paths = [save(tmp_path / broker / "x.log", data) for broker, data in (("b1", A), ("b2", B), ("b3", C))]
+    plans = [Tables().plan(*order) for order in (paths, paths[::-1])]
+    assert plans[0].batch_id == plans[1].batch_id
+    assert len({file.file_id for file in plans[0].files}) == 3
+
+
+def test_files_that_begin_otherwise_are_read_no_further_than_their_heads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "read_blocks", None)
+    for number in range(5):
+        save(tmp_path / f"b{number}" / "kafka-request.log", records(f"b{number}"))
+    tables = Tables()
+    tables.run(tmp_path)
+    (tmp_path / "b0" / "kafka-request.log").rename(tmp_path / "b0" / "kafka-request.log.1")
+    save(tmp_path / "b0" / "kafka-request.log", records("new"))
+    plan = tables.run(tmp_path)
+    assert (len(plan.files), len(plan.unchanged)) == (1, 5)
+
+
+@pytest.mark.parametrize("names", [("b1", "b2"), ("b2", "b1")])
+def test_a_copy_that_cannot_be_read_is_reported(
+    tmp_path: Path, names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [save(tmp_path / name / "x.log", A) for name in names]
+
+    def failing(file: object, **options: object) -> object:
+        if getattr(file, "path", "") == str(paths[0]):
+            raise OSError(5, "Input/output error")
+        return read_blocks(file, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(copies, "read_blocks", failing)
+    plan = Tables().plan(*paths)
+    assert [(one.path, one.kind, one.detail) for one in plan.problems] == [
+        (str(paths[0]), "unreadable", "Input/output error")
+    ]
+    assert [file.path for file in plan.files] == [str(paths[1])]
+
+
+@pytest.mark.parametrize("is_renamed", [True, False])
+def test_a_log_that_is_rotated_while_it_is_compared_is_read_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_renamed: bool
+) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", A)
+    tables = Tables()
+    tables.run(tmp_path)
+    save(path, A_LONG)
+
+    def and_rotated(file: Any, offset: int) -> Any:
+        if is_renamed:
+            path.rename(tmp_path / "b1" / "kafka-request.log.1")
+        save(path, records("new", 1))
+        return resume_point(file, offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "resume_point", and_rotated)
+        (problem,) = tables.run(tmp_path).problems
+    assert (problem.path, problem.kind) == (str(path), "rotated" if is_renamed else "unreadable")
+    tables.run(tmp_path)
+    assert requests_of(tables) == {"b1": 18 if is_renamed else 10}
+
+
+PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab" * 3000]), max_size=6).map(b"".join)
+
+
+@settings(max_examples=60)
+@given(PIECES, PIECES, st.sampled_from([bytes, gzip.compress]), st.sampled_from([bytes, gzip.compress]))
+def test_contents_are_compared_as_far_as_both_go(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: bytes,
+    second: bytes,
+    pack: Callable[[bytes], bytes],
+    other_pack: Callable[[bytes], bytes],
+) -> None:
+    root = tmp_path_factory.mktemp("compared")
+    files = [
+        local_file(save(root / name, packed)).measured()
+        for name, packed in (("1", pack(first)), ("2", other_pack(second)))
+    ]
+    expected = (
+        "same" if first == second
+        else "shorter" if second.startswith(first)
+        else "longer" if first.startswith(second)
+        else "different"
+    )  # fmt: skip
+    assert copies.compare(*files) == expected
+    assert copies.compare(files[0], replace(files[0], path="again")) == "same"
+
+
+def test_two_names_of_one_file_are_not_read_to_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "read_blocks", None)
+    path = save(tmp_path / "x", A)
+    os.link(path, tmp_path / "y")
+    assert copies.compare(local_file(path), local_file(tmp_path / "y")) == "same"
