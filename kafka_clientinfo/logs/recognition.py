@@ -16,20 +16,22 @@ from .compression import CorruptFile
 from .content import LogFile
 from .layouts import Encoding, detect
 from .parser import Parser, guarded
-from .reader import FIRST_BLOCK, read_blocks
+from .reader import FIRST_BLOCK, read_blocks, without_filler
 from .request_event import IgnoredRecord, RequestEvent
 from .unwrapping import layout_records
 
 LOOKED_AT = 4 << 20
 """Bytes of content in which the first request must stand: a broker with thousands of partitions logs much at its start."""
+_MOST_ZEROS = 4 << 30
+"""Zeros before that, of a log that was truncated while it was written."""
 Content = Literal["requests", "handled_requests", "other"]
 
 _ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16-le", "utf-16-be")
 _WORDS = tuple(word.encode(code) for word in ("Completed request:", "Handling request:") for code in _ENCODINGS)
 _LONGEST = max(map(len, _WORDS))
 _FIRST_BYTES = 4096
-_MANY_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE, b"\0")
-"""How texts with many zeros begin: those in UTF-16, and logs that were truncated while they were written."""
+_MANY_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""How texts with many zeros begin."""
 
 
 def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> Content:
@@ -45,7 +47,8 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
     sample = b""
     seen: Content | None = None
     with suppress(CorruptFile):
-        for block in read_blocks(file, 0, LOOKED_AT, FIRST_BLOCK):
+        _, blocks = without_filler(read_blocks(file, 0, _MOST_ZEROS, FIRST_BLOCK))
+        while len(sample) < LOOKED_AT and (block := next(blocks, b"")[: LOOKED_AT - len(sample)]):
             text = sample[-_LONGEST:] + block
             has_words = seen is not None or any(word in text for word in _WORDS)  # patterns are not as fast
             if not sample and not has_words and _is_data(block[:_FIRST_BYTES]):
