@@ -324,3 +324,66 @@ def test_two_names_of_one_file_are_not_read_to_be_compared(tmp_path: Path, monke
     path = save(tmp_path / "x", A)
     os.link(path, tmp_path / "y")
     assert copies.compare(local_file(path), local_file(tmp_path / "y")) == "same"
+
+
+FOLDERS = ("b1", "b2", "archive")
+STEPS = st.lists(
+    st.tuples(
+        st.sampled_from(["grow", "grow", "move", "pack", "copy", "copy packed", "remove a copy", "run"]),
+        st.integers(0, 2),
+        st.sampled_from(FOLDERS),
+    ),
+    min_size=3,
+    max_size=14,
+)
+
+
+class Disk:
+    """Three logs that begin alike, and copies of them, which grow, move and are compressed."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.tables, self.names = root, Tables(), 0
+        self.contents = [FIRST] * 3
+        self.paths = [save(root / "b1" / f"log{number}", FIRST) for number in range(3)]
+        self.copies: list[Path] = []
+
+    def new_path(self, folder: str) -> Path:
+        self.names += 1
+        return self.root / folder / f"{self.names % 7}-{self.names}.log"
+
+    def step(self, action: str, log: int, folder: str) -> None:
+        content, path = self.contents[log], self.paths[log]
+        pack = gzip.compress if path.read_bytes()[:1] == b"\x1f" or action == "pack" else bytes
+        if action == "grow":
+            self.contents[log] += json_record(client_id=f"log{log}", correlation_id=content.count(b"\n"))
+            save(path, pack(self.contents[log]))
+        elif action in ("move", "pack"):
+            path.unlink()
+            self.paths[log] = save(self.new_path(folder), pack(content))
+        elif action.startswith("copy"):
+            self.copies.append(save(self.new_path(folder), gzip.compress(content) if "packed" in action else content))
+        elif action == "remove a copy" and self.copies:
+            self.copies.pop(0).unlink()
+        elif action == "run":
+            self.run()
+
+    def run(self) -> None:
+        plan = self.tables.run(self.root)
+        assert {one.kind for one in plan.problems} <= {"copy"}
+        read = [(row["client_id"], row["correlation_id"]) for row in self.tables.rows["request"]]
+        grown = [
+            (f"log{log}", number) for log, data in enumerate(self.contents) for number in range(1, data.count(b"\n"))
+        ]
+        assert sorted(one for one in read if one[0] != "first") == grown
+        distinct = len({content for content in self.contents if content != FIRST})
+        assert read.count(("first", 1)) in (max(1, distinct), max(1, distinct) + (distinct < 3))
+
+
+@settings(max_examples=25)
+@given(STEPS)
+def test_every_record_is_read_once_whatever_happens_to_the_files(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int, str]]
+) -> None:
+    disk = Disk(tmp_path_factory.mktemp("disk"))
+    for step in (*steps, ("run", 0, ""), *(("grow", log, "") for log in range(3)), ("run", 0, "")):
+        disk.step(*step)
