@@ -83,6 +83,9 @@ CASES = {
     # a log that was read before
     "one that begins as a known one": Case([{LIVE: A}, {"b2/x.log": B}], {"b1": 9, "b2": 9}),
     "the same in one folder": Case([{"b1/one.log": A}, {"b1/two.log": B}], {"b1": 18}),
+    "the same, given alone": Case(
+        [{"b1/one.log": A}, {"b1/two.log": B}], {"b1": 18}, logs=[["b1/one.log"], ["b1/two.log"]]
+    ),
     "one that begins as a known one, and is shorter": Case(
         [{LIVE: A_LONG}, {"b2/x.log": B}], {"b1": 17, "b2": 9}
     ),
@@ -139,6 +142,18 @@ CASES = {
     ),
     "only a grown copy of what has grown otherwise is given": Case(
         [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {}], {"b1": 9, "b2": 9}, logs=[["b1"], ["b2"], ["b1"]]
+    ),
+    "most of a log that differs from what it was taken for": Case(
+        [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {LIVE: None}], {"b1": 1, "b2": 9}, logs=[["b1"], ["b2"], ["b2"]]
+    ),
+    "a copy of what was overwritten": Case(
+        [{LIVE: A}, {LIVE: C, "archive/x.log": A}], {"b1": 9}, {"archive/x.log": "copy"}, logs=[["b1"], ["archive"]]
+    ),
+    "copied in its folder, and both grow": Case(
+        [{LIVE: A}, {LIVE: A_LONG, "b1/x.log": A_LONG}], {"b1": 17}, {"b1/x.log": "copy"}
+    ),
+    "a copy of a record that is not complete": Case(
+        [{LIVE: A + FIRST[:50]}, {"b1/x.log": A + FIRST[:50]}], {"b1": 9}
     ),
     "no record at all": Case([{LIVE: A, "b2/kafka-request.log": BANNER}], {"b1": 9}, {"b2/kafka-request.log": "unreadable"}, (0,)),
     "nothing yet": Case([{LIVE: A, "b2/kafka-request.log": b""}], {"b1": 9}, {"b2/kafka-request.log": "empty"}),
@@ -248,6 +263,16 @@ def test_files_that_begin_otherwise_are_read_no_further_than_their_heads(
     save(tmp_path / "b0" / "kafka-request.log", records("new"))
     plan = tables.run(tmp_path)
     assert (len(plan.files), len(plan.unchanged)) == (1, 5)
+
+
+def test_logs_that_begin_alike_are_not_compared_again_where_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [save(tmp_path / f"b{number}" / "x.log", data) for number, data in enumerate(BIG)]
+    tables = Tables()
+    assert len(tables.run(tmp_path).files) == 2
+    monkeypatch.setattr(copies, "read_blocks", None)
+    assert tables.run(tmp_path).unchanged == tuple(str(path) for path in paths)
 
 
 @pytest.mark.parametrize("names", [("b1", "b2"), ("b2", "b1")])

@@ -214,7 +214,7 @@ def test_a_file_that_is_compressed_after_it_was_read_is_unpacked_once(
     (noted,) = plan(packed, copy, known=known).packed
     size = copy.stat().st_size
     assert noted == {**known[identity], "path": str(copy), "size_on_disk": size, "compressed": True}
-    monkeypatch.setattr("kafka_clientinfo.ingestion.plan.resume_point", None)
+    monkeypatch.setattr("kafka_clientinfo.ingestion.copies.resume_point", None)
     assert plan(copy, known={identity: noted}).unchanged == (str(copy),)
 
 

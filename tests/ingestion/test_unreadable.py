@@ -20,6 +20,7 @@ from kafka_clientinfo.engine.keeping import Staging, kept, release
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
 from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.plan import Plan, make_plan
+from kafka_clientinfo.ingestion.problems import is_incomplete
 from kafka_clientinfo.ingestion.split_statistics import counted, file_report, file_row, rotated, was_read
 from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
@@ -131,6 +132,7 @@ def test_the_rest_of_a_damaged_file_is_one_rejected_record(tmp_path: Path, codec
     again = tables.plan(tmp_path)
     assert ([file.path for file in again.files], again.unchanged) == ([], (str(other),))
     assert [(problem.kind, problem.path) for problem in again.problems] == [("damaged", str(path))]
+    assert is_incomplete(again.problems, [])
 
     save(path, first + PACKS[codec](LOG[9000:]))
     tables.run(tmp_path)
