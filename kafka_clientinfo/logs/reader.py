@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from .compression import SNIFFED, CorruptFile, decompressed, is_compressed
-from .framing import IDENTITY, PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
+from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, detect
+from .record_marks import PREFIX
 from .unwrapping import layout_records
 
 BLOCK = 4 << 20
