@@ -24,7 +24,7 @@ import pyarrow.compute as pc
 from ..arrow_rows import TIMESTAMP
 from ..logs.clock import LogClock
 from ..logs.connection import remote_end
-from ..logs.framing import MAX_RECORD, PREFIX
+from ..logs.framing import MAX_RECORD
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID
 from ..logs.generations.json import read_bodies
 from ..logs.generations.plain_json import (
@@ -41,6 +41,7 @@ from ..logs.generations.plain_json import (
 )
 from ..logs.group_bodies import group_payloads
 from ..logs.parser import INSTANTS
+from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RequestEvent
 from ..logs.text_tail import Times
 from ..logs.twins import TwinMemory
@@ -161,6 +162,9 @@ class RequestRows:
         header_end = head.end()
         at_request = buffer.find(REQUEST, header_end, at_connection)
         if at_request < 0:
+            return False
+        # Another record may begin in a torn one. Bodies hold hardly any blank, and every prefix does.
+        if buffer.find(b" ", at_request, at_connection) >= 0 and buffer.find(COMPLETED, at_request, at_connection) >= 0:
             return False
         second, fraction, level, api_piece, correlation_id = head.groups()
         api, client = self._apis[api_piece], self._clients[buffer[header_end:at_request]]

@@ -16,9 +16,10 @@ import pyarrow.compute as pc
 from ..errors import InputError
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.compression import CorruptFile
-from ..logs.framing import PREFIX, RawRecord, is_sure_end
+from ..logs.framing import RawRecord, is_sure_end
 from ..logs.parser import Parser, ServerLogParser, guarded
 from ..logs.reader import RESUME_WINDOW, hash_bytes, head, range_records
+from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
 from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part

@@ -12,30 +12,22 @@ Memory stays bounded by the block size and `MAX_RECORD`: a longer record is trun
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
+
+from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger
+from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, text_end
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20
 KEPT_TAIL = 1 << 16
 
-TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
-LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
-PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
-"""Groups: date and time, fraction, zone, level."""
 _PREFIX_ANCHOR = b"\n["
 _BRACKET = ord("[")
 _TIME_LENGTH = len("[2026-11-21 02:45:09,935")
-_PREFIX_LENGTH = 64
-"""No prefix is longer; a shorter rest of a block must wait for the next one."""
-
-LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
-LOGGER_WINDOW = 300
 _TAIL_WINDOW = 64 << 10
 """Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
-COMPLETED = b"Completed request:"
-HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")
-"""How `KafkaApis` begins its trace of a request, which holds what the client wrote as it is, in every release."""
 CLOSING = b"Closing socket for "
 """How the record begins below which a stack trace says why a request could not be read."""
 HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
@@ -46,7 +38,6 @@ OWN_WORDS = re.compile(
 _MESSAGE_END = re.compile(rb"\([A-Za-z_][\w.$]{0,255}\)\r?\n")
 _USUAL_JSON = tuple(b'] %b Completed request:{"' % level for level in (b"DEBUG", b"TRACE", b"INFO"))
 """Behind the 24 bytes of `[` and a time with milliseconds; a prefix that these follow at once is that of JSON."""
-_USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
 
 
 class RawRecord(NamedTuple):
@@ -60,6 +51,7 @@ class RawRecord(NamedTuple):
             being damaged.
         forged_prefixes: starts of records inside it that were judged to be text of this record.
         text: the record in Kafka's default layout where the file has another layout, wrapper or encoding; else None.
+        torn: whether another record begins inside this one, before its end; that record follows.
         taken: how many whole records these bytes were, where a `Take` has taken them; `length` is then that of all of
             them, and `data` their last bytes.
     """
@@ -70,6 +62,7 @@ class RawRecord(NamedTuple):
     finished: bool
     forged_prefixes: int = 0
     text: bytes | None = None
+    torn: bool = False
     taken: int = 0
 
 
@@ -81,17 +74,9 @@ where the first record starts that it did not take, and how many it took.
 """
 
 
-def strip_logger(data: bytes) -> bytes | None:
-    """The record without ` (logger)` and line end, or None where it does not end with a logger."""
-    end = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
-    if end is None:
-        return None
-    return data[: end.start()].rstrip(b" ")
-
-
 def is_finished(data: bytes, start: int, end: int) -> bool:
     """Whether data[start:end] ends as a record does; a prefix behind it then starts a new one."""
-    if not _ends_with_logger(data, start, end):
+    if not ends_with_logger(data, start, end):
         return False
     prefix = PREFIX.match(data, start, end)
     if prefix is None or not data.startswith(COMPLETED, prefix.end()):
@@ -106,16 +91,11 @@ def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
     line of JSON ends every record but one, a request in text, whose client id may hold such a line; under
     `json_requests` none is expected to be open.
     """
-    if not _ends_with_logger(data, start, end):
+    if not ends_with_logger(data, start, end):
         return False
     prefix = PREFIX.match(data, start, end) if json_requests else None
     is_json = prefix is not None and data.startswith(COMPLETED + b'{"', prefix.end())
     return is_json or _holds_times(data, start, end)
-
-
-def _ends_with_logger(data: bytes, start: int, end: int) -> bool:
-    usual = data.endswith(_USUAL_LOGGERS, start, end)
-    return usual or LOGGER_END.search(data, max(start, end - LOGGER_WINDOW), end) is not None
 
 
 def _holds_times(data: bytes, start: int, end: int) -> bool:
@@ -132,10 +112,19 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
     if HANDLING.match(data, prefix.end()):
         shown = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
         return shown is not None and is_finished(data, start, end)
-    return is_finished(data, start, end) or (
-        OWN_WORDS.match(data, prefix.end()) is None
-        and _MESSAGE_END.search(data, prefix.end(), min(end, start + _TAIL_WINDOW)) is not None
+    return (
+        is_finished(data, start, end)
+        or _ended_before(data, prefix.end(), end)
+        or (
+            OWN_WORDS.match(data, prefix.end()) is None
+            and _MESSAGE_END.search(data, prefix.end(), min(end, start + _TAIL_WINDOW)) is not None
+        )
     )
+
+
+def _ended_before(data: bytes, words: int, end: int) -> bool:
+    """Whether a completed request in text ended with one of its lines, and what follows it is another program's output."""
+    return data.startswith(COMPLETED, words) and text_end(data, words, end) > 0
 
 
 def _ends_file(data: bytes, start: int, end: int) -> bool:
@@ -166,13 +155,15 @@ class Framing(NamedTuple):
     Attributes:
         starts_record: whether a prefix at `end` starts a record, seen from the record that began at `start`.
         is_finished: whether data[start:end], whole lines with nothing behind them, is a whole record.
+        may_be_torn: whether records may begin inside others, as `tearing` tells.
     """
 
     starts_record: Callable[[bytes, int, int], bool]
     is_finished: Callable[[bytes, int, int], bool]
+    may_be_torn: bool = False
 
 
-REQUEST_LOG = Framing(_starts_record, _ends_file)
+REQUEST_LOG = Framing(_starts_record, _ends_file, may_be_torn=True)
 IDENTITY = Framing(_starts_record_untraced, is_finished)
 """A request log's first record, by which the file is known: it must stay what it was when the file was first read."""
 SERVER_LOG = Framing(lambda data, start, end: True, _has_no_trace)
@@ -205,14 +196,14 @@ class _Splitter:
             end = self._next_start(start)
             if end < 0:
                 break
-            yield self._record(start, end)
+            yield from self._records(start, end)
             start = end
         self.buffer = self.buffer[start:]
         self.search_from -= start
-        if len(self.buffer) > MAX_RECORD + _PREFIX_LENGTH:  # so much may belong to the next record already
+        if len(self.buffer) > MAX_RECORD + PREFIX_LENGTH:  # so much may belong to the next record already
             self._truncate()
 
-    def _next_start(self, start: int, longest: int = _PREFIX_LENGTH) -> int:
+    def _next_start(self, start: int, longest: int = PREFIX_LENGTH) -> int:
         """Position of the next record's start behind `start`; -1 where none is that has `longest` bytes behind it."""
         buffer = self.buffer
         at = max(start, self.search_from)
@@ -224,19 +215,34 @@ class _Splitter:
                 self.search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
                 return -1
             at = newline + 1
-            if PREFIX.match(buffer, at):
+            is_prefix = PREFIX.match(buffer, at) is not None
+            if is_prefix or (self.framing.may_be_torn and TORN_PREFIX.match(buffer, at)):
                 if self.framing.starts_record(buffer, start, at):
                     self.search_from = at
                     return at
-                self.forged += 1
+                self.forged += is_prefix
 
-    def _record(self, start: int, end: int, finished: bool = True) -> RawRecord:
+    def _records(self, start: int, end: int, finished: bool = True) -> Sequence[RawRecord]:
+        """The record at buffer[start:end], or the records in it where it is torn."""
         data = self.buffer[start:end]
-        length = len(data) + self.truncated
-        record = RawRecord(self.offset, data, length, finished, self.forged)
-        self.offset += length
+        places = cuts(data) if self.framing.may_be_torn else ()
+        if places:
+            return list(self._pieces(data, (0, *places, len(data)), finished))
+        record = RawRecord(self.offset, data, len(data) + self.truncated, finished, self.forged)
+        self.offset += record.length
         self.truncated = self.forged = 0
-        return record
+        return (record,)
+
+    def _pieces(self, data: bytes, places: Sequence[int], finished: bool) -> Iterator[RawRecord]:
+        for begin, end in pairwise(places):
+            piece, is_last = data[begin:end], end == len(data)
+            torn = not is_last and is_torn(piece)
+            length = len(piece) + (self.truncated if begin < KEPT_HEAD <= end else 0)
+            # What seemed to be text of a torn record is a start, or stands in what is rejected.
+            forged = 0 if torn or begin else self.forged
+            yield RawRecord(self.offset, piece, length, finished or not is_last, forged, torn=torn)
+            self.offset += length
+        self.truncated = self.forged = 0
 
     def _taken(self, start: int, end: int, taken: int) -> RawRecord:
         data = self.buffer[max(start, end - KEPT_TAIL) : end]
@@ -254,12 +260,20 @@ class _Splitter:
         """The records of what is left: prefixes near the end count, though nothing may follow them."""
         start = 0
         while (end := self._next_start(start, 0)) >= 0:
-            yield self._record(start, end)
+            yield from self._records(start, end)
             start = end
         if start < len(self.buffer):
             # Without its newline a record is still being written; else the rest of it would be a record of its own.
-            whole = self.buffer.endswith(b"\n") and self.framing.is_finished(self.buffer, start, len(self.buffer))
-            yield self._record(start, len(self.buffer), whole)
+            yield from self._records(start, len(self.buffer), self.buffer.endswith(b"\n") and self._is_finished(start))
+
+    def _is_finished(self, start: int) -> bool:
+        """Whether what is left from `start` on ends with a whole record, whatever follows."""
+        if self.framing.may_be_torn:
+            data = self.buffer[start:]
+            if awaits_next(data):
+                return False
+            start += max(cuts(data), default=0)
+        return self.framing.is_finished(self.buffer, start, len(self.buffer))
 
 
 def split_records(

@@ -20,8 +20,9 @@ from itertools import islice
 from typing import Literal, NamedTuple, cast
 
 from ..settings import check_layout
-from .framing import LEVEL, OWN_WORDS, PREFIX, TIME
+from .framing import OWN_WORDS
 from .physical_lines import ExportEntries
+from .record_marks import LEVEL, PREFIX, TIME
 from .wrappers import Line, Unwrap, cri, docker, event, export, is_journal, is_syslog, journal, syslog
 
 Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]

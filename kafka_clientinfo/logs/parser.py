@@ -14,10 +14,11 @@ from typing import TypeVar
 
 from .clock import LogClock
 from .connection import remote_end
-from .framing import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, MAX_RECORD, PREFIX, RawRecord, strip_logger
+from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
 from .group_bodies import group_payloads
+from .record_marks import COMPLETED, HANDLING, LOGGER_END, LOGGER_WINDOW, PREFIX, prefix_of, strip_logger
 from .request_event import (
     RAW_LIMIT,
     IgnoredKind,
@@ -28,6 +29,7 @@ from .request_event import (
     RequestEvent,
 )
 from .server_log import FailedRequest, failed_request
+from .tearing import holds_json_start
 from .twins import TwinMemory
 from .wrappers import LEFT_OUT
 
@@ -39,8 +41,6 @@ _GENERATIONS: tuple[tuple[bytes, Callable[[bytes], LoggedRequest]], ...] = (
     (b"{api_key=", text.read_api_key_struct),
     (b"Name:", text.read_name_text),
 )
-_FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
-"""What may stand before a file's first record: a byte order mark, and the zeros that a truncated file is refilled with."""
 _TRACED_LOGGER = re.compile(rb"[^\n]{0,2000}?\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\r?\n")
 """The line above a stack trace."""
 _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|RequestChannel\$)")
@@ -80,11 +80,13 @@ class Parser:
     def read(self, record: RawRecord) -> Event:
         """The event of a record without a look at the requests before it: `is_duplicate` is False."""
         data = record.data if record.text is None else record.text
-        prefix = PREFIX.match(data)
+        prefix = prefix_of(data)
         if prefix is None:
-            prefix = PREFIX.match(data, _FILLER.match(data).end())  # type: ignore[union-attr]  # it matches anything
-            if prefix is None:
-                return self._without_prefix(record, data)
+            return self._without_prefix(record, data)
+        if record.torn:
+            return _rejected(
+                record, "unfinished", "another record begins inside this one, as after a broker was killed"
+            )
         if not data.startswith(COMPLETED, prefix.end()):
             return self._of_another_kind(record.offset, data, prefix)
         if len(record.data) < record.length or len(data) > MAX_RECORD:
@@ -129,8 +131,8 @@ class Parser:
         if message is None:
             raise MalformedRecord("unfinished", "no ` (logger)` at the record's end")
         message = message[prefix.end() + len(COMPLETED) :]
-        if message.startswith(b'{"') and b"\n" in message:
-            raise MalformedRecord("malformed_json", "a raw line break: two records ran into one, or it is damaged")
+        if message.startswith(b'{"') and (b"\n" in message or holds_json_start(message)):
+            raise MalformedRecord("malformed_json", "two records ran into one, or a line break is raw: it is damaged")
         for start, read in _GENERATIONS:
             if message.startswith(start):
                 logged = read(message)

@@ -21,8 +21,9 @@ from .compression import CorruptFile
 from .content import BLOCK, LogFile, opened
 from .content import RawBytes as RawBytes
 from .content import open_regular as open_regular
-from .framing import IDENTITY, PREFIX, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
+from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, detect
+from .record_marks import PREFIX
 from .unwrapping import layout_records
 
 FIRST_BLOCK = 64 << 10

@@ -21,8 +21,6 @@ from collections.abc import Iterable, Iterator
 
 from .framing import (
     CLOSING,
-    COMPLETED,
-    HANDLING,
     HANDLING_END,
     IDENTITY,
     REQUEST_LOG,
@@ -33,6 +31,7 @@ from .framing import (
 )
 from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrapper
 from .physical_lines import ExportEntries, Kept, PhysicalLines
+from .record_marks import COMPLETED, HANDLING
 from .request_event import MalformedRecord
 from .text_tail import read_tail
 from .wrappers import Line

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from .framing import TIME
+from .record_marks import TIME
 
 _TIME = re.compile(TIME)
 _CRI = re.compile(
@@ -59,7 +59,7 @@ class Line(NamedTuple):
         text: its bytes without line end.
         stream: what tells the lines of one stream from those of another.
         whole: False where the next line of the same stream goes on with this one.
-        time: when the wrapper took it or the event happened, in the notation of `framing.TIME`, or None.
+        time: when the wrapper took it or the event happened, in the notation of `record_marks.TIME`, or None.
         level: one of log4j's levels, or None.
         logger: that of an event, or None.
     """

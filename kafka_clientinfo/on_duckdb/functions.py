@@ -98,10 +98,20 @@ def regexp_extract(text: ColumnOrName, pattern: str, group: int) -> Column:
     return call("regexp_extract({}, {}, {})", named(text), literal(re2(pattern)), literal(group))
 
 
+def _json(text: ColumnOrName) -> Column:
+    """Take a text if it is JSON, else null: every function of DuckDB that reads JSON fails on any other text."""
+    return call("CASE WHEN json_valid({}) THEN {} END", named(text), named(text))
+
+
 def from_json(text: ColumnOrName, schema: str) -> Column:
     """Read JSON as a struct; what does not fit is null."""
     structure = quoted_text('"' + duckdb_struct(schema).replace('"', '\\"') + '"')
-    return call(f"json_transform({{}}, {structure})", named(text))
+    return call(f"json_transform({{}}, {structure})", _json(text))
+
+
+def get_json_object(text: ColumnOrName, at: str) -> Column:
+    """Take the text at a place in JSON; null if there is none."""
+    return call("json_extract_string({}, {})", _json(text), literal(at))
 
 
 def date_format(at: ColumnOrName, pattern: str) -> Column:
@@ -153,7 +163,7 @@ def array_compact(values: ColumnOrName) -> Column:
 
 
 substring, translate = _of_first("substring({}, {}, {})"), _of_first("translate({}, {}, {})")
-split, get_json_object = _of_first("string_split_regex({}, {})"), _of_first("json_extract_string({}, {})")
+split = _of_first("string_split_regex({}, {})")
 array_contains, array_join = _of_first("list_contains({}, {})"), _of_first("array_to_string({}, {})")
 element_at = _of_first("({}[{}])")
 get = _of_first("({}[CAST({} AS BIGINT) + 1])")

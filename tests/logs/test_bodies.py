@@ -274,3 +274,21 @@ def test_values_have_the_types_of_the_schema(kind: str, text: str, value: Any) -
     assert found is not None
     assert json.loads(found) == {"n": value}
     assert type(json.loads(found)["n"]) is type(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        (r"\ud800", "\N{REPLACEMENT CHARACTER}"),
+        (r"\udc00\uD800", "\N{REPLACEMENT CHARACTER}" * 2),
+        (r"\ud83d\ude00\ude00", "\N{GRINNING FACE}\N{REPLACEMENT CHARACTER}"),
+        (r"x\ud83d\ud83d\ude00", "x\N{REPLACEMENT CHARACTER}\N{GRINNING FACE}"),
+        (r"\\ud800", r"\ud800"),
+        (r"\\\ud800", "\\\N{REPLACEMENT CHARACTER}"),
+        (r"\u0041", "A"),
+    ],
+)
+def test_half_a_character_in_a_body_is_replaced(text: str, read: str) -> None:
+    body = json_body(b'{"a":"%b"}' % text.encode())
+    assert body is not None
+    assert json.loads(body) == {"a": read}

@@ -11,14 +11,13 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs import framing
 from kafka_clientinfo.logs.framing import (
     ENDED_SERVER_LOG,
-    PREFIX,
     SERVER_LOG,
     RawRecord,
     is_finished,
     split_records,
-    strip_logger,
 )
 from kafka_clientinfo.logs.physical_lines import Kept, PhysicalLines
+from kafka_clientinfo.logs.record_marks import PREFIX, strip_logger
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 

@@ -179,4 +179,5 @@ def test_it_says_in_a_rejected_record_that_it_holds_starts_of_others() -> None:
 def test_it_makes_no_request_of_two_records_that_ran_into_one() -> None:
     # A crash left zeros where the second record's prefix would show.
     first, second = json_record(client_id="a"), json_record(client_id="b")
-    assert rejected(first + b"\0\0" + second).reason == "malformed_json"
+    assert [event.client_id for event in requests(parse(first + b"\0\0" + second))] == ["a", "b"]
+    assert rejected(first.removesuffix(b"\n") + b"\0\0" + second[1:]).reason == "malformed_json"

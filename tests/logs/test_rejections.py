@@ -42,7 +42,7 @@ NAMED = name_text_record()
     ("line", "reason"),
     [
         (b"no prefix at all (a.b)\n", "no_record_start"),
-        (b"\xef\xbb" + JSON, "no_record_start"),
+        (b"\xef\xbb" + JSON.replace(b"DEBUG", b"debug"), "no_record_start"),
         (JSON.replace(b"\n", b"\r\r")[1:], "no_record_start"),
         (JSON[:300] + b"\n", "unfinished"),
         (TEXT[:-1], "unfinished"),
@@ -128,7 +128,7 @@ def test_it_names_why_a_record_cannot_be_read(line: bytes, reason: str) -> None:
         (swap(STRUCT, "correlation_id=1", "correlation_id=2147483648"), "correlation_id is 2147483648, not an integer in -2147483648..2147483647"),
         (swap(NAMED, "Version: 0", "Version: 32768"), "Version is 32768, not an integer in -32768..32767"),
         (swap(NAMED, "CorrelationId: 1", "CorrelationId: 2147483648"), "CorrelationId is 2147483648, not an integer in -2147483648..2147483647"),
-        (swap(JSON, '{"isForwarded":false', '{"isForwarded":\nfalse'), "a raw line break: two records ran into one, or it is damaged"),
+        (swap(JSON, '{"isForwarded":false', '{"isForwarded":\nfalse'), "two records ran into one, or a line break is raw: it is damaged"),
     ],
 )  # fmt: skip
 def test_it_says_what_it_missed_or_found(line: bytes, detail: str) -> None:

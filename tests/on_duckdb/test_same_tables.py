@@ -68,6 +68,9 @@ def altered(part: Part, dice: random.Random) -> Part:
                 row[name] = dice.choice([*TEXTS, None])
             elif name in ("logged_at", "started_at"):
                 row[name] += timedelta(seconds=dice.choice([-1, 30, 700]))
+            elif name in ("request", "response", "group_payloads") and dice.random() < 0.3:
+                text = row[name] or "{}"
+                row[name] = dice.choice([text[: dice.randrange(len(text) + 1)], text + "x", "", "[", "null", "[1]"])
             elif name not in ("cluster", "broker", "file_id", "byte_offset"):
                 row[name] = dice.choice(rows)[name]
     kept = [row for row in rows if dice.random() > 0.1]

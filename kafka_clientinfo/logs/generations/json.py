@@ -31,6 +31,9 @@ _CLUSTER_ID = b'{"clusterId":"'
 _TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
           "sendTimeMs")  # fmt: skip
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_SURROGATES = re.compile(rb"\\\\|%b%b|(%b|%b)" % (_HIGH, _LOW, _HIGH, _LOW))
+"""Escapes in JSON; group 1 is half of a character beyond 16 bits, alone."""
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -88,6 +91,8 @@ def json_body(text: bytes) -> str | None:
     """The JSON text of a body; None for an absent, empty or overlong one."""
     if len(text) > MAX_BODY or not text.startswith(b"{"):
         return None
+    if b"\\u" in text:  # engines read half a character as different texts, or not at all
+        text = _SURROGATES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], text)
     return text.decode("utf-8", "replace")
 
 

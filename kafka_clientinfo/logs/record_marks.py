@@ -1,0 +1,40 @@
+"""What marks a record in Kafka's own layout: the prefix before its message, and the logger after it."""
+
+import re
+
+TIME = rb"(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)(?:[,.](\d{1,9}))?(?: ?(Z|[+-]\d\d(?::?\d\d)?))?"
+LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
+PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
+"""Groups: date and time, fraction, zone, level."""
+PREFIX_LENGTH = 64
+"""No prefix is longer; a shorter rest of a block must wait for the next one."""
+
+LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
+LOGGER_WINDOW = 300
+_USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
+COMPLETED = b"Completed request:"
+HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")
+"""How `KafkaApis` begins its trace of a request, which holds what the client wrote as it is, in every release."""
+
+_FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
+"""What may stand before a file's first record: a byte order mark, and the zeros that a truncated file is refilled with."""
+
+
+def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
+    """Return the prefix of the record that begins at `start`, after filler if there is any; None if it has no prefix."""
+    prefix = PREFIX.match(data, start)
+    return prefix or PREFIX.match(data, _FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
+
+
+def ends_with_logger(data: bytes, start: int, end: int) -> bool:
+    """Return whether data[start:end] ends with ` (logger)` and line ends."""
+    usual = data.endswith(_USUAL_LOGGERS, start, end)
+    return usual or LOGGER_END.search(data, max(start, end - LOGGER_WINDOW), end) is not None
+
+
+def strip_logger(data: bytes) -> bytes | None:
+    """The record without ` (logger)` and line end, or None where it does not end with a logger."""
+    end = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
+    if end is None:
+        return None
+    return data[: end.start()].rstrip(b" ")

@@ -1,0 +1,196 @@
+"""Torn records: a broker that is killed leaves half a line without a line end, and the next record follows on it.
+
+Strategy. `framing` cuts a log where a line begins with a prefix. A record that it cut may hold further records, and
+`cuts` says where they begin. How sure that is depends on the text that the prefix of the inner record stands in:
+
+| the outer record | an inner record is one if |
+|---|---|
+| JSON (2.8+) | `Completed request:{"` follows its prefix: text of a client has no quote without a backslash. The byte after the quote tells a record from a text that ends there |
+| torn before its message names a client | the same |
+| a completed request in text, another kind, or no record | it is a whole request up to the end of the outer record, with one header and one tail, so that what the outer record began has no end |
+
+Before 2.8 a client can write an inner record into its client id or a topic, and only its own connection and times can
+follow: then the request is read with what the client wrote for API, version and client id, on the client's own
+connection. In records of other kinds no broker's own words need to follow a client's text, so there an inner record
+counts only in the middle of a line, where a line break gives a client no more than it does in `framing`; in a trace of
+`KafkaApis` it never counts. A line of JSON, and a request in text with connection and times, end with their line.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+
+from .generations import json, text
+from .generations.fields import LoggedRequest
+from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger, prefix_of, strip_logger
+from .request_event import MalformedRecord
+
+_JSON = COMPLETED + b'{"'
+_JSON_START = _JSON + b'isForwarded":'
+"""How a request in JSON begins in every release. No text in JSON holds it: its quotes have no backslash."""
+_TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
+_RECEIVED_END = b"(kafka.network.RequestChannel$)\n"
+_REQUEST_LOGGER_ENDS = (b"logger)\n", b"logger)\r\n")
+_TORN = rb"\[[\d :,.TZ+-]{0,40}(?:\] {0,4}[A-Z]{0,5} {0,4})?"
+_TORN_PREFIX = re.compile(_TORN)
+TORN_PREFIX = re.compile(_TORN + rb"(?=\[\d{4}-\d\d-\d\d)")
+"""The beginning of a line whose prefix is torn, if another prefix follows it."""
+_LONGEST_BARE = len(_JSON) + PREFIX_LENGTH + len(_JSON_START)
+_TIMES = b";totalTime:"
+_TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
+"""The beginning of a tail; a client's text that is cut short of this is none."""
+_TAIL_LINE = 8 << 10
+"""What follows the times of a request in text is shorter: principal, listener and software."""
+_Read = Callable[[bytes], LoggedRequest]
+_TEXT: tuple[tuple[bytes, _Read, re.Pattern[bytes]], ...] = (
+    (
+        b"RequestHeader(apiKey=",
+        text.read_request_header_struct,
+        re.compile(rb", correlationId=-?\d{1,10}(?:, headerVersion=\d+)?\) -- "),
+    ),
+    (b"{api_key=", text.read_api_key_struct, re.compile(rb"\} -- ")),
+    (b"Name:", text.read_name_text, re.compile(rb"; ?CorrelationId: ?-?\d{1,10}(?=;)")),
+)
+"""How the requests of a generation begin, and what stands in each of them once."""
+
+
+def cuts(record: bytes) -> list[int]:
+    """Return where further records begin inside a record that `framing` has cut, in order."""
+    if record.endswith(_RECEIVED_END) and record.find(b"\n") == len(record) - 1:
+        return []  # the most frequent kind of line that is no request, and it ends as one: there is no request in it
+    found: list[int] = []
+    start = 0
+    while (start := _next(record, start)) > 0:
+        found.append(start)
+    return found
+
+
+def awaits_next(record: bytes) -> bool:
+    """Return whether what follows a record decides if another one begins inside it: a client's text may go on there."""
+    *_, before, last = (0, 0, *cuts(record))
+    prefix = prefix_of(record, before)
+    is_request = prefix is not None and record.startswith(COMPLETED, prefix.end())
+    return last > 0 and not is_request and not _is_bare(record, before, last)
+
+
+def holds_json_start(message: bytes) -> bool:
+    """Return whether another request begins in a message in JSON, though its prefix may be damaged."""
+    return _JSON_START in message
+
+
+def is_torn(piece: bytes) -> bool:
+    """Return whether a piece before a cut lacks its end.
+
+    A whole line of JSON or of another kind has none of its own only if the line end is missing. In text a copy of a
+    tail may stand in the piece, so there only a line end after it ends a record.
+    """
+    prefix = prefix_of(piece)
+    if prefix is None:
+        return False
+    is_text = piece.startswith(COMPLETED, prefix.end()) and not piece.startswith(_JSON, prefix.end())
+    return (is_text and not piece.endswith(b"\n")) or not ends_with_logger(piece, prefix.end(), len(piece))
+
+
+def text_end(data: bytes, start: int, end: int) -> int:
+    """Return where the last line in data[start:end] that holds times ends with a logger; 0 if none does."""
+    times = data.rfind(_TIMES, max(start, end - _TAIL_LINE), end)
+    line_end = data.find(b"\n", times, end) + 1 if times >= 0 else 0
+    return line_end if line_end and ends_with_logger(data, start, line_end) else 0
+
+
+def is_whole(record: bytes) -> bool:
+    """Return whether a record is one completed request and nothing besides, as far as its text shows."""
+    prefix, message = PREFIX.match(record), strip_logger(record)
+    if prefix is None or message is None:
+        return False
+    message = message[prefix.end() + len(COMPLETED) :]
+    if message.startswith(b'{"'):
+        return b"\n" not in message and _reads(json.read, message)
+    for begin, read, once in _TEXT:
+        if message.startswith(begin):
+            is_one = len(_TAIL.findall(message)) == 1 and len(once.findall(message)) == 1
+            return is_one and _is_closed(message, once) and _reads(read, message)
+    return False
+
+
+def _next(record: bytes, start: int) -> int:
+    """Return where the next record begins inside the one that begins at `start`; 0 if none does."""
+    prefix = prefix_of(record, start)
+    words = start if prefix is None else prefix.end()
+    if prefix is not None and record.startswith(_JSON, words):
+        return _after_json(record, words + len(_JSON))
+    if record.startswith((b"[", b"C"), words):
+        inner = next(_starts(record, words, _JSON_START, words + _LONGEST_BARE), 0)
+        if inner and _is_bare(record, start, inner):
+            return inner
+    if prefix is not None and record.startswith(COMPLETED, words):
+        return _after_text(record, words)
+    # The whole request at its end has its logger; a search through every line of other kinds would take long.
+    return _last_whole(record, words, False) if record.endswith(_REQUEST_LOGGER_ENDS) else 0
+
+
+def _after_json(record: bytes, behind: int) -> int:
+    inner = next(_starts(record, behind, _JSON_START), 0)
+    line_end = record.find(b"\n", behind) + 1
+    if inner and (not line_end or inner < line_end):
+        return inner
+    return (_rest(record, line_end) if ends_with_logger(record, behind, line_end) else 0) or inner
+
+
+def _after_text(record: bytes, words: int) -> int:
+    line_end = 0
+    if not ends_with_logger(record, words, len(record)):
+        line_end = _rest(record, text_end(record, words, len(record)))
+    if record.find(COMPLETED, words + 1) < 0:
+        return line_end
+    whole = record[:line_end] if line_end else record
+    return _last_whole(whole, words, True) or line_end
+
+
+def _rest(record: bytes, line_end: int) -> int:
+    """Return the end of a record's line if more than line ends follow it, else 0."""
+    return line_end if line_end and record[line_end:].strip(b"\r\n") else 0
+
+
+def _is_bare(record: bytes, start: int, end: int) -> bool:
+    """Return whether a record is torn before a client's text can begin."""
+    prefix = prefix_of(record, start)
+    if prefix is None:
+        return _TORN_PREFIX.fullmatch(record, start, end) is not None
+    return _JSON.startswith(record[prefix.end() : end])
+
+
+def _last_whole(record: bytes, words: int, is_text: bool) -> int:
+    """Return where the last request inside begins, if it is whole up to the record's end; 0 if none is."""
+    if HANDLING.match(record, words):
+        return 0
+    # Inside a request in text, one in JSON names a connection that a client may have written.
+    marks = _TEXT_STARTS if is_text else (*_TEXT_STARTS, _JSON_START)
+    inner = max((at for mark in marks for at in _starts(record, words, mark)), default=0)
+    is_apart = is_text or record[inner - 1 : inner] != b"\n"
+    return inner if inner and is_apart and is_whole(record[inner:]) else 0
+
+
+def _starts(record: bytes, low: int, mark: bytes, high: int | None = None) -> Iterator[int]:
+    """Yield where prefixes begin that `mark` follows, between `low` and `high`."""
+    at = low - 1
+    while (at := record.find(mark, at + 1, high)) >= 0:
+        bracket = record.rfind(b"[", max(low, at - PREFIX_LENGTH), at)
+        prefix = PREFIX.match(record, bracket) if bracket >= 0 else None
+        if prefix is not None and prefix.end() == at:
+            yield bracket
+
+
+def _is_closed(message: bytes, header_end: re.Pattern[bytes]) -> bool:
+    """Return whether the body closes what it opens and ends there: with the rest of another body it does not."""
+    header, tail = header_end.search(message), _TAIL.search(message)
+    body = message[header.end() if header else 0 : tail.start() if tail else 0]
+    is_balanced = all(body.count(opening) == body.count(closing) for opening, closing in ((b"{", b"}"), (b"[", b"]")))
+    return is_balanced and (message.startswith(b"Name:") or body.endswith((b"}", b",response:")))
+
+
+def _reads(read: _Read, message: bytes) -> bool:
+    try:
+        read(message)
+    except (MalformedRecord, ValueError):
+        return False
+    return True

@@ -1,0 +1,189 @@
+"""A killed broker leaves half a record, and the next one follows on it: the whole one is read, and only that."""
+
+from collections.abc import Callable
+from itertools import pairwise
+from typing import NamedTuple
+
+import pytest
+
+from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
+from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, records
+
+Build = Callable[..., bytes]
+TEXT: dict[str, Build] = {
+    "request_header_struct": request_header_struct_record,
+    "api_key_struct": api_key_struct_record,
+    "name_text": name_text_record,
+}
+PROCESSOR = b"[2026-11-21 12:00:00,000] TRACE Processor 1 received request: RequestHeader(apiKey=METADATA, apiVersion=9, clientId=r, correlationId=4, headerVersion=2) -- MetadataRequestData(topics=[]) (kafka.network.RequestChannel$)\n"
+SERVER = b"[2026-11-21 12:00:00,000] INFO [GroupCoordinator 1]: Stabilized group g generation 1 (kafka.coordinator.group.GroupCoordinator)\n"
+BANNER = b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Launching ...\n"
+
+
+class Outcome(NamedTuple):
+    """What is read of some bytes: requests without their offsets, and where they begin; bytes that are rejected."""
+
+    requests: list[tuple[int, RequestEvent]]
+    rejected: bytes
+    ignored: int
+
+
+def read(data: bytes, step: int | None = None) -> Outcome:
+    """Read a log, and hold that every byte is in one record."""
+    blocks = [data] if step is None else [data[at : at + step] for at in range(0, len(data), step)]
+    found, parser = list(split_records(blocks)), Parser()
+    assert b"".join(record.data for record in found) == data
+    assert [record.offset for record in found] == [sum(r.length for r in found[:i]) for i in range(len(found))]
+    events = [parser.read(record) for record in found]
+    rejected = b"".join(event.raw for event in events if isinstance(event, RejectedRecord))
+    requests = [
+        (event.byte_offset, event._replace(byte_offset=0)) for event in events if isinstance(event, RequestEvent)
+    ]
+    return Outcome(requests, rejected, sum(isinstance(event, IgnoredRecord) for event in events))
+
+
+def alone(record: bytes) -> RequestEvent:
+    ((_, event),) = read(record).requests
+    return event
+
+
+def check(torn: bytes, whole: bytes, before: bytes = b"") -> None:
+    """Hold that a torn piece of a record is rejected, and what follows it is read as it would be alone."""
+    following = json_record(correlation_id=99, client_id="later")
+    found = read(before + torn + whole + following)
+    at = len(before) + len(torn)
+    expected = ([(0, alone(before))] if before else []) + [(at, alone(whole)), (at + len(whole), alone(following))]
+    is_whole = torn.endswith(b" (kafka.request.logger)")  # only its line end is missing
+    if is_whole and len(found.requests) > len(expected):
+        expected.insert(-2, (len(before), alone(torn + b"\n")))
+    assert found.requests == expected
+    assert found.rejected == (b"" if is_whole and len(expected) == 3 + bool(before) else torn)
+
+
+FIRST = json_record(
+    client_id="first", api="METADATA", request={"topics": [{"name": "a b"}]}, response={"brokers": [], "errorCode": 0}
+)
+WHOLE = json_record(client_id="second", connection="10.0.0.1:9092-10.0.0.3:50000-7", correlation_id=2)
+
+
+@pytest.mark.parametrize("before", [b"", json_record(client_id="before")])
+def test_a_torn_record_of_json_and_the_next_one_at_every_place(before: bytes) -> None:
+    for at in range(1, len(FIRST)):
+        check(FIRST[:at], WHOLE, before)
+
+
+@pytest.mark.parametrize("generation", list(TEXT))
+def test_a_torn_record_in_text_and_the_next_one_at_every_place(generation: str) -> None:
+    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
+    before = TEXT[generation](client_id="before", connection="10.0.0.1:9092-10.0.0.3:50000-7")
+    for at in range(1, len(first)):
+        check(first[:at], whole)
+        check(first[:at], whole, before)
+
+
+@pytest.mark.parametrize("generation", list(TEXT))
+def test_a_torn_record_in_text_accuses_nobody_where_the_next_one_has_a_line_of_its_own(generation: str) -> None:
+    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
+    for at in range(60, len(first) - 1):
+        check(first[:at] + b"\n", whole)
+        check(first[:at] + BANNER, whole)
+
+
+@pytest.mark.parametrize("generation", GENERATIONS)
+def test_the_records_of_real_brokers_are_torn_at_some_places(generation: str) -> None:
+    real = [record.data for record in records(EXCERPTS[generation]) if record.forged_prefixes == 0]
+    real = [data for data in real if data.count(b"\n") == 1 and isinstance(parse(data)[0], RequestEvent)][:12]
+    for first, whole in pairwise(real):
+        for at in range(1, len(first), 41):
+            check(first[:at], whole)
+
+
+def test_records_that_are_torn_one_after_the_other() -> None:
+    for at in range(70, len(FIRST), 23):
+        torn = FIRST[:at] + json_record(client_id="again")[: 70 + 7 * at % 500]
+        check(torn, WHOLE)
+        check(FIRST[:12] + torn, WHOLE)
+
+
+@pytest.mark.parametrize("other", [PROCESSOR, SERVER], ids=["received request", "server.log"])
+@pytest.mark.parametrize("whole", [WHOLE, request_header_struct_record(client_id="second")], ids=["json", "text"])
+def test_a_torn_record_of_another_kind(other: bytes, whole: bytes) -> None:
+    for at in range(1, len(other) - 1):
+        check(other[:at], whole)
+
+
+@pytest.mark.parametrize(
+    "follows", [SERVER, BANNER, b"java.lang.Exception: x\n\tat kafka.Foo(Foo.scala:3)\n", PROCESSOR]
+)
+def test_what_follows_a_torn_record_of_json(follows: bytes) -> None:
+    for at in range(70, len(FIRST) - 30, 31):
+        found = read(FIRST[:at] + follows + WHOLE)
+        assert found.requests == [(at + len(follows), alone(WHOLE))]
+        assert found.rejected == FIRST[:at] + follows
+
+
+@pytest.mark.parametrize("whole", [WHOLE, *(build(client_id="second") for build in TEXT.values())])
+def test_output_of_other_programs_after_a_whole_record_belongs_to_no_record(whole: bytes) -> None:
+    found = read(whole + BANNER + whole)
+    assert [at for at, _ in found.requests] == [0, len(whole + BANNER)]
+    assert {event for _, event in found.requests} == {alone(whole)}
+    assert found.rejected == BANNER
+
+
+@pytest.mark.parametrize(
+    "client_id", ["Completed request:{", "x[2026-11-21 12:00:00,000] DEBUG Completed request:{",
+                  "[2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey="]
+)  # fmt: skip
+def test_the_words_in_a_text_of_json_tear_nothing(client_id: str) -> None:
+    whole = json_record(client_id=client_id, request={"topics": [client_id], client_id: 1})
+    assert [event.client_id for _, event in read(whole * 2).requests] == [client_id] * 2
+
+
+FORGED_JSON = WHOLE.decode().rstrip("\n")
+FORGED_TEXT = request_header_struct_record(client_id="forged", connection="1.1.1.1:1-2.2.2.2:2-3").decode().rstrip("\n")
+
+
+@pytest.mark.parametrize("forged", [FORGED_JSON, FORGED_TEXT, FORGED_TEXT.partition(" from connection")[0]])
+@pytest.mark.parametrize("begin", ["x", "x\n"])
+@pytest.mark.parametrize("end", ["", "\n", " x", "\nx"])
+@pytest.mark.parametrize("generation", list(TEXT))
+def test_what_a_client_writes_is_a_request_of_its_own_connection_alone(
+    forged: str, begin: str, end: str, generation: str
+) -> None:
+    genuine = TEXT[generation](client_id=begin + forged + end)
+    found = read(genuine + TEXT[generation]())
+    expected = alone(TEXT[generation]())
+    assert {event.connection_id for _, event in found.requests} == {expected.connection_id}
+    assert found.requests[0][1].client_id.startswith(begin + "[2026-11-21 12:00:00,000] DEBUG Completed request:")
+    assert found.requests[0][1].forged_lines == ("\n" in begin)
+    received = PROCESSOR.replace(b"clientId=r", b"clientId=" + (begin + forged + end).encode())
+    assert [event for _, event in read(received + SERVER + TEXT[generation]()).requests] == [expected]
+
+
+def test_a_forged_line_that_damage_explains_accuses_nobody_and_is_on_its_own_connection() -> None:
+    header = "x\n[2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey=FETCH, apiVersion=1, clientId=y"
+    ((_, event),) = read(request_header_struct_record(client_id=header, connection="h:1-10.9.8.7:6-0")).requests
+    assert (event.client_id, event.remote_host, event.forged_lines) == ("y", "10.9.8.7", 0)
+
+
+@pytest.mark.parametrize("torn", [FIRST[:20], FIRST[:100], FIRST[:-10], FIRST[:-1], PROCESSOR[:150], SERVER[:60],
+                                  request_header_struct_record()[:150]])  # fmt: skip
+@pytest.mark.parametrize("whole", [WHOLE, request_header_struct_record(client_id="second")])
+def test_a_log_that_grows_is_read_as_the_whole_log(torn: bytes, whole: bytes) -> None:
+    if b"RequestHeader" in torn and torn.startswith(b"[2026-11-21 12:00:00,000] DEBUG") and whole == WHOLE:
+        return  # a broker that is upgraded as it is killed: its requests in JSON may be a client's text
+    data = WHOLE + torn + whole + WHOLE
+    expected = [(record.offset, record.data, record.torn) for record in records(data)]
+    for size in range(1, len(data)):
+        first = [record for record in split_records([data[:size]]) if record.finished]
+        end = sum(record.length for record in first)
+        found = [(r.offset, r.data, r.torn) for r in (*first, *split_records([data[end:]], end))]
+        assert found == expected, size
+
+
+def test_blocks_of_any_size_give_the_same() -> None:
+    data = WHOLE + FIRST[:200] + WHOLE + BANNER + PROCESSOR[:100] + WHOLE + WHOLE
+    expected = read(data)
+    assert len(expected.requests) == 4
+    assert all(read(data, step) == expected for step in (1, 7, 100, 1000))
