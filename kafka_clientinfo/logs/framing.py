@@ -133,11 +133,11 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
     prefix = PREFIX.match(data, start, end)
     if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
         return True
+    if data.startswith(COMPLETED, prefix.end()) or OWN_WORDS.match(data, prefix.end()):
+        return is_finished(data, start, end)
     if HANDLING.match(data, prefix.end()):
         shown = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
         return shown is not None and is_finished(data, start, end)
-    if OWN_WORDS.match(data, prefix.end()):
-        return is_finished(data, start, end)
     return has_ended(data, start, end)
 
 
