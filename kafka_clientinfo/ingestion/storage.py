@@ -98,6 +98,11 @@ class StoredFile:
     holds_requests: bool = False
 
     @property
+    def is_stream(self) -> bool:
+        """Whether its bytes come once only."""
+        return False
+
+    @property
     def name(self) -> str:
         """The last part of its path."""
         return self.path.rpartition("/")[2]
