@@ -12,10 +12,11 @@ import math
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -248,22 +249,22 @@ def markdown_text(value: Any) -> str:
 def write_private(path: Path, content: bytes, option: str) -> None:
     """Write a file whole or not at all, for the user alone: it names principals and addresses.
 
-    Where files cannot be renamed, as on some mounts of buckets, it is written in place.
+    It is written under a name that nobody can guess, into a file that was not there before, so that nothing that
+    others have put beside it is written through; a link in its place is replaced, not followed. Where files cannot be
+    renamed, as on some mounts of buckets, it is written in place.
 
     Raises:
         ClientInfoError: naming the option that gave the path.
     """
     part = path.with_name(f"{path.name}.part")
     try:
-        _write(part, content)
+        descriptor, name = tempfile.mkstemp(prefix=".kafka-clientinfo-", suffix=".part", dir=path.parent)
         try:
-            part.replace(path)
-        except OSError as error:
-            if error.errno not in _NO_RENAME:
-                raise
-            part.unlink()
-            part = path
-            _write(path, content)
+            with open(descriptor, "wb") as file:
+                file.write(content)
+            _put_in_place(Path(name), path, content)
+        finally:
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise ClientInfoError(
@@ -272,8 +273,20 @@ def write_private(path: Path, content: bytes, option: str) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:
+    """Write a file in place; what stands there is no longer anybody else's to read."""
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
+        with suppress(OSError):  # some mounts of buckets have no modes
+            os.fchmod(file.fileno(), 0o600)
         file.write(content)
+def _put_in_place(part: Path, path: Path, content: bytes) -> None:
+    try:
+        part.replace(path)
+    except OSError as error:
+        if error.errno not in _NO_RENAME:
+            raise
+        _write(path, content)
+
+
 
 
 def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST) -> str:

@@ -209,3 +209,51 @@ def test_a_file_is_written_in_place_where_nothing_can_be_renamed(
     monkeypatch.setattr(output, "_write", refused)
     with pytest.raises(ClientInfoError, match=r"--output \S+ cannot be written"):
         write_private(tmp_path / "other.html", b"", "--output")
+
+
+@pytest.mark.parametrize("beside", ["report.html.part", "report.html"])
+def test_nothing_that_lies_there_is_written_through(tmp_path: Path, beside: str) -> None:
+    victim, planted = tmp_path / "victim", tmp_path / "folder" / beside
+    planted.parent.mkdir()
+    victim.write_bytes(b"mine")
+    planted.symlink_to(victim)
+    write_private(planted.parent / "report.html", b"content", "--output")
+    assert victim.read_bytes() == b"mine"
+    report = planted.parent / "report.html"
+    assert (report.read_bytes(), report.is_symlink(), report.stat().st_mode & 0o777) == (b"content", False, 0o600)
+    assert {path.name for path in planted.parent.iterdir()} == {"report.html", beside}
+
+
+@pytest.mark.parametrize("beside", ["report.html.part", "report.html"])
+def test_nobody_else_reads_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: str) -> None:
+    (tmp_path / beside).touch()
+    (tmp_path / beside).chmod(0o666)
+    modes = []
+    replace = Path.replace
+
+    def replaced(part: Path, target: Path) -> Path:
+        modes.append(part.stat().st_mode & 0o777)
+        return replace(part, target)
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    write_private(tmp_path / "report.html", b"content", "--output")
+    assert modes == [0o600]
+    assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", beside}
+
+
+def test_in_place_nothing_is_written_through_a_link_or_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "no rename")
+
+    monkeypatch.setattr(Path, "replace", refused)
+    open_to_all, victim = tmp_path / "a.html", tmp_path / "victim"
+    open_to_all.touch(0o666)
+    write_private(open_to_all, b"content", "--output")
+    assert open_to_all.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "b.html").symlink_to(victim)
+    with pytest.raises(ClientInfoError, match="cannot be written"):
+        write_private(tmp_path / "b.html", b"content", "--output")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]
