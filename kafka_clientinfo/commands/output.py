@@ -37,7 +37,10 @@ _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "vie
 _REST = "--limit 0, --json and --csv"
 _NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
 """How file systems refuse to rename any file."""
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+_FORMULA = re.compile(
+    r"[\s\0-\x1f\ufeff\u200b-\u200f]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u2212]|[\t\r\n]"
+)
+"""How a text begins that spreadsheets take for a formula: they pass over blanks and line ends, and read full-width signs."""
 _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 """What gets a backslash in Markdown; addresses too, of which some readers make links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -192,8 +195,8 @@ def instant(value: datetime) -> str:
 def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
     """CSV, an empty line between tables; lists and structs are JSON.
 
-    A text that begins with = + - @ tab or carriage return, which spreadsheets take for a formula, gets a quote (')
-    in front. On a terminal, control characters become U+FFFD.
+    A text that spreadsheets take for a formula gets a quote (') in front: it begins with = + - @, also in their wider
+    forms and behind blanks or line ends, or with a tab or a line end. On a terminal, control characters become U+FFFD.
     """
     parts = []
     for table in tables:
@@ -212,9 +215,8 @@ def _csv_quoted(cell: str) -> str:
 
 
 def _csv_cell(value: Any) -> str:
-    if isinstance(value, str):
-        return f"'{value}" if _FORMULA.match(value) else value
-    return _one_text(value)
+    text = _one_text(value)
+    return f"'{text}" if isinstance(value, str | bytes) and _FORMULA.match(text) else text
 
 
 def _one_text(value: Any) -> str:

@@ -33,7 +33,10 @@ from kafka_clientinfo.commands.output import (
 from kafka_clientinfo.errors import ClientInfoError
 
 TIME = datetime(2026, 11, 21, 2, 0, 0, 125_000, UTC)
-FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
+FORMULAS = (
+    "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\r\n=1", " =1", "\x00=1", "\u00a0+1", "\ufeff@a", "\u3000=1",
+    "\uff1d1", "\uff0b1", "\uff0d1", "\uff20a", "\u22121", "\ufe661", "\ta", "\na",
+)  # fmt: skip
 
 
 def table(*rows: tuple[Any, ...], columns: tuple[str, ...] = ("a", "b"), more: int = 0, title: str = "") -> Table:
@@ -65,6 +68,10 @@ def test_csv_has_no_formula(text: str) -> None:
     (_, (cell, other)) = csv.reader(io.StringIO(as_csv([table((text, f"a{text}"))]), newline=""))
     assert cell == f"'{text}"
     assert other == f"a{text}"
+
+
+def test_csv_has_no_formula_in_bytes() -> None:
+    assert as_csv([table((b"\xfb", -1))]) == "a,b\n'+w==,-1\n"
 
 
 def test_csv_leaves_numbers_and_writes_an_empty_line_between_tables() -> None:
