@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ClientInfoError
+from ..toml_files import shown
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
@@ -30,6 +31,9 @@ if TYPE_CHECKING:
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100
 """Characters of a text in a column at most, where the terminal's width does not ask for fewer."""
+_NUMBER = re.compile(r"[0-9]{1,30}")
+_MOST_ROWS = 1_000_000_000
+"""What both engines take behind LIMIT, with one more row."""
 _NARROWEST = 24
 """Characters to which a narrow terminal shortens a text at most; what does not fit even so goes on in the next line."""
 _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})
@@ -96,10 +100,9 @@ def add_formats(parser: argparse.ArgumentParser, limit: int | None = None) -> No
 
 
 def _rows(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
+    if not _NUMBER.fullmatch(text) or int(text) > _MOST_ROWS:
+        raise argparse.ArgumentTypeError(f"{shown(text)}; give a number of rows up to {_MOST_ROWS:,}, or 0 for all")
+    return int(text)
 
 
 def limit_of(arguments: argparse.Namespace) -> int:
@@ -258,7 +261,6 @@ def write_private(path: Path, content: bytes, option: str) -> None:
     Raises:
         ClientInfoError: naming the option that gave the path.
     """
-    part = path.with_name(f"{path.name}.part")
     try:
         descriptor, name = tempfile.mkstemp(prefix=".kafka-clientinfo-", suffix=".part", dir=path.parent)
         try:
@@ -268,18 +270,11 @@ def write_private(path: Path, content: bytes, option: str) -> None:
         finally:
             Path(name).unlink(missing_ok=True)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ClientInfoError(
             f"{option} {path} cannot be written: {error.strerror or error}; name another file"
         ) from None
 
 
-def _write(path: Path, content: bytes) -> None:
-    """Write a file in place; what stands there is no longer anybody else's to read."""
-    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
-        with suppress(OSError):  # some mounts of buckets have no modes
-            os.fchmod(file.fileno(), 0o600)
-        file.write(content)
 def _put_in_place(part: Path, path: Path, content: bytes) -> None:
     try:
         part.replace(path)
@@ -289,6 +284,12 @@ def _put_in_place(part: Path, path: Path, content: bytes) -> None:
         _write(path, content)
 
 
+def _write(path: Path, content: bytes) -> None:
+    """Write a file in place; what stands there is no longer anybody else's to read."""
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
+        with suppress(OSError):  # some mounts of buckets have no modes
+            os.fchmod(file.fileno(), 0o600)
+        file.write(content)
 
 
 def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST) -> str:

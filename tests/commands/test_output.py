@@ -183,6 +183,15 @@ def test_only_text_has_a_limit_of_its_own(arguments: list[str], limit: int) -> N
     assert limit_of(parser.parse_args(arguments)) == limit
 
 
+@pytest.mark.parametrize("number", ["-1", "x", "", "1.5", "1e3", "nan", "²", "1_0", "1000000001", "9" * 20, "9" * 5000])
+def test_a_limit_is_a_number_of_rows(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = ArgumentParser()
+    add_formats(parser, 50)
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args([f"--limit={number}"])
+    assert "give a number of rows up to 1,000,000,000, or 0 for all" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--limit", "-1"], ["--limit", "x"], ["--json", "--csv"]])
 def test_wrong_arguments_are_usage(arguments: list[str]) -> None:
     parser = ArgumentParser()
