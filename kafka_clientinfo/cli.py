@@ -113,13 +113,16 @@ def job(command: str) -> None:
 
 
 def _open_streams() -> None:
-    """Open closed standard streams on the null device, as the next file that is opened would become one of them."""
+    """Open closed standard streams on the null device, as the next file that is opened would become one of them.
+
+    What is written to standard output must not be lost without a word: where it is closed, it cannot be written.
+    """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # the lowest number that is free
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+            os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_RDWR)  # the lowest number that is free
+    sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):

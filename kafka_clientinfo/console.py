@@ -59,10 +59,13 @@ def output(text: str | None = None) -> bool:
         ClientInfoError: when standard output cannot be written, as on a full disk.
     """
     try:
+        if sys.stdout is None:
+            if text is not None:
+                raise OSError("it is closed")
+            return True
         if text is not None:
             print(text)
-        if sys.stdout is not None:
-            sys.stdout.flush()
+        sys.stdout.flush()
         return True
     except BrokenPipeError:
         _discard(sys.stdout)
@@ -82,10 +85,11 @@ def complain(text: object) -> None:
         _discard(sys.stderr)
 
 
-def _discard(stream: TextIO) -> None:
+def _discard(stream: TextIO | None) -> None:
     """Let what is still in a stream's buffer go nowhere: Python would fail on it again as it ends."""
     with suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        if stream is not None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def number(value: int) -> str:
@@ -205,4 +209,4 @@ class ProgressLine:
 def progress(stream: TextIO | None = None) -> ProgressLine | None:
     """The line of a terminal for what is under way, or None where `stream` is none."""
     out = stream or sys.stderr
-    return ProgressLine(out) if out.isatty() else None
+    return ProgressLine(out) if out is not None and is_terminal(out) else None

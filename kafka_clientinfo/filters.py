@@ -138,5 +138,5 @@ class Scope:
 def _parameter(value: datetime | str) -> str:
     """A time as text, or the pattern of LIKE for a text in which * stands for any characters."""
     if isinstance(value, datetime):
-        return f"{value:%Y-%m-%d %H:%M:%S.%f}"
+        return value.replace(tzinfo=None).isoformat(" ", "microseconds")  # with four digits of a year, whatever it is
     return re.sub(r"[!%_]", r"!\g<0>", value).replace("*", "%")

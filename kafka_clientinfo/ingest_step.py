@@ -24,6 +24,7 @@ from .ingestion.discovery import find_logs, with_server_logs
 from .ingestion.plan import Plan, PlannedFile, make_plan
 from .ingestion.problems import Problem
 from .ingestion.reading_progress import watched
+from .ingestion.repeated_hour import TIMES, moved_row, moves
 from .ingestion.split_statistics import file_report, file_row, rotated, was_read, wrongly_cut
 from .ingestion.storage import StoredFile
 from .settings import Settings
@@ -162,27 +163,52 @@ def _read(
         "failed_requests": readable.where("failed IS NOT NULL").select("failed.*", ingested_at),
     }
     files = [file for file in plan.files if was_read(file, statistics)]
-    rows = [file_row(file, statistics, plan.batch_id, now) for file in files]
+    rows: list[Mapping[str, Any]] = [file_row(file, statistics, plan.batch_id, now) for file in files]
     try:
         for name, relation in tables.items():
             if numbers[name] or name == "requests":
                 with report.stage(name):
                     lake.append(name, relation, plan.batch_id, numbers[name])
         with report.stage("ingested_files"):
-            if any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
+            by_id = {**known, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
+            resumed = [split for split in statistics if split["file_id"] in known]
+            moved = _move(lake, by_id, resumed, settings.log_zone, plan.batch_id)
+            if moved or any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
                 lake.update_state(built_until=None)
-            written = [*rows, *plan.packed]
+            rows = [by_id[file.file_id] for file in files]
+            others = [by_id[name] for name in moved if by_id[name] not in rows]
+            written = [*rows, *others, *(row for row in plan.packed if row["file_id"] not in moved)]
             lake.upsert(LEDGER, _files(lake.spark, written), plan.batch_id)  # from here on the rows count
     except BaseException:
         release(parsed)
         raise
     report.problems += rotated(plan.files, statistics)
     report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
-    is_all = not known and is_on_one_machine(lake.spark)
+    is_all = not known and not moved and is_on_one_machine(lake.spark)
     if not is_all:
         release(parsed)
-    by_id = {**known, **{row["file_id"]: row for row in written}}
     return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id)
+
+
+def _move(
+    lake: Warehouse,
+    files: dict[str, Mapping[str, Any]],
+    resumed: Sequence[Mapping[str, Any]],
+    zone: str,
+    batch_id: str,
+) -> list[str]:
+    """Move rows that were read by the wrong reading of a repeated hour, and the rows of their files; returns the file_ids."""
+    moved: dict[str, None] = {}
+    for move in moves(files.values(), resumed, zone):
+        for name in TIMES:
+            lake.create_missing([name])
+            rows = lake.read(name).where(move.condition)
+            if not rows.isEmpty():
+                values = {column: F.expr(value) for column, value in move.values(name).items()}
+                lake.upsert(name, rows.withColumns(values), batch_id)
+                moved[move.file_id] = None
+        files[move.file_id] = moved_row(files[move.file_id], move)
+    return list(moved)
 
 
 def _parsed(

@@ -28,7 +28,10 @@ def test_times_without_a_zone_are_utc(text: str, time: datetime) -> None:
     assert given_time(text, "--since", NOW) == time.replace(tzinfo=UTC)
 
 
-@pytest.mark.parametrize("text", ["soon", "", "7", "d", "-7d", "7y", "999999w", "2026-13-01", "0001-01-01T00:00+23:00"])
+@pytest.mark.parametrize(
+    "text",
+    ["soon", "", "7", "d", "-7d", "7y", "999999w", "2026-13-01", "0001-01-01T00:00+23:00", "99999-01-01", "1e999"],
+)
 def test_a_time_that_is_none_is_named(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--until is .*; give a time such as 2026-11-21"):
         given_time(text, "--until", NOW)
@@ -47,6 +50,12 @@ def test_conditions_are_of_what_is_given() -> None:
 
 def test_only_a_star_stands_for_other_characters() -> None:
     assert Filters(client="100%_!*").parameters == {"client": "100!%!_!!%"}
+
+
+def test_years_have_four_digits() -> None:
+    """As SQL reads them."""
+    filters = Filters(since=given_time("0001-01-01", "--since"), until=given_time("9999-12-31", "--until"))
+    assert filters.parameters == {"since": "0001-01-01 00:00:00.000000", "until": "9999-12-31 00:00:00.000000"}
 
 
 def test_bytes_that_are_no_utf8_are_named() -> None:

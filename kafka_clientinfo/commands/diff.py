@@ -96,7 +96,8 @@ def given_day(text: str, option: str, now: datetime | None = None) -> date:
     day = _NAMED_DAYS.get(text, text)
     if _DAY.fullmatch(day):
         with suppress(ConfigError):
-            return given_time(day, option, now).date()
+            if (found := given_time(day, option, now).date()) < date.max:  # behind which there is no midnight
+                return found
     raise ConfigError(
         f"{option} is {text!r}; give a date such as 2026-11-21, yesterday, today, or 7d for seven days ago"
     )

@@ -12,15 +12,17 @@ import math
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ClientInfoError
+from ..toml_files import shown
 
 if TYPE_CHECKING:
     from ..engine.answers import Tables
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100
 """Characters of a text in a column at most, where the terminal's width does not ask for fewer."""
+_NUMBER = re.compile(r"[0-9]{1,30}")
+_MOST_ROWS = 1_000_000_000
+"""What both engines take behind LIMIT, with one more row."""
 _NARROWEST = 24
 """Characters to which a narrow terminal shortens a text at most; what does not fit even so goes on in the next line."""
 _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})
@@ -36,7 +41,10 @@ _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "vie
 _REST = "--limit 0, --json and --csv"
 _NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
 """How file systems refuse to rename any file."""
-_FORMULA = re.compile(r"[=+\-@\t\r]")
+_FORMULA = re.compile(
+    r"[\s\0-\x1f\ufeff\u200b-\u200f]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u2212]|[\t\r\n]"
+)
+"""How a text begins that spreadsheets take for a formula: they pass over blanks and line ends, and read full-width signs."""
 _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 """What gets a backslash in Markdown; addresses too, of which some readers make links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
@@ -92,10 +100,9 @@ def add_formats(parser: argparse.ArgumentParser, limit: int | None = None) -> No
 
 
 def _rows(text: str) -> int:
-    number = int(text)
-    if number < 0:
-        raise ValueError
-    return number
+    if not _NUMBER.fullmatch(text) or int(text) > _MOST_ROWS:
+        raise argparse.ArgumentTypeError(f"{shown(text)}; give a number of rows up to {_MOST_ROWS:,}, or 0 for all")
+    return int(text)
 
 
 def limit_of(arguments: argparse.Namespace) -> int:
@@ -191,8 +198,8 @@ def instant(value: datetime) -> str:
 def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
     """CSV, an empty line between tables; lists and structs are JSON.
 
-    A text that begins with = + - @ tab or carriage return, which spreadsheets take for a formula, gets a quote (')
-    in front. On a terminal, control characters become U+FFFD.
+    A text that spreadsheets take for a formula gets a quote (') in front: it begins with = + - @, also in their wider
+    forms and behind blanks or line ends, or with a tab or a line end. On a terminal, control characters become U+FFFD.
     """
     parts = []
     for table in tables:
@@ -211,9 +218,8 @@ def _csv_quoted(cell: str) -> str:
 
 
 def _csv_cell(value: Any) -> str:
-    if isinstance(value, str):
-        return f"'{value}" if _FORMULA.match(value) else value
-    return _one_text(value)
+    text = _one_text(value)
+    return f"'{text}" if isinstance(value, str | bytes) and _FORMULA.match(text) else text
 
 
 def _one_text(value: Any) -> str:
@@ -248,31 +254,41 @@ def markdown_text(value: Any) -> str:
 def write_private(path: Path, content: bytes, option: str) -> None:
     """Write a file whole or not at all, for the user alone: it names principals and addresses.
 
-    Where files cannot be renamed, as on some mounts of buckets, it is written in place.
+    It is written under a name that nobody can guess, into a file that was not there before, so that nothing that
+    others have put beside it is written through; a link in its place is replaced, not followed. Where files cannot be
+    renamed, as on some mounts of buckets, it is written in place.
 
     Raises:
         ClientInfoError: naming the option that gave the path.
     """
-    part = path.with_name(f"{path.name}.part")
     try:
-        _write(part, content)
+        descriptor, name = tempfile.mkstemp(prefix=".kafka-clientinfo-", suffix=".part", dir=path.parent)
         try:
-            part.replace(path)
-        except OSError as error:
-            if error.errno not in _NO_RENAME:
-                raise
-            part.unlink()
-            part = path
-            _write(path, content)
+            with open(descriptor, "wb") as file:
+                file.write(content)
+            _put_in_place(Path(name), path, content)
+        finally:
+            Path(name).unlink(missing_ok=True)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise ClientInfoError(
             f"{option} {path} cannot be written: {error.strerror or error}; name another file"
         ) from None
 
 
+def _put_in_place(part: Path, path: Path, content: bytes) -> None:
+    try:
+        part.replace(path)
+    except OSError as error:
+        if error.errno not in _NO_RENAME:
+            raise
+        _write(path, content)
+
+
 def _write(path: Path, content: bytes) -> None:
-    with open(path, "wb", opener=partial(os.open, mode=0o600)) as file:
+    """Write a file in place; what stands there is no longer anybody else's to read."""
+    with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
+        with suppress(OSError):  # some mounts of buckets have no modes
+            os.fchmod(file.fileno(), 0o600)
         file.write(content)
 
 

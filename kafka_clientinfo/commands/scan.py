@@ -11,7 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, nullcontext
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ from ..errors import ConfigError
 from ..filters import Scope
 from ..impact import Impact, impact
 from ..settings import Settings
+from ..toml_files import shown
 from . import upgrade
 from .context import Context, add_settings
 from .output import Table, add_formats, as_text, ask, is_text, limit_of, show
@@ -41,6 +42,8 @@ _FIRST = 1
 """Seconds until the first answer."""
 _ON_TERMINAL, _ELSEWHERE = 2, 60
 """Seconds between two answers with --follow, if nobody says otherwise."""
+_SHORTEST, _LONGEST = 0.1, 86_400
+"""Seconds that --every takes."""
 _BUSY = 4
 """So many times as long as an answer takes, at least, until the next one: to read goes before to answer."""
 _OTHER_LINES = 14
@@ -63,12 +66,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--follow", action="store_true", help="answer again and again while standard input goes on")
     parser.add_argument(
         "--every",
-        type=float,
+        type=_seconds,
         metavar="SECONDS",
         help=f"time between two answers (on a terminal: {_ON_TERMINAL}, elsewhere: {_ELSEWHERE})",
     )
     add_settings(parser, "name of the cluster that wrote the logs")
     add_formats(parser, SHOWN)
+
+
+def _seconds(text: str) -> float:
+    with suppress(ValueError):
+        if _SHORTEST <= (seconds := float(text)) <= _LONGEST:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{shown(text)}; give seconds from {_SHORTEST} to {_LONGEST:,}")
 
 
 def execute(context: Context) -> int:

@@ -66,10 +66,13 @@ class Reading:
         if len(logs) > 1:
             raise ConfigError(f"LOGS are {NAME} and {len(logs) - 1} more; read standard input alone, or files alone")
         try:
+            if sys.stdin is None:
+                raise ValueError("it is closed")
             self._stream = Stream(sys.stdin.fileno(), waiting)
             return [planned_stream(self._stream, self._settings)]
-        except OSError as error:
-            raise InputError(f"standard input cannot be read: {error.strerror or error}; pipe a log into it") from None
+        except (OSError, ValueError) as error:  # ValueError: it is closed
+            why = getattr(error, "strerror", None) or error
+            raise InputError(f"standard input cannot be read: {why}; pipe a log into it") from None
 
     @property
     def is_incomplete(self) -> bool:

@@ -105,6 +105,11 @@ class StandardInput(StoredFile):
 
     stream: RawBytes | None = field(default=None, repr=False)
 
+    @property
+    def is_stream(self) -> bool:
+        """Say that its bytes come once only."""
+        return True
+
     def open(self) -> AbstractContextManager[RawBytes]:
         """Give the stream, which stays open."""
         assert self.stream is not None

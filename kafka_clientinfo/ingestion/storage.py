@@ -100,6 +100,11 @@ class StoredFile:
     other_paths: tuple[str, ...] = ()
 
     @property
+    def is_stream(self) -> bool:
+        """Whether its bytes come once only."""
+        return False
+
+    @property
     def name(self) -> str:
         """The last part of its path."""
         return self.path.rpartition("/")[2]

@@ -27,6 +27,7 @@ from .columnar import RequestRows
 from .discovery import framing_of, is_server_log
 from .plan import Split
 from .problems import REPLACED
+from .repeated_hour import begins_again
 from .storage import HeldFile
 
 BATCH_ROWS = 16384
@@ -100,6 +101,7 @@ class SplitReader:
         before = int((split.file.known or {}).get("requests", 0))
         self.start_window = _START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
+        self.began_again: int | None = None
 
     def parts(self) -> Iterator[Part]:
         """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
@@ -153,6 +155,7 @@ class SplitReader:
         """Parse what stands before a split that begins inside a file, for the parser's memory only."""
         start = self.split.start
         if start == 0:
+            self._tell_beginning(file)
             return
         before = reached = max(0, start - LOOKBACK)
         try:
@@ -169,7 +172,7 @@ class SplitReader:
                 self.recent.clear()
                 self.recent_bytes = 0
 
-    def _before(self, file: HeldFile, begin: int, end: int) -> Iterator[tuple[RawRecord, bool]]:
+    def _before(self, file: HeldFile, begin: int, end: int | None) -> Iterator[tuple[RawRecord, bool]]:
         """The records in [begin, end), and of each whether it is one for sure: it may be text of one that began before."""
         is_sure = begin == 0
         for record in range_records(file, begin, end, self.framing, self.split.file.layout):
@@ -186,11 +189,40 @@ class SplitReader:
         begin, step = place, LOOKBACK
         while begin > 0 and self._is_in_repeated_hour(file, begin):
             begin, step = max(0, begin - step), step * 2
+        if begin == 0:
+            self._tell_beginning(file)
         if begin < place:
             for record, is_sure in self._before(file, begin, place):
                 with suppress(ValueError):
                     if is_sure and (prefix := PREFIX.match(_text_of(record))):
                         self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
+
+    def _tell_beginning(self, file: HeldFile) -> None:
+        """Where the file begins inside an hour that its zone repeats, let the clock begin with the right reading."""
+        clock = self.parser.clock
+        if not clock.repeats_hours or self.file.is_stream:
+            return
+        times = self._times(file)
+        first = next(times, None)
+        if first is None or not clock.is_repeated(*first):
+            return
+        earlier, later = clock.readings(*first)
+        shown = begins_again(clock, first, times)
+        if shown is None:  # as other files have shown, where they have
+            known = (self.split.file.known or {}).get("first_logged_at")
+            shown = known is not None and round(known.timestamp() * 1_000_000) >= later
+        if shown:
+            clock.start_again(first[0])
+            self.began_again = earlier
+
+    def _times(self, file: HeldFile) -> Iterator[tuple[bytes, bytes | None]]:
+        """The times of the file's records, each with its zone, from its beginning on, as far as they are times."""
+        with suppress(CorruptFile):
+            for record, is_sure in self._before(file, 0, None):
+                prefix = PREFIX.match(_text_of(record)) if is_sure else None
+                with suppress(ValueError):
+                    if prefix is not None and self.parser.clock.readings(prefix[1], prefix[3]):
+                        yield prefix[1], prefix[3]
 
     def _is_in_repeated_hour(self, file: HeldFile, place: int) -> bool:
         if not self.parser.clock.repeats_hours:
@@ -282,6 +314,7 @@ class SplitReader:
             -(-self.times.step_back // 1000),
             self.covers_start,
             self.error,
+            self.began_again,
         )
         return part("file", arrays_of([row], list(FILE_TYPE)))
 

@@ -3,13 +3,15 @@
 A zone with daylight saving repeats an hour in autumn. Both readings of such a time are possible; the order of
 the records decides: the first reading holds unless it would lie well before the record before. Timestamps of
 neighbours step back by less than a second, so a step that small near the ends of the hour is not taken for its repetition.
+What a log begins with, where it begins inside the hour, `start_again` says.
 """
 
 from datetime import UTC, datetime, timedelta, timezone
 from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STEP_BACK = 60 * 1_000_000
+STEP_BACK = 60 * 1_000_000
+"""Microseconds; clocks that step back farther in a repeated hour have begun it again."""
 _BUDDHIST_ERA = 543
 _FIRST_BUDDHIST_YEAR = "2513"
 """A broker under a Thai locale writes years of the Buddhist era: 2569 is 2026."""
@@ -40,26 +42,35 @@ class LogClock:
         Raises:
             ValueError: when the text is no time, such as a 31st of February.
         """
-        first, second = self._readings(text, zone)
+        first, second = self.readings(text, zone)
         seconds = int(text[17:19])
         if seconds > 59:
             raise ValueError(f"{seconds} seconds")
         within = seconds * 1_000_000
         if fraction:
             within += int(fraction[:6].ljust(6, b"0"))
-        repeated = first != second and self._last - (first + within) > _STEP_BACK
+        repeated = first != second and self._last - (first + within) > STEP_BACK
         self._last = (second if repeated else first) + within
         return self._last
 
     def is_repeated(self, text: bytes, zone: bytes | None = None) -> bool:
         """Whether a time like those of `micros` lies in an hour that the zone repeats; not where it is no time."""
         try:
-            first, second = self._readings(text, zone)
+            first, second = self.readings(text, zone)
         except ValueError:
             return False
         return first != second
 
-    def _readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:
+    def start_again(self, text: bytes) -> None:
+        """Begin with the second reading of a time that the zone repeats: the hour's first one was over before the log."""
+        self._last = self.readings(text, None)[1]
+
+    def readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:
+        """Return both readings of a time's minute, in microseconds; the same twice where it has one.
+
+        Raises:
+            ValueError: when the text is no time.
+        """
         minute = text[:16] if zone is None else text[:16] + zone
         return self._minutes.get(minute) or self._read_minute(minute)
 

@@ -5,7 +5,7 @@ it continue the record before. Before 2.8 brokers wrote client ids and topics ra
 of a record: whoever connects can send a client id that holds a newline and a whole forged line. So a prefix starts
 a record only where the record before has ended: with ` (logger)` and, for a completed request in text, with its
 connection and times in front of it. JSON (2.8+) escapes newlines: there a prefix always starts a record. Other loggers
-in the same file log stack traces, which end in no logger: there a prefix starts a record once the message has ended.
+in the same file, and server.log, hold stack traces, which end in no logger: there `broker_records` says what has ended.
 
 This is Kafka's own layout in a plain file; other layouts and wrappers are read by `unwrapping`, under the same rule.
 Memory stays bounded by the block size and `MAX_RECORD`: a longer record is truncated in its middle, its length kept.
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from .broker_records import LOGIN, has_ended, has_whole_trace
 from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger
 from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, text_end
 
@@ -35,7 +36,7 @@ HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
 OWN_WORDS = re.compile(
     rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
 )
-_MESSAGE_END = re.compile(rb"\([A-Za-z_][\w.$]{0,255}\)\r?\n")
+FAILED_LOGIN = re.compile(LOGIN)
 _USUAL_JSON = tuple(b'] %b Completed request:{"' % level for level in (b"DEBUG", b"TRACE", b"INFO"))
 """Behind the 24 bytes of `[` and a time with milliseconds; a prefix that these follow at once is that of JSON."""
 
@@ -54,6 +55,7 @@ class RawRecord(NamedTuple):
         torn: whether another record begins inside this one, before its end; that record follows.
         taken: how many whole records these bytes were, where a `Take` has taken them; `length` is then that of all of
             them, and `data` their last bytes.
+        escaped: whether line breaks in what clients wrote are escaped in the file, as in an event in JSON.
     """
 
     offset: int
@@ -64,6 +66,7 @@ class RawRecord(NamedTuple):
     text: bytes | None = None
     torn: bool = False
     taken: int = 0
+    escaped: bool = False
 
 
 Take = Callable[[bytes, int, int], tuple[int, int]]
@@ -109,17 +112,12 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
     prefix = PREFIX.match(data, start, end)
     if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
         return True
+    if data.startswith(COMPLETED, prefix.end()) or OWN_WORDS.match(data, prefix.end()):
+        return is_finished(data, start, end) or _ended_before(data, prefix.end(), end)
     if HANDLING.match(data, prefix.end()):
         shown = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
         return shown is not None and is_finished(data, start, end)
-    return (
-        is_finished(data, start, end)
-        or _ended_before(data, prefix.end(), end)
-        or (
-            OWN_WORDS.match(data, prefix.end()) is None
-            and _MESSAGE_END.search(data, prefix.end(), min(end, start + _TAIL_WINDOW)) is not None
-        )
-    )
+    return has_ended(data, start, end)
 
 
 def _ended_before(data: bytes, words: int, end: int) -> bool:
@@ -128,10 +126,13 @@ def _ended_before(data: bytes, words: int, end: int) -> bool:
 
 
 def _ends_file(data: bytes, start: int, end: int) -> bool:
-    """Whether data[start:end] is a whole record with nothing behind it: not below an error, where its trace may follow."""
+    """Whether data[start:end] is a whole record with nothing behind it, and nothing of it can follow."""
+    if not is_finished(data, start, end):
+        return False
     prefix = PREFIX.match(data, start, end)
-    may_be_traced = prefix is not None and prefix[4] in _TRACED and not OWN_WORDS.match(data, prefix.end())
-    return is_finished(data, start, end) and not may_be_traced
+    if prefix is None or OWN_WORDS.match(data, prefix.end()):
+        return True
+    return has_ended(data, start, end) and prefix[4] not in _TRACED
 
 
 def _starts_record_untraced(data: bytes, start: int, end: int) -> bool:
@@ -140,10 +141,21 @@ def _starts_record_untraced(data: bytes, start: int, end: int) -> bool:
     return prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()) or is_finished(data, start, end)
 
 
-def _has_no_trace(data: bytes, start: int, end: int) -> bool:
-    """Whether a line is a record by itself: below an error stands a stack trace, which may not be written yet."""
+def _starts_server_record(data: bytes, start: int, end: int) -> bool:
+    """Whether a prefix at `end` starts a record of a server.log, where a range may begin inside a stack trace."""
+    ended = has_whole_trace if PREFIX.match(data, start, end) is None else has_ended
+    return ended(data, start, end)
+
+
+def _ends_server_log(data: bytes, start: int, end: int) -> bool:
+    """Whether data[start:end] is a whole record, behind which nothing can follow that shows what it is.
+
+    Below an error stands its stack trace; behind a failed login the rest of a record would show that a client wrote it.
+    """
     prefix = PREFIX.match(data, start, end)
-    return prefix is None or prefix[4] not in _TRACED
+    if prefix is not None and (prefix[4] in _TRACED or FAILED_LOGIN.match(data, prefix.end())):
+        return False
+    return _starts_server_record(data, start, end)
 
 
 _TRACED = (b"WARN", b"ERROR", b"FATAL")
@@ -166,9 +178,9 @@ class Framing(NamedTuple):
 REQUEST_LOG = Framing(_starts_record, _ends_file, may_be_torn=True)
 IDENTITY = Framing(_starts_record_untraced, is_finished)
 """A request log's first record, by which the file is known: it must stay what it was when the file was first read."""
-SERVER_LOG = Framing(lambda data, start, end: True, _has_no_trace)
-"""server.log holds stack traces, which end in no logger, and no text that a client could shape into a line."""
-ENDED_SERVER_LOG = Framing(lambda data, start, end: True, lambda data, start, end: True)
+SERVER_LOG = Framing(_starts_server_record, _ends_server_log)
+"""server.log holds stack traces, which end in no logger, and texts of clients as the broker got them."""
+ENDED_SERVER_LOG = Framing(_starts_server_record, lambda data, start, end: True)
 """One that is not written to any more: its last record is whole, stack trace and all."""
 
 

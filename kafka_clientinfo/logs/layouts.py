@@ -94,12 +94,14 @@ class Start(NamedTuple):
         message: the first line of the message and, where `logger` is None, what stands behind it.
         logger: where it does not stand behind the message.
         whole: whether no line can follow.
+        escaped: whether line breaks in the message are escaped in the file.
     """
 
     stamp: bytes
     message: bytes
     logger: bytes | None
     whole: bool
+    escaped: bool = False
 
 
 def stamp(time: bytes, level: bytes) -> bytes:
@@ -145,7 +147,7 @@ def json_start(line: Line) -> Start | None:
     time = found.time or line.time
     if time is None:
         return None
-    return Start(stamp(time, found.level or b"DEBUG"), found.text, found.logger or REQUEST_LOGGER, True)
+    return Start(stamp(time, found.level or b"DEBUG"), found.text, found.logger or REQUEST_LOGGER, True, True)
 
 
 def any_start(line: Line) -> Start | None:

@@ -88,7 +88,7 @@ class Parser:
                 record, "unfinished", "another record begins inside this one, as after a broker was killed"
             )
         if not data.startswith(COMPLETED, prefix.end()):
-            return self._of_another_kind(record.offset, data, prefix)
+            return self._of_another_kind(record, data, prefix)
         if len(record.data) < record.length or len(data) > MAX_RECORD:
             return _rejected(record, "oversized", f"{record.length} bytes, at most {MAX_RECORD} are read")
         if not record.finished:
@@ -116,15 +116,18 @@ class Parser:
             "no timestamp and level at its start: text of a record that began before",
         )
 
-    def _of_another_kind(self, offset: int, data: bytes, prefix: re.Match[bytes]) -> FailedRequest | IgnoredRecord:
+    def _of_another_kind(
+        self, record: RawRecord, data: bytes, prefix: re.Match[bytes]
+    ) -> FailedRequest | IgnoredRecord:
         for pattern, kind in _OTHER_KINDS:
             if pattern.match(data, prefix.end()):
-                return IgnoredRecord(offset, kind)
+                return IgnoredRecord(record.offset, kind)
         logger = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
         logger = logger or _TRACED_LOGGER.match(data, prefix.end())
         if logger is None or _REQUEST_LOGGER.fullmatch(logger[1]):
-            return IgnoredRecord(offset, "other")
-        return failed_request(offset, data, prefix, self.clock) or IgnoredRecord(offset, "other_logger")
+            return IgnoredRecord(record.offset, "other")
+        failed = failed_request(record.offset, data, prefix, self.clock, record.escaped)
+        return failed or IgnoredRecord(record.offset, "other_logger")
 
     def _request(self, record: RawRecord, data: bytes, prefix: re.Match[bytes]) -> RequestEvent:
         message = strip_logger(data)

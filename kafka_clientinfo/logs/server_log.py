@@ -4,6 +4,10 @@ Such requests never reach the request logger: the broker closes the connection a
 file that all loggers share, in a record
 `Closing socket for CONNECTION because of error` (twice, the other one is `Exception while processing request from`)
 with the exception below it. Failed logins name the channel, from 2.x on.
+
+Texts of clients may hold such records (`broker_records`). So a refused request counts with the stack trace below it, as
+Java writes it, and a failed login with nothing below it; neither with lines of another record behind them. Both name
+the connection before anything that a client wrote.
 """
 
 import re
@@ -11,17 +15,26 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..protocol import api_key, api_name
+from .broker_records import LOGIN, is_stack_trace
 from .clock import LogClock
 from .connection import remote_end
 from .generations.fields import INT16
 
 FailureReason = Literal["unsupported_version", "unknown_api", "unreadable_request", "failed_authentication", "other"]
 
-_READ = 16 << 10
+_READ = 64 << 10
 _DETAIL = 500
-_CLOSING = re.compile(r"Closing socket for (\S{1,600}) because of error")
+_LOGGER = r" ?\((?:[\w.$]*\.)?%s\)"
+_CLOSING = re.compile(
+    r"Closing socket for (\S{1,600}) because of error" + _LOGGER % "Processor" + r"(?: \[[^\n]{1,300}\])?\r?(?:\n|\Z)"
+)
 _LOGIN = re.compile(
-    r"(?:\[[^\]]*\] )?Failed authentication with (\S+) \(channelId=(\S{1,600})\)(?: \(([^\n]*)\))? \([\w.$]+\)"
+    r"(?![^\n]*\([\w.$]+\)\r?\n\s*\S)"  # where its first line ends it, nothing else is part of it
+    + LOGIN.decode()
+    + r"(\S+) \(channelId=(\S{1,600})\)(?: \((.*)\))?"
+    + _LOGGER % "Selector"
+    + r"\s*",
+    re.DOTALL,
 )
 _REQUEST = re.compile(
     r"Error getting request for apiKey: (-?\w{1,64})(?:,| and) apiVersion: (-?[0-9]{1,5})"
@@ -62,12 +75,22 @@ class FailedRequest:
     detail: str
 
 
-def failed_request(offset: int, data: bytes, prefix: re.Match[bytes], clock: LogClock) -> FailedRequest | None:
-    """The failure that a record of a broker's log, with the stack trace below it, tells of; None for every other one."""
+def failed_request(
+    offset: int, data: bytes, prefix: re.Match[bytes], clock: LogClock, escaped: bool = False
+) -> FailedRequest | None:
+    """The failure that a record of a broker's log, with the stack trace below it, tells of; None for every other one.
+
+    `escaped` is that of `RawRecord`: then the record is the broker's whatever stands below it.
+    """
     if prefix[4] not in (b"ERROR", b"INFO"):
         return None
-    text = data[prefix.end() : prefix.end() + _READ].decode("utf-8", "replace")
-    closing, login = _CLOSING.match(text), _LOGIN.match(text)
+    rest = data[prefix.end() : prefix.end() + _READ]
+    if len(data) > prefix.end() + _READ:
+        rest = rest[: rest.rfind(b"\n") + 1]
+    text = rest.decode("utf-8", "replace")
+    closing, login = _CLOSING.match(text), _LOGIN.fullmatch(text)
+    if closing and not escaped and not is_stack_trace(rest.partition(b"\n")[2]):
+        return None
     if not closing and not login:
         return None
     try:

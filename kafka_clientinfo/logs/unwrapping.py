@@ -8,8 +8,9 @@ the open record is text of that record, and counted. Requests in text end with t
 their logger where the layout has it there; where it has not, `received request` ends behind its whole header, and the
 trace of `KafkaApis`, in any layout, not before it has named the connection. Lines
 behind such an end are other programs' output, unless they end as the request would: then all of it was one request.
-A record of a request that could not be read owns the lines up to the next start: the stack trace, which says why. Any
-other line that belongs to no record is one of its own.
+A record of a request that could not be read owns the lines up to the next start: the stack trace, which says why; that
+of a failed login too, for which they show that a client wrote it (`broker_records`). Any other line that belongs to no
+record is one of its own.
 
 Records leave in the order of their first bytes, once all that started before them are closed and own no byte behind
 them; so a record's bytes run up to the next one's first, and what is left at the end waits as a whole. `_MAX_HELD`
@@ -19,8 +20,10 @@ bounds what mixed streams can hold back; `MAX_RECORD` a record.
 import re
 from collections.abc import Iterable, Iterator
 
+from .broker_records import reports_failure
 from .framing import (
     CLOSING,
+    FAILED_LOGIN,
     HANDLING_END,
     IDENTITY,
     REQUEST_LOG,
@@ -121,12 +124,17 @@ class _Record:
         text = self.text.join().rstrip(b"\r\n")
         if self.start is None:
             return text
-        if self.start.logger and text.startswith(CLOSING):
+        if self.start.logger and _is_failure(text):
             line, newline, trace = text.partition(b"\n")
             return self.start.stamp + line + b" (" + self.start.logger + b")" + newline + trace + b"\n"
         message, logger = (text, self.start.logger) if self.start.logger else split_logger(text)
         logger = logger or (None if logger_ends else REQUEST_LOGGER)
         return self.start.stamp + message + (b"" if logger is None else b" (" + logger + b")") + b"\n"
+
+
+def _is_failure(message: bytes) -> bool:
+    """Whether a record reports a request that could not be read, or a login that failed."""
+    return message.startswith(CLOSING) or FAILED_LOGIN.match(message) is not None
 
 
 class _Assembly:
@@ -207,11 +215,13 @@ class _Assembly:
         if start is not None and (is_traced or record.finished or not self._shows_its_end(record)):
             self._close(record)
             return False
-        if record.finished:
+        if record.finished and not is_traced:
             return False
-        record.forged += start is not None or STARTS["any"](line) is not None
+        inside = start or STARTS["any"](line)
+        record.forged += inside is not None
         record.go_on(line.text, self._at)
-        self._judge(record)
+        if inside is None or not reports_failure(inside.message):
+            self._judge(record)
         return True
 
     def _begin(self, record: _Record, line: Line) -> None:
@@ -233,6 +243,7 @@ class _Assembly:
         """Whether the record has ended with its last line, and can have no other."""
         assert record.start is not None
         if self._is_traced(record):
+            record.finished = FAILED_LOGIN.match(record.start.message) is not None
             return
         record.finished = not record.header_is_open and self._is_end(record.last, record)
         if record.is_text_request:
@@ -265,8 +276,8 @@ class _Assembly:
                 self._close(record)
 
     def _is_traced(self, record: _Record) -> bool:
-        """Whether a stack trace may stand below it that says why the record was written."""
-        return self._keeps_traces and record.start is not None and record.start.message.startswith(CLOSING)
+        """Whether the lines below it show why it was written."""
+        return self._keeps_traces and record.start is not None and _is_failure(record.start.message)
 
     def _ends_with_logger(self, record: _Record) -> bool:
         return self._layout.logger_ends and record.start is not None and record.start.logger is None
@@ -328,7 +339,9 @@ class _Assembly:
 
     def _raw(self, record: _Record, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)
-        return RawRecord(record.begin, record.data.join(), end - record.begin, finished, record.forged, text)
+        escaped = record.start is not None and record.start.escaped
+        data, length = record.data.join(), end - record.begin
+        return RawRecord(record.begin, data, length, finished, record.forged, text, escaped=escaped)
 
 
 def _has_tail(message: bytes) -> bool:

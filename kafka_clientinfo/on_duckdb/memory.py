@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 from ..arrow_rows import TIMESTAMP, arrow_table
 from ..engine.answers import DUCKDB_SETTINGS, Parameters, Rows, TableSize, filled, in_utc
 from ..ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, Part
+from ..ingestion.repeated_hour import TIMES, moved_row, moves
 from ..settings import Settings
 from ..tables.spec import table_spec
 from ..tables.types import duckdb_type, quoted_text
@@ -48,14 +49,24 @@ class MemoryTables:
             self._take(pa.Table.from_batches([part.rows]), f"INSERT INTO {name}", _without_zones(kind))
 
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Replace the table ingested_files."""
+        """Replace the table ingested_files, as all of them show when requests were logged; these are moved to that."""
         columns = [column for column in table_spec("ingested_files").columns if "map" not in column.type]
-        values = [[row[column.name] for column in columns] for row in rows]
+        values = [[row[column.name] for column in columns] for row in self._set_right(rows)]
         items = ", ".join(
             f'CAST("{column.name}" AS {duckdb_type(column.type)}) AS "{column.name}"' for column in columns
         )
         files = arrow_table(values, ", ".join(f"{column.name} {column.type}" for column in columns))
         self._take(files, "CREATE OR REPLACE TABLE ingested_files AS", items)
+
+    def _set_right(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Move rows that were read by the wrong reading of a repeated hour; returns the rows of all files."""
+        files = {row["file_id"]: row for row in rows}
+        for move in moves(files.values(), (), self._settings.log_zone):
+            for name in TIMES:
+                changes = ", ".join(f"{column} = {value}" for column, value in move.values(name).items())
+                self._database.execute(f"UPDATE {name} SET {changes} WHERE {move.condition}")
+            files[move.file_id] = moved_row(files[move.file_id], move)
+        return list(files.values())
 
     def _take(self, rows: pa.Table, statement: str, items: str) -> None:
         self._database.register("arrived", rows)

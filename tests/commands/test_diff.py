@@ -172,7 +172,9 @@ def test_days_are_in_utc(text: str, day: date) -> None:
     assert given_day(text, "--from", NOW) == day
 
 
-@pytest.mark.parametrize("text", ["", "soon", "7h", "-1d", "999999d", "2026-11-31", "20261121", "2026-11-21T02:00"])
+@pytest.mark.parametrize(
+    "text", ["", "soon", "7h", "-1d", "999999d", "2026-11-31", "20261121", "2026-11-21T02:00", "9999-12-31"]
+)
 def test_a_day_that_is_none_is_named(text: str) -> None:
     with pytest.raises(ConfigError, match=r"--to is .*; give a date such as 2026-11-21, yesterday, today, or 7d"):
         given_day(text, "--to", NOW)

@@ -33,7 +33,10 @@ from kafka_clientinfo.commands.output import (
 from kafka_clientinfo.errors import ClientInfoError
 
 TIME = datetime(2026, 11, 21, 2, 0, 0, 125_000, UTC)
-FORMULAS = ("=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1")
+FORMULAS = (
+    "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\r\n=1", " =1", "\x00=1", "\u00a0+1", "\ufeff@a", "\u3000=1",
+    "\uff1d1", "\uff0b1", "\uff0d1", "\uff20a", "\u22121", "\ufe661", "\ta", "\na",
+)  # fmt: skip
 
 
 def table(*rows: tuple[Any, ...], columns: tuple[str, ...] = ("a", "b"), more: int = 0, title: str = "") -> Table:
@@ -65,6 +68,10 @@ def test_csv_has_no_formula(text: str) -> None:
     (_, (cell, other)) = csv.reader(io.StringIO(as_csv([table((text, f"a{text}"))]), newline=""))
     assert cell == f"'{text}"
     assert other == f"a{text}"
+
+
+def test_csv_has_no_formula_in_bytes() -> None:
+    assert as_csv([table((b"\xfb", -1))]) == "a,b\n'+w==,-1\n"
 
 
 def test_csv_leaves_numbers_and_writes_an_empty_line_between_tables() -> None:
@@ -176,6 +183,15 @@ def test_only_text_has_a_limit_of_its_own(arguments: list[str], limit: int) -> N
     assert limit_of(parser.parse_args(arguments)) == limit
 
 
+@pytest.mark.parametrize("number", ["-1", "x", "", "1.5", "1e3", "nan", "²", "1_0", "1000000001", "9" * 20, "9" * 5000])
+def test_a_limit_is_a_number_of_rows(number: str, capsys: pytest.CaptureFixture[str]) -> None:
+    parser = ArgumentParser()
+    add_formats(parser, 50)
+    with pytest.raises(SystemExit, match="2"):
+        parser.parse_args([f"--limit={number}"])
+    assert "give a number of rows up to 1,000,000,000, or 0 for all" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("arguments", [["--limit", "-1"], ["--limit", "x"], ["--json", "--csv"]])
 def test_wrong_arguments_are_usage(arguments: list[str]) -> None:
     parser = ArgumentParser()
@@ -209,3 +225,51 @@ def test_a_file_is_written_in_place_where_nothing_can_be_renamed(
     monkeypatch.setattr(output, "_write", refused)
     with pytest.raises(ClientInfoError, match=r"--output \S+ cannot be written"):
         write_private(tmp_path / "other.html", b"", "--output")
+
+
+@pytest.mark.parametrize("beside", ["report.html.part", "report.html"])
+def test_nothing_that_lies_there_is_written_through(tmp_path: Path, beside: str) -> None:
+    victim, planted = tmp_path / "victim", tmp_path / "folder" / beside
+    planted.parent.mkdir()
+    victim.write_bytes(b"mine")
+    planted.symlink_to(victim)
+    write_private(planted.parent / "report.html", b"content", "--output")
+    assert victim.read_bytes() == b"mine"
+    report = planted.parent / "report.html"
+    assert (report.read_bytes(), report.is_symlink(), report.stat().st_mode & 0o777) == (b"content", False, 0o600)
+    assert {path.name for path in planted.parent.iterdir()} == {"report.html", beside}
+
+
+@pytest.mark.parametrize("beside", ["report.html.part", "report.html"])
+def test_nobody_else_reads_what_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: str) -> None:
+    (tmp_path / beside).touch()
+    (tmp_path / beside).chmod(0o666)
+    modes = []
+    replace = Path.replace
+
+    def replaced(part: Path, target: Path) -> Path:
+        modes.append(part.stat().st_mode & 0o777)
+        return replace(part, target)
+
+    monkeypatch.setattr(Path, "replace", replaced)
+    write_private(tmp_path / "report.html", b"content", "--output")
+    assert modes == [0o600]
+    assert (tmp_path / "report.html").stat().st_mode & 0o777 == 0o600
+    assert {path.name for path in tmp_path.iterdir()} == {"report.html", beside}
+
+
+def test_in_place_nothing_is_written_through_a_link_or_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise OSError(errno.ENOSYS, "no rename")
+
+    monkeypatch.setattr(Path, "replace", refused)
+    open_to_all, victim = tmp_path / "a.html", tmp_path / "victim"
+    open_to_all.touch(0o666)
+    write_private(open_to_all, b"content", "--output")
+    assert open_to_all.stat().st_mode & 0o777 == 0o600
+    (tmp_path / "b.html").symlink_to(victim)
+    with pytest.raises(ClientInfoError, match="cannot be written"):
+        write_private(tmp_path / "b.html", b"content", "--output")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.html", "b.html"]

@@ -1,5 +1,6 @@
 """The command `scan`: the answers of a run's tables, without a run."""
 
+import io
 import json
 import os
 import signal
@@ -160,3 +161,27 @@ def test_following_answers_again_and_ends_at_ctrl_c(
     assert answers[0]["files"][0]["requests"] in (9, 10)
     assert answers[-1]["files"][0]["requests"] == 20
     assert signal.getsignal(signal.SIGINT) is before
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e999", "-1", "0", "x", "9" * 400])
+def test_a_time_between_answers_is_one(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["scan", "-", "--follow", f"--every={seconds}"]) == 2
+    assert "give seconds from 0.1 to 86,400" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("stream", [None, io.StringIO()])
+def test_standard_input_that_is_closed_is_named(
+    stream: io.StringIO | None, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if stream is not None:
+        stream.close()
+    monkeypatch.setattr(sys, "stdin", stream)
+    assert cli.main(["scan", "-"]) == 1
+    assert "standard input cannot be read: " in capsys.readouterr().err
+
+
+def test_streams_that_are_not_there_end_in_no_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stderr", None)
+    assert cli.main(["scan", OLD]) == 0
+    monkeypatch.setattr(sys, "stdout", None)
+    assert cli.main(["scan", OLD]) == 1

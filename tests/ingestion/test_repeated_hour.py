@@ -1,14 +1,27 @@
-"""Logs in a zone that sets its clocks back: wherever reading begins, every request keeps its instant."""
+"""Logs in a zone that sets its clocks back: wherever reading begins or a log is rotated, every request keeps its instant."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
 
+from kafka_clientinfo import derivation, pipeline
 from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.ingestion.plan import make_plan
+from kafka_clientinfo.ingestion.repeated_hour import TIMES, moved_row, moves
+from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
+from kafka_clientinfo.on_duckdb import MemoryTables
+from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
+from tests.equality import assert_same_tables
 from tests.ingestion.splitting import split_of
 
 BERLIN = "Europe/Berlin"
@@ -37,3 +50,132 @@ def test_an_instant_does_not_depend_on_where_reading_begins(
         split = split_of(path, starts[number])
         rows = [row for batch in read_splits([split], BERLIN) for row in batch.column("request").to_pylist() if row]
         assert [row["logged_at"] for row in rows] == INSTANTS[number:]
+
+
+class Runs:
+    """What runs know of the logs of one broker, without Spark: as `ingest_step` does, and in memory."""
+
+    def __init__(self) -> None:
+        self.files: dict[str, Any] = {}
+        self.rows: list[dict[str, Any]] = []
+
+    def read(self, *paths: Path) -> None:
+        plan = make_plan(paths, self.files, Settings(split_bytes=3000), 2)
+        batches = [batch for task in plan.splits for batch in read_splits(task, BERLIN)]
+        self.rows += [row for batch in batches for row in batch.column("request").to_pylist() if row]
+        statistics = counted([row for batch in batches for row in batch.column("file").to_pylist() if row])
+        resumed = [split for split in statistics if split["file_id"] in self.files]
+        self.files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
+        for move in moves(self.files.values(), resumed, BERLIN):
+            self.files[move.file_id] = moved_row(self.files[move.file_id], move)
+            for row in self.rows:
+                if row["file_id"] == move.file_id:
+                    row |= {name: move.moved(row[name]) for name in TIMES["requests"]}
+
+    def wrong(self) -> list[int]:
+        """Return the numbers of the requests that have another instant, are missing or are there twice."""
+        found = sorted((int(row["correlation_id"]), row["logged_at"]) for row in self.rows)
+        return sorted({number for number, _ in {*found} ^ {*enumerate(INSTANTS)}})
+
+
+def rotated(log: tuple[Path, list[int]], cuts: Iterable[int]) -> dict[Path, bytes]:
+    """The log's files, cut before these records."""
+    path, starts = log
+    data = path.read_bytes()
+    places = [0, *(starts[cut] for cut in sorted(cuts)), len(data)]
+    return {path.with_name(f"part-{begin}.log"): data[begin:end] for begin, end in pairwise(places)}
+
+
+HOURS = [number for number, instant in enumerate(INSTANTS) if instant.astimezone(ZoneInfo(BERLIN)).hour == 2]
+"""The records of the hour that is repeated, in both of its readings."""
+
+
+def test_a_log_may_be_rotated_anywhere(log: tuple[Path, list[int]]) -> None:
+    for cut in range(1, len(INSTANTS), 3):
+        runs = Runs()
+        files = rotated(log, [cut])
+        for path, data in files.items():
+            path.write_bytes(data)
+        runs.read(*files)
+        assert runs.wrong() == [], cut
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_the_order_of_files_and_of_their_parts_changes_nothing(
+    log: tuple[Path, list[int]], data: st.DataObject
+) -> None:
+    cuts = sorted(data.draw(st.sets(st.sampled_from(HOURS), min_size=1, max_size=4)))
+    assume(cuts[:2] != [HOURS[0], HOURS[len(HOURS) // 2]] or len(cuts) > 2)
+    runs, files = Runs(), list(rotated(log, cuts).items())
+    for number in data.draw(st.permutations(range(len(files)))):
+        path, content = files[number]
+        for share in sorted(data.draw(st.lists(st.floats(0.1, 0.9), max_size=2))):
+            path.write_bytes(content[: int(len(content) * share)])
+            runs.read(path)
+        path.write_bytes(content)
+        runs.read(path)
+    for path, _ in files:
+        path.unlink()
+    assert runs.wrong() == []
+
+
+def test_hours_that_change_places_stay_in_their_order(log: tuple[Path, list[int]]) -> None:
+    """Two files that both hold the whole hour: only their first times can tell which was first, or nothing."""
+    files = rotated(log, [HOURS[0], HOURS[len(HOURS) // 2], HOURS[-1] + 1])
+    runs = Runs()
+    for path, data in files.items():
+        path.write_bytes(data)
+    runs.read(*files)
+    assert sorted(row["logged_at"] for row in runs.rows) == INSTANTS
+
+
+def test_a_silence_of_an_hour_shows_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "kafka-request.log"
+    for after, utc in (("03:05", 0), ("02:59", 0), ("04:00", 0)):
+        times = ("02:10:00", "02:30:00", f"{after}:00")
+        path.write_bytes(b"".join(json_record(at=f"2026-10-25 {time},000") for time in times))
+        runs = Runs()
+        runs.read(path)
+        first = min(row["logged_at"] for row in runs.rows)
+        is_second = after == "03:05"
+        assert first == datetime(2026, 10, 25, 1 if is_second else utc, 10, tzinfo=UTC), after
+
+
+CUTS = (20, 50, 60, 70)
+"""Two of the files lie inside the second hour."""
+
+
+@pytest.mark.long
+def test_runs_move_what_later_files_show(
+    spark: Any, log: tuple[Path, list[int]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    steps = derivation.steps()
+    monkeypatch.setattr(derivation, "steps", lambda: {name: steps[name] for name in ("judged_requests", "connections")})
+    folder, lake, at_once = tmp_path / "b", tmp_path / "lake", tmp_path / "at-once"
+    folder.mkdir()
+    files = [(f"kafka-request.log.{path.stem}", data) for path, data in rotated(log, CUTS).items()]
+    for arrived in (files[2:], files[:2]):
+        for name, data in arrived:
+            (folder / name).write_bytes(data)
+        pipeline.run(spark, [str(folder)], str(lake), Settings(log_zone=BERLIN))
+    pipeline.run(spark, [str(folder)], str(at_once), Settings(log_zone=BERLIN))
+    for place in (lake, at_once):
+        rows = spark.read.format("delta").load(f"{place}/requests").orderBy("logged_at").collect()
+        assert [row["logged_at"].replace(tzinfo=UTC) for row in rows] == INSTANTS
+        assert {row["logged_at"] - row["started_at"] for row in rows} == {timedelta(microseconds=1500)}
+    assert_same_tables(spark, lake, at_once, ["requests", "connections"])
+
+
+def test_the_tables_of_scan_move_what_other_files_show(log: tuple[Path, list[int]], tmp_path: Path) -> None:
+    files = rotated(log, CUTS)
+    for path, data in files.items():
+        path.write_bytes(data)
+    chosen = Settings(log_zone=BERLIN)
+    tables, reading = MemoryTables(chosen), Reading([str(path) for path in files], chosen, False)
+    for part in reading.parts():
+        tables.add(part)
+    for _ in range(2):
+        tables.set_files(reading.files)
+        found = tables.query("SELECT logged_at, logged_at - started_at AS took FROM {requests} ORDER BY logged_at").rows
+        assert found == [(instant, timedelta(microseconds=1500)) for instant in INSTANTS]

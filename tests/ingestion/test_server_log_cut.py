@@ -13,6 +13,7 @@ from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.framing import SERVER_LOG, split_records
 from kafka_clientinfo.settings import Settings
+from tests.logs.test_forged_failures import CASES, GENUINE, OTHER
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_logs" / "kafka-4.4.0" / "server.log.gz"
 
@@ -62,6 +63,24 @@ def test_a_cut_changes_nothing(log: bytes, tmp_path: Path) -> None:
         path.write_bytes(log)
         parts.read(path)
         assert (parts.failures, parts.counts()) == (whole.failures, whole.counts()), log[:cut][-200:]
+
+
+@pytest.mark.parametrize("place", range(4))
+def test_a_cut_makes_no_forged_failure_genuine(place: int, tmp_path: Path) -> None:
+    path = tmp_path / "server.log"
+    names = list(CASES)[place::4]
+    for name, genuine in zip(names, [*GENUINE.values()] * len(names), strict=False):
+        log = (OTHER + CASES[name] + genuine + OTHER).encode()
+        found = []
+        for cut in (len(log), *ends_of_lines(log)):
+            path.write_bytes(log[:cut])
+            reader = Reader()
+            reader.read(path)
+            path.write_bytes(log)
+            reader.read(path)
+            found.append(reader.failures)
+        assert 1 <= len(found[0]) <= 2
+        assert found == [found[0]] * len(found), name
 
 
 @pytest.mark.parametrize(("name", "pack"), [("server.log.2026-11-21-02", bytes), ("server.log.gz", gzip.compress)])

@@ -109,7 +109,8 @@ def test_a_log_that_begins_while_its_broker_works_shows_no_start(path: Path, nam
 
 @pytest.mark.parametrize("name", ["kafka-request.log", "server.log.2026-11-21-02"])
 def test_a_record_on_which_a_parser_fails_breaks_no_run(tmp_path: Path, name: str) -> None:
-    failed = b"[2026-11-21 02:47:29,215] ERROR Closing socket for a:1-b:2-0 because of error (k)\n"
+    failed = b"[2026-11-21 02:47:29,215] ERROR Closing socket for a:1-b:2-0 because of error (k.Processor)\n"
+    failed += b"java.io.EOFException\n"
     lines = [request_header_struct_record(client_id=f"c{n}") if "request" in name else failed for n in range(9)]
     path = tmp_path / name
     path.write_bytes(b"".join(lines))

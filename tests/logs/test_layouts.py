@@ -180,7 +180,7 @@ def test_it_splits_the_logger_from_the_end(text: bytes, message: bytes, logger: 
 def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: bytes | None, stated: bytes) -> None:
     time = b"2026-11-21T12:00:00Z"
     start = STARTS["message"](Line(text, b"", True, time, level))
-    assert start == (b"[%b] %b " % (time, stated), text, None, False)
+    assert start == (b"[%b] %b " % (time, stated), text, None, False, False)
     assert STARTS["message"](Line(text)) is None
     assert STARTS["message"](Line(b"x" + text, b"", True, time, level)) is None
 
@@ -196,7 +196,13 @@ def test_a_record_without_time_starts_with_its_own_words(text: bytes, level: byt
 @pytest.mark.parametrize("message", ["m", '{"message":"[2026-11-21 12:00:00,000] INFO x"}'])
 def test_an_event_is_a_whole_record(message: str, event: str, stamp: bytes, logger: bytes) -> None:
     text = f'{{"message":{json.dumps(message)},{event}}}'.encode()
-    assert STARTS["json"](Line(text, b"", True, b"2026-11-21T12:00:00Z")) == (stamp, message.encode(), logger, True)
+    assert STARTS["json"](Line(text, b"", True, b"2026-11-21T12:00:00Z")) == (
+        stamp,
+        message.encode(),
+        logger,
+        True,
+        True,
+    )
     assert (STARTS["json"](Line(text)) is None) == ("timeMillis" not in event)
 
 
@@ -261,7 +267,7 @@ def test_it_infers_the_level_where_none_is_written() -> None:
 def test_a_line_of_the_log_inside_an_event_ends_before_its_line_end(message: str, end: str) -> None:
     start = STARTS["json"](Line(f'{{"message":"[2026-11-21 12:00:00,000] INFO {message}{end}"}}'.encode()))
     expected = message.replace("\\t", "\t").encode()
-    assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True)
+    assert start == (b"[2026-11-21 12:00:00.000] INFO ", expected, None, True, False)
 
 
 def test_a_line_that_the_sample_cuts_off_tells_nothing() -> None:

@@ -79,7 +79,7 @@ def test_layouts_and_wrappers_change_nothing(release: str, pattern: str, wrapper
     assert not [event for event in events if isinstance(event, RejectedRecord)]
 
 
-@pytest.mark.parametrize("trace", [b"", CAUSE, CAUSE + b"\tat x.y(Z.java:1)\n" * 9])
+@pytest.mark.parametrize("trace", [b"java.io.EOFException\n", CAUSE, CAUSE + b"\tat x.y(Z.java:1)\n" * 9])
 @pytest.mark.parametrize("request_record", [json_record(), request_header_struct_record()], ids=["json", "text"])
 def test_a_stack_trace_swallows_no_request(trace: bytes, request_record: bytes) -> None:
     failed, one, other, two = parse(

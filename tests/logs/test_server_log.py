@@ -78,12 +78,11 @@ CASES: dict[str, tuple[str, tuple[object, ...]]] = {
         ("METADATA", 99, "PLAINTEXT", "User:ANONYMOUS", "unsupported_version"),
     ),
     "a version, and a guess below it": (
-        f"{ERRORS}X: Received request for api with key 0 (Produce) and unsupported version 2\n"
+        f"{ERRORS}XException: Received request for api with key 0 (Produce) and unsupported version 2\n"
         "Our best guess of the apiKey is: 18\n",
         ("PRODUCE", 2, None, None, "unsupported_version"),
     ),
     "something else": ("java.lang.IndexOutOfBoundsException\n", (None, None, None, None, "other")),
-    "no exception": ("", (None, None, None, None, "other")),
 }
 
 
@@ -117,7 +116,14 @@ def test_a_stack_trace_belongs_to_its_record_and_the_second_report_is_not_counte
     second = CLOSING.replace("Closing socket for", "Exception while processing request from").replace(
         " because of error", ""
     )
-    found = parse(CLOSING + "java.io.EOFException\n\tat x\n" + second + "java.io.EOFException\n" + CLOSING)
+    found = parse(
+        CLOSING
+        + "java.io.EOFException\n\tat x.y(Z.java:1)\n"
+        + second
+        + "java.io.EOFException\n"
+        + CLOSING
+        + "a.XError\n"
+    )
     assert [type(event).__name__ for event in found] == ["FailedRequest", "IgnoredRecord", "FailedRequest"]
 
 
@@ -161,7 +167,7 @@ def test_a_failed_login_may_state_no_reason() -> None:
 )
 @pytest.mark.parametrize("level", ["ERROR", "INFO", "WARN", "DEBUG"])
 def test_it_tells_the_reason_by_these_words(level: str, cause: str, reason: str) -> None:
-    (found,) = parse(CLOSING.replace("ERROR", level) + cause + "\n")
+    (found,) = parse(CLOSING.replace("ERROR", level) + "a.XException: " + cause + "\n")
     assert getattr(found, "reason", None) == (reason if level in ("ERROR", "INFO") else None)
     assert getattr(found, "kind", None) == (None if level in ("ERROR", "INFO") else "server_log")
 
@@ -200,13 +206,23 @@ def test_the_detail_is_cut() -> None:
     assert login.detail == "x" * 500
 
 
-@pytest.mark.parametrize(("behind", "is_read"), [(0, True), (1, False)])
-def test_a_stack_trace_is_read_up_to_16_kib(behind: int, is_read: bool) -> None:
-    prefix, cause = CLOSING.index("Closing"), "java.io.EOFException"
-    text = CLOSING + "x" * (16_384 - len(CLOSING[prefix:]) - len(cause) - 1 + behind) + "\n" + cause + "\n"
-    (failed,) = parse(text)
+@pytest.mark.parametrize("frames", [1, 3000])
+def test_a_stack_trace_is_read_up_to_64_kib(frames: int) -> None:
+    frame = "\tat kafka.network.Processor.run(SocketServer.scala:1)\n"
+    cause = f"Caused by: {ERRORS}InvalidRequestException: Unknown API key 5\n"
+    (failed,) = parse(CLOSING + "java.lang.StackOverflowError\n" + frame * frames + cause)
     assert isinstance(failed, FailedRequest)
-    assert failed.detail == (cause if is_read else "no exception is logged")
+    assert failed.detail == "java.lang.StackOverflowError"
+    assert failed.api_key == (5 if frames == 1 else None)
+
+
+@pytest.mark.parametrize(
+    "below",
+    ["", "\tat a.b(C.java:1)\n", "no exception\n", "a.BException\nmore (a.B)\n", "a.BException\n\tat x\nmore\n"],
+)
+def test_a_request_without_its_stack_trace_is_none(below: str) -> None:
+    (found,) = parse(CLOSING + below)
+    assert found == IgnoredRecord(0, "server_log")
 
 
 def test_a_date_that_does_not_exist_is_passed_over() -> None:

@@ -3,7 +3,7 @@
 import duckdb
 import pytest
 
-from kafka_clientinfo.on_duckdb import functions as F  # noqa: N812
+from kafka_clientinfo.on_duckdb import functions as F
 from kafka_clientinfo.on_duckdb.column import Column
 
 DEEP = "[" * 3000 + "]" * 3000
