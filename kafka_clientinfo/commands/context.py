@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..address import address_before, address_in
-from ..engine.state import require_state
+from ..engine.state import require_state, unless_at_work
 from ..errors import ConfigError, WarehouseError
 from ..failures import AGAIN
 from ..filters import Filters, Scope
@@ -111,11 +111,11 @@ class Context:
         tables, root, cluster = self.tables(), self.warehouse, filters.cluster
         state = require_state(tables.state(), root)
         if state.built_until is None:
-            raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
+            advice = unless_at_work(root, "; run `kafka-clientinfo build` first")
+            raise WarehouseError(f"the tables of {root} are not built{advice}")
         if state.rows.get(table, 1) and not tables.exists(table):
-            raise WarehouseError(
-                f"in {tables.root} the table {table} is missing; `kafka-clientinfo build` makes it anew"
-            )
+            advice = unless_at_work(root, "; `kafka-clientinfo build` makes it anew")
+            raise WarehouseError(f"in {tables.root} the table {table} is missing{advice}")
         waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": state.built_until}).rows)
         if cluster is not None and cluster not in waiting:
             names = list(waiting)

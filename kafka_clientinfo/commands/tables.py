@@ -3,7 +3,8 @@
 import argparse
 from dataclasses import astuple
 
-from ..engine.state import require_state
+from ..engine.locks import is_at_work
+from ..engine.state import State, require_state
 from ..tables.spec import table_specs
 from ..tables.views import views
 from .context import Context, add_warehouse
@@ -21,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     tables = context.tables()
-    require_state(tables.state(), context.warehouse)
+    state = require_state(tables.state(), context.warehouse)
     rows = []
     for spec in table_specs().values():
         size = astuple(tables.size(spec.name)) if tables.exists(spec.name) else (None, None, None)
@@ -29,5 +30,11 @@ def execute(context: Context) -> int:
     queries = [(view.name, view.comment) for view in views().values()]
     listed = Table("tables", "Tables", _COLUMNS, rows)
     named = Table("views", "Views, for `kafka-clientinfo sql`", ("view", "answers"), queries)
-    show(context.arguments, [listed, named])
+    show(context.arguments, [listed, named], _notes(state, context.warehouse))
     return 0
+
+
+def _notes(state: State, root: str) -> list[str]:
+    if is_at_work(root):
+        return ["A run is at work on these tables."]
+    return [] if state.built_until else ["The tables are not built: run `kafka-clientinfo build`."]
