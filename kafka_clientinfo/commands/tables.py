@@ -3,11 +3,10 @@
 import argparse
 from dataclasses import astuple
 
-from ..engine.locks import is_at_work
-from ..engine.state import State, require_state
+from ..engine.state import require_state
 from ..tables.spec import table_specs
 from ..tables.views import views
-from .context import Context, add_warehouse
+from .context import Context, add_warehouse, notes_on
 from .output import Table, add_formats, show
 
 HELP = "list the tables and views: rows, files, bytes, what they hold"
@@ -30,11 +29,5 @@ def execute(context: Context) -> int:
     queries = [(view.name, view.comment) for view in views().values()]
     listed = Table("tables", "Tables", _COLUMNS, rows)
     named = Table("views", "Views, for `kafka-clientinfo sql`", ("view", "answers"), queries)
-    show(context.arguments, [listed, named], _notes(state, context.warehouse))
+    show(context.arguments, [listed, named], notes_on(state, context.warehouse))
     return 0
-
-
-def _notes(state: State, root: str) -> list[str]:
-    if is_at_work(root):
-        return ["A run is at work on these tables."]
-    return [] if state.built_until else ["The tables are not built: run `kafka-clientinfo build`."]
