@@ -73,8 +73,7 @@ def make_table(
     statement = sql.create_table(spec, table, properties)
     is_closed = private and _has_raw_bytes(spec)
     if not address.is_schema:
-        if is_closed and address.folder is not None:
-            _close(address.folder / spec.name)
+        close_folder(address, spec, private)
         _create(spark, address, spec, statement, lambda _: remove_half_made(address.place(spec.name)))
         return
     _create(spark, address, spec, statement, lambda error: _make_room(spark, address, spec.name, error))
@@ -84,6 +83,12 @@ def make_table(
     tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
     with suppress(Exception):  # a statement of Unity Catalog alone; a user may lack the right
         spark.sql(f"ALTER TABLE {table} SET TAGS {sql.properties_list(tags)}")
+
+
+def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
+    """Close the folder of a table with raw bytes to all but its owner, if it is on this machine and `private`."""
+    if private and _has_raw_bytes(spec) and address.folder is not None:
+        _close(address.folder / spec.name)
 
 
 def _create(

@@ -60,7 +60,7 @@ def mend(tables: Tables) -> None:
     for name in undeclared:
         move_aside(tables.address.place(name))
         tables.forget(name)
-    tables.create_missing([*missing, *undeclared])
+    tables.create_missing(name for name in missing if not state.rows[name])  # the build makes those that it fills
 
 
 def refuse_lost(tables: Tables, rows: Mapping[str, int]) -> None:
@@ -93,8 +93,8 @@ def refuse_damaged(tables: Tables) -> None:
     """
     root = tables.address.folder
     for folder in () if root is None else (root / name for name in tables.specs):
-        if has_empty_commit(folder) and is_made(folder):
-            raise WarehouseError(damage(folder) or f"{folder} has an empty commit; restore it from a copy")
+        if has_empty_commit(folder) and is_made(folder) and (text := damage(folder)) is not None:
+            raise WarehouseError(text)
 
 
 def _is_undeclared(tables: Tables, name: str) -> bool:

@@ -24,6 +24,9 @@ LOG = "_delta_log"
 _FIRST = f"{0:020}.json"
 _COMMIT = re.compile(r"\d{20}\.json")
 _LATER = re.compile(r"\d{20}\.json|\d{20}\.checkpoint\..*|\d{20}\.\d{20}\.compacted\.json|_last_checkpoint")
+_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.")
+_PARQUET = b"PAR1"
+"""How a file of Parquet begins and ends."""
 _CLUSTERING = "delta.clustering"
 
 
@@ -124,24 +127,33 @@ def first_damage(root: Path) -> str | None:
 def damage(folder: Path) -> str | None:
     """Describe what is wrong with the log of a table in a folder, and what to do; None where nothing shows.
 
-    A commit after the newest checkpoint must be whole lines of JSON, and none may be missing between two.
+    The newest checkpoint must be a whole file. A commit after it must be whole lines of JSON, and none may be missing.
     """
     log = folder / LOG
     try:
         names = sorted(path.name for path in log.iterdir())
-        checkpoints = [int(name[:20]) for name in names if re.match(r"\d{20}\.checkpoint\.", name)]
-        versions = [int(name[:20]) for name in names if _COMMIT.fullmatch(name)]
-        since = max(checkpoints, default=-1)
-        for version in (version for version in versions if version > since):
-            if None in (_actions((log / f"{version:020}.json").read_bytes()) or [None]):
-                return _cut_off(log / f"{version:020}.json", version == max(versions))
+        checkpoints = [name for name in names if _CHECKPOINT.match(name)]
+        since = max((int(name[:20]) for name in checkpoints), default=-1)
+        for name in checkpoints:
+            if int(name[:20]) == since and name.endswith(".parquet") and not _is_whole_parquet(log / name):
+                return f"{log / name} is cut off, a checkpoint of the table's log; restore it from a copy"
+        versions = [int(name[:20]) for name in names if _COMMIT.fullmatch(name) and int(name[:20]) > since]
+        for version in versions:
+            commit = log / f"{version:020}.json"
+            if None in (_actions(commit.read_bytes()) or [None]):
+                return _cut_off(commit, version == versions[-1])
     except OSError:
         return None
-    newest = max([since, *versions])
-    missing = [version for version in range(since + 1, newest + 1) if version not in versions]
-    if missing:
-        return f"{log / f'{missing[0]:020}.json'} is missing, a commit of the table's log; restore it from a copy"
+    expected = range(since + 1, max(versions, default=since) + 1)
+    missing = next((version for version in expected if version not in versions), None)
+    if missing is not None:
+        return f"{log / f'{missing:020}.json'} is missing, a commit of the table's log; restore it from a copy"
     return None
+
+
+def _is_whole_parquet(file: Path) -> bool:
+    content = file.read_bytes()
+    return len(content) > 2 * len(_PARQUET) and content.endswith(_PARQUET)
 
 
 def _cut_off(commit: Path, is_newest: bool) -> str:

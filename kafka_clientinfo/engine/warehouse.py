@@ -21,11 +21,11 @@ from ..tables.spec import TableSpec, table_specs
 from . import rewriting, sql
 from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
-from .creation import make_schema, make_table
+from .creation import close_folder, make_schema, make_table
 from .keeping import Staging
 from .mending import mend, refuse_damaged
 from .state import LEDGER, State, read_state
-from .stores import unless_not_made
+from .stores import remove_half_made, unless_not_made
 from .table_layout import StoredColumn, check_readable, columns_of
 from .table_log import is_made
 from .writing import latest_version, write
@@ -345,13 +345,19 @@ class Warehouse:
         return found is None or int(found["sizeInBytes"]) < SMALL_TABLE_BYTES
 
     def _create(self, name: str) -> None:
+        spec = self.spec(name)
         with self._creating[name]:
+            if name in self._existing:
+                return
+            close_folder(self.address, spec, self._private)
             if self.exists(name):  # which refuses a table of others by that name
                 return
-            if self.folder(name) is not None:
-                self._rows[name] = 0  # nobody else makes it, so it will be empty
+            if (folder := self.folder(name)) is not None:  # nobody else makes it
+                self._rows[name] = 0
+                if folder.exists():
+                    remove_half_made(self.address.place(name))
             first = (self._state or State()).properties if name == LEDGER else {}
-            make_table(self.spark, self.address, self.spec(name), first, self._private)
+            make_table(self.spark, self.address, spec, first, self._private)
             self._existing.add(name)
 
     def folder(self, name: str) -> Path | None:

@@ -87,7 +87,7 @@ def test_what_is_half_made_is_made_again(
     spark: Any, tmp_path: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Under a lock, and where no lock is held; to read, there is no table."""
-    monkeypatch.setattr("kafka_clientinfo.engine.stores._MAKING_SECONDS", 0)
+    monkeypatch.setattr("kafka_clientinfo.engine.stores._MAKING_SECONDS", 0)  # without a lock it waits for others
     assert is_whole(tmp_path / "whole", lines)
     for locked in (True, False):
         for name, put in HALF_MADE.items():
@@ -148,6 +148,17 @@ def test_a_table_that_has_held_rows_is_never_made_again(
         with pytest.raises(Exception, match=r"(?s)."):
             overwrite(spark, root, locked)
     assert set(before) <= {path.name for path in root.rglob("*")}
+
+
+def test_a_checkpoint_that_is_cut_off_is_named_and_commits_before_it_may_be_anything(tmp_path: Path) -> None:
+    log = _log(tmp_path)
+    for version in (0, 8, 11, 12):
+        (log / f"{version:020}.json").write_text("{}\n" if version > 10 else "")
+    checkpoint = log / f"{10:020}.checkpoint.parquet"
+    checkpoint.write_bytes(b"PAR1 rows PAR1")
+    assert damage(tmp_path) is None
+    checkpoint.write_bytes(b"PAR1 rows")
+    assert damage(tmp_path) == f"{checkpoint} is cut off, a checkpoint of the table's log; restore it from a copy"
 
 
 def overwrite(spark: Any, root: Path, locked: bool) -> None:
