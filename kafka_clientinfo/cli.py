@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from . import __version__, console, failures
+from .address import local_folder
 from .commands import COMMANDS
 from .commands.context import Context
 from .errors import ClientInfoError, ConfigError
@@ -65,12 +66,22 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
             raise
         if extra := failures.missing_extra(error):
             return _fail(extra, FAILURE)
+        if (wrong := _damage(arguments)) is not None:
+            return _fail(wrong, FAILURE)
         where = ["KAFKA_CLIENTINFO_DEBUG=1 shows where"]
         if context.spark_log is not None:
             where.append(f"Spark's log is {context.spark_log}")
         return _fail(
             f"{failures.failure_message(error, getattr(arguments, 'warehouse', ''))} ({'; '.join(where)})", FAILURE
         )
+
+
+def _damage(arguments: argparse.Namespace) -> str | None:
+    """What is wrong with the log of a table of a warehouse on this machine, of which Spark says where it stumbled."""
+    from .engine.table_log import first_damage
+
+    folder = local_folder(getattr(arguments, "warehouse", "") or "")
+    return None if folder is None or "warehouse" not in arguments else first_damage(folder)
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -16,6 +16,7 @@ from .arrow_rows import collect, relation_of
 from .console import Progress, ProgressLine, Stages
 from .engine.abilities import cores
 from .engine.keeping import is_on_one_machine, kept, release
+from .engine.mending import refuse_lost
 from .engine.sizing import SMALL_BYTES, sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
@@ -118,11 +119,18 @@ def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
 
 
 def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
-    """The rows of ingested_files by file_id."""
+    """Return the rows of ingested_files by file_id.
+
+    Raises:
+        WarehouseError: a table that holds what was read of them is missing.
+    """
     if lake.is_new:
         return {}
     found = lake.read(LEDGER)
-    rows = (dict(zip(found.columns, row, strict=True)) for row in collect(found))
+    rows = [dict(zip(found.columns, row, strict=True)) for row in collect(found)]
+    if lake.state.retained_from is None:  # else some may have been deleted
+        counts = [counted_rows(row) for row in rows]
+        refuse_lost(lake, {name: sum(count[name] for count in counts) for name in SOURCES})
     return {row["file_id"]: row for row in rows}
 
 

@@ -99,7 +99,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
         known = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
     except (UnreadableTableError, OSError):  # damaged, or under another run's hands
         return None
-    is_broken = any(number and not tables.exists(name) for name, number in state.rows.items())
+    is_broken = not all(map(tables.exists, state.rows))
     if is_broken or state.deleting is not None:
         return None
     report = RunReport()

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..address import address_before, address_in
-from ..engine.state import require_state
+from ..engine.locks import is_at_work
+from ..engine.state import LEDGER, State, require_state, unless_at_work
 from ..errors import ConfigError, WarehouseError
 from ..failures import AGAIN
 from ..filters import Filters, Scope
@@ -111,11 +112,13 @@ class Context:
         tables, root, cluster = self.tables(), self.warehouse, filters.cluster
         state = require_state(tables.state(), root)
         if state.built_until is None:
-            raise WarehouseError(f"the tables of {root} are not built; run `kafka-clientinfo build` first")
+            is_empty = not tables.query(f"SELECT 1 FROM {{{LEDGER}}} LIMIT 1").rows
+            step = "run` on logs" if is_empty else "build` first"
+            advice = unless_at_work(root, f"; run `kafka-clientinfo {step}")
+            raise WarehouseError(f"the tables of {root} are not built{advice}")
         if state.rows.get(table, 1) and not tables.exists(table):
-            raise WarehouseError(
-                f"in {tables.root} the table {table} is missing; `kafka-clientinfo build` makes it anew"
-            )
+            advice = unless_at_work(root, "; `kafka-clientinfo build` makes it anew")
+            raise WarehouseError(f"in {tables.root} the table {table} is missing{advice}")
         waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": state.built_until}).rows)
         if cluster is not None and cluster not in waiting:
             names = list(waiting)
@@ -160,6 +163,13 @@ class Context:
         """Clear the line of the terminal that shows the progress."""
         if self.progress is not None:
             self.progress.clear()
+
+
+def notes_on(state: State, root: str) -> list[str]:
+    """Return what a reader of any tables must know: that a run is changing them, or that most of them are not built."""
+    if is_at_work(root):
+        return ["A run is at work on these tables."]
+    return [] if state.built_until else ["The tables are not built: `kafka-clientinfo run`, or `build`, makes them."]
 
 
 def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:

@@ -9,7 +9,7 @@ from ..engine.state import require_state
 from ..errors import ConfigError
 from ..tables.spec import table_specs
 from ..tables.views import views
-from .context import Context, add_warehouse
+from .context import Context, add_warehouse, notes_on
 from .output import add_formats, ask, limit_of, show
 
 HELP = "answer a query on the tables, and on the views that `tables` lists"
@@ -31,14 +31,14 @@ def execute(context: Context) -> int:
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
     tables = context.tables()
-    require_state(tables.state(), context.warehouse)
+    state = require_state(tables.state(), context.warehouse)
     try:
         found = ask(tables, "rows", "", read_only(query), None, limit_of(context.arguments))
     except Exception as error:
         if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyspark"):
             raise ConfigError(f"the query cannot be answered: {_reason(error)}") from None
         raise
-    show(context.arguments, [found])
+    show(context.arguments, [found], notes_on(state, context.warehouse))
     return 0
 
 

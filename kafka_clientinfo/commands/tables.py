@@ -6,7 +6,7 @@ from dataclasses import astuple
 from ..engine.state import require_state
 from ..tables.spec import table_specs
 from ..tables.views import views
-from .context import Context, add_warehouse
+from .context import Context, add_warehouse, notes_on
 from .output import Table, add_formats, show
 
 HELP = "list the tables and views: rows, files, bytes, what they hold"
@@ -21,7 +21,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     tables = context.tables()
-    require_state(tables.state(), context.warehouse)
+    state = require_state(tables.state(), context.warehouse)
     rows = []
     for spec in table_specs().values():
         size = astuple(tables.size(spec.name)) if tables.exists(spec.name) else (None, None, None)
@@ -29,5 +29,5 @@ def execute(context: Context) -> int:
     queries = [(view.name, view.comment) for view in views().values()]
     listed = Table("tables", "Tables", _COLUMNS, rows)
     named = Table("views", "Views, for `kafka-clientinfo sql`", ("view", "answers"), queries)
-    show(context.arguments, [listed, named])
+    show(context.arguments, [listed, named], notes_on(state, context.warehouse))
     return 0

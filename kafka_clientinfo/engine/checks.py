@@ -4,16 +4,17 @@ Those are layout, accounting of files, and whether the build is up to date, by S
 others, for which it reads every row of every table: keys, constraints, and connections against requests.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from ..tables.spec import table_specs
+from ..tables.spec import TableSpec, table_specs
 from .abilities import at_once
 from .answers import StoredTables
-from .state import FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, require_state
-from .table_layout import differences, unreadable
+from .locks import is_at_work
+from .state import AT_WORK, FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, require_state
+from .table_layout import TableLayout, differences, unreadable
 
 LISTED = 20
 """Rows that a check lists at most; it counts them all."""
@@ -74,11 +75,26 @@ class Check:
         return self.failed == 0
 
 
+_NOT_MADE = "is not made yet"
+_UNBUILT = (
+    "no build has come to its end with all tables: the next `kafka-clientinfo run` makes those that are not there"
+)
+
+
 def check(name: str, findings: Sequence[dict[str, Any]], failed: int | None = None) -> Check:
     """The outcome of one of `CHECKS`; where `failed` counts what disagrees, `findings` are the first of it."""
     requirement, advice = CHECKS[name]
     number = len(findings) if failed is None else failed
     return Check(name, requirement, number, list(findings[:LISTED]), advice if number else "")
+
+
+def beside_a_run(root: str, make: Callable[[], list[Check]]) -> list[Check]:
+    """Make checks; if a run is at work meanwhile, what they find may be of its making, and the advice is to wait."""
+    was_at_work = is_at_work(root)
+    checks = make()
+    if not (was_at_work or is_at_work(root)):
+        return checks
+    return [one if one.ok else replace(one, advice=AT_WORK) for one in checks]
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:
@@ -87,16 +103,33 @@ def quick_checks(tables: StoredTables, root: str) -> list[Check]:
     Raises:
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
-    state = require_state(tables.state(), root)
+    return beside_a_run(root, lambda: _quick(tables, require_state(tables.state(), root)))
+
+
+def _quick(tables: StoredTables, state: State) -> list[Check]:
     specs = list(table_specs().values())
     layouts = list(zip(specs, at_once(lambda spec: tables.layout(spec.name), specs), strict=True))
-    unlike = [{"table": spec.name, "finding": text} for spec, layout in layouts for text in differences(spec, layout)]
-    layout = check("layout", unlike)
+    layout = _layout(layouts, state)
     if any(found is None or unreadable(spec, found.columns) for spec, found in layouts):
         return [layout]
     files = tables.query(f"SELECT * FROM {{{LEDGER}}} ORDER BY file_id").dicts()
     stored = {(source, row["file_id"]): row for source in SOURCES for row in _stored(tables, source)}
     return [layout, _records(files), _rows(files, stored, state), _offsets(tables, stored), _build(files, state)]
+
+
+def _layout(layouts: Sequence[tuple[TableSpec, TableLayout | None]], state: State) -> Check:
+    """Compare tables with their declarations; one that no build has counted was not made yet, and nobody has removed it."""
+    unlike = [
+        {
+            "table": spec.name,
+            "finding": text if layout is not None or spec.name in state.rows else _NOT_MADE,
+        }
+        for spec, layout in layouts
+        for text in differences(spec, layout)
+    ]
+    outcome = check("layout", unlike)
+    only_unmade = bool(unlike) and all(finding["finding"] == _NOT_MADE for finding in unlike)
+    return replace(outcome, advice=_UNBUILT) if only_unmade else outcome
 
 
 def _records(files: list[dict[str, Any]]) -> Check:

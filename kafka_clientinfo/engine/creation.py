@@ -5,7 +5,8 @@ catalog can be told besides is told best effort, once, as a table is made.
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -19,8 +20,16 @@ from ..tables.spec import TableSpec, table_specs
 from ..tables.views import View
 from . import sql
 from .abilities import at_once
+from .stores import remove_half_made, unless_not_made, wait_for_maker
 
 _NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
+_IN_THE_WAY = (
+    "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "DELTA_TABLE_ALREADY_EXISTS",
+    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
+)
+"""What Spark and Delta call it that something, perhaps no table, is where a table is to be made."""
+_LOCATION = re.compile(r"The associated location \('([^']+)'\) is not empty")
 _DEFINITION = "kafka_clientinfo.definition"
 """Property of a view: a hash of what it was made of. A view without it is somebody else's."""
 
@@ -53,24 +62,72 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 def make_table(
     spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool
 ) -> None:
-    """Make a table as declared, and with further properties, where it does not exist.
+    """Make a table as declared, and with further properties, if it does not exist; what a killed run left of it is removed.
 
     Where it lies on this machine and is `private`, only its owner may read it if it has raw bytes of logs.
+
+    Raises:
+        WarehouseError: something else is in the table's place.
     """
-    statement = sql.create_table(spec, address.table(spec.name), properties)
+    table = address.table(spec.name)
+    statement = sql.create_table(spec, table, properties)
     is_closed = private and _has_raw_bytes(spec)
     if not address.is_schema:
-        if is_closed and address.folder is not None:
-            _close(address.folder / spec.name)
-        spark.sql(statement)
+        close_folder(address, spec, private)
+        _create(spark, address, spec, statement, lambda _: remove_half_made(address.place(spec.name)))
         return
-    spark.sql(statement)
-    if is_closed and (folder := _folder_of(spark, address.table(spec.name))) is not None:
+    _create(spark, address, spec, statement, lambda error: _make_room(spark, address, spec.name, error))
+    if is_closed and (folder := _folder_of(spark, table)) is not None:
         _close(folder)
     tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
     tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
     with suppress(Exception):  # a statement of Unity Catalog alone; a user may lack the right
-        spark.sql(f"ALTER TABLE {address.table(spec.name)} SET TAGS {sql.properties_list(tags)}")
+        spark.sql(f"ALTER TABLE {table} SET TAGS {sql.properties_list(tags)}")
+
+
+def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
+    """Close the folder of a table with raw bytes to all but its owner, if it is on this machine and `private`."""
+    if private and _has_raw_bytes(spec) and address.folder is not None:
+        _close(address.folder / spec.name)
+
+
+def _create(
+    spark: SparkSession, address: Address, spec: TableSpec, statement: str, make_room: Callable[[Exception], None]
+) -> None:
+    """Make a table; if its place is taken, and by no table, make room and try again."""
+    try:
+        spark.sql(statement)
+    except Exception as error:
+        if not any(sign in str(error) for sign in _IN_THE_WAY):
+            raise
+        if not wait_for_maker(lambda: columns_in(spark, address, spec.name) is not None):
+            make_room(error)
+            spark.sql(statement)
+
+
+def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | None:
+    """Return the columns of a table; None if there is none."""
+    return unless_not_made(address, name, lambda: spark.read.table(address.table(name)).columns)
+
+
+def _make_room(spark: SparkSession, address: Address, name: str, error: Exception) -> None:
+    """Take away a catalog's entry without a commit, or what is left at the place where the catalog puts the table."""
+    in_the_way = _LOCATION.search(str(error))
+    if in_the_way is not None:
+        remove_half_made(in_the_way[1], in_catalog=True)
+        return
+    if (location := _location_of_entry(spark, address, name)) is not None:
+        remove_half_made(location)
+    spark.sql(f"DROP TABLE {address.table(name)}")
+
+
+def _location_of_entry(spark: SparkSession, address: Address, name: str) -> str | None:
+    """The place of a table in the session's catalog, which knows it without a commit; None in another catalog."""
+    with suppress(Exception):
+        row = spark.sql(f"SHOW TABLE EXTENDED IN {address.schema} LIKE {sql.literal(name)}").first()
+        location = None if row is None else re.search(r"(?m)^Location: (.+)$", str(row["information"]))
+        return None if location is None else location[1].strip()
+    return None
 
 
 def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from ..tables.types import duckdb_type, quoted_text
 from .answers import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, filled, in_utc
 from .state import LEDGER, State, state_of
 from .table_layout import TableLayout, check_readable, stored_layout
+from .table_log import damage, is_made
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _SCHEMA = "warehouse"
@@ -37,7 +38,7 @@ class LocalTables:
         self._views: set[str] = set()
 
     def exists(self, name: str) -> bool:
-        return (self.folder / name / "_delta_log").is_dir()
+        return is_made(self.folder / name)
 
     def state(self) -> State | None:
         found = self.layout(LEDGER)
@@ -151,6 +152,8 @@ class LocalTables:
 
 
 def _unreadable(folder: Path, error: Exception) -> UnreadableTableError:
+    if (wrong := damage(folder)) is not None:
+        return UnreadableTableError(wrong)
     return UnreadableTableError(f"{folder} cannot be read: {str(error).splitlines()[0]}; restore it")
 
 

@@ -22,17 +22,15 @@ from inspect import signature
 from itertools import count
 from uuid import uuid4
 
-from pyarrow import fs
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from ..address import Address, local_folder
+from ..address import Address
 from .abilities import conf_value
+from .stores import folder_names, remove_folder
 
 STAGED = "_staged"
 _BEGAN = "%Y%m%d%H%M%S"
-_PATIENCE_SECONDS = 10
-"""How long pyarrow may look for what is left on gs."""
 _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
@@ -68,7 +66,9 @@ class Staging:
     def remove_leftovers(self, before: datetime) -> None:
         """Remove what runs that began before left; best effort, as it takes room and does no other harm."""
         for run in (
-            {name.rpartition("_")[0] for name in self._tables()} if self.address.is_schema else _names(self.folder)
+            {name.rpartition("_")[0] for name in self._tables()}
+            if self.address.is_schema
+            else folder_names(self.folder)
         ):
             with suppress(ValueError):  # not made here
                 began = datetime.strptime(run.partition("_")[0], _BEGAN).replace(tzinfo=UTC)
@@ -94,7 +94,7 @@ class Staging:
     def _remove(self, run: str) -> None:
         """Remove the tables of a run."""
         if not self.address.is_schema:
-            _remove(f"{self.folder}/{run}")
+            remove_folder(f"{self.folder}/{run}")
             return
         for name in self._tables():
             with suppress(Exception):
@@ -151,28 +151,3 @@ def _unless_refused() -> Iterator[None]:
     except Exception as error:
         if not any(sign in str(error) for sign in _REFUSALS):
             raise
-
-
-def _store(path: str) -> tuple[fs.FileSystem, str]:
-    folder = local_folder(path)
-    if folder is not None:
-        return fs.LocalFileSystem(), str(folder.absolute())
-    # Spark may have credentials that pyarrow has not, which then tries for a quarter of an hour.
-    patience = f"?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else ""
-    found: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(path + patience)
-    return found
-
-
-def _names(folder: str) -> list[str]:
-    """Names of the folders in a folder, none where it is missing or cannot be reached from here."""
-    with suppress(Exception):
-        store, path = _store(folder)
-        found = store.get_file_info(fs.FileSelector(path, allow_not_found=True))
-        return [info.base_name for info in found if info.type is fs.FileType.Directory]
-    return []
-
-
-def _remove(folder: str) -> None:
-    with suppress(Exception):
-        store, path = _store(folder)
-        store.delete_dir(path)

@@ -9,6 +9,8 @@ on FUSE mounts, whose locks other machines mostly do not see: the kernel grants 
 
 import fcntl
 import os
+import struct
+import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Literal
 from uuid import uuid4
 
-from ..address import address_in, address_of
+from ..address import address_in, address_of, local_folder
 from ..console import Progress
 from ..errors import WarehouseError
 from .abilities import jvm_of
@@ -79,6 +81,24 @@ class _Patience:
                 self.progress = None
             time.sleep(_POLL_SECONDS)
         return outcome == "held"
+
+
+def is_at_work(root: str) -> bool:
+    """Return whether a run is at work on a warehouse on this machine; False if that can't be seen.
+
+    It asks who holds the JVM's lock, and takes none itself, which would keep a run out that is about to begin.
+    """
+    folder = local_folder(root)
+    if folder is None or not sys.platform.startswith("linux"):
+        return False
+    # struct flock of Linux: type, whence, start, length (0: to the end), process.
+    wanted = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    try:
+        with (folder / JVM_LOCK_NAME).open() as file:
+            answer = fcntl.fcntl(file, fcntl.F_GETLK, wanted)
+    except OSError:
+        return False
+    return bool(struct.unpack("hhqqi", answer)[0] != fcntl.F_UNLCK)
 
 
 def _lock_by_driver(file: IO[str]) -> _Attempt:

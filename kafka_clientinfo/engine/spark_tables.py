@@ -7,6 +7,7 @@ from . import sql
 from .answers import Parameters, Rows, TableSize, filled
 from .sizing import REQUEST_BYTES, sized
 from .state import State, read_state
+from .stores import unless_not_made
 from .table_layout import TableLayout, layout_of
 from .warehouse import Warehouse
 
@@ -26,7 +27,7 @@ class SparkTables:
         return read_state(self._spark, self._lake.address)
 
     def layout(self, name: str) -> TableLayout | None:
-        return layout_of(self._spark, self._lake.table(name))
+        return unless_not_made(self._lake.address, name, lambda: layout_of(self._spark, self._lake.table(name)))
 
     def size(self, name: str) -> TableSize:
         found = sql.detail(self._spark, self._lake.table(name))

@@ -24,10 +24,11 @@ _MISSING = (
     "PATH_NOT_FOUND",
     "DELTA_MISSING_DELTA_TABLE",
     "DELTA_TABLE_NOT_FOUND",
+    "DELTA_PATH_DOES_NOT_EXIST",
     "TABLE_OR_VIEW_NOT_FOUND",
     "SCHEMA_NOT_FOUND",
 )
-"""What Spark and Delta call a table that is not there, at a path or by name."""
+"""What Spark and Delta call a table that is not there, at a path or by name, or that a catalog knows and that has no commit."""
 
 
 def literal(text: str) -> str:
@@ -42,11 +43,14 @@ def properties_list(properties: Mapping[str, str]) -> str:
 
 
 def create_table(spec: TableSpec, table: str, properties: Mapping[str, str]) -> str:
-    """The statement that makes a table as declared, with further properties, where it does not exist."""
+    """Return the statement that makes a table as declared, with further properties.
+
+    It fails if the table exists: with IF NOT EXISTS, Delta takes a folder that holds anything for a table, and makes none.
+    """
     own = {f"{CHECK}{name}": expression for name, expression in spec.checks}
     own |= {DELETION_VECTORS: "false", _STATISTICS: ",".join(spec.statistics)}
     return (
-        f"CREATE TABLE IF NOT EXISTS {table} ({', '.join(map(_column, spec.columns))}) USING delta "
+        f"CREATE TABLE {table} ({', '.join(map(_column, spec.columns))}) USING delta "
         f"CLUSTER BY ({', '.join(spec.cluster_by)}) COMMENT {literal(spec.comment)} "
         f"TBLPROPERTIES {properties_list({**own, **properties})}"
     )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..address import Address
 from ..errors import WarehouseError
+from .locks import is_at_work
 from .sql import properties
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {
 
 Where reading ended because of damage, a rejected record stands for the rest.
 """
+AT_WORK = "a run is at work on it; ask again when that has ended"
+"""What is said of a warehouse that lacks something while a run may be making it."""
 PROPERTY = "kafka_clientinfo.state"
 FORMAT = 2
 """Format of the warehouses that this release makes and reads; a warehouse without a state has the first."""
@@ -68,7 +71,9 @@ def read_state(spark: "SparkSession", address: Address) -> State | None:
     Raises:
         WarehouseError: when the warehouse is of another format.
     """
-    found = properties(spark, address.table(LEDGER))
+    from .stores import unless_not_made  # reads by pyarrow, which commands that need no session do without
+
+    found = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
     return None if found is None else state_of(found, address)
 
 
@@ -76,11 +81,18 @@ def require_state(state: State | None, root: str) -> State:
     """Take the state of a warehouse that must be there.
 
     Raises:
-        WarehouseError: there is none at `root`.
+        WarehouseError: there is none at `root`, or none yet.
     """
     if state is None:
-        raise WarehouseError(f"{root} has no table {LEDGER}; make it with `kafka-clientinfo run`")
+        raise WarehouseError(
+            f"{root} has no table {LEDGER}{unless_at_work(root, '; make it with `kafka-clientinfo run`')}"
+        )
     return state
+
+
+def unless_at_work(root: str, advice: str) -> str:
+    """Return an advice on what a warehouse lacks; if a run is at work there, that it is to be waited for."""
+    return f" yet: {AT_WORK}" if is_at_work(root) else advice
 
 
 def state_of(found: Mapping[str, str], address: Address) -> State:

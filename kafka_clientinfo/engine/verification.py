@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from .abilities import at_once
-from .checks import CHECKS, LISTED, Check, check, quick_checks
+from .checks import CHECKS, LISTED, Check, beside_a_run, check, quick_checks
 from .sizing import REQUEST_BYTES, sized
 from .spark_tables import SparkTables
 from .warehouse import Warehouse
@@ -36,6 +36,10 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
     Raises:
         WarehouseError: when there is no warehouse, or it does not fit this release.
     """
+    return beside_a_run(warehouse, lambda: _verify(spark, warehouse))
+
+
+def _verify(spark: SparkSession, warehouse: str) -> list[Check]:
     tables = Warehouse(spark, warehouse)
     with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
         quick = quick_checks(SparkTables(spark, warehouse), warehouse)

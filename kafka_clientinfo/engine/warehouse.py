@@ -21,11 +21,14 @@ from ..tables.spec import TableSpec, table_specs
 from . import rewriting, sql
 from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
-from .creation import make_schema, make_table
+from .creation import close_folder, make_schema, make_table
 from .keeping import Staging
+from .mending import mend, refuse_damaged
 from .state import LEDGER, State, read_state
+from .stores import remove_half_made, unless_not_made
 from .table_layout import StoredColumn, check_readable, columns_of
-from .writing import has_log, latest_version, write
+from .table_log import is_made
+from .writing import latest_version, write
 
 SMALL_TABLE_BYTES = 16 << 20
 """Tables below are written anew where rows are replaced; larger ones are merged into."""
@@ -100,8 +103,9 @@ class Warehouse:
         """Check that the warehouse fits this release, once per run.
 
         Raises:
-            WarehouseError: the warehouse is of another format, or lacks a table that can't be derived again.
+            WarehouseError: the warehouse is of another format, or lacks or has damaged what can't be derived again.
         """
+        refuse_damaged(self)
         if self.address.is_schema:
             make_schema(self.spark, self.address)
         if not self.locked:
@@ -113,14 +117,14 @@ class Warehouse:
         self._state = read_state(self.spark, self.address)
         if self._state is not None:
             self._existing.add(LEDGER)
-            self._look_for_missing()
+            mend(self)
         return self.state
 
     @property
     def is_new(self) -> bool:
         """Whether nothing was ever read into it, as surely as a look into a folder on this machine tells without a query."""
-        folder = self._folder(LEDGER)
-        return folder is not None and not has_log(folder)
+        folder = self.folder(LEDGER)
+        return folder is not None and not is_made(folder)
 
     @property
     def state(self) -> State:
@@ -145,22 +149,6 @@ class Warehouse:
         elif not is_stored:
             sql.set_properties(self.spark, self.table(LEDGER), changed.properties)
 
-    def _look_for_missing(self) -> None:
-        """Refuse to go on without rows that nothing can bring back; have the build make other tables anew."""
-        names = [name for name, number in self.state.rows.items() if number and name in self.specs]
-        missing = [name for name, exists in zip(names, at_once(self.exists, names), strict=True) if not exists]
-        # Tables that are overwritten are made of other tables, the others of requests.
-        lost = ("append",) if self.state.retained_from is None else ("append", "merge", "aggregate")
-        for name in missing:
-            if self.spec(name).write_mode in lost:
-                raise WarehouseError(
-                    f"{self.address.place(name)} is missing, and held {self.state.rows[name]:,} rows"
-                    f"{', some of requests that retention has deleted' if self.spec(name).derived else ''}; restore it, "
-                    "or build a new warehouse from the logs"
-                )
-        if missing:
-            self.update_state(built_until=None)
-
     def claim(self) -> None:
         """Keep other runs from committing, from here on; nothing where a lock is held.
 
@@ -181,12 +169,16 @@ class Warehouse:
         """Whether the table has been made."""
         spec = self.spec(name)
         if name not in self._existing:
-            folder = self._folder(name)
-            is_there = has_log(folder) if folder is not None else self._load(spec) is not None
+            folder = self.folder(name)
+            is_there = is_made(folder) if folder is not None else self._load(spec) is not None
             if not is_there:
                 return False
             self._existing.add(name)
         return True
+
+    def forget(self, name: str) -> None:
+        """Look again whether the table exists, as it was moved away."""
+        self._existing.discard(name)
 
     def read(self, name: str) -> DataFrame:
         """The table as it is now; empty, with the declared columns, where it does not exist."""
@@ -197,7 +189,7 @@ class Warehouse:
         """The table as it is now, whatever is written to it later."""
         if not self.exists(name):
             return self.read(name)
-        version = latest_version(self.spark, self.table(name), self._folder(name))
+        version = latest_version(self.spark, self.table(name), self.folder(name))
         return self.spark.sql(f"SELECT * FROM {self.table(name)} VERSION AS OF {version}")
 
     def count(self, name: str) -> int:
@@ -228,7 +220,7 @@ class Warehouse:
             rows = self.spark.read.table(self.table(spec.name))
             return rows, columns_of(rows)  # Spark Connect looks for the table only now
 
-        loaded = sql.unless_missing(load)
+        loaded = unless_not_made(self.address, spec.name, load)
         if loaded is None:
             return None
         rows, columns = loaded
@@ -357,14 +349,18 @@ class Warehouse:
         with self._creating[name]:
             if name in self._existing:
                 return
-            if (folder := self._folder(name)) is not None and not has_log(folder):
-                self._rows[name] = 0  # nobody else makes it, so it will be empty
+            close_folder(self.address, spec, self._private)
+            if self.exists(name):  # which refuses a table of others by that name
+                return
+            if (folder := self.folder(name)) is not None:  # nobody else makes it
+                self._rows[name] = 0
+                if folder.exists():
+                    remove_half_made(self.address.place(name))
             first = (self._state or State()).properties if name == LEDGER else {}
-            if not self.address.is_schema or not self.exists(name):  # which refuses a table of others by that name
-                make_table(self.spark, self.address, spec, first, self._private)
+            make_table(self.spark, self.address, spec, first, self._private)
             self._existing.add(name)
 
-    def _folder(self, name: str) -> Path | None:
+    def folder(self, name: str) -> Path | None:
         """Where the table lies on this machine and nobody else writes; a look into it is enough then."""
         return self.address.folder / name if self.locked and self.address.folder is not None else None
 

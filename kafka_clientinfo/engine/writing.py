@@ -62,11 +62,6 @@ def _rows_of_last_commit(spark: SparkSession, table: str, metadata: str) -> int 
     return None if number is None else int(number)
 
 
-def has_log(folder: Path) -> bool:
-    """Whether a folder on this machine is a Delta table."""
-    return (folder / "_delta_log").is_dir()
-
-
 def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
     """The newest version of a table; where nobody else writes, a look into its folder on this machine is enough."""
     files = (folder / "_delta_log").glob("*.json") if folder is not None else ()

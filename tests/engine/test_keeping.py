@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.address import Address, address_in
-from kafka_clientinfo.engine import keeping
+from kafka_clientinfo.engine import stores
 from kafka_clientinfo.engine.keeping import Staging, kept, release
 
 NO_STAGING: Any = None
@@ -155,6 +155,6 @@ def test_a_store_that_only_spark_reaches_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch, path: str, asked: str
 ) -> None:
     uris: list[str] = []
-    monkeypatch.setattr(keeping, "fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=uris.append)))
-    assert keeping._names(path) == []
+    monkeypatch.setattr(stores, "fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=uris.append)))
+    assert stores.folder_names(path) == []
     assert uris == [asked]

@@ -1,6 +1,6 @@
 """A process that runs commands of kafka-clientinfo again and again in one Spark session, until it is killed.
 
-Reads `run`, `ingest` or `build` per line of standard input. Speaks in lines on standard output: `ready`, then per
+Reads `run`, `ingest`, `build` or `maintain` per line of standard input, with options if need be. Speaks in lines on standard output: `ready`, then per
 command `stage NAME`…, its report as one JSON object, `done CODE`. As a process: `python -m tests.soak.job LOGS WAREHOUSE SPARK_LOG [MASTER]`.
 """
 
@@ -29,9 +29,9 @@ def main(logs: str, warehouse: str, spark_log: str, master: str = "") -> None:
         setattr(pipeline, name, _told(getattr(pipeline, name)))
     _say("ready")
     for line in sys.stdin:
-        name = line.strip()
-        inputs = [] if name == "build" else [logs]
-        code = cli.main([name, *inputs, "--warehouse", warehouse, "--json"], spark)
+        name, *options = line.split()
+        inputs = [logs] if name in ("run", "ingest") else []
+        code = cli.main([name, *inputs, *options, "--warehouse", warehouse, "--json"], spark)
         _say(f"done {code}")
 
 

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -94,9 +94,12 @@ class Job:
         warehouse: where it writes.
         scratch: for Spark's temporary files and its log.
         master: Spark's master, the default's when empty.
+        variables: of its environment, besides those of `environment`.
     """
 
-    def __init__(self, logs: Path, warehouse: Path, scratch: Path, master: str = "") -> None:
+    def __init__(
+        self, logs: Path, warehouse: Path, scratch: Path, master: str = "", variables: Mapping[str, str] | None = None
+    ) -> None:
         arguments = [str(logs), str(warehouse), str(scratch / "spark.log"), *filter(None, [master])]
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.soak.job", *arguments],
@@ -105,7 +108,7 @@ class Job:
             stderr=subprocess.PIPE,
             text=True,
             cwd=ROOT,
-            env=environment(scratch),
+            env={**environment(scratch), **(variables or {})},
             start_new_session=True,
         )
         self.lines: queue.Queue[str] = queue.Queue()

@@ -16,7 +16,7 @@ import pytest
 
 from kafka_clientinfo import cli
 
-from ..equality import assert_same_tables
+from ..equality import assert_same_folders, assert_same_tables
 from .log_writer import BROKERS, LOG, sample_records
 from .processes import ROOT
 
@@ -75,6 +75,27 @@ def test_a_full_disk_is_named_and_mended(
         _mount("-o", "remount,size=200m", str(lake))
         assert cli.main([*command, str(lake)], spark) == 0
         assert_same_tables(spark, lake, fresh)
+
+
+def test_a_disk_of_any_size_that_is_full_leaves_nothing_that_the_next_run_does_not_mend(
+    spark: Any, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """From one where the first table cannot be made to one that is full near the end."""
+    fresh = tmp_path / "fresh"
+    command = ["run", str(log), "--json", "--warehouse"]
+    assert cli.main([*command, str(fresh)], spark) == 0
+    capsys.readouterr()
+    for number, size in enumerate((12, 40, 90, 200, 320, 520, 800, 1100)):
+        lake = tmp_path / f"lake{number}"
+        with _mounted(lake, "-t", "tmpfs", "-o", f"size={size}k", "tmpfs"):
+            assert cli.main([*command, str(lake)], spark) == 1
+            words = one_line(capsys)
+            assert "no space left on device" in words, (size, words)
+            _mount("-o", "remount,size=200m", str(lake))
+            assert cli.main([*command, str(lake)], spark) == 0, capsys.readouterr().err
+            assert_same_folders(lake, fresh)
+            assert cli.main(["verify", "--warehouse", str(lake)], spark) == 0, capsys.readouterr().out
+            capsys.readouterr()
 
 
 def test_a_warehouse_that_is_read_only_is_named(

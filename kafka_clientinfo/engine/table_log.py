@@ -1,0 +1,166 @@
+"""What the files of a Delta log say of their table, without Delta: whether it exists, and what is wrong with its log.
+
+A run that is killed, or that meets a full disk, while it makes a table leaves a folder that is no table yet. A table
+exists when it has a commit with its schema:
+
+    in _delta_log                                          | the table
+    -------------------------------------------------------|------------------------------------------------------
+    nothing, or only temporary files and checksums         | does not exist; it may be half made
+    a first commit that is no whole one and names no file  | does not exist; it is half made
+    of rows: empty, cut off, without schema or protocol    |
+    a first commit with schema, protocol and clustering    | exists
+    a later commit, a checkpoint, or a commit that names a | exists, though its log may be damaged: it has held rows,
+    file of rows                                           | so nothing is removed and reading it says what is wrong
+"""
+
+import json
+import os
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+LOG = "_delta_log"
+_FIRST = f"{0:020}.json"
+_COMMIT = re.compile(r"\d{20}\.json")
+_LATER = re.compile(r"\d{20}\.json|\d{20}\.checkpoint\..*|\d{20}\.\d{20}\.compacted\.json|_last_checkpoint")
+_CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.")
+_PARQUET = b"PAR1"
+"""How a file of Parquet begins and ends."""
+_CLUSTERING = "delta.clustering"
+
+
+def is_made(folder: Path) -> bool:
+    """Return whether a folder on this machine is a Delta table."""
+    log = folder / LOG
+    try:
+        names = [path.name for path in log.iterdir()]
+    except OSError:
+        return False
+    return is_table(names, lambda name: (log / name).read_bytes())
+
+
+def is_table(names: Iterable[str], read: Callable[[str], bytes]) -> bool:
+    """Return whether a log belongs to a table that exists.
+
+    Args:
+        names: of the files in the log's folder.
+        read: returns the content of one of them.
+    """
+    names = list(names)
+    return has_held_rows(names, read) or (_FIRST in names and _makes_table(_actions(read(_FIRST))))
+
+
+def has_held_rows(names: Iterable[str], read: Callable[[str], bytes]) -> bool:
+    """Return whether a log has more than a first commit, or one that names rows; arguments as for `is_table`."""
+    commits = {name for name in names if _LATER.fullmatch(name)}
+    if commits - {_FIRST}:
+        return True
+    return _FIRST in commits and any("add" in (action or {}) for action in _actions(read(_FIRST)))
+
+
+def _makes_table(actions: Sequence[dict[str, Any] | None]) -> bool:
+    """Whether a first commit is whole, and has what a table needs."""
+    if None in actions:
+        return False
+    merged = {key: value for action in actions for key, value in (action or {}).items()}
+    if not ({"metaData", "protocol"} <= merged.keys() and _has_schema(merged["metaData"])):
+        return False
+    domains = [action["domainMetadata"] for action in actions if action and "domainMetadata" in action]
+    is_clustered = any(isinstance(domain, Mapping) and domain.get("domain") == _CLUSTERING for domain in domains)
+    return is_clustered or not _asks_for_clustering(merged.get("commitInfo"))
+
+
+def _actions(commit: bytes) -> list[dict[str, Any] | None]:
+    return [_action(line) for line in commit.splitlines()]
+
+
+def _action(line: bytes) -> dict[str, Any] | None:
+    """One line of a commit; None where it is not whole."""
+    try:
+        action = json.loads(line)
+    except ValueError:
+        return None
+    return action if isinstance(action, dict) else None
+
+
+def _has_schema(metadata: Any) -> bool:
+    try:
+        return bool(json.loads(metadata["schemaString"])["fields"])
+    except (ValueError, KeyError, TypeError):
+        return False
+
+
+def _asks_for_clustering(info: Any) -> bool:
+    """Whether a commit says that it makes a clustered table; the action that clusters it may be the commit's last."""
+    parameters = info.get("operationParameters") if isinstance(info, Mapping) else None
+    return isinstance(parameters, Mapping) and parameters.get("clusterBy", "[]") != "[]"
+
+
+def first_metadata(folder: Path) -> Mapping[str, Any] | None:
+    """The metadata that a table in a folder was made with; None where its first commit is gone or not whole."""
+    try:
+        actions = _actions((folder / LOG / _FIRST).read_bytes())
+    except OSError:
+        return None
+    return next((action["metaData"] for action in actions if action and "metaData" in action), None)
+
+
+def has_empty_commit(folder: Path) -> bool:
+    """Return whether a commit in the log of a table in a folder is an empty file, which Delta reads as one without changes."""
+    try:
+        with os.scandir(folder / LOG) as files:
+            return any(_COMMIT.fullmatch(file.name) and file.stat().st_size == 0 for file in files)
+    except OSError:
+        return False
+
+
+def first_damage(root: Path) -> str | None:
+    """Describe the first damage to a log of a table below a folder; None where nothing shows."""
+    try:
+        folders = sorted(path for path in root.iterdir() if is_made(path))
+    except OSError:
+        return None
+    return next((text for text in map(damage, folders) if text is not None), None)
+
+
+def damage(folder: Path) -> str | None:
+    """Describe what is wrong with the log of a table in a folder, and what to do; None where nothing shows.
+
+    The newest checkpoint must be a whole file. A commit after it must be whole lines of JSON, and none may be missing.
+    """
+    log = folder / LOG
+    try:
+        names = sorted(path.name for path in log.iterdir())
+        checkpoints = [name for name in names if _CHECKPOINT.match(name)]
+        since = max((int(name[:20]) for name in checkpoints), default=-1)
+        for name in checkpoints:
+            if int(name[:20]) == since and name.endswith(".parquet") and not _is_whole_parquet(log / name):
+                return f"{log / name} is cut off, a checkpoint of the table's log; restore it from a copy"
+        versions = [int(name[:20]) for name in names if _COMMIT.fullmatch(name) and int(name[:20]) > since]
+        for version in versions:
+            commit = log / f"{version:020}.json"
+            if None in (_actions(commit.read_bytes()) or [None]):
+                return _cut_off(commit, version == versions[-1])
+    except OSError:
+        return None
+    expected = range(since + 1, max(versions, default=since) + 1)
+    missing = next((version for version in expected if version not in versions), None)
+    if missing is not None:
+        return f"{log / f'{missing:020}.json'} is missing, a commit of the table's log; restore it from a copy"
+    return None
+
+
+def _is_whole_parquet(file: Path) -> bool:
+    content = file.read_bytes()
+    return len(content) > 2 * len(_PARQUET) and content.endswith(_PARQUET)
+
+
+def _cut_off(commit: Path, is_newest: bool) -> str:
+    size = commit.stat().st_size
+    undo = (
+        f"; or, as it is the newest, undo this commit: remove it and {commit.parent / f'.{commit.name}.crc'}, and run again"
+        if is_newest
+        else ""
+    )
+    return f"{commit} is cut off after {size:,} bytes, a commit of the table's log; restore it from a copy{undo}"

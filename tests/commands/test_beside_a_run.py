@@ -1,0 +1,129 @@
+"""What commands say of a warehouse while its first run is at work, or after that was stopped: what is the case."""
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo import cli
+from kafka_clientinfo.engine.locks import JVM_LOCK_NAME, is_at_work
+from kafka_clientinfo.tables.spec import table_specs
+
+ASKING = [
+    ["clients"],
+    ["summary"],
+    ["violations"],
+    ["upgrade", "--target", "4.0.1"],
+    ["report", "--output", "{root}/r"],
+]
+LOOKING = [["tables"], ["verify", "--quick"], ["sql", "SELECT count(*) AS n FROM connections"]]
+ACCUSATIONS = ("restore it", "somebody", "altered", "Traceback")
+FIRST = f"{0:020}"
+
+
+def _first_commits(sample: Path, root: Path, *names: str) -> None:
+    for name in names:
+        (root / name / "_delta_log").mkdir(parents=True)
+        shutil.copy(sample / name / "_delta_log" / f"{FIRST}.json", root / name / "_delta_log")
+
+
+def nothing(sample: Path, root: Path) -> None:
+    root.mkdir()
+
+
+def half_made_ledger(sample: Path, root: Path) -> None:
+    log = root / "ingested_files" / "_delta_log"
+    log.mkdir(parents=True)
+    (log / f".{FIRST}.json.1d81.tmp").write_text('{"commitInfo":')
+
+
+def empty_ledger(sample: Path, root: Path) -> None:
+    half_made_ledger(sample, root)
+    (root / "ingested_files" / "_delta_log" / f"{FIRST}.json").touch()
+
+
+def some_tables(sample: Path, root: Path) -> None:
+    _first_commits(sample, root, "ingested_files", "requests")
+    (root / "connections" / "_delta_log").mkdir(parents=True)
+    (root / "violations").mkdir()
+
+
+def all_tables(sample: Path, root: Path) -> None:
+    _first_commits(sample, root, *table_specs())
+
+
+def read_only_logs(sample: Path, root: Path) -> None:
+    """All rows of logs are there, and the ledger has counted none."""
+    for name in ("requests", "rejected_records", "failed_requests"):
+        shutil.copytree(sample / name, root / name)
+    _first_commits(sample, root, *[name for name in table_specs() if not (root / name).exists()])
+
+
+@contextmanager
+def at_work(root: Path) -> Iterator[None]:
+    """Hold the lock that the JVM of a run holds."""
+    holder = (
+        f"import fcntl, sys\nfile = open({str(root / JVM_LOCK_NAME)!r}, 'w')\n"
+        "fcntl.lockf(file, fcntl.LOCK_EX)\nprint('held', flush=True)\nsys.stdin.read()"
+    )
+    command = [sys.executable, "-c", holder]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "held\n"
+        yield
+        assert process.stdin is not None
+        process.stdin.close()
+
+
+def said(capsys: pytest.CaptureFixture[str], root: Path, command: list[str]) -> tuple[int, str]:
+    code = cli.main([*(word.format(root=root) for word in command), "--warehouse", str(root)])
+    printed = capsys.readouterr()
+    text = printed.out + printed.err
+    assert not [words for words in ACCUSATIONS if words in text], text
+    return code, text
+
+
+NONE_YET = [nothing, half_made_ledger, empty_ledger]
+NOT_BUILT = [some_tables, all_tables, read_only_logs]
+
+
+@pytest.mark.parametrize("state", [*NONE_YET, *NOT_BUILT])
+def test_no_command_accuses_anybody(
+    sample_warehouse: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    state: Callable[[Path, Path], None],
+) -> None:
+    root = tmp_path / "lake"
+    state(sample_warehouse, root)
+    (root / JVM_LOCK_NAME).touch()
+    outcomes = [said(capsys, root, command) for command in [*ASKING, *LOOKING]]
+    with at_work(root):
+        beside = [said(capsys, root, command) for command in [*ASKING, *LOOKING]]
+        assert is_at_work(str(root))
+        assert not [text for _, text in beside if "broke off" in text]
+    assert not is_at_work(str(root))
+    if state in NONE_YET:
+        wanted = (
+            "has no table ingested_files; make it with",
+            "has no table ingested_files yet: a run is at work on it",
+        )
+        assert {(code, wanted[0] in text) for code, text in outcomes} == {(1, True)}
+        assert {(code, wanted[1] in text) for code, text in beside} == {(1, True)}
+        return
+    asked, looked = outcomes[: len(ASKING)], outcomes[len(ASKING) :]
+    assert {(code, "are not built; run `kafka-clientinfo run` on logs" in text) for code, text in asked} == {(1, True)}
+    assert {(code, "yet: a run is at work on it" in text) for code, text in beside[: len(ASKING)]} == {(1, True)}
+    missing = state is some_tables
+    assert [code for code, _ in looked] == [0, int(state is not all_tables), 0]
+    assert ("connections finding=is not made yet" in looked[1][1]) == missing
+    assert ("the next `kafka-clientinfo run`" in looked[1][1]) == (state is not all_tables)
+    assert [code for code, _ in beside[len(ASKING) :]] == [code for code, _ in looked]
+    assert ("a run is at work on it" in beside[-2][1]) == (state is not all_tables)
+    for index in (0, 2):
+        assert "The tables are not built" in looked[index][1]
+        assert "A run is at work on these tables" in beside[len(ASKING) + index][1]
