@@ -189,8 +189,10 @@ def filter(values: ColumnOrName, function: Callable[[Column], Column]) -> Column
 
 
 def exists(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
-    """Tell whether a function is true of an element; null where it is null of some and true of none."""
-    return call("list_bool_or(list_transform({}, {}))", named(values), _lambda(function)) | literal(False)
+    """Tell whether a function is true of an element; null if it is null of some and true of none, false of an empty list."""
+    of_all = transform(values, function)
+    answer = "CASE WHEN list_contains(a, true) THEN true WHEN len(a) = len(list_filter(a, lambda i: i IS NOT NULL)) THEN false END"
+    return call(f"list_transform([{{}}], lambda a: {answer})[1]", of_all)
 
 
 def collect_list(values: ColumnOrName) -> Column:
