@@ -332,12 +332,40 @@ def _of_text_connection(template: str, number: int) -> str:
     return _END.sub(lambda found: found[0] if "@odd@" in found[0] else ends[found[1]], text)
 
 
+_REFUSAL = {
+    "connection": "10.255.0.1:9092-{host}-0-{number}", "api": "METADATA", "version": "{number}", "listener": "PLAINTEXT",
+    "principal": "User:u{number}", "error": "UnsupportedVersionException",
+}  # fmt: skip
+_CLOSED = (
+    "[{time}] ERROR Closing socket for {connection} because of error (kafka.network.Processor)\n"
+    "org.apache.kafka.common.errors.InvalidRequestException: Error getting request for apiKey: {api}, apiVersion: {version}, "
+    "connectionId: {connection}, listenerName: ListenerName({listener}), principal: {principal}\n"
+    "Caused by: org.apache.kafka.common.errors.{error}: Can't read version\n"
+)
+_LOGIN = "[{time}] INFO [SocketServer] Failed authentication with /{host} (channelId={connection}) ({error}) (org.apache.kafka.common.network.Selector)\n"
+
+
+def server_log_cases(numbers: Iterator[int]) -> Iterator[Case]:
+    """Make records of a server.log in which a broker refuses a request or a login, with every text changed."""
+    for template in (_CLOSED, _LOGIN):
+        for name in _REFUSAL:
+            for value in _TEXT_ODD:
+                number = next(numbers)
+                host = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}:{40000 + number % 20000}"
+                own = {one: text.format(host=host, number=number % 30) for one, text in _REFUSAL.items()} | {
+                    name: value
+                }
+                moment = START + timedelta(milliseconds=number)
+                time = f"{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}"
+                yield Case(f"{name} = {value!r}", [template.format(time=time, host=host, **own).encode()])
+
+
 def write_logs(folder: Path, logs: dict[str, Iterable[Case]]) -> int:
-    """Write a log for each broker; returns how many records they hold."""
+    """Write logs, each at its path in the folder; returns how many records they hold."""
     total = 0
-    for broker, cases in logs.items():
-        (folder / broker).mkdir(parents=True)
+    for path, cases in logs.items():
         records = [*chain.from_iterable(case.records for case in cases)]
-        (folder / broker / "kafka-request.log").write_bytes(b"".join(records))
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(b"".join(records))
         total += len(records)
     return total

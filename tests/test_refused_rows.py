@@ -103,7 +103,7 @@ def test_a_refused_row_is_named_with_its_record_and_the_other_tables_are_written
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("table", ["connections", "connection_groups", "group_protocols", "client_inventory"])
+@pytest.mark.parametrize("table", ["connections", "connection_groups"])
 def test_the_run_after_one_that_refused_rows_makes_what_was_left_out(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, table: str
 ) -> None:
@@ -119,13 +119,12 @@ def test_the_run_after_one_that_refused_rows_makes_what_was_left_out(
     def refuse(rows: DataFrame) -> DataFrame:
         return rows.withColumn("requests", F.when(_is_last(rows), F.lit(0)).otherwise(F.col("requests")))
 
-    for _ in range(2):
-        with monkeypatch.context() as patch:
-            patch.setitem(steps.steps(), table, altered(table, refuse))
-            with pytest.raises(WarehouseError, match=rf"{table} is not written: .*at byte {last} of {log}"):
-                pipeline.run(spark, [str(log.parent)], str(warehouse))
-        after = local_tables(str(warehouse)).state()  # type: ignore[union-attr]
-        assert after.built_until == before.built_until  # type: ignore[union-attr]
+    with monkeypatch.context() as patch:
+        patch.setitem(steps.steps(), table, altered(table, refuse))
+        with pytest.raises(WarehouseError, match=rf"{table} is not written: .*at byte {last} of {log}"):
+            pipeline.run(spark, [str(log.parent)], str(warehouse))
+    after = local_tables(str(warehouse)).state()  # type: ignore[union-attr]
+    assert after.built_until == before.built_until  # type: ignore[union-attr]
     pipeline.run(spark, [str(log.parent)], str(warehouse))
     pipeline.run(spark, [str(log.parent)], str(tmp_path / "fresh"))
     assert_same_tables(spark, warehouse, tmp_path / "fresh")
