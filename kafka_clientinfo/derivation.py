@@ -28,6 +28,8 @@ from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
 from .engine.rewriting import aggregated
 from .engine.warehouse import Warehouse
+from .failures import failure_message
+from .refused_rows import RefusedRowsError, describe, is_refusal, left_out
 from .settings import Settings
 from .steps import Step, needed, read_by_others, steps
 
@@ -62,7 +64,11 @@ class Derivation:
         self.kept: list[DataFrame] = []
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
-        """Write every table that a step makes; `stage` is entered for each by name."""
+        """Write every table that a step makes; `stage` is entered for each by name.
+
+        Raises:
+            WarehouseError: a constraint refuses rows of a table. Tables that do not need it are written then.
+        """
         with stage("increment"):
             self.increment = self._increment()
         if self.increment.touched is not None:
@@ -76,12 +82,25 @@ class Derivation:
 
         def derive(step: Step) -> None:
             with stage(step.name):
-                self._derive(step)
+                try:
+                    self._derive(step)
+                except Exception as error:
+                    if step.write_mode is None or not is_refusal(error):
+                        raise
+                    raise RefusedRowsError(step.name, self._refusal(step.name)) from error
 
         try:
             _in_order_of_inputs(derive)
         finally:
             release(*self.kept)
+
+    def _refusal(self, name: str) -> str:
+        """Say what a constraint of a table has refused."""
+        try:
+            relations = self.run_relations
+            return describe(relations[name], self.lake.spec(name), self.whole, relations["judged_requests"])
+        except Exception as error:  # the example is a help only, and what is wrong must be said in any case
+            return f"a constraint refuses a row, and none was found to show: {failure_message(error, self.lake.root)}"
 
     def _increment(self) -> increments.Increment:
         if self.is_whole:
@@ -157,21 +176,36 @@ class Derivation:
 def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
     """Call `derive` for every step after those that it needs, some at once: a small commit is mostly latency.
 
-    Of the steps that could begin, those begin that most others wait for, and of these those that need most.
+    Of the steps that could begin, those begin that most others wait for, and of these those that need most. A step of which
+    a constraint refuses rows, and those that need it, are left out.
+
+    Raises:
+        WarehouseError: steps were left out.
     """
     found = steps()
     needs = needed(found)
     waiting = Counter(name for other in found for name in needed([other]))
     sorter = TopologicalSorter(needs)
     sorter.prepare()
-    ready: list[str] = []
+    refusals: list[RefusedRowsError] = []
+    left = set(found)
+    ready = list(sorter.get_ready())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running: dict[Future[None], str] = {}
-        while sorter.is_active():
-            ready = sorted([*ready, *sorter.get_ready()], key=lambda name: (-waiting[name], -len(needs[name]), name))
+        while ready or running:
+            ready.sort(key=lambda name: (-waiting[name], -len(needs[name]), name))
             while ready and len(running) < _AT_ONCE:
                 name = ready.pop(0)
                 running[pool.submit(derive, found[name])] = name
             for done in wait(running, return_when=FIRST_COMPLETED).done:
-                done.result()
-                sorter.done(running.pop(done))
+                name = running.pop(done)
+                try:
+                    done.result()
+                except RefusedRowsError as error:
+                    refusals.append(error)
+                else:
+                    left.remove(name)
+                    sorter.done(name)
+            ready += sorter.get_ready()
+    if refusals:
+        raise left_out(refusals, sorted(name for name in left if found[name].write_mode)) from refusals[0]

@@ -55,6 +55,11 @@ def missing_extra(error: BaseException) -> str | None:
     return f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}]' brings {brings}"
 
 
+def full_text(error: BaseException) -> str:
+    """Return the texts of an error and of its causes, as far as they can be read."""
+    return "\n".join(filter(None, map(_text, _chain(error))))
+
+
 def failure_message(error: BaseException, warehouse: str) -> str:
     """Describes a failure in one line: by a known cause, such as a full disk or a killed process, else by the root exception."""
     chain = _chain(error)

@@ -44,9 +44,26 @@ def merged_texts(lists: Column, limit: int = LISTED) -> Column:
     return F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list(lists)))), 1, limit)
 
 
+def flattened(lists: Column | str) -> Column:
+    """Join a list of lists to one list; of those that are null, it takes nothing.
+
+    A client decides which of its lists are there. Spark's `flatten` gives null for a list with a null in it.
+    """
+    return F.flatten(F.filter(lists, lambda one: one.isNotNull()))
+
+
 def first_entries(entries: Column | str, limit: int = LISTED) -> Column:
     """Aggregates the entries of a group that are not null, sorted, the first `limit`."""
     return F.slice(F.array_sort(F.collect_list(entries)), 1, limit)
+
+
+def first_entries_by(key: Column, entries: Column | str, limit: int = LISTED) -> Column:
+    """Aggregate the entries of a group, sorted by a key that no two of them share and that holds no null, the first `limit`.
+
+    Engines differ in whether a null comes first among values inside of a struct, and what a client leaves out is null.
+    """
+    keyed = F.struct(key.alias("key"), (F.col(entries) if isinstance(entries, str) else entries).alias("entry"))
+    return F.transform(first_entries(keyed, limit), lambda one: one["entry"])
 
 
 def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFrame:

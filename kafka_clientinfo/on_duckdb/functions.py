@@ -5,11 +5,13 @@ is written out: which nulls are passed over, places that are counted from 0 or 1
 """
 
 from collections.abc import Callable, Iterator
+from inspect import signature
 from itertools import count as numbers
 from typing import Any
 
-from ..tables.types import duckdb_struct, quoted_name, quoted_text
+from ..tables.types import quoted_name, quoted_text
 from .column import Column, Scope, WindowSpec, call, cased, literal, named, path, re2
+from .json_kinds import read_json
 
 ColumnOrName = Column | str
 _lambda_numbers: Iterator[int] = numbers()
@@ -104,9 +106,8 @@ def _json(text: ColumnOrName) -> Column:
 
 
 def from_json(text: ColumnOrName, schema: str) -> Column:
-    """Read JSON as a struct; what does not fit is null."""
-    structure = quoted_text('"' + duckdb_struct(schema).replace('"', '\\"') + '"')
-    return call(f"json_transform({{}}, {structure})", _json(text))
+    """Read JSON as a struct; what does not fit is null, see `read_json`."""
+    return read_json(_json(text), schema)
 
 
 def get_json_object(text: ColumnOrName, at: str) -> Column:
@@ -185,9 +186,11 @@ def _lambda(function: Callable[..., Column], arity: int = 1) -> Column:
     return call(f"lambda {', '.join(names)}: {{}}", function(*items))
 
 
-def transform(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
-    """Make a list of what a function makes of each element."""
-    return call("list_transform({}, {})", named(values), _lambda(function))
+def transform(values: ColumnOrName, function: Callable[..., Column]) -> Column:
+    """Make a list of what a function makes of each element, or of it and its place, which is 0 for the first."""
+    if len(signature(function).parameters) == 1:
+        return call("list_transform({}, {})", named(values), _lambda(function))
+    return call("list_transform({}, {})", named(values), _lambda(lambda item, place: function(item, place - 1), 2))
 
 
 def filter(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:  # noqa: A001
@@ -196,8 +199,10 @@ def filter(values: ColumnOrName, function: Callable[[Column], Column]) -> Column
 
 
 def exists(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
-    """Tell whether a function is true of an element; null where it is null of some and true of none."""
-    return call("list_bool_or(list_transform({}, {}))", named(values), _lambda(function)) | literal(False)
+    """Tell whether a function is true of an element; null if it is null of some and true of none, false of an empty list."""
+    of_all = transform(values, function)
+    answer = "CASE WHEN list_contains(a, true) THEN true WHEN len(a) = len(list_filter(a, lambda i: i IS NOT NULL)) THEN false END"
+    return call(f"list_transform([{{}}], lambda a: {answer})[1]", of_all)
 
 
 def collect_list(values: ColumnOrName) -> Column:

@@ -54,11 +54,6 @@ def duckdb_type(kind: str) -> str:
     return _duckdb_struct(parts) if word == "struct" else _SIMPLE[word]
 
 
-def duckdb_struct(ddl: str) -> str:
-    """Write columns of Spark's, `name type, …` or `name:type, …`, as a struct of DuckDB's."""
-    return _duckdb_struct(_pieces(ddl))
-
-
 def _duckdb_struct(parts: list[str]) -> str:
     fields = map(split_field, parts)
     return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {duckdb_type(kind)}" for name, kind in fields))

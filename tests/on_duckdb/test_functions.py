@@ -1,4 +1,4 @@
-"""Text that is no JSON is null to the functions that read JSON, as it is to Spark's."""
+"""Functions that DuckDB lacks, or has under another meaning, are those of Spark."""
 
 import duckdb
 import pytest
@@ -43,3 +43,20 @@ def test_what_is_no_json_is_null(text: str | None) -> None:
 def test_json_is_read(text: str, read: str | None) -> None:
     assert value(F.from_json("t", "a string"), text) == {"a": read}
     assert value(F.get_json_object("t", "$.a"), text) == read
+
+
+def answer(column: Column, items: list[int | None] | None) -> object:
+    found = duckdb.execute(f"SELECT {column.render(frozenset())} FROM (SELECT CAST(? AS INTEGER[]) AS items)", [items])
+    return found.fetchall()[0][0]
+
+
+@pytest.mark.parametrize(
+    ("items", "expected"),
+    [([1, 7], True), ([1, 2], False), ([], False), ([None, 7], True), ([None, 1], None), ([None], None), (None, None)],
+)
+def test_an_element_exists_as_in_spark(items: list[int | None] | None, expected: bool | None) -> None:
+    assert answer(F.exists("items", lambda item: item > 5), items) is expected
+
+
+def test_the_first_place_in_a_list_is_0() -> None:
+    assert answer(F.transform("items", lambda item, place: item + place), [5, 5, 5]) == [5, 6, 7]

@@ -7,7 +7,7 @@ from kafka_clientinfo.arrow_rows import arrow_type
 from kafka_clientinfo.ingestion.arrow_schema import EVENT_FIELDS
 from kafka_clientinfo.logs.request_event import RequestEvent
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.tables.types import duckdb_struct, duckdb_type
+from kafka_clientinfo.tables.types import duckdb_type
 
 UTC = pa.timestamp("us", tz="UTC")
 
@@ -41,8 +41,8 @@ def test_a_type_that_nobody_has_is_refused() -> None:
         duckdb_type("interval")
 
 
-def test_columns_are_written_as_a_struct() -> None:
-    found = duckdb_struct("a int, `b` array<struct<c:string, d:bigint>>, e:double")
+def test_a_struct_is_translated_with_its_fields() -> None:
+    found = duckdb_type("struct<a int, `b` array<struct<c:string, d:bigint>>, e:double>")
     assert found == 'STRUCT("a" INTEGER, "b" STRUCT("c" VARCHAR, "d" BIGINT)[], "e" DOUBLE)'
 
 

@@ -10,7 +10,16 @@ from pyspark.sql import functions as F
 
 from ...connections.examples import example
 from ...connections.judged import HEARTBEATS
-from ...connections.texts import first_entries, looked_up, merged_texts, sorted_texts, total, with_lists
+from ...connections.texts import (
+    first_entries,
+    first_entries_by,
+    flattened,
+    looked_up,
+    merged_texts,
+    sorted_texts,
+    total,
+    with_lists,
+)
 from ...protocol import ErrorCode
 from ...settings import Settings
 from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_empty
@@ -110,10 +119,12 @@ def _assignments(messages: DataFrame) -> DataFrame:
     chosen = F.when(F.col("api_key") == SYNC, F.coalesce(told, _by_joined_type()))
     read_by = F.when(told.isNotNull(), "message").otherwise("join_group")
     stated = messages.select(
-        *GROUP_KEY, "seq", "logged_at", read_by.alias("type_told_by"), F.explode(chosen).alias("a")
+        *GROUP_KEY, "seq", "logged_at", read_by.alias("type_told_by"), F.explode(_with_places(chosen)).alias("one")
     )
-    last = stated.groupBy(*GROUP_KEY, F.col("a.memberId").alias("member_id")).agg(
-        F.max_by(F.struct("logged_at", "type_told_by", "a"), "seq").alias("last")
+    last = stated.groupBy(*GROUP_KEY, F.col("one.stated.memberId").alias("member_id")).agg(
+        F.max_by(
+            F.struct("logged_at", "type_told_by", F.col("one.stated").alias("a")), F.struct("seq", "one.place")
+        ).alias("last")
     )
     entry = F.struct(
         "member_id",
@@ -212,7 +223,7 @@ def _of_consumers() -> Column:
 
 def _of_heartbeat() -> Column:
     """Takes the subscription that a heartbeat states."""
-    of_streams = F.flatten(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
+    of_streams = flattened(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
     topics = F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
     return _subscription(
         member_id=F.col("sent.memberId"),
@@ -230,6 +241,14 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
     told = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
         F.col("api_key").isin(*map(int, HEARTBEATS)), of_heartbeat
     )
-    stated = messages.select(*GROUP_KEY, "seq", F.explode(told).alias("s"))
-    last = stated.groupBy(*GROUP_KEY, "s.member_id", "s.protocol_name").agg(F.max_by("s", "seq").alias("last"))
-    return last.groupBy(*GROUP_KEY).agg(first_entries("last").alias("subscriptions"))
+    stated = messages.select(*GROUP_KEY, "seq", F.explode(_with_places(told)).alias("one"))
+    last = stated.groupBy(*GROUP_KEY, "one.stated.member_id", "one.stated.protocol_name").agg(
+        F.max_by("one.stated", F.struct("seq", "one.place")).alias("last")
+    )
+    by_name = F.struct("member_id", F.col("protocol_name").isNotNull(), F.coalesce("protocol_name", F.lit("")))
+    return last.groupBy(*GROUP_KEY).agg(first_entries_by(by_name, "last").alias("subscriptions"))
+
+
+def _with_places(statements: Column) -> Column:
+    """Number the statements of a message: it may hold several of one member and name, of which the last counts."""
+    return F.transform(statements, lambda stated, place: F.struct(place.alias("place"), stated.alias("stated")))

@@ -119,7 +119,8 @@ def _listed(offer: Column) -> Column:
 
 
 def _offered() -> Column:
-    return F.transform("sent.protocols", lambda p: p["name"])
+    """List the names that a JoinGroup offers; a protocol without a name offers none."""
+    return F.array_compact(F.transform("sent.protocols", lambda p: p["name"]))
 
 
 def rolled_up(*, sums: Sequence[str], firsts: Sequence[str], lasts: Sequence[str]) -> list[Column]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections.texts import LISTED, first_entries, merged_texts, sorted_texts, total, with_lists
+from ...connections.texts import LISTED, first_entries, flattened, merged_texts, sorted_texts, total, with_lists
 from ...tables.spec import CONNECTION_KEY
 from .group_messages import rolled_up
 
@@ -32,7 +32,7 @@ def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame
         F.when(F.size("kinds") > 1, "mixed").otherwise(F.get("kinds", F.lit(0))).alias("kind"),
         F.size("all_members").cast("bigint").alias("member_count"),
         F.slice("all_members", 1, _LISTED_MEMBERS).alias("members"),
-        F.slice(F.array_sort(F.array_distinct(F.flatten(topics))), 1, 100).alias("topics"),
+        F.slice(F.array_sort(F.array_distinct(flattened(topics))), 1, 100).alias("topics"),
     )
 
 
@@ -103,8 +103,15 @@ def _types(rows: DataFrame) -> DataFrame:
 
 
 def _last_stated(rows: DataFrame, name: str, at: str, by: Sequence[str]) -> DataFrame:
-    """Takes the last entry for each member, or member and protocol name, of those that were stated last."""
-    entries = rows.select(*_KEY, F.explode(name).alias("entry"))
-    last = entries.groupBy(*_KEY, *(f"entry.{part}" for part in by)).agg(F.max("entry").alias("entry"))
-    newest_first = F.reverse(F.array_sort(F.collect_list(F.struct(f"entry.{at}", "entry"))))
+    """Take the last entry for each member, or member and protocol name, of those that were stated last."""
+    entries = rows.select(*_KEY, *CONNECTION_KEY[1:], F.explode(name).alias("entry"))
+    # Two connections may state something at one time.
+    in_time = F.struct(f"entry.{at}", *CONNECTION_KEY[1:])
+    last = entries.groupBy(*_KEY, *(f"entry.{part}" for part in by)).agg(
+        F.max_by("entry", in_time).alias("entry"), F.max(in_time).alias("in_time")
+    )
+    names = [part for name in by for part in (F.col(name).isNotNull(), F.coalesce(name, F.lit("")))]
+    newest_first = F.reverse(
+        F.array_sort(F.collect_list(F.struct("in_time", F.struct(*names).alias("names"), "entry")))
+    )
     return last.groupBy(*_KEY).agg(F.slice(F.transform(newest_first, lambda e: e["entry"]), 1, LISTED).alias(name))

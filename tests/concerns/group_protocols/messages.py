@@ -24,7 +24,7 @@ def join(
     version: int = 7,
     kind: str = "consumer",
     told: str | None = "consumer",
-    names: tuple[str, ...] = ("range",),
+    names: tuple[str | None, ...] = ("range",),
     metadata: str = METADATA_V3,
     generation: int | None = None,
     chosen: str | None = "range",

@@ -52,6 +52,7 @@ ASSIGNMENT = {
     "version": 0,
     "partitions": [{"topic": "t1", "partitions": [0, 1]}],
 }
+TWICE = [{"name": "range", "metadata": metadata} for metadata in (METADATA_V3, METADATA_OWNED)]
 CASES: dict[str, Case] = {
     "self-describing": (
         [join(0), sync(1, 5)],
@@ -182,6 +183,34 @@ CASES: dict[str, Case] = {
     ),
     "bytes of an unknown type": ([join(0, kind="sr", told="sr")], {"subscriptions": [], "undecoded_payloads": 1}),
     "bytes that are wrong": ([join(0, metadata="AAA=")], {"subscriptions": [], "undecoded_payloads": 1}),
+    "no bytes in a subscription": (
+        [join(0, metadata="")],
+        {
+            "subscriptions": [SUBSCRIPTION | dict.fromkeys(("version", "topics", "owned_partitions", "rack_id"))],
+            "topics": [],
+            "undecoded_payloads": 0,
+        },
+    ),
+    "no bytes beside a subscription": (
+        [join(0), join(1, metadata="", names=("sticky",), member="m2", chosen="sticky")],
+        {"topics": ["t1"], "member_count": 2},
+    ),
+    "a subtopology without topics": (
+        [heartbeat("STREAMS", topology={"subtopologies": [{}, {"sourceTopics": ["t", None]}]})],
+        {"topics": ["t"]},
+    ),
+    "a protocol without a name": (
+        [join(0, names=(None, "range"))],
+        {"protocol_names": ["range"], "protocol_name_mismatches": 0},
+    ),
+    "one name twice in a message": (
+        [message(0, "JOIN", 7, {"memberId": "m1", "protocolType": "consumer", "protocols": TWICE}, {})],
+        {
+            "subscriptions": [
+                SUBSCRIPTION | {"version": 1, "owned_partitions": [{"topic": "t1", "partitions": [2]}], "rack_id": None}
+            ]
+        },
+    ),
     "bodies that are no objects": ([join(0), request("?", 1, "JOIN", 7, request="[{", response="7")], {"requests": 1}),
 }
 
@@ -191,6 +220,10 @@ NAMES: dict[str, tuple[list[dict[str, Any]], str]] = {
     "not offered": (
         [join(0, 7, names=("sticky", "x"))],
         "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky', 'x'",
+    ),
+    "not offered beside one without a name": (
+        [join(0, 7, names=(None, "sticky"))],
+        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky'",
     ),
     "answered otherwise": (
         [sync(0, 5, name="range", answered="sticky", error_code=0)],

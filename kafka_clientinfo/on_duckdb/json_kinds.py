@@ -1,0 +1,85 @@
+"""Reads JSON into DuckDB's types as Spark's `from_json` does: a value of another kind than its type is null.
+
+DuckDB itself converts what it can: it takes true, 1.5 and "7" for whole numbers, and a number in a list of structs for a
+struct. Clients and damaged logs choose what stands in JSON, so both engines must agree on it. Whole numbers are taken out
+as JSON, which still shows quotes and fractions, and are converted afterwards. A list is null if one of its elements is of
+another kind, and a struct is null if no object stands there. Lists of structs inside of lists, and what is inside of maps,
+are not looked at so closely: this package itself writes the JSON that is nested so deeply.
+"""
+
+from ..tables.types import duckdb_type, quoted_name, quoted_text, split_field, split_fields, split_type
+from .column import Column, Scope
+
+_WHOLE = ("int", "bigint")
+_NO_STRUCTS = "['ARRAY', 'BOOLEAN', 'BIGINT', 'UBIGINT', 'HUGEINT', 'UHUGEINT', 'DOUBLE', 'VARCHAR']"
+"""DuckDB's names of the kinds of JSON that are neither an object nor null."""
+
+
+def read_json(text: Column, schema: str) -> Column:
+    """Read JSON as a struct of the columns `name type, …`."""
+    kind = "struct<" + ",".join(f"{name}:{one}" for name, one in split_fields(schema)) + ">"
+    structure = quoted_text('"' + _structure(kind).replace('"', '\\"') + '"')
+
+    def render(scope: Scope) -> str:
+        source = text.render(scope)
+        # A list of one, so that the JSON is read once: a lambda's parameter is what SQL has for a variable.
+        read = f"list_transform([json_transform({source}, {structure})], lambda whole: {{}})[1]"
+        return read.replace("{}", _Reading(source).converted(kind, "whole", "$"))
+
+    return Column(render)
+
+
+def _structure(kind: str) -> str:
+    """Write a type for `json_transform`, with JSON in the place of whole numbers."""
+    word, parts = split_type(kind)
+    if word in _WHOLE:
+        return "JSON"
+    if word == "array":
+        return f"{_structure(parts[0])}[]"
+    if word == "struct":
+        fields = map(split_field, parts)
+        return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {_structure(one)}" for name, one in fields))
+    return duckdb_type(kind)
+
+
+class _Reading:
+    """Converts what `json_transform` has made of the JSON in `source`, SQL of a text."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+
+    def converted(self, kind: str, value: str, path: str | None, depth: int = 0) -> str:
+        """Make SQL of a value in its type; `path` leads to it in the JSON, and is None inside of lists."""
+        word, parts = split_type(kind)
+        if word in _WHOLE:
+            digits = f"CAST({value} AS VARCHAR)"
+            return (
+                f"TRY_CAST(CASE WHEN regexp_full_match({digits}, '-?[0-9]+') THEN {digits} END AS {duckdb_type(kind)})"
+            )
+        if word == "struct":
+            return self._struct(parts, value, path, depth)
+        return self._list(parts[0], value, path, depth) if word == "array" else value
+
+    def _struct(self, parts: list[str], value: str, path: str | None, depth: int) -> str:
+        fields = []
+        for name, kind in map(split_field, parts):
+            inner = None if path is None else f"{path}.{name}"
+            made = self.converted(kind, f"struct_extract({value}, {quoted_text(name)})", inner, depth)
+            fields.append(f"{quoted_text(name)}: {made}")
+        is_object = f"{value} IS NOT NULL"
+        if path not in (None, "$"):
+            is_object = f"json_type({self._source}, {quoted_text(str(path))}) = 'OBJECT'"
+        return f"CASE WHEN {is_object} THEN {{{', '.join(fields)}}} END"
+
+    def _list(self, kind: str, value: str, path: str | None, depth: int) -> str:
+        item = f"item_{depth}"
+        element = self.converted(kind, item, None, depth + 1)
+        made = value if element == item else f"list_transform({value}, lambda {item}: {element})"
+        word, _ = split_type(kind)
+        if word in _WHOLE:
+            counts = (f"len(list_filter({one}, lambda {item}: {item} IS NOT NULL))" for one in (made, value))
+            return f"CASE WHEN {' = '.join(counts)} THEN {made} END"
+        if path is None or word != "struct":
+            return made
+        kinds = f"json_type({self._source}, {quoted_text(f'{path}[*]')})"
+        return f"CASE WHEN NOT list_has_any({kinds}, {_NO_STRUCTS}) THEN {made} END"

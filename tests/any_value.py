@@ -1,0 +1,371 @@
+"""Logs in which every field of real records holds what is odd there, one field at a time or two.
+
+The records are those of sample_logs, one for each API and version, shortened. A case is one such record with its odd
+value, and the records around it that make the value count: a SyncGroup has the JoinGroup before it. Every case has a
+connection, a client id, groups and members of its own, so that no other record hides what becomes of it.
+
+A broker writes some of these values only if a client sent them, some never: a log may be damaged or forged, and is read
+all the same.
+"""
+
+import gzip
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import deepcopy
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import chain, count, islice
+from pathlib import Path
+from random import Random
+from typing import Any, NamedTuple
+
+from kafka_clientinfo.logs.apis import CONTROL_APIS, INTER_BROKER_APIS
+from kafka_clientinfo.protocol import api_key
+
+from .builders import json_record
+
+SAMPLES = Path(__file__).resolve().parent.parent / "sample_logs"
+START = datetime(2026, 11, 21, 2, tzinfo=UTC)
+MISSING = object()
+"""Stands for a field that is not there."""
+Path_ = tuple[str | int, ...]
+Document = dict[str, Any]
+_RAW = re.compile(r'"@raw@([^"]*)@"')
+_JSON = re.compile(rb"Completed request:(\{\".*\}) \(kafka\.request\.logger\)")
+_LONGEST_LIST = 2
+_KEPT_RANGES = (3, 18)
+"""The APIs that an answer to ApiVersions keeps."""
+_TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")  # fmt: skip
+
+
+class Case(NamedTuple):
+    """A record with an odd value, and the records around it."""
+
+    what: str
+    """The field and its value."""
+    records: Sequence[bytes]
+
+
+def raw(text: str) -> str:
+    """Stand for JSON that Python would write otherwise; it holds no quote."""
+    return f"@raw@{text}@"
+
+
+_ANY = (MISSING, None, "", [], {}, [None], [[]], {"x": [None, {}]}, True, 0, -1, 2**31, 2**63, 10**30, 1.5, "x")
+_TEXTS = ("null", "7", " ", "a" * 300, "\0", "\u2028\U0001f600", "[]", '{"a":1}', 'é\n"\\', raw("1e2"))
+_NUMBERS = (1, 2, 127, 32767, -(2**31), 2**31 - 1, 2**63 - 1, 2**64, -(2**63) - 1, "7", "-1", "1e2", raw("1e400"), raw("-0"), raw("3.0"))  # fmt: skip
+_NAMES_OF_BYTES = ("metadata", "assignment", "memberMetadata", "memberAssignment")
+_BYTES = ("AA==", "AAE=", "AAAAAAAA", "f/8AAAAA", "////", "AAA", "!", "=", "AAA=AAA=")
+_DEEP: Any = 0
+for _ in range(40):
+    _DEEP = [_DEEP]
+_NESTED = (_DEEP, {"errorCode": 1}, {"groupId": None})
+
+
+def odd_values(value: Any) -> Iterator[Any]:
+    """Give what is odd in the place of a value."""
+    yield from _ANY
+    if isinstance(value, str):
+        yield from (*_TEXTS, *(_BYTES if value.endswith("=") or len(value) > 20 else ()))
+    elif isinstance(value, int | float):
+        yield from _NUMBERS
+    elif isinstance(value, list):
+        yield from ([None, *value], [*value, *value], [*value, 0], [[*value]], [*value, {}], value[:1] * 1001)
+    elif isinstance(value, dict):
+        yield from (dict.fromkeys(value), value | {"unknownField": {}}, [value])
+    yield from _NESTED
+
+
+def paths(value: Any, start: Path_ = ()) -> Iterator[Path_]:
+    """Give the places of a document, of each list the first element."""
+    if start:
+        yield start
+    inner: Iterable[tuple[str | int, Any]] = ()
+    if isinstance(value, dict):
+        inner = value.items()
+    elif isinstance(value, list) and value:
+        inner = [(0, value[0])]
+    for name, one in inner:
+        yield from paths(one, (*start, name))
+
+
+def value_at(document: Any, path: Path_) -> Any:
+    for name in path:
+        document = document[name]
+    return document
+
+
+def changed(document: Document, path: Path_, value: Any) -> Document:
+    """Copy a document with another value at a place; without the place, if an earlier change took it away."""
+    made = deepcopy(document)
+    try:
+        parent = value_at(made, path[:-1])
+        if value is MISSING:
+            del parent[path[-1]]
+        elif isinstance(parent, dict | list):
+            parent[path[-1]] = deepcopy(value)
+    except (LookupError, TypeError):
+        pass
+    return made
+
+
+def _lines(pattern: re.Pattern[bytes]) -> Iterator[re.Match[bytes]]:
+    for path in sorted(SAMPLES.glob("*/kafka-request.log*")):
+        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
+        yield from filter(None, map(pattern.search, data.splitlines()))
+
+
+@lru_cache(maxsize=1)
+def templates() -> dict[tuple[str, int], Document]:
+    """Take of each API and version of the sample logs the record with the most fields, short lists."""
+    best: dict[tuple[str, int], tuple[int, Document]] = {}
+    for found in _lines(_JSON):
+        document = json.loads(found[1])
+        header = document["requestHeader"]
+        document = _shortened(document)
+        fields = sum(1 for _ in paths(document))
+        key = (header["requestApiKeyName"], header["requestApiVersion"])
+        if key not in best or fields > best[key][0]:
+            best[key] = (fields, document)
+    streams = json.loads(_JSON.search(_streams_heartbeat())[1])  # type: ignore[index]
+    found_templates = {key: document for key, (_, document) in sorted(best.items())}
+    return found_templates | {("STREAMS_GROUP_HEARTBEAT", 0): streams}
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _shortened(one) for name, one in value.items()}
+    if not isinstance(value, list):
+        return value
+    ranges = [
+        one for one in value if isinstance(one, dict) and one.get("apiKey") in _KEPT_RANGES and "minVersion" in one
+    ]
+    return [_shortened(one) for one in ranges or value[:_LONGEST_LIST]]
+
+
+def _streams_heartbeat() -> bytes:
+    """Make the one message of a group that no sample holds."""
+    sent = {"groupId": "g", "memberId": "m", "memberEpoch": 0, "rackId": "r", "processId": "p"}
+    sent |= {"topology": {"epoch": 1, "subtopologies": [{"subtopologyId": "0", "sourceTopics": ["t", "u"]}]}}
+    answer = {"throttleTimeMs": 0, "errorCode": 0, "memberId": "m", "memberEpoch": 1}
+    return json_record(api="STREAMS_GROUP_HEARTBEAT", version=0, request=sent, response=answer)
+
+
+def owned(value: Any, number: int) -> Any:
+    """Give groups, members and generations of a document the names of one case."""
+    if isinstance(value, list):
+        return [owned(one, number) for one in value]
+    if not isinstance(value, dict):
+        return value
+    own = {"groupId": f"g{number}", "memberId": f"m{number}", "leader": f"m{number}", "generationId": 1}
+    own |= (
+        {"groups": [f"g{number}"]}
+        if isinstance(value.get("groups"), list) and isinstance(value["groups"][0], str)
+        else {}
+    )
+    return {name: own[name] if name in own and one is not None else owned(one, number) for name, one in value.items()}
+
+
+def _of_connection(document: Document, number: int, correlation_id: int) -> Document:
+    made: Document = owned(document, number)
+    header = made["requestHeader"]
+    header["correlationId"] = correlation_id
+    if header["requestApiKey"] not in INTER_BROKER_APIS and "clientId" in header:
+        header["clientId"] = f"client{number}"
+    host = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}"
+    made["connection"] = f"10.255.0.1:9092-{host}:{40000 + number % 20000}-0-{number}"
+    return made
+
+
+def written(document: Document, seconds: float, prefix: str | None = None) -> bytes:
+    """Write a document as a record."""
+    moment = START + timedelta(seconds=seconds)
+    begin = prefix or f"[{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}] DEBUG "
+    return f"{begin}Completed request:{written_json(document)} (kafka.request.logger)\n".encode()
+
+
+def written_json(document: Document) -> str:
+    return _RAW.sub(r"\1", json.dumps(document, separators=(",", ":"), ensure_ascii=False))
+
+
+class Change(NamedTuple):
+    """What a case changes in the template of an API and version."""
+
+    api: str
+    version: int
+    values: tuple[tuple[Path_, Any], ...]
+
+
+def case_of(change: Change, number: int) -> Case:
+    """Make a case: the changed record among those that make its value count."""
+    known = templates()
+    order = [(change.api, change.version)]
+    if change.api == "JOIN_GROUP":
+        order += [("SYNC_GROUP", 5 if change.version > 6 else 3)]
+    elif change.api == "SYNC_GROUP":
+        order = [("JOIN_GROUP", 9 if change.version > 4 else 3), *order]
+    elif change.api == "API_VERSIONS":
+        order += [("METADATA", 12)]
+    records = []
+    for at, key in enumerate(order):
+        document = _of_connection(known[key], number, at)
+        if key == (change.api, change.version):
+            for path, value in change.values:
+                document = changed(document, path, value)
+        records.append(written(document, number * 0.01 + at * 0.001))
+    what = ", ".join(f"{'.'.join(map(str, path))} = {_shown(value)}" for path, value in change.values)
+    return Case(f"{change.api} v{change.version}: {what}", records)
+
+
+def _shown(value: Any) -> str:
+    return "missing" if value is MISSING else f"{value!r:.60}"
+
+
+_BODIES = ("request", "response")
+
+
+def single_changes(how_many: Callable[[str, int, Path_], int]) -> Iterator[Change]:
+    """Change every field of every API and version, one at a time.
+
+    Args:
+        how_many: how many of a field's odd values are taken, by API, version and place; others of each field.
+    """
+    numbers = count()
+    for (api, version), document in templates().items():
+        for path in paths(document):
+            values = [*odd_values(value_at(document, path))]
+            number = min(how_many(api, version, path), len(values))
+            start = next(numbers)
+            for at in range(number):
+                yield Change(api, version, ((path, values[(start + at * len(values) // number) % len(values)]),))
+
+
+def newest(api: str) -> int:
+    """The newest version of an API in the samples, ApiVersions that nobody knows left out."""
+    return max(version for name, version in templates() if name == api and version != 99)
+
+
+def few(api: str, version: int, path: Path_) -> int:
+    """Take every odd value of bytes, many of bodies that are kept, of the newest version, and one elsewhere."""
+    if api_key(api) not in CONTROL_APIS or path[0] not in _BODIES or version != newest(api):
+        return 1
+    return 99 if path[-1] in _NAMES_OF_BYTES else 9
+
+
+def many(api: str, version: int, path: Path_) -> int:
+    """Take every odd value of bodies that are kept and of headers, and a third elsewhere."""
+    is_judged = path[0] not in _BODIES or api_key(api) in CONTROL_APIS
+    return 99 if is_judged else 12
+
+
+def pairs(dice: Random, number: int) -> Iterator[Change]:
+    """Change two fields at once, chosen by dice among the APIs with bodies that are kept; three times of four in the bodies."""
+    chosen = [(key, [*paths(document)]) for key, document in templates().items() if api_key(key[0]) in CONTROL_APIS]
+    for _ in range(number):
+        (api, version), places = dice.choice(chosen)
+        of_bodies = [place for place in places if place[0] in _BODIES]
+        two = dice.sample(of_bodies if dice.random() < 0.75 else places, 2)
+        document = templates()[api, version]
+        yield Change(api, version, tuple((at, dice.choice([*odd_values(value_at(document, at))])) for at in two))
+
+
+PREFIXES = (
+    "[1970-01-01 00:00:00,000] DEBUG ", "[9998-12-31 23:59:59,999] DEBUG ", "[9999-12-31 23:59:59,999] DEBUG ",
+    "[2026-02-30 00:00:00,000] DEBUG ", "[2026-11-21 24:00:00,000] DEBUG ", "[0000-00-00 00:00:00,000] DEBUG ",
+    "[1969-12-31 23:59:59,999] DEBUG ", "[2026-11-21 02:00:00,000] INFO ", "[2026-11-21 02:00:00,000] TRACE ",
+    "[2026-11-21 02:00:00,000] FATAL ", "[2026-11-21 02:00:00,999] WARN ",
+)  # fmt: skip
+
+
+def at_odd_times(numbers: Iterator[int]) -> Iterator[Case]:
+    """Log records at the ends of time, and at levels that are not DEBUG."""
+    for prefix in PREFIXES:
+        for api, version in (("JOIN_GROUP", 9), ("API_VERSIONS", 3), ("METADATA", 12)):
+            number = next(numbers)
+            document = _of_connection(templates()[api, version], number, 0)
+            yield Case(f"{api} v{version} at {prefix}", [written(document, 0, prefix), written(document, 1)])
+
+
+_TEXT = re.compile(
+    rb"Completed request:(?:RequestHeader\(apiKey=(\w+), apiVersion=(\d+)|\{api_key=(\d+),api_version=(\d+)"
+    rb"|Name: ?(\w+); ?Version: ?(\d+)).* \(kafka\.request\.logger\)"
+)
+_TEXT_FIELD = re.compile(r"(?<=[{,( ;])([A-Za-z_]\w*)([=:] ?)([^,{}()\[\];=]*)")
+_TEXT_ODD = ("", "null", "x", "-1", "7", "99999999999", "9" * 30, "1.5", "[]", "{}", "[null]", "{a=b}", "[{}]", "true", "a=b", "a" * 300, "\u2028é", "-")  # fmt: skip
+_GROUP = re.compile(r"((?:group_id|member_id|leader|leader_id|GroupId|Group)[=:] ?)([^,{}()\[\];]+)")
+_CLIENT_ID = re.compile(r"((?:client_id|clientId|ClientId)[=:] ?)([^,{}()\[\];]+)")
+_END = re.compile(r" from (client|connection) [^;]*;")
+
+
+@lru_cache(maxsize=1)
+def text_templates() -> list[str]:
+    """Take of each text generation, API and version of the sample logs the record with the most fields."""
+    best: dict[tuple[Any, ...], tuple[int, int, str]] = {}
+    for found in _lines(_TEXT):
+        text = found.string.decode()
+        kind = (found.lastindex, *filter(None, found.groups()))
+        rank = (len({name for name, _, _ in _TEXT_FIELD.findall(text)}), -len(text), text)
+        if len(text) < 4000 and (kind not in best or rank > best[kind]):
+            best[kind] = rank
+    return [text for _, (_, _, text) in sorted(best.items(), key=str)]
+
+
+def text_cases(numbers: Iterator[int], step: int) -> Iterator[Case]:
+    """Change every named value of text records, as far as their grammar has names; each `step`th of the odd values."""
+    places = count()
+    for template in text_templates():
+        fields = {found[1]: found.span(3) for found in _TEXT_FIELD.finditer(template) if found[1] != "request"}
+        for name, (start, end) in fields.items():
+            for value in islice(_TEXT_ODD, next(places) % step, None, step):
+                text = _of_text_connection(template[:start] + "@odd@" + template[end:], next(numbers))
+                yield Case(f"{name} = {value!r}: {template[32:120]}", [text.replace("@odd@", value).encode() + b"\n"])
+
+
+def _of_text_connection(template: str, number: int) -> str:
+    def own(begin: str) -> Callable[[re.Match[str]], str]:
+        return lambda found: found[0] if "@odd@" in found[0] else f"{found[1]}{begin}{number}"
+
+    host = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}:{40000 + number % 20000}"
+    text = _CLIENT_ID.sub(own("client"), _GROUP.sub(own("g"), template))
+    ends = {"client": f" from client /{host};", "connection": f" from connection 10.255.0.1:9092-{host};"}
+    return _END.sub(lambda found: found[0] if "@odd@" in found[0] else ends[found[1]], text)
+
+
+_REFUSAL = {
+    "connection": "10.255.0.1:9092-{host}-0-{number}", "api": "METADATA", "version": "{number}", "listener": "PLAINTEXT",
+    "principal": "User:u{number}", "error": "UnsupportedVersionException",
+}  # fmt: skip
+_CLOSED = (
+    "[{time}] ERROR Closing socket for {connection} because of error (kafka.network.Processor)\n"
+    "org.apache.kafka.common.errors.InvalidRequestException: Error getting request for apiKey: {api}, apiVersion: {version}, "
+    "connectionId: {connection}, listenerName: ListenerName({listener}), principal: {principal}\n"
+    "Caused by: org.apache.kafka.common.errors.{error}: Can't read version\n"
+)
+_LOGIN = "[{time}] INFO [SocketServer] Failed authentication with /{host} (channelId={connection}) ({error}) (org.apache.kafka.common.network.Selector)\n"
+
+
+def server_log_cases(numbers: Iterator[int]) -> Iterator[Case]:
+    """Make records of a server.log in which a broker refuses a request or a login, with every text changed."""
+    for template in (_CLOSED, _LOGIN):
+        for name in _REFUSAL:
+            for value in _TEXT_ODD:
+                number = next(numbers)
+                host = f"10.{number >> 16}.{number >> 8 & 255}.{number & 255}:{40000 + number % 20000}"
+                own = {one: text.format(host=host, number=number % 30) for one, text in _REFUSAL.items()} | {
+                    name: value
+                }
+                moment = START + timedelta(milliseconds=number)
+                time = f"{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}"
+                yield Case(f"{name} = {value!r}", [template.format(time=time, host=host, **own).encode()])
+
+
+def write_logs(folder: Path, logs: dict[str, Iterable[Case]]) -> int:
+    """Write logs, each at its path in the folder; returns how many records they hold."""
+    total = 0
+    for path, cases in logs.items():
+        records = [*chain.from_iterable(case.records for case in cases)]
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(b"".join(records))
+        total += len(records)
+    return total
