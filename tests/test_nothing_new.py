@@ -15,6 +15,7 @@ from kafka_clientinfo.errors import InputError, WarehouseError
 from kafka_clientinfo.pipeline import nothing_new
 from kafka_clientinfo.settings import Settings
 
+from .builders import json_record
 from .conftest import ROOT
 
 SAMPLES = [str(ROOT / "sample_logs")]
@@ -97,6 +98,10 @@ def test_a_session_is_needed_where_a_log_is_new(copied: Path, settings: Settings
     log = tmp_path / "broker-9" / "kafka-request.log"
     log.parent.mkdir()
     shutil.copy(ROOT / "sample_logs" / "kip-1313-made" / "kafka-request.log", log)
+    report = nothing_new("run", [[*SAMPLES, str(log)]], str(copied), settings)
+    assert report is not None
+    assert [(problem.path, problem.kind) for problem in report.problems] == [(str(log), "copy")]
+    log.write_bytes(json_record())
     assert nothing_new("run", [[*SAMPLES, str(log)]], str(copied), settings) is None
 
 

@@ -16,6 +16,7 @@ from tests.ingestion.test_plan import LOG
 from tests.moto import KEYS, bucket, moto_server
 
 pytestmark = pytest.mark.oracle
+SECOND = json_record(client_id="second") + LOG
 
 
 @pytest.fixture(scope="module")
@@ -30,8 +31,8 @@ def store(endpoint: str) -> Any:
     for path, data in {
         "logs/prod/b1/kafka-request.log": LOG * 3000,
         "logs/prod/b1/kafka-request.log.1": json_record(client_id="one") + LOG,
-        "logs/prod/b 2/kafka-request.log": LOG,
-        "logs/prod/ü#?x=1/kafka-request.log": LOG,
+        "logs/prod/b 2/kafka-request.log": SECOND,
+        "logs/prod/ü#?x=1/kafka-request.log": json_record(client_id="third") + LOG,
     }.items():
         with store.open_output_stream(path) as file:
             file.write(data)
@@ -83,9 +84,9 @@ def test_a_run_reads_them_by_range_and_writes_no_keys(
     with_endpoint = [f"s3://{KEYS}@logs/prod?endpoint_override={endpoint}&scheme=http"]
     report = pipeline.ingest(spark, with_endpoint, str(tmp_path / "lake"), settings)
     assert [file["error"] for file in report.files] == [None] * 4
-    assert sum(file["requests"] for file in report.files) == 3000 * 20 + 21 + 20 + 20
+    assert sum(file["requests"] for file in report.files) == 3000 * 20 + 3 * 21
     with store.open_output_stream("logs/prod/b 2/kafka-request.log") as file:
-        file.write(LOG + json_record(client_id="two"))
+        file.write(SECOND + json_record(client_id="two"))
     again = pipeline.ingest(spark, with_endpoint, str(tmp_path / "lake"), settings)
     assert [(file["path"], file["requests"]) for file in again.files] == [("s3://logs/prod/b 2/kafka-request.log", 1)]
     for path in (tmp_path / "lake").rglob("*"):
