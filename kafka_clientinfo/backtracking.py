@@ -7,6 +7,7 @@ same characters that begin and end at one place. A repetition with an upper boun
 """
 
 import re
+import warnings
 from collections.abc import Iterable
 from itertools import product
 from re import _constants as codes  # type: ignore[attr-defined]
@@ -14,6 +15,7 @@ from re import _parser  # type: ignore[attr-defined]
 from typing import Any, NamedTuple
 
 from .errors import ConfigError
+from .pattern_dialect import check_dialect, without_ends
 
 _ALPHABET = frozenset(map(chr, range(256)))
 _OTHER = "\N{REPLACEMENT CHARACTER}"
@@ -46,7 +48,10 @@ def check_pattern(pattern: str, where: str) -> None:
         ConfigError: naming the pattern, the file and key that hold it (`where`), and what to do.
     """
     try:
-        re.compile(pattern)
+        with warnings.catch_warnings(
+            action="ignore"
+        ):  # of what a later Python may read otherwise, which is refused below
+            re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise ConfigError(f"{where}: {pattern!r} is no regular expression: {error}") from None
     if "(?P" in pattern:  # Python's own words, which Java does not know
@@ -56,6 +61,7 @@ def check_pattern(pattern: str, where: str) -> None:
             f"{where}: {pattern!r} {why}: a text that is made for it could hold up every run; write it so that each "
             "repetition begins with a character that it does not go on with, as in [a-z]+(-[a-z]+)*"
         )
+    check_dialect(without_ends(pattern), where)
 
 
 def why_refused(pattern: str) -> str | None:

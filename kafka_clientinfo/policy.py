@@ -15,6 +15,7 @@ from typing import Any
 from . import resources
 from .backtracking import check_pattern
 from .errors import ConfigError
+from .pattern_dialect import without_ends
 from .rules import SEVERITIES, rules
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
@@ -86,7 +87,7 @@ def parse_policy(text: str, source: str) -> Policy:
         software=_software(_table(data, "software", source), source),
         other_software=_choice(data, "other_software", "refused", source),
         unknown_software=_choice(data, "unknown_software", "allowed", source),
-        client_id_patterns=patterns,
+        client_id_patterns=tuple(map(without_ends, patterns)),
         exempt_listeners=list_of_texts(data, "exempt_listeners", source),
         severity=_severity(_table(data, "severity", source), source),
         forbidden_versions=_forbidden(_table(data, "forbidden_versions", source), source),

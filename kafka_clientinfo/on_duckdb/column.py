@@ -150,8 +150,12 @@ def _constant(value: Any) -> str:
 
 _LINE_ENDS = r"\n\r\x{85}\x{2028}\x{2029}"
 _AT_END = rf"(?:\r\n|[{_LINE_ENDS}])?\z"
-_OUTSIDE_CLASSES = {".": f"[^{_LINE_ENDS}]", "$": _AT_END, r"\Z": _AT_END}
+_BLANKS = r"\t\n\x0b\f\r "
+_OUTSIDE_CLASSES = {
+    ".": f"[^{_LINE_ENDS}]", "$": _AT_END, r"\Z": _AT_END, r"\s": f"[{_BLANKS}]", r"\S": f"[^{_BLANKS}]"
+}  # fmt: skip
 """What RE2 must be given for pieces of Java's that stand in no class of characters."""
+_INSIDE_CLASSES = {r"\s": _BLANKS}
 
 
 def re2(pattern: str) -> str:
@@ -162,7 +166,7 @@ def re2(pattern: str) -> str:
         if piece.startswith(r"\u"):
             found += rf"\x{{{piece[2:]}}}"
         else:
-            found += piece if depth else _OUTSIDE_CLASSES.get(piece, piece)
+            found += _INSIDE_CLASSES.get(piece, piece) if depth else _OUTSIDE_CLASSES.get(piece, piece)
     return found
 
 

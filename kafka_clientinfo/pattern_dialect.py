@@ -1,0 +1,57 @@
+r"""Which regular expressions Python, Java and RE2 read alike.
+
+A policy's patterns are checked by Python, run by Spark in Java, and by DuckDB in RE2. What the three have in common is
+listed here, and everything else is refused: to Java `[a[b]]` is a union of classes, and `a&&b` in one an intersection;
+RE2 knows no possessive repetition and no look around; flags, `\v` and borders of words differ, and so does what `^`
+and `$` match inside a text. As a pattern matches whole texts, these two say nothing at its ends, and are left out there.
+"""
+
+import re
+
+from .errors import ConfigError
+
+_ESCAPE = r"\\(?:[tnrf]|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|[!-/:-@\[-^`{-~])"
+_SHORT = r"\\[dDwWsS]"
+_MEMBER = rf"(?:{_ESCAPE}|(?!&&)[^\[\]\\-])"
+_CLASS = rf"\[\^?(?!\^)-?(?:{_SHORT}|{_MEMBER}-{_MEMBER}|{_MEMBER})+-?\]|\[\^?-\]"
+_REPETITION = r"(?:[*+?]|\{(?P<low>[0-9]{1,4})(?P<more>,(?P<high>[0-9]{0,4}))?\})\??(?![*+?{])"
+_PIECE = re.compile(
+    rf"(?P<open>\((?:\?:)?(?!\?))|(?P<close>\))|(?P<repetition>{_REPETITION})|(?:{_ESCAPE}|{_SHORT}|{_CLASS}|[^\\\[(){{*+?^$])"
+)
+_BETWEEN = re.compile(r"\^?((?:[^\\]|\\.)*?)\$?", re.DOTALL)
+_MOST = 1000
+"""So many times RE2 repeats something, repetitions inside each other together."""
+
+
+def without_ends(pattern: str) -> str:
+    """Return a pattern for whole texts without the `^` and `$` around it."""
+    inner = _BETWEEN.fullmatch(pattern)
+    return pattern if inner is None else inner[1]
+
+
+def check_dialect(pattern: str, where: str) -> None:
+    """Refuse a valid pattern of Python's that is not read alike by Java and RE2.
+
+    Raises:
+        ConfigError: naming the pattern, the file and key that hold it (`where`), and what to do.
+    """
+    at, times, inside = 0, 1, [1]
+    while at < len(pattern):
+        piece = _PIECE.match(pattern, at)
+        if piece is not None and piece["open"]:
+            inside.append(1)
+        elif piece is not None and piece["repetition"]:
+            times = max(int(piece["high"] or piece["low"] or 1), int(piece["low"] or 1)) * times
+            inside[-1] = max(inside[-1], times)
+        else:
+            times = 1
+        if piece is not None and piece["close"] and len(inside) > 1:
+            times = inside.pop()
+            inside[-1] = max(inside[-1], times)
+        if piece is None or inside[-1] > _MOST:
+            raise ConfigError(
+                f"{where}: {pattern!r} has {pattern[at : at + 8]!r} at character {at + 1}, which Python, Java and RE2 do not "
+                r"read alike; write it with characters, classes such as [a-z._-], \d, \w and \s, groups (…) and (?:…), | and "
+                f"the repetitions ? * + {{2,5}}, up to {_MOST} times, with a backslash before a sign that means itself"
+            )
+        at = piece.end()
