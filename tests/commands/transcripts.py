@@ -3,6 +3,7 @@
 `python -m tests.commands.transcripts` writes the files anew: read the difference before it is committed.
 """
 
+import argparse
 import contextlib
 import io
 import json
@@ -127,6 +128,10 @@ SCANS: dict[str, tuple[str, ...]] = {
 }
 
 
+ARGUMENTS = "arguments"
+"""The golden file of what every command takes."""
+
+
 def warehouse(folder: Path) -> Path:
     """Write the warehouse and the file of owners."""
     (folder / "owners.toml").write_text(OWNERS)
@@ -137,6 +142,8 @@ def transcript(folder: Path, name: str) -> str:
     """Return what a command prints, with its exit code and the messages that it writes."""
     if name in REPORTS:
         return _report(folder, name)
+    if name == ARGUMENTS:
+        return _arguments(cli.command_line())
     messages = folder / f"messages of {name}"
     paths = {"OWNERS": str(folder / "owners.toml"), "MESSAGES": str(messages)}
     arguments = [paths.get(word, word) for word in (COMMANDS | SCANS)[name]]
@@ -148,6 +155,27 @@ def transcript(folder: Path, name: str) -> str:
         text = _readable(text)
     sent = "".join(f"\n=== {path.name}\n{path.read_text('utf-8')}" for path in sorted(messages.glob("*")))
     return _plain(f"exit code {code}\n{text}\n{sent}", folder)
+
+
+def _arguments(parser: argparse.ArgumentParser, name: str = "") -> str:
+    """Write down what a command takes, as data: each release of Python lays out the help in its own way."""
+    lines = [f"# {name or parser.prog}", *filter(None, (parser.description, parser.epilog)), ""]
+    commands: dict[str, argparse.ArgumentParser] = {}
+    for group in parser._action_groups:
+        for action in group._group_actions:
+            if isinstance(action, argparse._SubParsersAction):
+                commands |= action.choices
+                lines += [f"{choice.dest}: {choice.help}" for choice in action._choices_actions]
+            else:
+                own = {
+                    key: getattr(action, key) for key in ("nargs", "const", "default", "choices", "required", "metavar")
+                }
+                kind = f"{type(action).__name__.strip('_')} {getattr(action.type, '__name__', '')}".strip()
+                facts = ", ".join(f"{key} {value!r}" for key, value in own.items() if value is not None)
+                names = ", ".join(action.option_strings) or action.dest
+                lines.append(f"[{group.title}] {names} to {action.dest}: {kind}, {facts}\n    {action.help}")
+    lines.append(f"defaults: { {key: value for key, value in parser._defaults.items() if key != 'parser'} }")
+    return _plain("\n".join([*lines, "", *(_arguments(each, one) for one, each in commands.items())]), ROOT)
 
 
 def _report(folder: Path, name: str) -> str:
@@ -197,7 +225,7 @@ def write() -> None:
 
 def names() -> Iterator[str]:
     """Name the golden files."""
-    yield from (*COMMANDS, *REPORTS, *SCANS)
+    yield from (*COMMANDS, *REPORTS, *SCANS, ARGUMENTS)
 
 
 if __name__ == "__main__":

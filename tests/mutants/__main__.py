@@ -20,11 +20,14 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
-from .changes import chosen
+from .changes import Mutant, chosen
 from .explained import ROOT, explanations
 from .reach import Reach, digests, file_of, measure, merged, packed, unpacked
-from .running import Runner, run
+from .running import Outcome, Runner, run
 from .shared_spark import SharedSpark
+
+_KILLS = 12
+"""After so many kills in the shared JVM its state is looked at."""
 
 
 def reach(path: Path) -> Reach:
@@ -78,25 +81,36 @@ def main() -> int:
         return 0
     with tempfile.TemporaryDirectory() as scratch:
         reached, known = reach(arguments.reach or Path(scratch) / "reach.json"), explanations()
-    outcomes: Counter[str] = Counter()
+    outcomes: dict[Mutant, str] = {}
     spark = SharedSpark()
     runner = Runner(reached, arguments.seconds, arguments.spark_seconds, spark)
     gc.freeze()
     try:
         for mutant in mutants:
             started = time.monotonic()
-            before, after = mutant.difference()
-            is_known = any(one.covers(mutant.file, before, after) for one in known)
-            kind, test = ("explained", "") if is_known else runner.outcome(mutant)
-            if kind in ("survived", "explained") or arguments.verbose:
-                at = f"{kind} {test}({time.monotonic() - started:.0f} s)" if arguments.verbose else kind
-                print(f"{at}: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}", flush=True)
-            outcomes[kind] += 1
+            is_known = any(one.covers(mutant.file, *mutant.difference()) for one in known)
+            found = Outcome("explained") if is_known else runner.outcome(mutant)
+            outcomes[mutant] = found.kind
+            took = f" {found.test} ({time.monotonic() - started:.0f} s)" if arguments.verbose else ""
+            if found.kind in ("survived", "explained") or arguments.verbose:
+                _print(mutant, f"{found.kind}{took}")
+            for again, outcome in runner.proven(_KILLS).items():
+                outcomes[again] = outcome.kind
+                _print(again, f"{outcome.kind} after all")
+        for again, outcome in runner.proven().items():
+            outcomes[again] = outcome.kind
+            _print(again, f"{outcome.kind} after all")
     finally:
         spark.end()
-    good = 100 * (len(mutants) - outcomes["survived"]) / max(1, len(mutants))
-    print(f"{dict(outcomes)}: {good:.1f} % killed or explained, {arguments.least:.0f} % wanted")
+    counts = Counter(outcomes.values())
+    good = 100 * (len(mutants) - counts["survived"]) / max(1, len(mutants))
+    print(f"{dict(counts)}: {good:.1f} % killed or explained, {arguments.least:.0f} % wanted")
     return int(good < arguments.least)
+
+
+def _print(mutant: Mutant, what: str) -> None:
+    before, after = mutant.difference()
+    print(f"{what}: {mutant.file}:{mutant.line}\n  - {before}\n  + {after}", flush=True)
 
 
 if __name__ == "__main__":

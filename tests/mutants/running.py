@@ -3,7 +3,6 @@
 import json
 import os
 import resource
-import select
 import signal
 import sys
 import tempfile
@@ -112,11 +111,21 @@ def run(arguments: Sequence[str], plugin: object) -> int:
     return int(pytest.main([*options, *arguments], plugins=[plugin, Markers()]))
 
 
+class _Kill(NamedTuple):
+    """A mutant that a test with Spark killed, and what ran."""
+
+    mutant: Mutant
+    tests: list[str]
+    with_samples: bool
+    test: str
+
+
 class Runner:
     """Runs the tests that reach a mutant, as many as fit into some seconds: those without Spark, then those with it."""
 
     def __init__(self, reach: Reach, seconds: float, spark_seconds: float, spark: SharedSpark) -> None:
         self.reach, self.seconds, self.spark_seconds, self.spark = reach, seconds, spark_seconds, spark
+        self._unproven: list[_Kill] = []
 
     def outcome(self, mutant: Mutant) -> Outcome:
         """Return what becomes of a mutant."""
@@ -144,15 +153,30 @@ class Runner:
         self.spark.start(with_samples and any(SAMPLES in self.reach.tests[name].fixtures for name in tests))
         found = self._fork(mutant, [tests], self.spark, with_samples)
         self.spark.tidy()
-        if found.kind == "survived":
-            return found
-        # What ends in the shared JVM may have been spoilt by an earlier mutant: the same tests must pass without a change.
-        control = [found.test] if found.test in self.reach.tests else tests[:1]
-        if self._fork(None, [control], self.spark, with_samples).kind == "survived":
-            return found
-        self.spark.stop()
-        self.spark.start(with_samples)
-        return self._fork(mutant, [tests], self.spark, with_samples)
+        if found.kind == "killed":
+            self._unproven.append(_Kill(mutant, tests, with_samples, found.test))
+        return found
+
+    def proven(self, least: int = 1) -> dict[Mutant, Outcome]:
+        """Return what becomes of mutants that were killed only by the JVM's state, which an earlier mutant had spoilt.
+
+        The tests that failed must pass without a change, in the same JVM; if they do not, their mutants run in a new one.
+        Nothing is done before there are `least` kills to prove.
+        """
+        if len(self._unproven) < least:
+            return {}
+        kills, self._unproven = self._unproven, []
+        found: dict[Mutant, Outcome] = {}
+        for with_samples in {kill.with_samples for kill in kills}:
+            of_kind = [kill for kill in kills if kill.with_samples == with_samples]
+            failed = list(dict.fromkeys(kill.test for kill in of_kind if kill.test in self.reach.tests))
+            self.spark.start(with_samples and any(SAMPLES in self.reach.tests[name].fixtures for name in failed))
+            if self._fork(None, [failed], self.spark, with_samples).kind == "survived":
+                continue
+            self.spark.stop()
+            found |= {kill.mutant: self._on_spark(kill.mutant, kill.tests, with_samples) for kill in of_kind}
+            self._unproven = []
+        return found
 
     def _fork(
         self, mutant: Mutant | None, phases: Sequence[list[str]], spark: SharedSpark | None, with_samples: bool = False
@@ -207,8 +231,3 @@ def _prepare(mutant: Mutant | None) -> None:
     os.environ[VARIABLE] = str(file)
     folders = (str(Path(__file__).with_name("in_children")), os.environ.get("PYTHONPATH", ""))
     os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, folders))
-
-
-def wait_readable(stream: int, seconds: float) -> bool:
-    """Return whether a stream has something to read within some seconds."""
-    return bool(select.select([stream], [], [], seconds)[0])
