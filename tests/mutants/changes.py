@@ -102,6 +102,9 @@ _NO_MUTANTS: tuple[tuple[str, Callable[[str, Any], bool]], ...] = (
 )
 """Kinds of changes that are not made, as no test is to see them: why, and whether an operator's change is one."""
 
+_KINDS = {"BinaryOperator": "operator", "ComparisonOperator": "comparison"}
+"""The only nodes that most operators change, by a part of their names."""
+
 
 class OtherText(Operator):  # type: ignore[misc]
     """Puts a letter in front of a text that is neither a docstring nor a type."""
@@ -255,12 +258,15 @@ class Mutant(NamedTuple):
 
 def mutants_of(file: Path) -> Iterator[Mutant]:
     """Every change of a file."""
-    tree = get_ast(file.read_text("utf-8"))
+    nodes = list(ast_nodes(get_ast(file.read_text("utf-8"))))
+    of_kind = {kind: [node for node in nodes if node.type == kind] for kind in _KINDS.values()}
     names = [name for name in operator_names() if not any(part in name for part in _LEFT_OUT)]
     operators: dict[str, Operator] = {name: get_operator(name)() for name in names}
     operators |= {name: kind() for name, kind in _OPERATORS.items()}
     for name, operator in operators.items():
-        found = ((node, place) for node in ast_nodes(tree) for place in operator.mutation_positions(node))
+        kind = next((kind for part, kind in _KINDS.items() if part in name), None)
+        sought = nodes if kind is None else of_kind[kind]
+        found = ((node, place) for node in sought for place in operator.mutation_positions(node))
         for occurrence, (node, ((line, column), _)) in enumerate(found):
             if not any(is_one(name, node) for _, is_one in _NO_MUTANTS):
                 yield Mutant(str(file.relative_to(ROOT)), line, column, name, occurrence)

@@ -23,14 +23,19 @@ from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings, load_settings
 from kafka_clientinfo.tables.spec import table_spec
 
+from . import small_world
 from .comparing import DERIVED, NOT_COMPARED, in_arrow, plain
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 TABLES = ("requests", "failed_requests", *DERIVED)
 POLICY = Policy(software=(("kgo", None),), other_software="refused", client_id_patterns=(r"[a-z]+-.*",))
-SETTINGS = {"samples": load_settings(), "altered": Settings(policy=POLICY, bucket_minutes=7, log_zone="Europe/Berlin")}
-"""By the name of the golden file: the sample logs, and their requests with values exchanged, by other settings."""
+SETTINGS = {
+    "samples": load_settings(),
+    "altered": Settings(policy=POLICY, bucket_minutes=7, log_zone="Europe/Berlin"),
+    "small_world": Settings(policy=POLICY, bucket_minutes=1),
+}
+"""By the name of the golden file: the sample logs; their requests with values exchanged; and a made log."""
 _FEW, _SHORT = 12, 60
 _TEXTS = [
     "1",
@@ -60,6 +65,13 @@ def in_memory(parts: Iterable[Part], files: list[dict[str, Any]], settings: Sett
     tables.set_files(files)
     tables.derive()
     return tables
+
+
+def log_of(name: str, parts: list[Part], files: list[dict[str, Any]]) -> tuple[list[Part], list[dict[str, Any]]]:
+    """Return the log of a golden file, and the ledger's rows of it, from what was read of the sample logs."""
+    if name == "small_world":
+        return small_world.parts()
+    return (altered(parts, seed=1) if name == "altered" else parts), files
 
 
 def altered(parts: Iterable[Part], seed: int) -> list[Part]:
@@ -109,12 +121,12 @@ def _column(values: list[Any]) -> Any:
 
 
 def write() -> None:
-    """Write both files."""
+    """Write all files."""
     reading = read_samples()
     parts = list(reading.parts())
     for name, settings in SETTINGS.items():
-        of = parts if name == "samples" else altered(parts, seed=1)
-        text = json.dumps(described(in_memory(of, reading.files, settings), reading.files), indent=1, ensure_ascii=True)
+        log, files = log_of(name, parts, reading.files)
+        text = json.dumps(described(in_memory(log, files, settings), files), indent=1, ensure_ascii=True)
         (GOLDEN / f"tables_{name}.json").write_text(f"{text}\n", "utf-8")
 
 

@@ -12,7 +12,7 @@ from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.settings import Settings, load_settings
 
 from .comparing import DERIVED, assert_same, by_spark, in_arrow
-from .golden import GOLDEN, SETTINGS, altered, described, in_memory, read_samples
+from .golden import GOLDEN, SETTINGS, altered, described, in_memory, log_of, read_samples
 
 
 @pytest.fixture(scope="module")
@@ -37,8 +37,8 @@ def test_the_tables_hold_what_they_held(
     name: str, reading: tuple[list[Part], list[dict[str, Any]]], of_samples: MemoryTables
 ) -> None:
     """What `python -m tests.on_duckdb.golden` wrote: a change of a rule, or of a constant in it, is another answer."""
-    parts, files = reading
-    made = of_samples if name == "samples" else in_memory(altered(parts, seed=1), files, SETTINGS[name])
+    parts, files = log_of(name, *reading)
+    made = of_samples if name == "samples" else in_memory(parts, files, SETTINGS[name])
     held = json.loads((GOLDEN / f"tables_{name}.json").read_text("utf-8"))
     found = json.loads(json.dumps(described(made, files)))
     assert found.keys() == held.keys()
@@ -48,12 +48,13 @@ def test_the_tables_hold_what_they_held(
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("seed", [1, 2])
-def test_the_tables_of_altered_requests_are_the_same(
-    seed: int, reading: tuple[list[Part], list[dict[str, Any]]], spark: Any, tmp_path: Path
+@pytest.mark.parametrize("seed", [1, 2, None])
+def test_the_tables_of_altered_and_made_requests_are_the_same(
+    seed: int | None, reading: tuple[list[Part], list[dict[str, Any]]], spark: Any, tmp_path: Path
 ) -> None:
-    settings = SETTINGS["altered"] if seed == 2 else Settings()
-    made = in_memory(altered(reading[0], seed), reading[1], settings)
+    settings = {None: SETTINGS["small_world"], 1: Settings(), 2: SETTINGS["altered"]}[seed]
+    parts, files = log_of("small_world", *reading) if seed is None else (altered(reading[0], seed), reading[1])
+    made = in_memory(parts, files, settings)
     relations: dict[str, Any] = {"settings": settings}
     for name in ("requests", "failed_requests", "ingested_files"):
         made.save(name, tmp_path / f"{name}.parquet")
