@@ -23,8 +23,8 @@ _STARTUP = 30
 """Seconds of a processor that a run may take beside its tests."""
 _PATIENCE = 40
 """Seconds by the clock for each second of tests: the machine may be busy, and a mutant may wait for ever."""
-_MEMORY = 16 << 30
-"""Bytes of addresses: a change that never stops to append fails before the machine does."""
+_MEMORY = 8 << 30
+"""Bytes of data: a change that never stops to append fails before the machine does. Of addresses a library reserves more."""
 _FEW = 1.5
 """Seconds of tests that run first: most changes fail at once, before the other tests' files are collected."""
 _SAMPLE_SECONDS = 40
@@ -221,7 +221,7 @@ def _prepare(mutant: Mutant | None) -> None:
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nowhere, stream)
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY, _MEMORY))
     if mutant is None:
         return
     module = {"module": mutant.module, "path": str(ROOT / mutant.file), "text": mutant.source()}
