@@ -128,7 +128,7 @@ $(VENV)/.mutants: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,mutants]'
 	@touch $@
 
-mutants: setup $(VENV)/.mutants ## Change protocol and logs in 400 places (or MUTANTS=--help …) and see the tests fail
+mutants: setup $(VENV)/.mutants ## Change the package in 400 places (or MUTANTS=--help …) and see the tests fail
 	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 400)
 
 $(VENV)/.release: $(VENV)/.installed

@@ -19,11 +19,15 @@ from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import hypothesis
 import pytest
 
 from kafka_clientinfo.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 ROOT = Path(__file__).resolve().parent.parent
 hypothesis.settings.register_profile(
@@ -74,20 +78,10 @@ def settings() -> Settings:
     return load_settings()
 
 
-@pytest.fixture(scope="session")
-def spark(
-    settings: Settings, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
-) -> Iterator[object]:
-    from pyspark.sql import SparkSession
-
-    from kafka_clientinfo.engine.session import local_session
+def _conf(settings: Settings, scratch: Path) -> dict[str, str]:
     from kafka_clientinfo.engine.sizing import conf_of
 
-    from . import serverless
-    from .connect_server import connect_server
-
-    scratch = tmp_path_factory.mktemp("spark")
-    conf = {
+    return {
         **settings.spark,
         **conf_of(0, 1),
         "spark.driver.memory": "2g",
@@ -98,15 +92,35 @@ def spark(
         "spark.ui.retainedStages": "50",
         "spark.ui.retainedTasks": "200",
     }
+
+
+def classic_session(settings: Settings, scratch: Path) -> "SparkSession":
+    """Start the session of the tests, with its files in a folder."""
+    from kafka_clientinfo.engine.session import local_session
+
+    conf = _conf(settings, scratch)
+    return local_session(replace(settings, spark=conf), "kafka_clientinfo tests", str(scratch / "spark.log"))
+
+
+@pytest.fixture(scope="session")
+def spark(
+    settings: Settings, tmp_path_factory: pytest.TempPathFactory, pytestconfig: pytest.Config
+) -> Iterator[object]:
+    from pyspark.sql import SparkSession
+
+    from . import serverless
+    from .connect_server import connect_server
+
+    scratch = tmp_path_factory.mktemp("spark")
     kind = pytestconfig.getoption("--spark")
     if kind != "classic":
-        with connect_server(conf, scratch / "spark.log") as url:
+        with connect_server(_conf(settings, scratch), scratch / "spark.log") as url:
             session = SparkSession.builder.remote(url).getOrCreate()
             with serverless.rules() if kind == "serverless" else nullcontext():
                 yield session
             session.stop()
         return
-    session = local_session(replace(settings, spark=conf), "kafka_clientinfo tests", str(scratch / "spark.log"))
+    session = classic_session(settings, scratch)
     yield session
     session.stop()
 

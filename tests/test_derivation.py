@@ -1,16 +1,24 @@
 """Steps are found, not listed: each makes one relation of others that exist."""
 
 from collections.abc import Callable
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo import derivation, steps
+from kafka_clientinfo.address import Address
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections.concern import Concern
+from kafka_clientinfo.engine.keeping import Staging, release
+from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.errors import UnknownRelationError
-from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.steps import Step
+from kafka_clientinfo.tables.spec import parse_spec, table_specs
+from tests.frames import at
 
 EXTRACTED = {"requests", "rejected_records", "failed_requests", "ingested_files"}
 
@@ -20,6 +28,72 @@ def concern_of(transform: Callable[..., Any]) -> Concern:
     module = ModuleType("my_table")
     vars(module)["transform"] = transform
     return Concern("mine", {"my_table": module})
+
+
+SUMS = parse_spec("""
+name = "sums"
+comment = "Requests by broker"
+write_mode = "aggregate"
+key = ["broker"]
+cluster_by = ["broker"]
+aggregates = { requests = "sum", ingested_at = "max" }
+columns = [
+    { name = "broker", type = "string", comment = "The broker" },
+    { name = "requests", type = "bigint", comment = "Their number" },
+    { name = "ingested_at", type = "timestamp", comment = "The last" },
+]
+""")
+
+
+@pytest.mark.parametrize(
+    ("until", "counted", "requests"),
+    [
+        (2, 3, {"a": 102, "b": 100}),
+        (4, 3, {"a": 101, "b": 100}),
+        (None, 3, {"a": 102, "b": 100}),
+        (None, None, {"a": 4, "b": 1}),
+        (5, 5, {"a": 100, "b": 100}),
+    ],
+    ids=[
+        "a run broke after it had counted",
+        "nothing was counted of the last build",
+        "everything is built anew, and some requests are deleted",
+        "nothing is stored",
+        "nothing is new",
+    ],
+)
+def test_requests_are_counted_in_once(
+    spark: Any, until: int | None, counted: int | None, requests: dict[str, int]
+) -> None:
+    """Stored rows count 100 requests each; the table's newest request, and the last build, say which are in there."""
+    rows = [("a", at(1)), ("b", at(3)), ("a", at(3)), ("a", at(4)), ("a", at(5)), ("a", at(6))]
+    stored = [] if counted is None else [("a", 100, at(counted)), ("b", 100, at(counted - 1))]
+    tables = {"requests": relation_of(spark, rows, "broker string, ingested_at timestamp")}
+    written: dict[str, Any] = {}
+
+    def overwrite(name: str, made: Any, batch: str) -> None:
+        written[name] = ({row["broker"]: row["requests"] for row in made.collect()}, batch)
+
+    name = "broker_api_versions"
+    lake: Any = SimpleNamespace(
+        staging=Staging(spark, Address("/nowhere")),
+        state=State(retained_from="2026-01-01"),
+        read=tables.__getitem__,
+        read_snapshot=lambda name: relation_of(spark, stored, SUMS.ddl),
+        spec=lambda name: SUMS,
+        overwrite=overwrite,
+    )
+    newest = str(at(5).replace(tzinfo=None))
+    last = None if until is None else str(at(until).replace(tzinfo=None))
+    derived = derivation.Derivation(lake, Settings(), last, newest, {})
+
+    def make(relations: Any) -> Any:
+        sums = F.count("*").alias("requests"), F.max("ingested_at").alias("ingested_at")
+        return relations["new_requests"].groupBy("broker").agg(*sums)
+
+    derived._count_new_requests(Step(name, ("new_requests",), make))
+    release(*derived.kept)
+    assert written == {name: (requests, newest)}
 
 
 def test_every_derived_table_has_a_step() -> None:

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kafka_clientinfo.tables.spec import table_spec
 from tests.report.tables_on_disk import write_warehouse
 
 DAY = datetime(2026, 11, 21, tzinfo=UTC)
@@ -15,7 +16,7 @@ APIS = {"PRODUCE": 0, "FETCH": 1, "METADATA": 3}
 
 def use(
     client_id: str | None,
-    host: str,
+    host: str | None,
     api: str = "METADATA",
     version: int = 12,
     **given: Any,
@@ -28,7 +29,7 @@ def use(
         api: name of the API.
         version: of its requests.
         given: day (of its start; 0), hours (that it lasts), requests, refused (the reason), undecided, groups, violations
-            (rule and severity), advice (more columns of `upgrade_impact`), and columns of `connections`.
+            (rule and severity), info_only, advice (more columns of `upgrade_impact`), and columns of `connections`.
     """
     return {"client_id": client_id, "remote_host": host, "api": api, "version": version} | given
 
@@ -42,20 +43,24 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
     for number, given in enumerate(uses):
         opened = DAY + timedelta(days=given.get("day", 0), hours=1, seconds=number)
         closed = opened + timedelta(hours=given.get("hours", 0), minutes=1)
-        key = {"cluster": "c", "broker": "b", "connection_id": f"{number}", "opened_at": opened, "opened_seq": 0}
+        where = {"cluster": given.get("cluster", "c"), "broker": given.get("broker", "b")}
+        key = where | {"connection_id": f"{number}", "opened_at": opened, "opened_seq": 0}
         requests = given.get("requests", 10)
         connection = key | {
             "last_request_at": closed, "requests": requests, "role": "client", "remote_host": given["remote_host"],
             "principal": "User:ANONYMOUS", "client_id": given["client_id"], "client_software_name": "kgo",
-            "client_software_version": "v1.0", "start": "observed",
+            "client_software_version": "v1.0", "start": "observed", "api_versions_attempts": [],
         }  # fmt: skip
-        connection |= {name: value for name, value in given.items() if name in (*connection, "reason_unknown")}
+        connection |= {name: given[name] for name in table_spec("connections").column_names if name in given}
         tables["connections"].append(connection)
         names = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
         who = {name: connection[name] for name in names}
         api = {"api_key": APIS[given["api"]], "api_name": given["api"], "api_version": given["version"]}
         tables["api_usage"].append(
-            key | api | {"requests": requests, "first_at": opened, "last_at": closed, "info_only": False}
+            key
+            | api
+            | {"requests": requests, "first_at": opened, "last_at": closed}
+            | {"info_only": given.get("info_only", False)}
         )
         tables["connection_groups"] += [
             key | {"group_id": group, "takes_part": True} for group in given.get("groups", ())
@@ -79,7 +84,8 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
         _add(impact, who | api, at_target, connection, opened, closed)
     tables |= {"client_inventory": list(inventory.values()), "upgrade_impact": list(impact.values())}
     tables["broker_api_versions"] = [{"cluster": "c", "broker": "b", "api_key": 1}]
-    tables["ingested_files"] = [{"file_id": "f", "cluster": "c", "broker": "b", "path": "p"}]
+    clusters = sorted({"c", *(row["cluster"] for row in tables["connections"])})
+    tables["ingested_files"] = [{"file_id": name, "cluster": name, "broker": "b", "path": "p"} for name in clusters]
     return write_warehouse(root, tables)
 
 
@@ -96,7 +102,7 @@ def _add(
     row = rows.setdefault(tuple(key.values()), dict(key) | none | dict(more))
     row["connections"] += 1
     row["requests"] += connection["requests"]
-    row["host_list"] = sorted({*row["host_list"], connection["remote_host"]})
+    row["host_list"] = sorted({*row["host_list"], connection["remote_host"]} - {None})
     row["hosts"] = row["host_list"] if "api_key" not in key else len(row["host_list"])
     row["host_count"] = len(row["host_list"])
     row["first_seen"], row["last_seen"] = min(row["first_seen"], opened), max(row["last_seen"], closed)

@@ -57,10 +57,31 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)],
         [2, 1],
     ),
+    "a handshake again whose ids start over at 3": (
+        [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=3)],
+        [2, 1],
+    ),
+    "ApiVersions whose id is less, and no beginning's": (
+        [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=4)],
+        [3],
+    ),
+    "a handshake again with the id before": (
+        [av(0, correlation_id=0), r(1, correlation_id=2), av(2, correlation_id=2)],
+        [2, 1],
+    ),
+    "a handshake again whose software is known": (
+        [av(0, correlation_id=0), r(1, correlation_id=8, **KNOWN), av(2, correlation_id=0, **KNOWN)],
+        [3],
+    ),
+    "a handshake after SASL's": (
+        [av(0, correlation_id=0), request("?", 1, "SASL", correlation_id=2), av(2, correlation_id=0)],
+        [3],
+    ),
     "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
     "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
     "idle for longer than the broker allows": ([r(0), r(601)], [1, 1]),
+    "idle for as long as the broker allows": ([r(0), r(600)], [2]),
     "idle for less": ([r(0), r(599)], [2]),
     "silence at INFO level": ([r(0, log_level="INFO"), r(9000, log_level="INFO")], [2]),
     "a long request is not idle time": ([r(0), r(900, started_at=at(500))], [2]),
@@ -134,6 +155,7 @@ def test_connections_that_open_in_the_same_instant_are_numbered(found: dict[str,
 OPENINGS = {
     "rising": ([0, 1, 2], [0, 0, 0]),
     "twice at one instant, twice at another": ([0, 0, 3, 4, 4], [0, 1, 0, 0, 1]),
+    "one instant after an earlier one": ([0, 3, 0, 2], [0, 0, 2, 3]),
     "a clock that was set back": ([5, 6, 5, 6, 3, 3, 7, 7], [0, 0, 2, 2, 4, 5, 0, 1]),
 }
 

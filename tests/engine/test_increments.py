@@ -136,6 +136,36 @@ def test_connections_that_opened_at_one_instant_are_recomputed_together(spark: A
     assert since(held) == {"x": (0, [0, 0, 500, 690, 700])}
 
 
+def test_connections_that_open_or_end_within_a_minute_are_recomputed_together(spark: Any) -> None:
+    """Of each id two connections are stored, and a request comes 700 seconds after the first."""
+    connections: dict[str, list[tuple[float, float]]] = {
+        "opened a minute apart": [(0, 630), (60, 61)],
+        "opened further apart": [(0, 630), (61, 62)],
+        "the first ended a minute before": [(0, 640), (641, 642)],
+        "the first ended earlier": [(0, 639), (641, 642)],
+        "idle for as long as is allowed": [(0, 1), (90, 100)],
+        "idle for longer": [(0, 1), (90, 99)],
+    }
+    before = [
+        (name, seconds, "f") for name, lives in connections.items() for life in lives for seconds in dict.fromkeys(life)
+    ]
+    known: list[Connection] = [
+        (name, no, *life, before.index((name, life[0], "f")))
+        for name, lives in connections.items()
+        for no, life in enumerate(lives, 1)
+    ]
+    new = old(*((name, 700) for name in connections))
+    held = stored(spark, before, new, known, [file_of("f", len(before) + len(new), 0)])
+    assert since(held) == {
+        "opened a minute apart": (0, [0, 60, 61, 630, 700]),
+        "opened further apart": (2, [700]),
+        "the first ended a minute before": (0, [0, 640, 641, 642, 700]),
+        "the first ended earlier": (1, [641, 642, 700]),
+        "idle for as long as is allowed": (1, [90, 100, 700]),
+        "idle for longer": (2, [700]),
+    }
+
+
 @pytest.mark.parametrize("hours", [1, 3, 100])
 def test_a_clock_that_is_set_back_hides_no_request(spark: Any, hours: int) -> None:
     back = hours * 3600

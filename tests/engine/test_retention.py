@@ -4,16 +4,18 @@ import shutil
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.engine.retention import finish_deletion, remove_late, retain
+from kafka_clientinfo.engine.retention import finish_deletion, remove_late, retain, with_kept_failures
 from kafka_clientinfo.engine.state import PROPERTY, State
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.tables.spec import parse_spec
+from tests.frames import frame
 
 from .tiny import AT
 
@@ -172,7 +174,6 @@ def test_a_killed_deletion_is_finished_and_counted_once(
     assert finished.state.rows == finished.rows()
 
 
-@pytest.mark.long
 def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark: Any, lake: Warehouse) -> None:
     assert remove_late(lake) == 0
     retain(lake, 1, at(1000) + DAY)
@@ -235,6 +236,36 @@ def test_without_a_lock_a_deletion_is_claimed_and_finished_too(
     assert left(quick) == LEFT
     with pytest.raises(WarehouseError, match="another run has written"):
         slow.update_state(deleting=None)
+
+
+VIOLATION = {"rule": "login_failed", "cluster": "c", "broker": "b", "connection_id": "x", "message": "stored"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, True),
+        ({"last_at": at(1000)}, False),
+        ({"opened_at": at(0), "opened_seq": 0}, False),
+        ({"connection_id": None, "group_id": "g"}, False),
+        ({"connection_id": "of this build"}, False),
+        ({"broker": "other", "connection_id": "of this build"}, True),
+        ({"connection_id": "opened"}, True),
+    ],
+    ids=["deleted", "not yet", "of a connection", "of a group", "made anew", "of another broker", "of another kind"],
+)
+def test_what_deleted_failures_showed_stays(spark: Any, changes: dict[str, Any], stays: bool) -> None:
+    """Of failed requests alone: their rows have a connection id, and no connection."""
+    made = [
+        VIOLATION | {"connection_id": "of this build", "last_at": at(1500), "message": "made"},
+        VIOLATION | {"connection_id": "opened", "opened_at": at(0), "opened_seq": 0, "message": "made"},
+    ]
+    stored = frame(spark, "violations", [VIOLATION | {"last_at": at(999)} | changes])
+    lake: Any = SimpleNamespace(state=State(retained_from=str(at(1000))), read_snapshot=lambda name: stored)
+    rows = with_kept_failures(lake, frame(spark, "violations", made))
+    assert sorted(row["message"] for row in rows.collect()) == ["made", "made", *["stored"] * stays]
+    lake.state = State()
+    assert with_kept_failures(lake, rows) is rows
 
 
 def test_a_deletion_survives_as_text() -> None:

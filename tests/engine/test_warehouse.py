@@ -230,12 +230,18 @@ def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse
 def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
     plain.update_state(built_until=str(datetime.now(UTC)), rows={"facts": 3})
     assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None
+    plain.update_state(built_until=str(datetime.now(UTC)), rows={"sums": 3})
+    assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None
     plain.update_state(rows={"events": 3})
     with pytest.raises(WarehouseError, match="events is missing, and held 3 rows; restore"):
         Warehouse(spark, plain.root, True, SPECS).open()
-    plain.update_state(rows={"facts": 3}, retained_from=str(AT))
-    with pytest.raises(WarehouseError, match="some of requests that retention has deleted; restore"):
-        Warehouse(spark, plain.root, True, SPECS).open()
+    for name, others in (("facts", {"sums": 0}), ("sums", {"facts": 0})):
+        plain.update_state(rows={name: 3} | others, retained_from=str(AT))
+        lost = f"{name} is missing, and held 3 rows, some of requests that retention has deleted; restore"
+        with pytest.raises(WarehouseError, match=lost):
+            Warehouse(spark, plain.root, True, SPECS).open()
+    plain.update_state(rows={"facts": 0, "sums": 0, "gone": 9})
+    assert Warehouse(spark, plain.root, True, SPECS).open().retained_from == str(AT)
 
 
 def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:

@@ -11,7 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion.plan import Plan, make_plan
+from kafka_clientinfo.ingestion.discovery import framing_of
+from kafka_clientinfo.ingestion.plan import Plan, Problem, is_incomplete, make_plan
+from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import file_id, head, resume_point
 from kafka_clientinfo.settings import Settings
@@ -37,7 +39,7 @@ def save(path: Path, data: bytes) -> Path:
 
 def ingested(path: Path, upto: int | None = None, pending: int = 0) -> Known:
     """The row of ingested_files after a run that read a file up to some place."""
-    beginning = head(path)
+    beginning = head(path, framing_of(local_file(path)))
     assert beginning.first_record is not None
     end = upto if upto is not None else sum(len(record.data) for record in range_records(path, 0, None))
     identity = file_id("c", path.absolute().parent.name, beginning.first_record)
@@ -103,6 +105,41 @@ def test_it_leaves_out_a_file_whose_unfinished_record_has_not_grown(tmp_path: Pa
     assert plan(path, known=ingested(path, whole, pending)).unchanged == (str(path),)
     save(path, LOG)
     assert plan(path, known=ingested(path, whole, pending)).files[0].resume_at == whole
+
+
+@pytest.mark.parametrize(
+    ("name", "pending", "is_new"),
+    [
+        ("server.log", 40, False),
+        ("server.log.2026-11-21-02", 40, True),
+        ("server.log.2026-11-21-02", 0, False),
+        ("kafka-request.log.1", 40, False),
+    ],
+)
+def test_what_waited_at_a_server_logs_end_is_whole_once_the_log_is_rotated(
+    tmp_path: Path, name: str, pending: int, is_new: bool
+) -> None:
+    """The last record of a server.log waits for its stack trace; another log's waits for its rest."""
+    lines = b"".join(b"[2026-11-21 02:47:%02d,215] ERROR Closing socket\n" % second for second in range(30))
+    data = lines if name.startswith("server") else LOG
+    path = save(tmp_path / "b1" / f"{name.partition('.')[0]}.log", data)
+    known = ingested(path, len(data) - pending, pending)
+    found = plan(path.rename(path.with_name(name)), known=known)
+    assert [file.resume_at for file in found.files] == [len(data) - pending] * is_new
+    assert len(found.unchanged) == (not is_new)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_failure"), [("unreadable", True), ("rewritten", True), ("empty", False), ("view", False)]
+)
+def test_what_is_not_read_is_a_failure(kind: str, is_failure: bool) -> None:
+    assert is_incomplete([Problem("a", "view", ""), Problem("b", kind, "why")], [{"error": None}]) == is_failure
+
+
+def test_a_file_that_is_read_in_part_is_a_failure() -> None:
+    assert is_incomplete([], [{"error": None}, {"error": "damage"}])
+    assert not is_incomplete([], [{"error": None}, {"error": None}])
+    assert not is_incomplete([], [])
 
 
 @pytest.mark.parametrize(

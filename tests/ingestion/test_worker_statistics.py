@@ -95,6 +95,28 @@ def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
     assert not shows(ends[0], ends[-1], None)
 
 
+START, WORKS = "10.0.0.1:9092-10.0.0.2:40000-0", "10.0.0.1:9092-10.0.0.2:40000-7"
+STARTING: dict[str, tuple[int, dict[str, Any], bool]] = {
+    "the first request": (0, {"connection": START, "correlation_id": 0}, True),
+    "its second": (0, {"connection": START, "correlation_id": 1}, True),
+    "a later one of that connection": (0, {"connection": START, "correlation_id": 2}, False),
+    "the first of a later connection": (0, {"connection": WORKS, "correlation_id": 0}, False),
+    "the twentieth request": (19, {"connection": START, "correlation_id": 0}, True),
+    "the next one": (20, {"connection": START, "correlation_id": 0}, False),
+    "at INFO": (0, {"connection": START, "correlation_id": 0, "level": "INFO"}, False),
+}
+"""Requests before, the request, and whether it shows a broker's start."""
+
+
+@pytest.mark.parametrize("name", STARTING)
+@pytest.mark.parametrize("record", [json_record, request_header_struct_record])
+def test_only_the_first_requests_show_a_brokers_start(path: Path, name: str, record: Any) -> None:
+    before, request, shows = STARTING[name]
+    lines = [record(connection=WORKS, correlation_id=5 + number) for number in range(before)]
+    split, _ = read(path, b"".join([*lines, record(**request), record(connection=WORKS, correlation_id=99)]))
+    assert (split["covers_broker_start"], split["requests"]) == (shows, before + 2)
+
+
 @pytest.mark.parametrize("name", ["kafka-1.1.1-ssl", "kafka-2.7.2", "kafka-3.9.1-node2", "kafka-2.8.2"])
 def test_a_log_that_begins_while_its_broker_works_shows_no_start(path: Path, name: str) -> None:
     log = gzip.decompress((ROOT / "sample_logs" / name / "kafka-request.log.gz").read_bytes())

@@ -70,7 +70,7 @@ def _found(rule: str, client_instances: DataFrame, connections: str, words: Colu
         settings,
         rule=F.lit(rule),
         at="opened_at",
-        then_by=("instance_id",),
+        then_by=("opened_seq", "instance_id"),  # connections of one id may open at one instant
         grep=F.concat(record, quoted, F.lit('"')),
         message=sentence("client instance id {instance_id!r}{words}", words=words),
     )

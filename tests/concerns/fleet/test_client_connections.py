@@ -57,9 +57,13 @@ CASES: dict[str, tuple[list[tuple[float, float]], list[Row]]] = {
     "at the same time": ([(5, 15), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
     "touching": ([(5, 11), (11, 20)], [(0, 2, 2, 0, 2, 2)]),
     "nothing is open in between": ([(5, 6), (125, 126)], [(0, 1, 1, 0, 1, 1), (2, 1, 1, 0, 1, 1)]),
+    "another one while it is open": (
+        [(5, 130), (70, 80), (125, 140)],
+        [(0, 1, 1, 1, 1, 0), (1, 2, 2, 1, 1, 1), (2, 2, 2, 0, 1, 2)],
+    ),
     "before the epoch's bucket end": ([(59.999, 60)], [(0, 1, 1, 1, 1, 0), (1, 1, 1, 0, 0, 1)]),
 }
-TOO_LONG = "a silence too long to fill"
+TOO_LONG, LONG = "a silence too long to fill", "a silence that is just filled"
 UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5, 6, role="broker", listener=None)]
 
 
@@ -67,6 +71,7 @@ UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5
 def relation(spark: Any) -> Any:
     rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
     rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
+    rows += [connection(LONG, 0, (client_connections.MAX_FILLED + 1) * MINUTE)]
     made = client_connections.transform(frame(spark, "connections", rows), Settings(bucket_minutes=1))
     return as_stored(made, "client_connections").localCheckpoint()
 
@@ -78,7 +83,9 @@ def test_it_counts_per_bucket_software_and_role(relation: Any, spark: Any) -> No
         bucket("unseen", (0, 1, 1, 0, 1, 1), start_unseen=1),
         bucket("unseen", (0, 1, 1, 0, 1, 1), role="broker", listener=None),
     ]
-    assert_table(relation.where(relation["client_software_name"] != TOO_LONG), spark, "client_connections", expected)
+    assert_table(
+        relation.where(~relation["client_software_name"].isin(TOO_LONG, LONG)), spark, "client_connections", expected
+    )
 
 
 def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: Any) -> None:
@@ -91,3 +98,9 @@ def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: An
     assert [row["open_at_end"] for row in rows] == [1] * (filled + 1) + [0]
     assert [place for place, row in enumerate(rows) if row["opened"]] == [0]
     assert [place for place, row in enumerate(rows) if row["closed"]] == [filled + 1]
+
+
+def test_a_silence_of_as_many_buckets_is_not_cut(relation: Any) -> None:
+    rows = relation.where(relation["client_software_name"] == LONG).collect()
+    assert len(rows) == client_connections.MAX_FILLED + 2
+    assert not any(row["is_cut"] for row in rows)

@@ -59,8 +59,9 @@ worked_with = []
 failed_with = []
 speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [9, 12]}
 """
-OFFERS = {"old": {0: (0, 2), 1: (0, 3), 3: (0, 5)}, "today": {0: (0, 9), 1: (0, 12), 3: (0, 9)}}
-"""Ranges that brokers advertise, by the word in a case's cluster."""
+OLD, TODAY = {0: (0, 2), 1: (0, 3), 3: (0, 5)}, {0: (0, 9), 1: (0, 12), 3: (0, 9)}
+OFFERS = {"old": [OLD], "today": [TODAY], "mixed": [TODAY, OLD, TODAY], "raised": [TODAY, TODAY | {3: (6, 9)}, TODAY]}
+"""Ranges that each broker advertises, by the word that a case has for its brokers."""
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,12 @@ CASES = {
     "today's brokers take no newer version": Case(
         ("new", "4.0"), "app", [usage(FETCH, 3, 3), usage(METADATA, 4)], "New only", "5.0", "2.4.1", "old", "not_sent"
     ),
+    "one of today's brokers takes no newer version": Case(
+        ("new", "4.0"), "app", [usage(FETCH, 3, 3), usage(METADATA, 4)], "New only", "5.0", "2.4.1", "mixed", "not_sent"
+    ),
+    "one of today's brokers takes newer versions only": Case(
+        ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised"
+    ),
     "it works at the target": Case(("lib", "2.0"), "app", [usage(FETCH, 12, 12)], "Lib", None),
 }
 
@@ -111,17 +118,11 @@ def rows(spark: Any) -> dict[str, list[Any]]:
         software = dict(zip(("client_software_name", "client_software_version"), case.software, strict=True))
         opened += [connection("?", case.outcome, cluster=name, client_id=case.client_id, **software)]
         used += [{"cluster": name, "broker": "b", "connection_id": "?"} | row for row in case.used]
-        for key, (low, high) in OFFERS[case.brokers].items():
-            offers.append(
-                {
-                    "cluster": name,
-                    "broker": "b",
-                    "listener": "L",
-                    "api_key": key,
-                    "min_version": low,
-                    "max_version": high,
-                }
-            )
+        for number, ranges in enumerate(OFFERS[case.brokers]):
+            place = {"cluster": name, "broker": f"b{number}", "listener": "L"}
+            offers += [
+                place | {"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in ranges.items()
+            ]
     tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(upgrade_impact, "client_libraries", lambda: parse_libraries(LIBRARIES))
