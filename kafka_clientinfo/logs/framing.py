@@ -6,6 +6,7 @@ of a record: whoever connects can send a client id that holds a newline and a wh
 a record only where the record before has ended: with ` (logger)` and, for a completed request in text, with its
 connection and times in front of it. JSON (2.8+) escapes newlines: there a prefix always starts a record. Other loggers
 in the same file, and server.log, hold stack traces, which end in no logger: there `broker_records` says what has ended.
+Where a broker was killed, a record begins inside another one (`tearing`).
 
 This is Kafka's own layout in a plain file; other layouts and wrappers are read by `unwrapping`, under the same rule.
 Memory stays bounded by the block size and `MAX_RECORD`: a longer record is truncated in its middle, its length kept.

@@ -25,7 +25,7 @@ from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_
 from .request_event import MalformedRecord
 
 _JSON = COMPLETED + b'{"'
-_JSON_START = _JSON + b'isForwarded":'
+JSON_START = _JSON + b'isForwarded":'
 """How a request in JSON begins in every release. No text in JSON holds it: its quotes have no backslash."""
 _TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
 _RECEIVED_END = b"(kafka.network.RequestChannel$)\n"
@@ -34,7 +34,7 @@ _TORN = rb"\[[\d :,.TZ+-]{0,40}(?:\] {0,4}[A-Z]{0,5} {0,4})?"
 _TORN_PREFIX = re.compile(_TORN)
 TORN_PREFIX = re.compile(_TORN + rb"(?=\[\d{4}-\d\d-\d\d)")
 """The beginning of a line whose prefix is torn, if another prefix follows it."""
-_LONGEST_BARE = len(_JSON) + PREFIX_LENGTH + len(_JSON_START)
+_LONGEST_BARE = len(_JSON) + PREFIX_LENGTH + len(JSON_START)
 _TIMES = b";totalTime:"
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
 """The beginning of a tail; a client's text that is cut short of this is none."""
@@ -74,7 +74,7 @@ def awaits_next(record: bytes) -> bool:
 
 def holds_json_start(message: bytes) -> bool:
     """Return whether another request begins in a message in JSON, though its prefix may be damaged."""
-    return _JSON_START in message
+    return JSON_START in message
 
 
 def is_torn(piece: bytes) -> bool:
@@ -119,7 +119,7 @@ def _next(record: bytes, start: int) -> int:
     if prefix is not None and record.startswith(_JSON, words):
         return _after_json(record, words + len(_JSON))
     if record.startswith((b"[", b"C"), words):
-        inner = next(_starts(record, words, _JSON_START, words + _LONGEST_BARE), 0)
+        inner = next(_starts(record, words, JSON_START, words + _LONGEST_BARE), 0)
         if inner and _is_bare(record, start, inner):
             return inner
     if prefix is not None and record.startswith(COMPLETED, words):
@@ -129,7 +129,7 @@ def _next(record: bytes, start: int) -> int:
 
 
 def _after_json(record: bytes, behind: int) -> int:
-    inner = next(_starts(record, behind, _JSON_START), 0)
+    inner = next(_starts(record, behind, JSON_START), 0)
     line_end = record.find(b"\n", behind) + 1
     if inner and (not line_end or inner < line_end):
         return inner
@@ -164,7 +164,7 @@ def _last_whole(record: bytes, words: int, is_text: bool) -> int:
     if HANDLING.match(record, words):
         return 0
     # Inside a request in text, one in JSON names a connection that a client may have written.
-    marks = _TEXT_STARTS if is_text else (*_TEXT_STARTS, _JSON_START)
+    marks = _TEXT_STARTS if is_text else (*_TEXT_STARTS, JSON_START)
     inner = max((at for mark in marks for at in _starts(record, words, mark)), default=0)
     is_apart = is_text or record[inner - 1 : inner] != b"\n"
     return inner if inner and is_apart and is_whole(record[inner:]) else 0

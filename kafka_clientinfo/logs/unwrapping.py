@@ -36,12 +36,17 @@ from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrap
 from .physical_lines import ExportEntries, Kept, PhysicalLines
 from .record_marks import COMPLETED, HANDLING
 from .request_event import MalformedRecord
+from .tearing import JSON_START
 from .text_tail import read_tail
 from .wrappers import Line
 
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines behind a request's end; behind so many none is taken for a part of it."""
+_LONGEST_HEAD = 1 << 10
+"""Wrapper, time, level, thread and logger of a line are shorter."""
+_MOST_OBJECTS = 50
+"""So many objects may begin in a torn event before the next one."""
 _WINDOW = 8 << 10
 """Connection, times, principal and listener of a text record fit in here."""
 _MAY_END = (b"sendTime:", b"listener:")
@@ -151,7 +156,48 @@ class _Assembly:
         self._parts: dict[bytes, tuple[_Record, Line]] = {}
 
     def take(self, data: bytes, length: int) -> Iterator[RawRecord]:
-        """One physical line; `length` is its true length."""
+        """One physical line; `length` is its true length. Where it is torn, a whole line follows inside it."""
+        inner = self._line_inside(data) if length == len(data) else 0
+        if inner:
+            yield from self._take(data[:inner], inner)
+        yield from self._take(data[inner:], length - inner)
+
+    def _line_inside(self, data: bytes) -> int:
+        """Where another line with a request in JSON begins inside a physical line; 0 where none does."""
+        first = data.find(COMPLETED) if self._layout.encoding == "utf-8" else -1
+        if first < 0:
+            return 0
+        if self._layout.wrapper in ("docker", "journal") or self._layout.name == "json":
+            return self._event_inside(data) if data.find(b'{"', 1) >= 0 else 0
+        line = self._unwrap(data)
+        own = None if line is None else self._start(line)
+        if own is None or not own.message.startswith(COMPLETED + b'{"'):  # it may be a client's text
+            return 0
+        message = len(data) - len(own.message)
+        at = data.find(JSON_START, message + 1)
+        near = range(max(message, at - _LONGEST_HEAD), at + 1)
+        return next((one for one in near if self._begins_at(data[one : at + len(JSON_START)])), 0)
+
+    def _begins_at(self, text: bytes) -> bool:
+        """Whether a text is the head of a line and the first words of its request."""
+        line = self._unwrap(text)
+        start = None if line is None else self._start(line)
+        return start is not None and start.message == JSON_START
+
+    def _event_inside(self, data: bytes) -> int:
+        """Where an event begins that ends the line; 0 where the line is one event, or holds none."""
+        at = 0
+        for _ in range(_MOST_OBJECTS):
+            line = self._unwrap(data[at:].rstrip(b"\r\n"))
+            is_event = line is not None and (self._layout.pattern != "json" or self._start(line) is not None)
+            if is_event:
+                return at
+            at = data.find(b'{"', at + 1)
+            if at < 0:
+                break
+        return 0
+
+    def _take(self, data: bytes, length: int) -> Iterator[RawRecord]:
         begin, self._at = self._at, self._at + length
         text = self._decoded(data, begin)
         line = self._unwrap(text)

@@ -158,10 +158,17 @@ def _edit_structure(line: bytes, others: Sequence[bytes], random: Random) -> byt
     return line[:at] + random.choice((b"", bytes([random.choice(STRUCTURE)]))) + line[at + 1 :]
 
 
+def _tear(line: bytes, others: Sequence[bytes], random: Random) -> bytes:
+    """Half of a record, or of several, and a whole one of any generation: a broker was killed, and started again."""
+    halves = [line, *random.choices(others, k=random.choice((0, 0, 0, 1, 2)))]
+    return b"".join(half[: random.randrange(len(half) + 1)] for half in halves) + random.choice([line, *others])
+
+
 MUTATIONS: dict[str, Mutation] = {
     "bit flips": _flip_bits,
     "splice of two generations": _splice,
     "truncation": _truncate,
+    "tear": _tear,
     "inserted prefix": _insert_prefix,
     "inserted line end": _insert_line_end,
     "inserted NUL": _insert_nul,

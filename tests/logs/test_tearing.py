@@ -9,6 +9,8 @@ import pytest
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RejectedRecord, RequestEvent, split_records
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, parse, records
+from tests.logs.test_layouts import events
+from tests.wrapping import KINDS, wrap
 
 Build = Callable[..., bytes]
 TEXT: dict[str, Build] = {
@@ -187,3 +189,22 @@ def test_blocks_of_any_size_give_the_same() -> None:
     expected = read(data)
     assert len(expected.requests) == 4
     assert all(read(data, step) == expected for step in (1, 7, 100, 1000))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrapper"), [kind for kind in KINDS if kind[1] not in ("export", "utf-16-le", "utf-16-be")]
+)
+def test_the_lines_of_other_layouts_are_torn(pattern: str, wrapper: str) -> None:
+    """The half of a line and what follows it on the same one, in whatever is around them."""
+    before, first, whole = (
+        wrap(json_record(client_id=name), pattern, wrapper, 16 << 10) for name in ("before", "first", "second")
+    )
+    if b'{\\"' in first and not first.startswith(b"{"):
+        pytest.skip("an event in JSON after the head of a wrapper is rejected together with its torn half")
+    begin = first.find(b"Completed request:")
+    for at in range(begin + 25, len(first) - 2, 29):
+        data = before + before + first[:at] + whole + whole
+        got = [event for event in events(data) if isinstance(event, RequestEvent)]
+        assert [event.client_id for event in got] == ["before", "before", "second", "second"], (at, first[:at])
+        assert {got[2]._replace(byte_offset=0), got[3]._replace(byte_offset=0)} == {got[3]._replace(byte_offset=0)}
+        assert got[2].byte_offset == 2 * len(before) + at
