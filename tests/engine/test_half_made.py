@@ -12,7 +12,7 @@ from kafka_clientinfo.engine import sql
 from kafka_clientinfo.engine.reading import local_tables
 from kafka_clientinfo.engine.spark_tables import SparkTables
 from kafka_clientinfo.engine.table_layout import differences, layout_of
-from kafka_clientinfo.engine.table_log import damage, is_made
+from kafka_clientinfo.engine.table_log import damage, is_made, is_table
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
 
@@ -109,6 +109,13 @@ def test_what_is_half_made_is_made_again(
     assert lake.count("facts") == 1
 
 
+def test_a_first_commit_that_is_cut_anywhere_makes_no_table(lines: list[str]) -> None:
+    whole = "\n".join(lines).encode()
+    cuts = [whole[:size] for size in range(len(whole))]
+    assert not any(is_table([FIRST], lambda _, cut=cut: cut) for cut in cuts)  # type: ignore[misc]
+    assert is_table([FIRST], lambda _: whole)
+
+
 def is_whole(folder: Path, lines: list[str]) -> bool:
     first_commit_of("\n".join)(folder, lines)
     return is_made(folder)
@@ -182,8 +189,8 @@ def test_a_derived_table_that_a_write_has_made_is_made_anew(spark: Any, tmp_path
     again = Warehouse(spark, str(tmp_path), True, SPECS)
     again.open()
     assert again.state.built_until is None
-    assert_as_declared(spark, again)
     again.overwrite("facts", facts(spark, fact("x")), "1")
+    assert_as_declared(spark, again)
     once_more = Warehouse(spark, str(tmp_path), True, SPECS)
     once_more.open()
     assert once_more.count("facts") == 1
