@@ -1,7 +1,76 @@
-"""The mutants that are known to survive, of which `make mutants` makes the rest."""
+"""The mutants that are known to survive, of which `make mutants` makes the rest; and how that chooses changes and tests."""
 
-from tests.mutants.explained import explanations
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.explained import ROOT, explanations
 
 
 def test_every_explanation_is_of_a_line_that_is_there() -> None:
     assert len({(one.file, one.before, one.after, one.part) for one in explanations()}) == len(explanations()) > 100
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after"),
+    [
+        ("impact.py", "number <= {limit}", "number < {limit}"),
+        ("impact.py", "SELECT min(place)", "SELECT max(place)"),
+        ("concerns/usage/upgrade_impact.py", 'F.min("max_version")', 'F.max("max_version")'),
+        ("engine/increments.py", "_OVERLAP_SECONDS = 60", "_OVERLAP_SECONDS = 61"),
+        ("engine/retention.py", "finish_deletion(tables)", "pass"),
+    ],
+)
+def test_it_changes_limits_functions_sql_and_calls(file: str, before: str, after: str) -> None:
+    pytest.importorskip("cosmic_ray")
+    from tests.mutants.changes import mutants_of
+
+    changed = {mutant.difference() for mutant in mutants_of(ROOT / "kafka_clientinfo" / file)}
+    assert any(
+        before in left and right.replace(" ", "") == left.replace(before, after).replace(" ", "")
+        for left, right in changed
+    )
+
+
+def test_rules_weigh_more_than_other_code() -> None:
+    pytest.importorskip("cosmic_ray")
+    from tests.mutants.changes import WEIGHTS, weight
+
+    assert all((ROOT / "kafka_clientinfo" / name).exists() for name in WEIGHTS)
+    assert weight("kafka_clientinfo/concerns/client_id/facts.py") > weight("kafka_clientinfo/console.py") == 1
+
+
+def test_what_tests_reach_is_kept_and_renewed_by_file() -> None:
+    pytest.importorskip("cosmic_ray")
+    from tests.mutants.reach import Reach, Test, merged, packed, unpacked
+
+    one, other = frozenset({"tests/a.py::one"}), frozenset({"tests/b.py::other"})
+    tests = {"tests/a.py::one": Test(1.5, frozenset({"spark"})), "tests/b.py::other": Test(0.25, frozenset())}
+    old = Reach({"m.py": {1: one, 2: one | other, 3: frozenset()}}, tests, {"tests/a.py": 2.0})
+    known = {"package": {"m.py": "x"}, "tests": {"tests/a.py": "y"}}
+    assert unpacked(packed(old, known)) == (old, known)
+    assert (old.cost(tests), old.fitting(tests, 3.0)) == (3.75, ["tests/b.py::other"])
+    new = Reach({"m.py": {3: frozenset({"tests/b.py::again"})}}, {"tests/b.py::again": Test(1.0, frozenset())}, {})
+    renewed = merged(old, new)
+    assert renewed.lines == {"m.py": {1: one, 2: one, 3: frozenset({"tests/b.py::again"})}}
+    assert set(renewed.tests) == {"tests/a.py::one", "tests/b.py::again"}
+
+
+def test_another_process_imports_the_mutant(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "mutant.json"
+    errors = ROOT / "kafka_clientinfo" / "errors.py"
+    text = errors.read_text("utf-8") + "\nCHANGED = True\n"
+    file.write_text(json.dumps({"module": "kafka_clientinfo.errors", "path": str(errors), "text": text}))
+    folders = [str(ROOT / "tests" / "mutants" / "in_children"), str(ROOT), os.environ.get("PYTHONPATH", "")]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(filter(None, folders)))
+    program = "from kafka_clientinfo import errors; print(hasattr(errors, 'CHANGED'))"
+    for variable, expected in (("KAFKA_CLIENTINFO_MUTANT", "True\n"), ("OTHER", "False\n")):
+        environment = {**os.environ, variable: str(file)}
+        done = subprocess.run(
+            [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+        )
+        assert done.stdout == expected

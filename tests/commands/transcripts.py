@@ -111,6 +111,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "upgrade_with_owners": ("upgrade", *AT, "--owners", "OWNERS", "--limit", "0"),
     "upgrade_of_all": ("upgrade", "--all-targets", *AT, "--limit", "3", "--json"),
     "upgrade_matrix": ("upgrade", "--all-targets", "--owners", "OWNERS"),
+    "upgrade_matrix_limited": ("upgrade", "--all-targets", "--limit", "4"),
     "upgrade_of_a_cluster": ("upgrade", "--target", "3.8.1", "--cluster", "d"),
     "upgrade_messages": ("upgrade", *AT, *BY_OWNER, "--messages", "MESSAGES"),
     "diff": ("diff", *DAYS, *AT),

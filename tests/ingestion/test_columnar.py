@@ -122,6 +122,14 @@ def test_batches_of_any_size_make_the_same_rows(log: Path, rows: int) -> None:
         assert check(log, whole(log)) > 0
 
 
+@pytest.mark.parametrize("at", ["1970-01-01 00:00:05,005", "1970-01-09 00:00:00,000", "9998-12-31 23:59:59,999"])
+def test_both_readings_agree_at_the_ends_of_time(log: Path, at: str) -> None:
+    """A request may have begun before the first instant that a table can hold."""
+    usual = b"".join(json_record(correlation_id=number) for number in range(25))  # what begins a file isn't taken
+    log.write_bytes(usual + b"".join(json_record(at=at, total=total) for total in (1, 10, 6000, 9e8)))
+    assert check(log, whole(log))
+
+
 def record(value: bytes, place: int, line: bytes) -> bytes:
     """The line with another value behind one of its colons, up to the next comma or brace."""
     colons = [at for at in range(len(line)) if line[at : at + 2] == b'":']

@@ -124,7 +124,7 @@ def _request(dice: Random, client: dict[str, Any], second: float, place: int) ->
         "is_forwarded": dice.random() < 0.01,
         "is_duplicate": dice.random() < 0.02,
         "api_version_deprecated": dice.random() < 0.1,
-        "log_level": "INFO" if row["broker"] == "b3" and dice.random() < 0.5 else "DEBUG",
+        "log_level": dice.choice(["DEBUG", "TRACE", "INFO" if row["broker"] == "b3" else "DEBUG"]),
         "throttle_time_ms": dice.choice([0.0, 0.0, 7.5]),
         "replica_id": dice.choice([None, None, -1, -1, 2]) if api == "FETCH" else None,
         "forged_lines": dice.choice([None, 0, 0, 0, 2]),

@@ -42,6 +42,23 @@ def it_logs_as_kafka_does(field: dict[str, Any], value: Any, document: dict[str,
         assert struct_from_json(spec, document, "M") == {"value": value}
 
 
+@pytest.mark.parametrize(
+    "field",
+    [
+        {"type": "[]int8"},
+        {"type": "S", "fields": [{"name": "A", "type": "[]int8", "versions": "0+"}]},
+    ],
+    ids=["list", "struct"],
+)
+def it_gives_every_document_defaults_of_its_own(field: dict[str, Any]) -> None:
+    spec = spec_of(**field)
+    first, second = (struct_from_json(spec, {}, "M")["value"] for _ in range(2))
+    held = first if isinstance(first, list) else first["a"]
+    held.append(1)
+    assert second in ([], {"a": []})
+    assert struct_from_json(spec, {}, "M")["value"] == second
+
+
 def it_cannot_bring_records_back() -> None:
     assert struct_from_json(spec_of(type="records"), {"valueSizeInBytes": 5}, "M") == {"value": b""}
 
