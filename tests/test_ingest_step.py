@@ -18,7 +18,7 @@ NOW = datetime(2026, 11, 21, tzinfo=UTC)
 def log_of(folder: Path, broker: str) -> Path:
     path = folder / broker / "kafka-request.log.1"
     path.parent.mkdir()
-    path.write_bytes(b"".join(json_record(correlation_id=number) for number in range(4)))
+    path.write_bytes(b"".join(json_record(correlation_id=number, client_id=broker) for number in range(4)))
     return path
 
 

@@ -107,8 +107,8 @@ def _is_undeclared(tables: Tables, name: str) -> bool:
     made_with = None if folder is None else first_metadata(folder)
     if made_with is None:
         return False
-    columns = stored_layout(made_with["schemaString"], {}).columns.values()
-    if any(column.required for column in columns):
-        return False
+    columns = stored_layout(made_with["schemaString"], {}).columns
+    if set(columns) != set(tables.specs[name].column_names) or any(one.required for one in columns.values()):
+        return False  # somebody else's table is left alone
     stored = columns_of(tables.spark.read.table(tables.address.table(name))).values()
     return not any(column.required for column in stored)

@@ -101,6 +101,13 @@ def test_markdown_has_no_markup(text: str, shown: str) -> None:
     assert as_markdown([table((text, 1), title="T")]) == f"## T\n\n| a | b |\n| --- | --- |\n| {shown} | 1 |"
 
 
+def begins_like_a_formula(cell: str) -> bool:
+    shows_nothing = "".join(
+        c for c in cell if c.isspace() or ord(c) < 32 or c in "\ufeff\u200b\u200c\u200d\u200e\u200f"
+    )
+    return cell[:1] in ("\t", "\r", "\n") or cell.lstrip(shows_nothing)[:1] in set("=+-@＝＋－＠﹢﹣﹦﹫−")
+
+
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=3), st.integers(1, 200))
 def test_a_row_is_a_line_whatever_it_holds(rows: list[tuple[str, str]], width: int) -> None:
     answer = [table(*rows)]
@@ -108,7 +115,7 @@ def test_a_row_is_a_line_whatever_it_holds(rows: list[tuple[str, str]], width: i
     text = text_of(answer, width, False)
     assert all(console.safe(line) == line[:4000] for line in text.split("\n"))
     assert list(csv.reader(io.StringIO(as_csv(answer), newline="")))[1:] == [
-        [f"'{cell}" if cell[:1] in ("=", "+", "-", "@", "\t", "\r") and cell else cell for cell in row] for row in rows
+        [f"'{cell}" if begins_like_a_formula(cell) else cell for cell in row] for row in rows
     ]
 
 

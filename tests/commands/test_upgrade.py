@@ -126,7 +126,7 @@ def test_what_is_not_built_is_not_judged(spark: Any, tmp_path: Path, capsys: pyt
     lake = Warehouse(spark, str(tmp_path / "w"), locked=True)
     lake.create_missing(["upgrade_impact", "ingested_files"])
     assert upgrade(spark, lake.root, "--target", "4.0.1") == 1
-    assert "are not built; run `kafka-clientinfo build` first" in capsys.readouterr().err
+    assert "are not built; run `kafka-clientinfo run` on logs" in capsys.readouterr().err
     lake.update_state(built_until="2026-11-21 02:00:09", rows={"upgrade_impact": 7})
     shutil.rmtree(tmp_path / "w" / "upgrade_impact")
     assert upgrade(spark, lake.root, "--target", "4.0.1") == 1
