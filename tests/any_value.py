@@ -358,6 +358,10 @@ def server_log_cases(numbers: Iterator[int]) -> Iterator[Case]:
                 moment = START + timedelta(milliseconds=number)
                 time = f"{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}"
                 yield Case(f"{name} = {value!r}", [template.format(time=time, host=host, **own).encode()])
+    # A failed login at the end of a live server.log waits for the record after it.
+    yield Case(
+        "an end", [f"[{START:%Y-%m-%d %H:%M:%S},999] INFO Kafka server is ready (kafka.server.KafkaServer)\n".encode()]
+    )
 
 
 def write_logs(folder: Path, logs: dict[str, Iterable[Case]]) -> int:
