@@ -12,7 +12,7 @@ from ..tables.spec import TableSpec
 from .abilities import at_once
 from .state import State
 from .stores import move_aside
-from .table_layout import columns_of, stored_layout
+from .table_layout import columns_of, stored_layout, unreadable
 from .table_log import damage, first_metadata, has_empty_commit, is_made
 
 
@@ -110,5 +110,6 @@ def _is_undeclared(tables: Tables, name: str) -> bool:
     columns = stored_layout(made_with["schemaString"], {}).columns.values()
     if any(column.required for column in columns):
         return False
-    stored = columns_of(tables.spark.read.table(tables.address.table(name))).values()
-    return not any(column.required for column in stored)
+    stored = columns_of(tables.spark.read.table(tables.address.table(name)))
+    is_ours = not unreadable(tables.specs[name], stored)  # another table by that name is refused when it is read
+    return is_ours and not any(column.required for column in stored.values())
