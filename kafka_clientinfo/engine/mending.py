@@ -12,7 +12,7 @@ from ..tables.spec import TableSpec
 from .abilities import at_once
 from .state import State
 from .stores import move_aside
-from .table_layout import columns_of, stored_layout
+from .table_layout import columns_of, stored_layout, unreadable
 from .table_log import damage, first_metadata, has_empty_commit, is_made
 
 
@@ -107,8 +107,9 @@ def _is_undeclared(tables: Tables, name: str) -> bool:
     made_with = None if folder is None else first_metadata(folder)
     if made_with is None:
         return False
-    columns = stored_layout(made_with["schemaString"], {}).columns
-    if set(columns) != set(tables.specs[name].column_names) or any(one.required for one in columns.values()):
-        return False  # somebody else's table is left alone
-    stored = columns_of(tables.spark.read.table(tables.address.table(name))).values()
-    return not any(column.required for column in stored)
+    columns = stored_layout(made_with["schemaString"], {}).columns.values()
+    if any(column.required for column in columns):
+        return False
+    stored = columns_of(tables.spark.read.table(tables.address.table(name)))
+    is_ours = not unreadable(tables.specs[name], stored)  # another table by that name is refused when it is read
+    return is_ours and not any(column.required for column in stored.values())
