@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion.discovery import framing_of
-from kafka_clientinfo.ingestion.plan import Plan, Problem, is_incomplete, make_plan
+from kafka_clientinfo.ingestion.plan import Plan, make_plan
+from kafka_clientinfo.ingestion.problems import Problem, is_incomplete
 from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import file_id, head, resume_point
