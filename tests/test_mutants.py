@@ -15,6 +15,7 @@ def test_every_explanation_is_of_a_line_that_is_there() -> None:
     assert len({(one.file, one.before, one.after, one.part) for one in explanations()}) == len(explanations()) > 100
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [

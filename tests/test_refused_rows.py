@@ -75,6 +75,7 @@ def test_any_other_error_ends_the_build_at_once() -> None:
         derivation._in_order_of_inputs(derive)
 
 
+@pytest.mark.long
 def test_a_refused_row_is_named_with_its_record_and_the_other_tables_are_written(
     spark: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -83,6 +83,7 @@ def assert_as_declared(spark: Any, lake: Warehouse, name: str = "facts") -> None
     }
 
 
+@pytest.mark.long
 def test_what_is_half_made_is_made_again(
     spark: Any, tmp_path: Path, lines: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
