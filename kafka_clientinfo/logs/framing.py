@@ -113,17 +113,15 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
     prefix = PREFIX.match(data, start, end)
     if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
         return True
-    if data.startswith(COMPLETED, prefix.end()) or OWN_WORDS.match(data, prefix.end()):
-        return is_finished(data, start, end) or _ended_before(data, prefix.end(), end)
+    if data.startswith(COMPLETED, prefix.end()):  # in text; after one of its lines may stand another program's output
+        has_ended_here = ends_with_logger(data, start, end) and _holds_times(data, start, end)
+        return has_ended_here or text_end(data, prefix.end(), end) > 0
+    if OWN_WORDS.match(data, prefix.end()):
+        return ends_with_logger(data, start, end)
     if HANDLING.match(data, prefix.end()):
         shown = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
         return shown is not None and is_finished(data, start, end)
     return has_ended(data, start, end)
-
-
-def _ended_before(data: bytes, words: int, end: int) -> bool:
-    """Whether a completed request in text ended with one of its lines, and what follows it is another program's output."""
-    return data.startswith(COMPLETED, words) and text_end(data, words, end) > 0
 
 
 def _ends_file(data: bytes, start: int, end: int) -> bool:
@@ -209,7 +207,12 @@ class _Splitter:
             end = self._next_start(start)
             if end < 0:
                 break
-            yield from self._records(start, end)
+            data = self.buffer[start:end]
+            places = cuts(data) if self.framing.may_be_torn else None
+            if places:
+                yield from self._pieces(data, places)
+            else:
+                yield self._record(data)
             start = end
         self.buffer = self.buffer[start:]
         self.search_from -= start
@@ -235,19 +238,15 @@ class _Splitter:
                     return at
                 self.forged += is_prefix
 
-    def _records(self, start: int, end: int, finished: bool = True) -> Sequence[RawRecord]:
-        """The record at buffer[start:end], or the records in it where it is torn."""
-        data = self.buffer[start:end]
-        places = cuts(data) if self.framing.may_be_torn else ()
-        if places:
-            return list(self._pieces(data, (0, *places, len(data)), finished))
+    def _record(self, data: bytes, finished: bool = True) -> RawRecord:
         record = RawRecord(self.offset, data, len(data) + self.truncated, finished, self.forged)
         self.offset += record.length
         self.truncated = self.forged = 0
-        return (record,)
+        return record
 
-    def _pieces(self, data: bytes, places: Sequence[int], finished: bool) -> Iterator[RawRecord]:
-        for begin, end in pairwise(places):
+    def _pieces(self, data: bytes, places: Sequence[int], finished: bool = True) -> Iterator[RawRecord]:
+        """Yield the records of a torn one: further ones begin at `places` inside it."""
+        for begin, end in pairwise((0, *places, len(data))):
             piece, is_last = data[begin:end], end == len(data)
             torn = not is_last and is_torn(piece)
             length = len(piece) + (self.truncated if begin < KEPT_HEAD <= end else 0)
@@ -272,12 +271,14 @@ class _Splitter:
     def finish(self) -> Iterator[RawRecord]:
         """The records of what is left: prefixes near the end count, though nothing may follow them."""
         start = 0
-        while (end := self._next_start(start, 0)) >= 0:
-            yield from self._records(start, end)
-            start = end
-        if start < len(self.buffer):
+        while start < len(self.buffer):
+            end = self._next_start(start, 0)
+            data = self.buffer[start:end] if end >= 0 else self.buffer[start:]
             # Without its newline a record is still being written; else the rest of it would be a record of its own.
-            yield from self._records(start, len(self.buffer), self.buffer.endswith(b"\n") and self._is_finished(start))
+            finished = end >= 0 or (data.endswith(b"\n") and self._is_finished(start))
+            places = cuts(data) if self.framing.may_be_torn else ()
+            yield from self._pieces(data, places, finished) if places else (self._record(data, finished),)
+            start += len(data)
 
     def _is_finished(self, start: int) -> bool:
         """Whether what is left from `start` on ends with a whole record, whatever follows."""

@@ -80,7 +80,7 @@ class Parser:
     def read(self, record: RawRecord) -> Event:
         """The event of a record without a look at the requests before it: `is_duplicate` is False."""
         data = record.data if record.text is None else record.text
-        prefix = prefix_of(data)
+        prefix = PREFIX.match(data) or prefix_of(data)
         if prefix is None:
             return self._without_prefix(record, data)
         if record.torn:
