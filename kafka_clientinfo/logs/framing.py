@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from .broker_records import LOGIN, has_ended, has_whole_trace
 from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger
-from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, text_end
+from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, last_settled, text_end
 
 MAX_RECORD = 32 << 20
 KEPT_HEAD = 1 << 20
@@ -207,12 +207,7 @@ class _Splitter:
             end = self._next_start(start)
             if end < 0:
                 break
-            data = self.buffer[start:end]
-            places = cuts(data) if self.framing.may_be_torn else None
-            if places:
-                yield from self._pieces(data, places)
-            else:
-                yield self._record(data)
+            yield from self._cut(self.buffer[start:end])
             start = end
         self.buffer = self.buffer[start:]
         self.search_from -= start
@@ -237,6 +232,13 @@ class _Splitter:
                     self.search_from = at
                     return at
                 self.forged += is_prefix
+
+    def _cut(self, data: bytes, finished: bool = True) -> Iterable[RawRecord]:
+        """Return the record that framing has cut, or the records in it where it is torn."""
+        places: Sequence[int] = cuts(data) if self.framing.may_be_torn else ()
+        if not finished and places:
+            places = last_settled(data, places)
+        return self._pieces(data, places, finished) if places else (self._record(data, finished),)
 
     def _record(self, data: bytes, finished: bool = True) -> RawRecord:
         record = RawRecord(self.offset, data, len(data) + self.truncated, finished, self.forged)
@@ -271,14 +273,13 @@ class _Splitter:
     def finish(self) -> Iterator[RawRecord]:
         """The records of what is left: prefixes near the end count, though nothing may follow them."""
         start = 0
-        while start < len(self.buffer):
-            end = self._next_start(start, 0)
-            data = self.buffer[start:end] if end >= 0 else self.buffer[start:]
+        while (end := self._next_start(start, 0)) >= 0:
+            yield from self._cut(self.buffer[start:end])
+            start = end
+        rest = self.buffer[start:]
+        if rest:
             # Without its newline a record is still being written; else the rest of it would be a record of its own.
-            finished = end >= 0 or (data.endswith(b"\n") and self._is_finished(start))
-            places = cuts(data) if self.framing.may_be_torn else ()
-            yield from self._pieces(data, places, finished) if places else (self._record(data, finished),)
-            start += len(data)
+            yield from self._cut(rest, rest.endswith(b"\n") and self._is_finished(start))
 
     def _is_finished(self, start: int) -> bool:
         """Whether what is left from `start` on ends with a whole record, whatever follows."""

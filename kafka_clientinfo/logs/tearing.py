@@ -17,7 +17,7 @@ counts only in the middle of a line, where a line break gives a client no more t
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from .generations import json, text
 from .generations.fields import LoggedRequest
@@ -87,6 +87,19 @@ def awaits_next(record: bytes) -> bool:
     return last > 0 and not is_request and not _is_bare(record, before, last)
 
 
+def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
+    """Return the places of `cuts` that hold whatever follows the record.
+
+    What stands after a request in text and begins no record may be the rest of that request.
+    """
+    *_, before, last = (0, 0, *places)
+    prefix = prefix_of(record, before)
+    is_text = (
+        prefix is not None and record.startswith(COMPLETED, prefix.end()) and not record.startswith(_JSON, prefix.end())
+    )
+    return places[:-1] if last and is_text and prefix_of(record, last) is None else places
+
+
 def holds_json_start(message: bytes) -> bool:
     """Return whether another request begins in a message in JSON, though its prefix may be damaged."""
     return b" " in message and JSON_START in message  # most hold no blank, and one byte is found at once
@@ -152,9 +165,10 @@ def _after_json(record: bytes, behind: int) -> int:
 
 
 def _after_text(record: bytes, words: int) -> int:
-    line_end = 0
-    if not ends_with_logger(record, words, len(record)):
-        line_end = _rest(record, text_end(record, words, len(record)))
+    line_end = _rest(record, text_end(record, words, len(record)))
+    # Other programs end lines as with a logger, too.
+    if line_end and ends_with_logger(record, words, len(record)) and not is_whole(record[:line_end]):
+        line_end = 0
     if record.find(COMPLETED, words + 1) < 0:
         return line_end
     whole = record[:line_end] if line_end else record

@@ -17,6 +17,7 @@ from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import head
 from tests.builders import json_record
 from tests.ingestion.splitting import split_of
+from tests.ingestion.test_splits import torn_logs
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import EXTREMES, mutated
 
@@ -169,6 +170,14 @@ def test_both_readings_agree_on_damaged_logs(log: Path, seed: int, zone: str) ->
     log.write_bytes(b"".join(parts))
     with patch.object(worker, "BATCH_ROWS", random.choice((2, 5, 1000))):
         check(log, whole(log), zone)
+
+
+@settings(max_examples=100, deadline=None)
+@given(torn_logs(), st.integers(200, 5000))
+def test_both_readings_agree_on_torn_logs(log: Path, torn: bytes, step: int) -> None:
+    log.write_bytes(JSON[0] * 3 + torn + JSON[0] * 3)
+    check(log, whole(log))
+    check(log, cut(log, log.stat().st_size, step))
 
 
 def twin(number: int, total: float, queue: float = 0.5) -> bytes:

@@ -25,6 +25,7 @@ from tests.ingestion.test_plan import save
 pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
 
 Record = Callable[..., bytes]
+BANNER = b"\n===> User\nuid=1000(appuser)\n"
 TEXT: dict[str, Record] = {
     "request_header_struct": request_header_struct_record,
     "api_key_struct": api_key_struct_record,
@@ -124,6 +125,36 @@ def test_a_file_tells_its_times_however_it_is_cut(path: Path, seconds: list[int]
         found += runs.files.values()
     for row in found:
         assert (row["first_logged_at"], row["last_logged_at"], row["step_back_ms"]) == expected
+
+
+@st.composite
+def torn_logs(draw: st.DrawFn, client_ids: st.SearchStrategy[str] = CLIENT_IDS) -> bytes:
+    """Return a log of brokers that were killed: after a half of a record follows the next one, or a banner first."""
+    log = draw(st.sampled_from([json_record, *TEXT.values()]))(client_id="first")
+    for number in range(draw(st.integers(1, 8))):
+        record = draw(st.sampled_from(RECORDS))(client_id=draw(client_ids), correlation_id=number)
+        if draw(st.booleans()):
+            record = record[: draw(st.integers(1, len(record) - 1))] + draw(st.sampled_from([b"", b"", b"\n", BANNER]))
+        log += record
+    return log
+
+
+@settings(max_examples=150)
+@given(torn_logs(), st.integers(1, 4000), st.sampled_from([1, 1500, 1 << 22]))
+def test_splits_of_a_torn_log_make_the_rows_of_one(path: Path, log: bytes, split_bytes: int, lookback: int) -> None:
+    path.write_bytes(log)
+    with patch.object(worker, "LOOKBACK", lookback), patch.object(worker, "RESUME_WINDOW", 1):
+        same_rows(path, split_bytes)
+
+
+@settings(max_examples=100)
+@given(torn_logs(st.sampled_from(["a", "b c", "é"])), st.lists(st.floats(0, 1), min_size=1, max_size=4))
+def test_runs_on_a_torn_log_that_grows_make_the_rows_of_one(path: Path, log: bytes, sizes: list[float]) -> None:
+    whole = Runs(path).read(log)
+    runs = Runs(path)
+    for size in sorted(sizes):
+        runs.read(log[: round(size * len(log))])
+    assert runs.read(log).told() == whole.told()
 
 
 @pytest.mark.parametrize("generation", TEXT)

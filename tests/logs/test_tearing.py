@@ -125,12 +125,13 @@ def test_what_follows_a_torn_record_of_json(follows: bytes) -> None:
         assert found.rejected == FIRST[:at] + follows
 
 
+@pytest.mark.parametrize("banner", [BANNER, BANNER.rpartition(b"===>")[0]], ids=["any", "ends as with a logger"])
 @pytest.mark.parametrize("whole", [WHOLE, *(build(client_id="second") for build in TEXT.values())])
-def test_output_of_other_programs_after_a_whole_record_belongs_to_no_record(whole: bytes) -> None:
-    found = read(whole + BANNER + whole)
-    assert [at for at, _ in found.requests] == [0, len(whole + BANNER)]
+def test_output_of_other_programs_after_a_whole_record_belongs_to_no_record(whole: bytes, banner: bytes) -> None:
+    found = read(whole + banner + whole)
+    assert [at for at, _ in found.requests] == [0, len(whole + banner)]
     assert {event for _, event in found.requests} == {alone(whole)}
-    assert found.rejected == BANNER
+    assert found.rejected == banner
 
 
 @pytest.mark.parametrize(
