@@ -41,6 +41,7 @@ _STAMP = re.compile(
     rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
 )
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
+_DAY = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:")
 _END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\Z")
 _END_WINDOW = 700
 _BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
@@ -112,16 +113,23 @@ def stamp(time: bytes, level: bytes) -> bytes:
 def stamped_start(line: Line) -> Start | None:
     """The start of a record with time and level in front."""
     found = _STAMP.match(line.text)
-    return None if found is None else Start(_stamp_of(found), line.text[found.end() :], None, False)
+    if found is None or _holds_time(line.text, found.end(1), found.end()):
+        return None
+    return Start(_stamp_of(found), line.text[found.end() :], None, False)
 
 
 def logger_first_start(line: Line) -> Start | None:
     """The start of a record with time, level and logger in front."""
     found = _STAMP.match(line.text)
     logger = None if found is None else _LOGGER_FIRST.match(line.text, found.end())
-    if found is None or logger is None:
+    if found is None or logger is None or _holds_time(line.text, found.end(1), logger.start(1)):
         return None
     return Start(_stamp_of(found), line.text[logger.end() :], logger[1], False)
+
+
+def _holds_time(text: bytes, start: int, end: int) -> bool:
+    """Return whether another line begins in what seems to be a thread, so that the head is only the half of one."""
+    return text.find(b":", start, end) >= 0 and _DAY.search(text, start, end) is not None
 
 
 def _stamp_of(found: re.Match[bytes]) -> bytes:
@@ -305,5 +313,6 @@ def _requests_are_json(lines: list[Line]) -> bool:
 
 def _logger_ends(lines: list[Line]) -> bool:
     """Whether as many lines end with a logger as requests without; a client's text is not the only line, as a rule."""
-    bare = sum(1 for line in lines if _BARE_END.search(line.text[-_END_WINDOW:]))
-    return sum(1 for line in lines if split_logger(line.text)[1] is not None) >= bare
+    ends = [split_logger(line.text)[1] is not None for line in lines]
+    bare = [_BARE_END.search(line.text[-_END_WINDOW:]) is not None for line in lines]
+    return sum(ends) >= sum(is_bare and not end for is_bare, end in zip(bare, ends, strict=True))

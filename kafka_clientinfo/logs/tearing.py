@@ -6,7 +6,7 @@ Strategy. `framing` cuts a log where a line begins with a prefix. A record that 
 | the outer record | an inner record is one if |
 |---|---|
 | JSON (2.8+) | `Completed request:{"` follows its prefix: text of a client has no quote without a backslash. The byte after the quote tells a record from a text that ends there |
-| torn before its message names a client | the same |
+| torn before its message names a client | any request's first words follow its prefix |
 | a completed request in text, another kind, or no record | it is a whole request up to the end of the outer record, with one header and one tail, so that what the outer record began has no end |
 
 Before 2.8 a client can write an inner record into its client id or a topic, and only its own connection and times can
@@ -27,7 +27,7 @@ from .request_event import MalformedRecord
 _JSON = COMPLETED + b'{"'
 JSON_START = _JSON + b'isForwarded":'
 """How a request in JSON begins in every release. No text in JSON holds it: its quotes have no backslash."""
-_TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
+TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
 _RECEIVED_END = b"(kafka.network.RequestChannel$)\n"
 _REQUEST_END = b" (kafka.request.logger)\n"
 _TIME_LENGTH = len("[2026-11-21 02:45:09,935")
@@ -118,6 +118,23 @@ def is_torn(piece: bytes) -> bool:
     return (is_text and not piece.endswith(b"\n")) or not ends_with_logger(piece, prefix.end(), len(piece))
 
 
+def may_follow(outer: bytes | None, whole: bytes, is_line: bool) -> bool:
+    """Return whether the request that a record holds at its end is a record of its own, in any layout.
+
+    Args:
+        outer: the message of the record up to there; None if it has no start.
+        whole: the request in Kafka's own layout.
+        is_line: whether the request begins a line.
+    """
+    if not is_whole(whole):
+        return False
+    if outer is None or _JSON.startswith(outer):
+        return True  # torn before a client's text can begin
+    if outer.startswith(COMPLETED):
+        return outer.startswith(_JSON) == (JSON_START in whole)
+    return not is_line and HANDLING.match(outer) is None
+
+
 def text_end(data: bytes, start: int, end: int) -> int:
     """Return where the last line in data[start:end] that holds times ends with a logger; 0 if none does."""
     times = data.rfind(_TIMES, max(start, end - _TAIL_LINE), end)
@@ -147,9 +164,10 @@ def _next(record: bytes, start: int) -> int:
     if prefix is not None and record.startswith(_JSON, words):
         return _after_json(record, words + len(_JSON))
     if record.startswith((b"[", b"C"), words):
-        inner = next(_starts(record, words, JSON_START, words + _LONGEST_BARE), 0)
-        if inner and _is_bare(record, start, inner):
-            return inner
+        for mark in (JSON_START, *TEXT_STARTS):
+            inner = next(_starts(record, words, mark, words + _LONGEST_BARE), 0)
+            if inner and _is_bare(record, start, inner):
+                return inner
     if prefix is not None and record.startswith(COMPLETED, words):
         return _after_text(record, words)
     # The whole request at its end has its logger; a search through every line of other kinds would take long.
@@ -185,7 +203,7 @@ def _is_bare(record: bytes, start: int, end: int) -> bool:
     prefix = prefix_of(record, start)
     if prefix is None:
         return _TORN_PREFIX.fullmatch(record, start, end) is not None
-    return _JSON.startswith(record[prefix.end() : end])
+    return _JSON.startswith(record[prefix.end() : end].rstrip(b"\r\n"))
 
 
 def _last_whole(record: bytes, words: int, is_text: bool) -> int:
@@ -193,7 +211,7 @@ def _last_whole(record: bytes, words: int, is_text: bool) -> int:
     if HANDLING.match(record, words):
         return 0
     # Inside a request in text, one in JSON names a connection that a client may have written.
-    marks = _TEXT_STARTS if is_text else (*_TEXT_STARTS, JSON_START)
+    marks = TEXT_STARTS if is_text else (*TEXT_STARTS, JSON_START)
     inner = max((at for mark in marks for at in _starts(record, words, mark)), default=0)
     is_apart = is_text or record[inner - 1 : inner] != b"\n"
     return inner if inner and is_apart and is_whole(record[inner:]) else 0

@@ -18,7 +18,7 @@ bounds what mixed streams can hold back; `MAX_RECORD` a record.
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from .broker_records import reports_failure
 from .framing import (
@@ -36,19 +36,17 @@ from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrap
 from .physical_lines import ExportEntries, Kept, PhysicalLines
 from .record_marks import COMPLETED, HANDLING
 from .request_event import MalformedRecord
-from .tearing import JSON_START
+from .tearing import is_whole
 from .text_tail import read_tail
+from .torn_lines import inner_start
 from .wrappers import Line
 
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines behind a request's end; behind so many none is taken for a part of it."""
-_LONGEST_HEAD = 1 << 10
-"""Wrapper, time, level, thread and logger of a line are shorter."""
-_MOST_OBJECTS = 50
-"""So many objects may begin in a torn event before the next one."""
 _WINDOW = 8 << 10
 """Connection, times, principal and listener of a text record fit in here."""
+_TEXT_REQUESTS = tuple(COMPLETED + words for words in (b"RequestHeader(", b"{api_key=", b"Name:"))
 _MAY_END = (b"sendTime:", b"listener:")
 _RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)")
 _HEADER_END = re.compile(
@@ -121,8 +119,7 @@ class _Record:
     @property
     def is_text_request(self) -> bool:
         """A completed request before 2.8, which may go on in the next line."""
-        message = None if self.start is None else self.start.message
-        return message is not None and message.startswith(COMPLETED) and not message.startswith(COMPLETED + b'{"')
+        return self.start is not None and self.start.message.startswith(_TEXT_REQUESTS)
 
     def normal(self, logger_ends: bool) -> bytes:
         """The record in Kafka's own layout; the bare text where it has no start, no end where that is missing."""
@@ -145,9 +142,10 @@ def _is_failure(message: bytes) -> bool:
 class _Assembly:
     """The records that are not yet given away, in the order of their first bytes, and the open one of each stream."""
 
-    def __init__(self, offset: int, layout: Layout, keeps_traces: bool) -> None:
+    def __init__(self, offset: int, layout: Layout, keeps_traces: bool, is_search: bool = False) -> None:
         self._layout = layout
         self._keeps_traces = keeps_traces
+        self._is_search = is_search
         self._unwrap = unwrapper(layout.wrapper, layout.latest)
         self._start = STARTS[layout.pattern]
         self._at = offset
@@ -156,48 +154,7 @@ class _Assembly:
         self._parts: dict[bytes, tuple[_Record, Line]] = {}
 
     def take(self, data: bytes, length: int) -> Iterator[RawRecord]:
-        """One physical line; `length` is its true length. Where it is torn, a whole line follows inside it."""
-        inner = self._line_inside(data) if length == len(data) else 0
-        if inner:
-            yield from self._take(data[:inner], inner)
-        yield from self._take(data[inner:], length - inner)
-
-    def _line_inside(self, data: bytes) -> int:
-        """Where another line with a request in JSON begins inside a physical line; 0 where none does."""
-        first = data.find(COMPLETED) if self._layout.encoding == "utf-8" else -1
-        if first < 0:
-            return 0
-        if self._layout.wrapper in ("docker", "journal") or self._layout.name == "json":
-            return self._event_inside(data) if data.find(b'{"', 1) >= 0 else 0
-        line = self._unwrap(data)
-        own = None if line is None else self._start(line)
-        if own is None or not own.message.startswith(COMPLETED + b'{"'):  # it may be a client's text
-            return 0
-        message = len(data) - len(own.message)
-        at = data.find(JSON_START, message + 1)
-        near = range(max(message, at - _LONGEST_HEAD), at + 1)
-        return next((one for one in near if self._begins_at(data[one : at + len(JSON_START)])), 0)
-
-    def _begins_at(self, text: bytes) -> bool:
-        """Whether a text is the head of a line and the first words of its request."""
-        line = self._unwrap(text)
-        start = None if line is None else self._start(line)
-        return start is not None and start.message == JSON_START
-
-    def _event_inside(self, data: bytes) -> int:
-        """Where an event begins that ends the line; 0 where the line is one event, or holds none."""
-        at = 0
-        for _ in range(_MOST_OBJECTS):
-            line = self._unwrap(data[at:].rstrip(b"\r\n"))
-            is_event = line is not None and (self._layout.pattern != "json" or self._start(line) is not None)
-            if is_event:
-                return at
-            at = data.find(b'{"', at + 1)
-            if at < 0:
-                break
-        return 0
-
-    def _take(self, data: bytes, length: int) -> Iterator[RawRecord]:
+        """One physical line; `length` is its true length."""
         begin, self._at = self._at, self._at + length
         text = self._decoded(data, begin)
         line = self._unwrap(text)
@@ -352,7 +309,7 @@ class _Assembly:
         count = self._safe()
         ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
         for record, end in zip(self._queue[:count], ends, strict=False):
-            yield self._raw(record, end, True)
+            yield from self._records(record, end)
         del self._queue[:count]
 
     def _safe(self) -> int:
@@ -382,6 +339,46 @@ class _Assembly:
             for record in self._queue[1:]:
                 first.data.add(record.data.join(), record.data.length)
             yield self._raw(first, self._at, False)
+
+    def _records(self, record: _Record, end: int) -> Sequence[RawRecord]:
+        """Return a finished record, or the two that it is where it is torn and a whole request follows inside it."""
+        own = record.start is not None and record.start.message.startswith(COMPLETED)
+        if not self._is_search and record.text.join().find(COMPLETED, own) >= 0:
+            data = record.data.join()
+            inner = self._inner_start(data, own) if len(data) == end - record.begin else 0
+            if inner:
+                return tuple(self._halves(record.begin, data, inner))
+        return (self._raw(record, end, True),)
+
+    def _inner_start(self, data: bytes, own: bool) -> int:
+        if self._layout.encoding != "utf-8" or self._layout.wrapper == "export":
+            return 0
+
+        def message_of(line: bytes) -> bytes | None:
+            unwrapped = self._unwrap(line)
+            start = None if unwrapped is None else self._start(unwrapped)
+            return None if start is None else start.message
+
+        def read(rest: bytes) -> bytes | None:
+            records = self._untorn(rest)
+            return records[0].text if len(records) == 1 and records[0].finished else None
+
+        return inner_start(data, own, message_of, read)
+
+    def _untorn(self, data: bytes, offset: int = 0) -> list[RawRecord]:
+        """Return the records of some bytes of the file, and look for none inside them."""
+        assembly = _Assembly(offset, self._layout, self._keeps_traces, is_search=True)
+        lines, records = PhysicalLines(self._layout.encoding), list[RawRecord]()
+        for line, length in lines.feed(data):
+            records += assembly.take(line, length)
+        return [*records, *assembly.finish(lines.rest, len(lines.rest))]
+
+    def _halves(self, begin: int, data: bytes, inner: int) -> Iterator[RawRecord]:
+        *before, half = self._untorn(data[:inner], begin)
+        torn = half.text is None or not is_whole(half.text)
+        yield from before
+        yield half._replace(finished=True, torn=torn)
+        yield from self._untorn(data[inner:], begin + inner)
 
     def _raw(self, record: _Record, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)

@@ -1,6 +1,6 @@
 """A killed broker leaves half a record, and the next one follows on it: the whole one is read, and only that."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -192,20 +192,53 @@ def test_blocks_of_any_size_give_the_same() -> None:
     assert all(read(data, step) == expected for step in (1, 7, 100, 1000))
 
 
-@pytest.mark.parametrize(
-    ("pattern", "wrapper"), [kind for kind in KINDS if kind[1] not in ("export", "utf-16-le", "utf-16-be")]
-)
-def test_the_lines_of_other_layouts_are_torn(pattern: str, wrapper: str) -> None:
-    """The half of a line and what follows it on the same one, in whatever is around them."""
-    before, first, whole = (
-        wrap(json_record(client_id=name), pattern, wrapper, 16 << 10) for name in ("before", "first", "second")
-    )
-    if b'{\\"' in first and not first.startswith(b"{"):
-        pytest.skip("an event in JSON after the head of a wrapper is rejected together with its torn half")
-    begin = first.find(b"Completed request:")
-    for at in range(begin + 25, len(first) - 2, 29):
-        data = before + before + first[:at] + whole + whole
-        got = [event for event in events(data) if isinstance(event, RequestEvent)]
-        assert [event.client_id for event in got] == ["before", "before", "second", "second"], (at, first[:at])
-        assert {got[2]._replace(byte_offset=0), got[3]._replace(byte_offset=0)} == {got[3]._replace(byte_offset=0)}
-        assert got[2].byte_offset == 2 * len(before) + at
+LINES = [kind for kind in KINDS if kind[1] != "export"]
+
+
+def halves(build: Build, pattern: str, wrapper: str, step: int) -> Iterator[tuple[bytes, bytes, list[RequestEvent]]]:
+    """Yield a half of a record, the record that follows, and what is read of both in the midst of whole ones."""
+    before = wrap(build(client_id="before"), pattern, wrapper)
+    whole = wrap(build(client_id="second", connection="h:1-10.0.0.3:5-7", correlation_id=2), pattern, wrapper)
+    first = wrap(build(client_id="first"), pattern, wrapper)
+    for at in range(1 + len(first) % step, first.find(b"totalTime"), step):
+        for half in (first[:at], first[:at] + b"\n"):
+            yield half, whole, [one for one in events(before * 4 + half + whole * 2) if isinstance(one, RequestEvent)]
+
+
+@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+@pytest.mark.parametrize(("pattern", "wrapper"), LINES)
+def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, pattern: str, wrapper: str) -> None:
+    """The half and what follows it, on the same line or, as in a container, on the next one."""
+    for half, whole, got in halves(build, pattern, wrapper, 37):
+        assert [one.client_id for one in got] == ["before"] * 4 + ["second"] * 2, half
+        assert got[-2]._replace(byte_offset=0) == got[-1]._replace(byte_offset=0), half
+        assert got[-1].byte_offset == got[-2].byte_offset + len(whole)
+        assert {one.forged_lines for one in got} == {0}
+
+
+@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+@pytest.mark.parametrize("wrapper", ["docker", "cri"])
+def test_a_runtime_that_passes_on_the_half_as_a_part_of_a_line(build: Build, wrapper: str) -> None:
+    """The part has no end, so the first line of the next process goes on with it."""
+    before, first, whole = (build(client_id=name) for name in ("before", "first", "second"))
+    data = {name: wrap(one, "kafka", wrapper) for name, one in (("before", before), ("whole", whole))}
+    for at in range(1, first.find(b"otalTime"), 37):
+        half = wrap(first[:-1] + b"\n", "kafka", wrapper, at).splitlines(True)[0]
+        got = events(data["before"] * 4 + half + data["whole"] * 2)
+        found = [one for one in got if isinstance(one, RequestEvent)]
+        assert [one.client_id for one in found] == ["before"] * 4 + ["second"] * 2, half
+        assert {one.forged_lines for one in found} == {0}
+        assert sum(isinstance(one, RejectedRecord) for one in got) <= 1
+
+
+@pytest.mark.parametrize("forged", [FORGED_JSON, FORGED_TEXT])
+@pytest.mark.parametrize("begin", ["x", "x\n"])
+@pytest.mark.parametrize("generation", list(TEXT))
+@pytest.mark.parametrize(("pattern", "wrapper"), LINES)
+def test_no_client_writes_a_request_of_another_connection_in_any_layout(
+    forged: str, begin: str, generation: str, pattern: str, wrapper: str
+) -> None:
+    genuine, usual = TEXT[generation](client_id=begin + forged + "\n"), TEXT[generation](connection="h:1-9.9.9.9:1-1")
+    got = events(b"".join(wrap(one, pattern, wrapper) for one in (usual * 4, genuine, usual)))
+    expected = {alone(genuine).connection_id, alone(usual).connection_id}
+    assert {one.connection_id for one in got if isinstance(one, RequestEvent)} <= expected

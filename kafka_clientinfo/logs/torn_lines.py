@@ -1,0 +1,63 @@
+"""Whole requests inside the torn lines of other layouts and wrappers, by the rules of `tearing`.
+
+A line of a wrapped log has a head: what the wrapper and the pattern write before the message. So the search goes from
+the words of a request back to the head that gives a line with just this message; the bytes from there on must be one
+whole request. What stands before is the half of another record.
+"""
+
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+from .record_marks import COMPLETED
+from .tearing import JSON_START, TEXT_STARTS, may_follow
+
+_LONGEST_HEAD = 1 << 10
+"""Wrapper, time, level, thread and logger of a line are shorter."""
+_MOST_REQUESTS = 4
+"""So many beginnings of requests are looked at, the last ones; a client may write any number of them."""
+_QUOTES = (b'"', rb"\"", rb"\\\"")
+"""As JSON writes them: in the pattern, in an event, and in an event inside a wrapper in JSON."""
+_WORDS = (*TEXT_STARTS, *(JSON_START.replace(b'"', quote) for quote in _QUOTES))
+_HEADS = frozenset(b"[<{0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
+"""How a line of any layout begins: a bracket, a priority, an object, a year or a month."""
+
+
+def inner_start(
+    data: bytes, own: bool, message_of: Callable[[bytes], bytes | None], read: Callable[[bytes], bytes | None]
+) -> int:
+    """Return where a whole request begins inside a record, after the half of another one; 0 if none does.
+
+    Args:
+        data: the record's bytes in the file.
+        own: whether the record is a request itself, so that the first words of one are its own.
+        message_of: returns the message of a physical line, or None if the line begins no record.
+        read: returns the only record of some bytes in Kafka's own layout, or None if they are not one whole record.
+    """
+    low = data.find(COMPLETED) + 1 if own else 0
+    for words in islice(_requests(data, low), _MOST_REQUESTS):
+        start = _head(data, words, message_of)
+        whole = read(data[start:]) if start else None
+        if whole is not None:
+            first_line = data[:start].partition(b"\n")[0]
+            if may_follow(message_of(first_line), whole, is_line=data[start - 1 : start] == b"\n"):
+                return start
+    return 0
+
+
+def _requests(data: bytes, low: int) -> Iterator[int]:
+    """Yield where requests begin with their words, the last one first."""
+    at = len(data)
+    while (at := data.rfind(COMPLETED, low, at)) > 0:
+        if data.startswith(_WORDS, at):
+            yield at
+
+
+def _head(data: bytes, words: int, message_of: Callable[[bytes], bytes | None]) -> int:
+    """Return where the line begins that has its message at `words`; 0 if there is none but the record itself."""
+    line_end = data.find(b"\n", words) % (len(data) + 1)
+    for start in range(max(1, words - _LONGEST_HEAD), words + 1):
+        if data[start] in _HEADS or start == words:
+            message = message_of(data[start:line_end])
+            if message is not None and message.startswith(COMPLETED) and data.find(COMPLETED, start) == words:
+                return start
+    return 0
