@@ -159,6 +159,9 @@ class _Assembly:
         text = self._decoded(data, begin)
         line = self._unwrap(text)
         if line is None:  # a line without the wrapper: of no stream, and a record of its own
+            if self._layout.wrapper in ("cri", "docker"):
+                for other in list(self._open.values()):
+                    self._close(other)  # the file is damaged here, so what follows is not its rest
             record = self._new(begin, b"")
             self._own(data, length)
             record.open(None, text)
