@@ -41,6 +41,8 @@ _STAMP = re.compile(
     rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
 )
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
+_LONGEST_PLAIN = len("[2026-11-21 02:45:09,935123] DEBUG ")
+"""A longer head may hold a thread, in which another line's time can stand."""
 _DAY = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:")
 _END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\Z")
 _END_WINDOW = 700
@@ -113,9 +115,12 @@ def stamp(time: bytes, level: bytes) -> bytes:
 def stamped_start(line: Line) -> Start | None:
     """The start of a record with time and level in front."""
     found = _STAMP.match(line.text)
-    if found is None or _holds_time(line.text, found.end(1), found.end()):
+    if found is None:
         return None
-    return Start(_stamp_of(found), line.text[found.end() :], None, False)
+    end = found.end()
+    if end > _LONGEST_PLAIN and _holds_time(line.text, found.end(1), end):
+        return None
+    return Start(_stamp_of(found), line.text[end:], None, False)
 
 
 def logger_first_start(line: Line) -> Start | None:

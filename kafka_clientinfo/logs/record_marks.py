@@ -26,6 +26,15 @@ def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
     return prefix or PREFIX.match(data, _FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
 
 
+def find_words(data: bytes, start: int) -> int:
+    """Return where the words of a request stand next, from `start` on; -1 if they don't.
+
+    JSON holds hardly any blank, and one byte is found at the speed of memory.
+    """
+    blank = data.find(b" ", start)
+    return -1 if blank < 0 else data.find(COMPLETED, max(start, blank - COMPLETED.index(b" ")))
+
+
 def ends_with_logger(data: bytes, start: int, end: int) -> bool:
     """Return whether data[start:end] ends with ` (logger)` and line ends."""
     usual = data.endswith(_USUAL_LOGGERS, start, end)

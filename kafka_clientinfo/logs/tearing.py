@@ -21,7 +21,16 @@ from collections.abc import Callable, Iterator, Sequence
 
 from .generations import json, text
 from .generations.fields import LoggedRequest
-from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger, prefix_of, strip_logger
+from .record_marks import (
+    COMPLETED,
+    HANDLING,
+    PREFIX,
+    PREFIX_LENGTH,
+    ends_with_logger,
+    find_words,
+    prefix_of,
+    strip_logger,
+)
 from .request_event import MalformedRecord
 
 _JSON = COMPLETED + b'{"'
@@ -71,12 +80,8 @@ def cuts(record: bytes) -> list[int]:
 
 def _is_usual_request(line: bytes) -> bool:
     """Return whether a line is a request in which no other one begins, as nearly all are: a search costs little then."""
-    if not (line.startswith(_USUAL_WORDS, _TIME_LENGTH) and line[_COMMA] == ord(",") and line.endswith(_REQUEST_END)):
-        return False
-    # JSON holds hardly any blank, and one byte is found at the speed of memory.
-    blank = line.find(b" ", _SHORTEST_HEAD)
-    is_bare = blank == len(line) - len(_REQUEST_END)
-    return is_bare or line.find(COMPLETED, max(_SHORTEST_HEAD, blank - len(COMPLETED))) < 0
+    is_usual = line.startswith(_USUAL_WORDS, _TIME_LENGTH) and line[_COMMA] == ord(",") and line.endswith(_REQUEST_END)
+    return is_usual and find_words(line, _SHORTEST_HEAD) < 0
 
 
 def awaits_next(record: bytes) -> bool:

@@ -18,7 +18,7 @@ bounds what mixed streams can hold back; `MAX_RECORD` a record.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 
 from .broker_records import reports_failure
 from .framing import (
@@ -34,7 +34,7 @@ from .framing import (
 )
 from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrapper
 from .physical_lines import ExportEntries, Kept, PhysicalLines
-from .record_marks import COMPLETED, HANDLING
+from .record_marks import COMPLETED, HANDLING, find_words
 from .request_event import MalformedRecord
 from .tearing import is_whole
 from .text_tail import read_tail
@@ -159,6 +159,9 @@ class _Assembly:
         text = self._decoded(data, begin)
         line = self._unwrap(text)
         if line is None:  # a line without the wrapper: of no stream, and a record of its own
+            if self._layout.wrapper in ("cri", "docker"):
+                for other in list(self._open.values()):
+                    self._close(other)  # the file is damaged here, so what follows is not its rest
             record = self._new(begin, b"")
             self._own(data, length)
             record.open(None, text)
@@ -306,10 +309,16 @@ class _Assembly:
                 record.done = True
             self._open.clear()
             self._parts.clear()
-        count = self._safe()
+        count = int(self._queue[0].done) if len(self._queue) == 1 else self._safe()
+        if not count:
+            return
         ends = [*(record.begin for record in self._queue[1 : count + 1]), self._at]
         for record, end in zip(self._queue[:count], ends, strict=False):
-            yield from self._records(record, end)
+            inner = 0 if self._is_search else self._inner_start(record, end)
+            if inner:
+                yield from self._halves(record.begin, record.data.join(), inner)
+            else:
+                yield self._raw(record, end, True)
         del self._queue[:count]
 
     def _safe(self) -> int:
@@ -340,18 +349,14 @@ class _Assembly:
                 first.data.add(record.data.join(), record.data.length)
             yield self._raw(first, self._at, False)
 
-    def _records(self, record: _Record, end: int) -> Sequence[RawRecord]:
-        """Return a finished record, or the two that it is where it is torn and a whole request follows inside it."""
+    def _inner_start(self, record: _Record, end: int) -> int:
+        """Return where a whole request begins inside a finished record, after the half of another one; 0 if none does."""
         own = record.start is not None and record.start.message.startswith(COMPLETED)
-        if not self._is_search and record.text.join().find(COMPLETED, own) >= 0:
-            data = record.data.join()
-            inner = self._inner_start(data, own) if len(data) == end - record.begin else 0
-            if inner:
-                return tuple(self._halves(record.begin, data, inner))
-        return (self._raw(record, end, True),)
-
-    def _inner_start(self, data: bytes, own: bool) -> int:
-        if self._layout.encoding != "utf-8" or self._layout.wrapper == "export":
+        if find_words(record.text.join(), len(COMPLETED) if own else 0) < 0:
+            return 0
+        data = record.data.join()
+        is_cut = len(data) < end - record.begin
+        if is_cut or self._layout.encoding != "utf-8" or self._layout.wrapper == "export":
             return 0
 
         def message_of(line: bytes) -> bytes | None:

@@ -1,11 +1,18 @@
 """Log records that clients forge inside the texts they send; also where the connection looks like a broker's."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.settings import Settings
+from tests.builders import request_header_struct_record
 from tests.concerns.cases import Case, Judged, assert_case, assert_message
 from tests.frames import request
+from tests.on_duckdb.comparing import in_arrow
+from tests.on_duckdb.golden import in_memory
+from tests.wrapping import wrap
 
 FORGED = "x\n[2026-11-21 02:00:00,000] DEBUG "
 
@@ -36,3 +43,23 @@ def test_it_names_who_forges_lines(judged: Judged, name: str) -> None:
 def test_its_violation_quotes_the_client_id_without_its_line_break(judged: Judged, name: str, api: str) -> None:
     assert_message(judged, name, "log_forging", MESSAGES["log_forging"].format(api))
     assert judged.violations[name]["log_forging"]["example"]["correlation_id"] == 1
+
+
+@pytest.mark.parametrize(
+    "between", [b"", b"\n", b"\n===> User\nuid=1000(appuser)\n"], ids=["same line", "next line", "banner"]
+)
+@pytest.mark.parametrize(("pattern", "wrapper"), [("kafka", "none"), ("kafka", "cri"), ("thread_first", "none")])
+def test_a_killed_broker_accuses_nobody_and_a_client_that_forges_is_named(
+    tmp_path: Path, between: bytes, pattern: str, wrapper: str
+) -> None:
+    line = wrap(request_header_struct_record(client_id="innocent"), pattern, wrapper)
+    torn = b"".join(line[:at] + between + line * 2 for at in range(60, line.find(b"totalTime"), 60))
+    forger = request_header_struct_record(
+        client_id=FORGED + "Completed request:x", connection="10.0.0.1:9092-10.0.0.9:4-0"
+    )
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(line * 9 + torn + wrap(forger, pattern, wrapper) + line)
+    reading = Reading([str(path)], Settings(), with_servers=False)
+    tables = in_memory(list(reading.parts()), reading.files, Settings())
+    found = [row for row in in_arrow(tables, "violations").to_pylist() if row["rule"] == "log_forging"]
+    assert [row["connection_id"] for row in found] == ["10.0.0.1:9092-10.0.0.9:4-0"]
