@@ -95,14 +95,16 @@ def awaits_next(record: bytes) -> bool:
 def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
     """Return the places of `cuts` that hold whatever follows the record.
 
-    What stands after a request in text and begins no record may be the rest of that request.
+    What stands after a request in text and begins no record may be the rest of that request. A record after a torn
+    prefix is read together with it: seen from there the next prefix starts a record, whatever the one between lacks.
     """
     *_, before, last = (0, 0, *places)
     prefix = prefix_of(record, before)
     is_text = (
         prefix is not None and record.startswith(COMPLETED, prefix.end()) and not record.startswith(_JSON, prefix.end())
     )
-    return places[:-1] if last and is_text and prefix_of(record, last) is None else places
+    is_rest = is_text and prefix_of(record, last) is None
+    return places[:-1] if last and (is_rest or _is_bare(record, before, last)) else places
 
 
 def holds_json_start(message: bytes) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion import worker
@@ -149,6 +149,10 @@ def test_splits_of_a_torn_log_make_the_rows_of_one(path: Path, log: bytes, split
 
 @settings(max_examples=100)
 @given(torn_logs(st.sampled_from(["a", "b c", "é"])), st.lists(st.floats(0, 1), min_size=1, max_size=4))
+@example(
+    json_record() + b"[" + request_header_struct_record()[:73] + json_record() + request_header_struct_record()[:33],
+    [0.75],
+)
 def test_runs_on_a_torn_log_that_grows_make_the_rows_of_one(path: Path, log: bytes, sizes: list[float]) -> None:
     whole = Runs(path).read(log)
     runs = Runs(path)
