@@ -2,23 +2,24 @@
 
 A file by itself shows it where it goes back to the hour's beginning (then it began before that, with the first reading)
 or beyond its end without going back (then with the second one, unless nothing was logged for more than an hour). This
-`worker` sees. A file that ends inside the hour does not show it, and is read by the first reading. Then the broker's other
-files show it: logs of one broker follow one another, so what began before such a file and ended well after its
-beginning was written before all of it.
+`worker` sees. A file that ends inside the hour does not show it, and is read by the first reading. Then the times of the
+broker's other files show it, as `log_sequence` says.
 
 Files come in any order, and grow. What a later one shows, or a file's own later bytes, moves the rows that are there,
 so the tables depend on the files and not on the order in which they were read. Where nothing shows it, the first
 reading stays.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ..logs.clock import STEP_BACK, LogClock
+from .log_sequence import Span, readings_of
 
-_STEP_BACK = timedelta(microseconds=STEP_BACK)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
 _NONE = timedelta()
 
@@ -81,10 +82,10 @@ class _Log(NamedTuple):
     move: Move | None = None
     is_moved: bool = False
 
-    def later(self) -> "_Log":
-        """Return the same by the second reading."""
-        assert self.move is not None
-        return self._replace(first=self.first + self.move.by, last=self.last + self.move.by)
+    @property
+    def span(self) -> Span:
+        """The times of its requests, in microseconds."""
+        return Span(_micros(self.first), _micros(self.last))
 
 
 def _log(file: Mapping[str, Any], own: Move | None, zone: str) -> _Log:
@@ -103,29 +104,22 @@ def _log(file: Mapping[str, Any], own: Move | None, zone: str) -> _Log:
     return _Log(first - by, last - by, file_id, move, is_moved)
 
 
-def _shown_by_others(logs: Iterable[_Log]) -> Iterator[Move]:
-    """Yield the moves of one broker's logs, no two of which were written at the same time.
-
-    They follow from the logs alone, whatever was moved before. Where two logs can change places, the one that begins
-    earlier in the hour is the first.
-    """
-    logs = sorted(logs)
-    sure = [log for log in logs if log.move is None]
-    unsure = [log for log in logs if log.move is not None]
-    while unsure:
-        judged = [(_meets(log, sure), _meets(log.later(), sure)) for log in unsure]
-        at = next((number for number, (early, late) in enumerate(judged) if early != late), 0)
-        log, is_late = unsure.pop(at), judged[at] == (True, False)
-        sure.append(log.later() if is_late else log)
-        if log.move is not None and is_late != log.is_moved:
-            yield log.move if is_late else log.move.back()
+def _shown_by_others(logs: Sequence[_Log]) -> Iterator[Move]:
+    """Yield the moves of one broker's logs: what the logs show, less what was moved before."""
+    sure = [log.span for log in logs if log.move is None]
+    hours: dict[tuple[datetime, timedelta], list[_Log]] = {}
+    for log in sorted(logs):
+        if log.move is not None:
+            hours.setdefault((log.move.end, log.move.by), []).append(log)
+    for (seam, by), unsure in hours.items():
+        is_second = readings_of([log.span for log in unsure], sure, _micros(seam), by // _MICROSECOND)
+        for log, is_late in zip(unsure, is_second, strict=True):
+            if log.move is not None and is_late != log.is_moved:
+                yield log.move if is_late else log.move.back()
 
 
-def _meets(log: _Log, others: Iterable[_Log]) -> bool:
-    return any(
-        max(log.first, other.first) + _STEP_BACK < (log.last if other.first > log.first else other.last)
-        for other in others
-    )
+def _micros(instant: datetime) -> int:
+    return (instant - _EPOCH) // _MICROSECOND
 
 
 def _move(file_id: str, instant: datetime, zone: str) -> Move | None:
