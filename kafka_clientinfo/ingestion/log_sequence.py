@@ -50,17 +50,22 @@ class _Arrangement(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A log that is to be arranged: its span by either reading; None if it doesn't belong there."""
+    """A log that is to be arranged: its span by either reading; None if it doesn't belong there.
+
+    Attributes:
+        begins: False for what follows the seam in a log that began before it.
+    """
 
     first: Span | None
     second: Span | None
+    begins: bool = True
 
-    def position(self, by: int) -> Span:
-        """Return the span by the first reading, even if the log has the second one only."""
+    def position(self, by: int) -> tuple[int, bool, int]:
+        """Return where the step comes by local time; what has begun before comes before what begins there."""
         if self.first is not None:
-            return self.first
+            return self.first.first, self.begins, self.first.last
         assert self.second is not None
-        return Span(self.second.first - by, self.second.last - by)
+        return self.second.first - by, self.begins, self.second.last - by
 
 
 def readings_of(logs: Sequence[Span], fixed: Sequence[Span], seam: int, by: int) -> list[bool]:
@@ -96,11 +101,11 @@ def _near(fixed: Sequence[Span], seam: int, by: int) -> Iterator[Span]:
 
 
 def _pieces(span: Span, seam: int) -> Iterator[_Step]:
-    """Yield the parts of a fixed log before and after the seam."""
+    """Yield what a fixed log takes of either reading."""
     if span.first < seam:
-        yield _Step(Span(span.first, min(span.last, seam)), None)
+        yield _Step(span, None)
     if span.last >= seam:
-        yield _Step(None, Span(max(span.first, seam), span.last))
+        yield _Step(None, Span(max(span.first, seam), span.last), span.first >= seam)
 
 
 def _next(arrangements: Sequence[_Arrangement], step: _Step, by: int) -> Iterator[_Arrangement]:

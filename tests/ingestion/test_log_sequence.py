@@ -43,6 +43,8 @@ def spans(times: Sequence[tuple[float, float]]) -> list[Span]:
         ("other logs are days away", [(10, 20)], [(-9000, -8000), (9000, 9001)], "1"),
         ("of earlier logs the last one counts", [(50, 55)], [(-300, -40), (-500, -30), (121, 130), (400, 401)], "2"),
         ("the seam lies in a log", [(0, 20), (25, 59)], [(-10, -1), (22, 84), (121, 130)], "12"),
+        ("a log goes on over the seam", [(0, 0)], [(1, 62)], "1"),
+        ("it begins with the seam", [(0, 0)], [(-9, -9), (60, 62)], "2"),
         ("two at the same times: any order, one each", [(10, 20), (10, 20)], [], "12"),
         ("two that overlap: the shorter silence", [(5, 58), (0, 30)], [], "12"),
         ("two that overlap, with the same silence", [(10, 40), (5, 45)], [], "21"),
