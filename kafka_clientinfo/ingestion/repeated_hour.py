@@ -6,8 +6,8 @@ or beyond its end without going back (then with the second one, unless nothing w
 broker's other files show it, as `log_sequence` says.
 
 Files come in any order, and grow. What a later one shows, or a file's own later bytes, moves the rows that are there,
-so the tables depend on the files and not on the order in which they were read. Where nothing shows it, the first
-reading stays.
+so the tables depend on the files and not on the order in which they were read. A file's own bytes count for more: if
+other files had moved its rows to the second reading, and it then goes back to the hour's beginning, they move back.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,18 +28,26 @@ TIMES = {"requests": ("logged_at", "started_at"), "failed_requests": ("logged_at
 
 
 class Move(NamedTuple):
-    """Rows of a file that were logged `by` later than they say: those in [begin, end)."""
+    """Rows of a file that were logged `by` later than they say.
+
+    Attributes:
+        begin: of the times of these rows.
+        end: the first time after these.
+        until: of the bytes that earlier runs read, if only their rows are to be moved; None for all rows.
+    """
 
     file_id: str
     begin: datetime
     end: datetime
     by: timedelta
+    until: int | None = None
 
     @property
     def condition(self) -> str:
         """The rows in SQL; a file_id is a hash, and needs no quoting."""
         begin, end = (f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}'" for time in (self.begin, self.end))
-        return f"file_id = '{self.file_id}' AND logged_at >= {begin} AND logged_at < {end}"
+        before = "" if self.until is None else f" AND byte_offset < {self.until}"
+        return f"file_id = '{self.file_id}' AND logged_at >= {begin} AND logged_at < {end}{before}"
 
     def values(self, table: str) -> dict[str, str]:
         """The columns of a table that change, each with its value in SQL."""
@@ -47,7 +55,7 @@ class Move(NamedTuple):
 
     def back(self) -> "Move":
         """Return the move that undoes this one."""
-        return Move(self.file_id, self.begin + self.by, self.end + self.by, -self.by)
+        return self._replace(begin=self.begin + self.by, end=self.end + self.by, by=-self.by)
 
     def moved(self, time: datetime) -> datetime:
         """Return the instant at which something was logged that is noted at this time."""
@@ -62,15 +70,27 @@ def moves(files: Iterable[Mapping[str, Any]], resumed: Iterable[Mapping[str, Any
         resumed: statistics of the splits that were read now, of files of which an earlier run has read the beginning.
         zone: of the logs.
     """
-    shown = {split["file_id"]: split["began_again"] for split in resumed if split["began_again"] is not None}
-    found = [move for file_id, instant in shown.items() if (move := _move(file_id, instant, zone)) is not None]
-    own = {move.file_id: move for move in found}
     brokers: dict[tuple[str, str], list[_Log]] = {}
     for file in files:
         if file["first_logged_at"] is not None:
-            log = _log(file, own.get(file["file_id"]), zone)
-            brokers.setdefault((file["cluster"], file["broker"]), []).append(log)
-    return [*found, *(move for logs in brokers.values() for move in _shown_by_others(logs))]
+            brokers.setdefault((file["cluster"], file["broker"]), []).append(_log(file, zone))
+    own = _shown_by_new_bytes(resumed, zone)
+    return [*own, *(move for logs in brokers.values() for move in _shown_by_others(logs))]
+
+
+def _shown_by_new_bytes(resumed: Iterable[Mapping[str, Any]], zone: str) -> list[Move]:
+    """Return the moves of rows that earlier runs read by the reading that their file's new bytes exclude."""
+    first_splits: dict[str, Mapping[str, Any]] = {}
+    for split in sorted(resumed, key=lambda one: int(one["start_offset"])):
+        if split["shown_at"] is not None:
+            first_splits.setdefault(split["file_id"], split)
+    moves_of_files = []
+    for file_id, split in first_splits.items():
+        move = _move(file_id, min(split["shown_at"], split["misread_at"]), zone)
+        if move is not None:
+            move = move._replace(until=split["start_offset"])
+            moves_of_files.append(move if split["misread_at"] < split["shown_at"] else move.back())
+    return moves_of_files
 
 
 class _Log(NamedTuple):
@@ -88,11 +108,8 @@ class _Log(NamedTuple):
         return Span(_micros(self.first), _micros(self.last))
 
 
-def _log(file: Mapping[str, Any], own: Move | None, zone: str) -> _Log:
+def _log(file: Mapping[str, Any], zone: str) -> _Log:
     first, last, file_id = file["first_logged_at"], file["last_logged_at"], file["file_id"]
-    if own is not None:
-        first, last = own.moved(first), own.moved(last)
-        return _Log(first, max(first, last), file_id)
     readings = _readings(first, zone)
     move = None if readings is None else _move(file_id, readings[0], zone)
     if move is None or readings is None:
@@ -141,19 +158,20 @@ def _readings(instant: datetime, zone: str) -> tuple[datetime, datetime] | None:
     return (first, second) if first < second else None
 
 
-def begins_again(
-    clock: LogClock, first: tuple[bytes, bytes | None], times: Iterable[tuple[bytes, bytes | None]]
-) -> bool | None:
+def begins_again(clock: LogClock, times: Iterable[tuple[bytes, bytes | None]]) -> bool | None:
     """Return whether a log begins with the second reading of its first time, which its zone repeats.
 
     Args:
         clock: of the log; it is asked for the readings of times only.
-        first: the first time in the log, with its zone.
-        times: those behind it.
+        times: those in the log, each with its zone.
 
     Returns:
         None where the log ends inside the hour, and goes on in it from one reading to the other nowhere.
     """
+    times = iter(times)
+    first = next(times, None)
+    if first is None:
+        return None
     latest, later = clock.readings(*first)
     for time in times:
         reading, second = clock.readings(*time)
@@ -168,5 +186,7 @@ def begins_again(
 
 def moved_row(row: Mapping[str, Any], move: Move) -> dict[str, Any]:
     """Return a file's row of ingested_files after a move of its rows."""
+    if move.until is not None:  # `file_row` has set these times right
+        return dict(row)
     times = {name: row[name] for name in ("first_logged_at", "last_logged_at") if row[name] is not None}
     return {**row, **{name: move.moved(time) for name, time in times.items()}}

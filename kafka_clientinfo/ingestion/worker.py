@@ -101,7 +101,8 @@ class SplitReader:
         before = int((split.file.known or {}).get("requests", 0))
         self.start_window = _START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
-        self.began_again: int | None = None
+        self.misread_at: int | None = None
+        self.shown_at: int | None = None
 
     def parts(self) -> Iterator[Part]:
         """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
@@ -202,23 +203,25 @@ class SplitReader:
         clock = self.parser.clock
         if not clock.repeats_hours or self.file.is_stream:
             return
-        times = self._times(file)
-        first = next(times, None)
+        first = next(self._times(file, None), None)
         if first is None or not clock.is_repeated(*first):
             return
-        earlier, later = clock.readings(*first)
-        shown = begins_again(clock, first, times)
-        if shown is None:  # as other files have shown, where they have
-            known = (self.split.file.known or {}).get("first_logged_at")
-            shown = known is not None and round(known.timestamp() * 1_000_000) >= later
-        if shown:
+        readings = clock.readings(*first)
+        previous = (self.split.file.known or {}).get("first_logged_at")
+        was_second = previous is not None and round(previous.timestamp() * 1_000_000) >= readings[1]
+        is_second = begins_again(clock, self._times(file, self.split.file.resume_at))
+        if is_second is None:
+            shown = begins_again(clock, self._times(file, None))
+            is_second = was_second if shown is None else shown
+            if is_second != was_second:
+                self.misread_at, self.shown_at = readings if is_second else readings[::-1]
+        if is_second:
             clock.start_again(first[0])
-            self.began_again = earlier
 
-    def _times(self, file: HeldFile) -> Iterator[tuple[bytes, bytes | None]]:
-        """The times of the file's records, each with its zone, from its beginning on, as far as they are times."""
+    def _times(self, file: HeldFile, end: int | None) -> Iterator[tuple[bytes, bytes | None]]:
+        """The times of the file's records that begin before `end`, each with its zone, as far as they are times."""
         with suppress(CorruptFile):
-            for record, is_sure in self._before(file, 0, None):
+            for record, is_sure in self._before(file, 0, end):
                 prefix = PREFIX.match(_text_of(record)) if is_sure else None
                 with suppress(ValueError):
                     if prefix is not None and self.parser.clock.readings(prefix[1], prefix[3]):
@@ -314,7 +317,8 @@ class SplitReader:
             -(-self.times.step_back // 1000),
             self.covers_start,
             self.error,
-            self.began_again,
+            self.misread_at,
+            self.shown_at,
         )
         return part("file", arrays_of([row], list(FILE_TYPE)))
 
