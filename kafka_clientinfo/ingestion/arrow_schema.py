@@ -17,10 +17,14 @@ _WHERE = ("cluster", "broker", "file_id")
 _LATER = ("ingested_at",)
 """Columns that a run adds to what was read."""
 _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logged_at": "timestamp", "error": "string",
-               "began_again": "timestamp"}  # fmt: skip
-"""Columns of a split's statistics that no table has."""
+               "misread_at": "timestamp", "shown_at": "timestamp"}  # fmt: skip
+"""Columns of a split's statistics that no table has.
+
+If new bytes show that earlier runs took the file's first time, in an hour that its zone repeats, by the wrong reading,
+`misread_at` is that reading and `shown_at` the right one.
+"""
 _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored
-    first_logged_at earliest_logged_at last_logged_at step_back_ms covers_broker_start error began_again"""
+    first_logged_at earliest_logged_at last_logged_at step_back_ms covers_broker_start error misread_at shown_at"""
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:

@@ -2,23 +2,24 @@
 
 A file by itself shows it where it goes back to the hour's beginning (then it began before that, with the first reading)
 or beyond its end without going back (then with the second one, unless nothing was logged for more than an hour). This
-`worker` sees. A file that ends inside the hour does not show it, and is read by the first reading. Then the broker's other
-files show it: logs of one broker follow one another, so what began before such a file and ended well after its
-beginning was written before all of it.
+`worker` sees. A file that ends inside the hour does not show it, and is read by the first reading. Then the times of the
+broker's other files show it, as `log_sequence` says.
 
 Files come in any order, and grow. What a later one shows, or a file's own later bytes, moves the rows that are there,
-so the tables depend on the files and not on the order in which they were read. Where nothing shows it, the first
-reading stays.
+so the tables depend on the files and not on the order in which they were read. A file's own bytes count for more: if
+other files had moved its rows to the second reading, and it then goes back to the hour's beginning, they move back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
 
 from ..logs.clock import STEP_BACK, LogClock
+from .log_sequence import Span, readings_of
 
-_STEP_BACK = timedelta(microseconds=STEP_BACK)
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
 _NONE = timedelta()
 
@@ -27,18 +28,26 @@ TIMES = {"requests": ("logged_at", "started_at"), "failed_requests": ("logged_at
 
 
 class Move(NamedTuple):
-    """Rows of a file that were logged `by` later than they say: those in [begin, end)."""
+    """Rows of a file that were logged `by` later than they say.
+
+    Attributes:
+        begin: of the times of these rows.
+        end: the first time after these.
+        until: of the bytes that earlier runs read, if only their rows are to be moved; None for all rows.
+    """
 
     file_id: str
     begin: datetime
     end: datetime
     by: timedelta
+    until: int | None = None
 
     @property
     def condition(self) -> str:
         """The rows in SQL; a file_id is a hash, and needs no quoting."""
         begin, end = (f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}'" for time in (self.begin, self.end))
-        return f"file_id = '{self.file_id}' AND logged_at >= {begin} AND logged_at < {end}"
+        before = "" if self.until is None else f" AND byte_offset < {self.until}"
+        return f"file_id = '{self.file_id}' AND logged_at >= {begin} AND logged_at < {end}{before}"
 
     def values(self, table: str) -> dict[str, str]:
         """The columns of a table that change, each with its value in SQL."""
@@ -46,7 +55,7 @@ class Move(NamedTuple):
 
     def back(self) -> "Move":
         """Return the move that undoes this one."""
-        return Move(self.file_id, self.begin + self.by, self.end + self.by, -self.by)
+        return self._replace(begin=self.begin + self.by, end=self.end + self.by, by=-self.by)
 
     def moved(self, time: datetime) -> datetime:
         """Return the instant at which something was logged that is noted at this time."""
@@ -61,15 +70,27 @@ def moves(files: Iterable[Mapping[str, Any]], resumed: Iterable[Mapping[str, Any
         resumed: statistics of the splits that were read now, of files of which an earlier run has read the beginning.
         zone: of the logs.
     """
-    shown = {split["file_id"]: split["began_again"] for split in resumed if split["began_again"] is not None}
-    found = [move for file_id, instant in shown.items() if (move := _move(file_id, instant, zone)) is not None]
-    own = {move.file_id: move for move in found}
     brokers: dict[tuple[str, str], list[_Log]] = {}
     for file in files:
         if file["first_logged_at"] is not None:
-            log = _log(file, own.get(file["file_id"]), zone)
-            brokers.setdefault((file["cluster"], file["broker"]), []).append(log)
-    return [*found, *(move for logs in brokers.values() for move in _shown_by_others(logs))]
+            brokers.setdefault((file["cluster"], file["broker"]), []).append(_log(file, zone))
+    own = _shown_by_new_bytes(resumed, zone)
+    return [*own, *(move for logs in brokers.values() for move in _shown_by_others(logs))]
+
+
+def _shown_by_new_bytes(resumed: Iterable[Mapping[str, Any]], zone: str) -> list[Move]:
+    """Return the moves of rows that earlier runs read by the reading that their file's new bytes exclude."""
+    first_splits: dict[str, Mapping[str, Any]] = {}
+    for split in sorted(resumed, key=lambda one: int(one["start_offset"])):
+        if split["shown_at"] is not None:
+            first_splits.setdefault(split["file_id"], split)
+    moves_of_files = []
+    for file_id, split in first_splits.items():
+        move = _move(file_id, min(split["shown_at"], split["misread_at"]), zone)
+        if move is not None:
+            move = move._replace(until=split["start_offset"])
+            moves_of_files.append(move if split["misread_at"] < split["shown_at"] else move.back())
+    return moves_of_files
 
 
 class _Log(NamedTuple):
@@ -81,17 +102,14 @@ class _Log(NamedTuple):
     move: Move | None = None
     is_moved: bool = False
 
-    def later(self) -> "_Log":
-        """Return the same by the second reading."""
-        assert self.move is not None
-        return self._replace(first=self.first + self.move.by, last=self.last + self.move.by)
+    @property
+    def span(self) -> Span:
+        """The times of its requests, in microseconds."""
+        return Span(_micros(self.first), _micros(self.last))
 
 
-def _log(file: Mapping[str, Any], own: Move | None, zone: str) -> _Log:
+def _log(file: Mapping[str, Any], zone: str) -> _Log:
     first, last, file_id = file["first_logged_at"], file["last_logged_at"], file["file_id"]
-    if own is not None:
-        first, last = own.moved(first), own.moved(last)
-        return _Log(first, max(first, last), file_id)
     readings = _readings(first, zone)
     move = None if readings is None else _move(file_id, readings[0], zone)
     if move is None or readings is None:
@@ -103,29 +121,22 @@ def _log(file: Mapping[str, Any], own: Move | None, zone: str) -> _Log:
     return _Log(first - by, last - by, file_id, move, is_moved)
 
 
-def _shown_by_others(logs: Iterable[_Log]) -> Iterator[Move]:
-    """Yield the moves of one broker's logs, no two of which were written at the same time.
-
-    They follow from the logs alone, whatever was moved before. Where two logs can change places, the one that begins
-    earlier in the hour is the first.
-    """
-    logs = sorted(logs)
-    sure = [log for log in logs if log.move is None]
-    unsure = [log for log in logs if log.move is not None]
-    while unsure:
-        judged = [(_meets(log, sure), _meets(log.later(), sure)) for log in unsure]
-        at = next((number for number, (early, late) in enumerate(judged) if early != late), 0)
-        log, is_late = unsure.pop(at), judged[at] == (True, False)
-        sure.append(log.later() if is_late else log)
-        if log.move is not None and is_late != log.is_moved:
-            yield log.move if is_late else log.move.back()
+def _shown_by_others(logs: Sequence[_Log]) -> Iterator[Move]:
+    """Yield the moves of one broker's logs: what the logs show, less what was moved before."""
+    sure = [log.span for log in logs if log.move is None]
+    hours: dict[tuple[datetime, timedelta], list[_Log]] = {}
+    for log in sorted(logs):
+        if log.move is not None:
+            hours.setdefault((log.move.end, log.move.by), []).append(log)
+    for (seam, by), unsure in hours.items():
+        is_second = readings_of([log.span for log in unsure], sure, _micros(seam), by // _MICROSECOND)
+        for log, is_late in zip(unsure, is_second, strict=True):
+            if log.move is not None and is_late != log.is_moved:
+                yield log.move if is_late else log.move.back()
 
 
-def _meets(log: _Log, others: Iterable[_Log]) -> bool:
-    return any(
-        max(log.first, other.first) + _STEP_BACK < (log.last if other.first > log.first else other.last)
-        for other in others
-    )
+def _micros(instant: datetime) -> int:
+    return (instant - _EPOCH) // _MICROSECOND
 
 
 def _move(file_id: str, instant: datetime, zone: str) -> Move | None:
@@ -147,19 +158,20 @@ def _readings(instant: datetime, zone: str) -> tuple[datetime, datetime] | None:
     return (first, second) if first < second else None
 
 
-def begins_again(
-    clock: LogClock, first: tuple[bytes, bytes | None], times: Iterable[tuple[bytes, bytes | None]]
-) -> bool | None:
+def begins_again(clock: LogClock, times: Iterable[tuple[bytes, bytes | None]]) -> bool | None:
     """Return whether a log begins with the second reading of its first time, which its zone repeats.
 
     Args:
         clock: of the log; it is asked for the readings of times only.
-        first: the first time in the log, with its zone.
-        times: those behind it.
+        times: those in the log, each with its zone.
 
     Returns:
         None where the log ends inside the hour, and goes on in it from one reading to the other nowhere.
     """
+    times = iter(times)
+    first = next(times, None)
+    if first is None:
+        return None
     latest, later = clock.readings(*first)
     for time in times:
         reading, second = clock.readings(*time)
@@ -174,5 +186,7 @@ def begins_again(
 
 def moved_row(row: Mapping[str, Any], move: Move) -> dict[str, Any]:
     """Return a file's row of ingested_files after a move of its rows."""
+    if move.until is not None:  # `file_row` has set these times right
+        return dict(row)
     times = {name: row[name] for name in ("first_logged_at", "last_logged_at") if row[name] is not None}
     return {**row, **{name: move.moved(time) for name, time in times.items()}}

@@ -57,7 +57,7 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
     `damage` is why it could not be read to its end.
     """
     own = [split for split in statistics if split["file_id"] == file.file_id]
-    before: Statistics = file.known or {}
+    before = _set_right(file.known or {}, own)
     end = max(split["end_offset"] for split in own)
     total = {name: before.get(name, 0) + sum(a[name] for a in own) for name in ("records", "requests", "rejected")}
     hashes = (a["resume_hash"] for a in own if a["end_offset"] == end and a["resume_hash"])
@@ -81,6 +81,13 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
         "batch_id": batch_id,
         "ingested_at": now,
     }
+
+
+def _set_right(known: Statistics, own: Iterable[Statistics]) -> Statistics:
+    """Return what earlier runs noted of a file, with times by the reading that its new bytes show."""
+    by = next((split["shown_at"] - split["misread_at"] for split in own if split["shown_at"] is not None), timedelta())
+    times = {name: known[name] + by for name in ("first_logged_at", "last_logged_at") if known.get(name)}
+    return {**known, **times}
 
 
 def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:

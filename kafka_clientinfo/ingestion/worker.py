@@ -74,6 +74,21 @@ class LoggedTimes:
         self.step_back = max(self.step_back, pc.max(pc.subtract(so_far, times)).as_py())
 
 
+class Tail:
+    """The last records read, as many as `RESUME_WINDOW` needs, for the hash that a later run compares before it resumes."""
+
+    def __init__(self) -> None:
+        self.records: deque[bytes] = deque()
+        self._bytes = 0
+
+    def add(self, record: bytes) -> None:
+        """Take in the next record, and drop the first ones that are no longer needed."""
+        self.records.append(record)
+        self._bytes += len(record)
+        while self._bytes - len(self.records[0]) >= RESUME_WINDOW:
+            self._bytes -= len(self.records.popleft())
+
+
 class SplitReader:
     """Reads one split and keeps its statistics; `told` is called with the bytes on disk of every read."""
 
@@ -94,14 +109,14 @@ class SplitReader:
         self.end = split.start
         self.pending = 0
         self.waiting: RawRecord | None = None
-        self.recent: deque[bytes] = deque()
-        self.recent_bytes = 0
+        self.tail = Tail()
         self.times = LoggedTimes()
         self.covers_start = False
         before = int((split.file.known or {}).get("requests", 0))
         self.start_window = _START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
-        self.began_again: int | None = None
+        self.misread_at: int | None = None
+        self.shown_at: int | None = None
 
     def parts(self) -> Iterator[Part]:
         """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
@@ -162,15 +177,14 @@ class SplitReader:
             self._tell_repeated_hour(file, before)
             for record, is_sure in self._before(file, before, start):
                 reached = record.offset + record.length
-                self._remember(record.data if reached <= start else record.data[: start - record.offset])
+                self.tail.add(record.data if reached <= start else record.data[: start - record.offset])
                 if is_sure:
                     guarded(self.parser.parse, record)
         except CorruptFile:
             pass  # what is read next finds the damage again
         finally:
             if reached < start:
-                self.recent.clear()
-                self.recent_bytes = 0
+                self.tail = Tail()
 
     def _before(self, file: HeldFile, begin: int, end: int | None) -> Iterator[tuple[RawRecord, bool]]:
         """The records in [begin, end), and of each whether it is one for sure: it may be text of one that began before."""
@@ -202,23 +216,25 @@ class SplitReader:
         clock = self.parser.clock
         if not clock.repeats_hours or self.file.is_stream:
             return
-        times = self._times(file)
-        first = next(times, None)
+        first = next(self._times(file, None), None)
         if first is None or not clock.is_repeated(*first):
             return
-        earlier, later = clock.readings(*first)
-        shown = begins_again(clock, first, times)
-        if shown is None:  # as other files have shown, where they have
-            known = (self.split.file.known or {}).get("first_logged_at")
-            shown = known is not None and round(known.timestamp() * 1_000_000) >= later
-        if shown:
+        readings = clock.readings(*first)
+        previous = (self.split.file.known or {}).get("first_logged_at")
+        was_second = previous is not None and round(previous.timestamp() * 1_000_000) >= readings[1]
+        is_second = begins_again(clock, self._times(file, self.split.file.resume_at))
+        if is_second is None:
+            shown = begins_again(clock, self._times(file, None))
+            is_second = was_second if shown is None else shown
+            if is_second != was_second:
+                self.misread_at, self.shown_at = readings if is_second else readings[::-1]
+        if is_second:
             clock.start_again(first[0])
-            self.began_again = earlier
 
-    def _times(self, file: HeldFile) -> Iterator[tuple[bytes, bytes | None]]:
-        """The times of the file's records, each with its zone, from its beginning on, as far as they are times."""
+    def _times(self, file: HeldFile, end: int | None) -> Iterator[tuple[bytes, bytes | None]]:
+        """The times of the file's records that begin before `end`, each with its zone, as far as they are times."""
         with suppress(CorruptFile):
-            for record, is_sure in self._before(file, 0, None):
+            for record, is_sure in self._before(file, 0, end):
                 prefix = PREFIX.match(_text_of(record)) if is_sure else None
                 with suppress(ValueError):
                     if prefix is not None and self.parser.clock.readings(prefix[1], prefix[3]):
@@ -239,7 +255,7 @@ class SplitReader:
 
     def _take(self, record: RawRecord) -> None:
         self.end = record.offset + record.length
-        self._remember(record.data)
+        self.tail.add(record.data)
         if record.taken:
             self.requests_read += record.taken
             return
@@ -255,13 +271,6 @@ class SplitReader:
             self.failed.append(event)
         else:
             self.ignored[event.kind] += 1
-
-    def _remember(self, data: bytes) -> None:
-        """Keep the last bytes read, for the hash that a later run compares before it resumes."""
-        self.recent.append(data)
-        self.recent_bytes += len(data)
-        while self.recent_bytes - len(self.recent[0]) >= RESUME_WINDOW:
-            self.recent_bytes -= len(self.recent.popleft())
 
     def _request(self, event: RequestEvent) -> None:
         if self.requests_read < self.start_window and event.log_level != "INFO":
@@ -292,9 +301,9 @@ class SplitReader:
 
     def _resume_hash(self) -> str | None:
         """None where nothing was read up to the place where a later run resumes, so that the known hash stays."""
-        if self.split.start and not self.recent:
+        if self.split.start and not self.tail.records:
             return None
-        return hash_bytes(b"".join(self.recent)[-RESUME_WINDOW:])
+        return hash_bytes(b"".join(self.tail.records)[-RESUME_WINDOW:])
 
     def statistics(self) -> Part:
         """The statistics of what has been read."""
@@ -314,7 +323,8 @@ class SplitReader:
             -(-self.times.step_back // 1000),
             self.covers_start,
             self.error,
-            self.began_again,
+            self.misread_at,
+            self.shown_at,
         )
         return part("file", arrays_of([row], list(FILE_TYPE)))
 

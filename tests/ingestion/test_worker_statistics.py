@@ -182,3 +182,15 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
         f'Job aborted.\n  File "x.py", line 1\nkafka_clientinfo.errors.InputError: {place}\n\tat org.X'
     )
     assert failure_message(spark, "/lake") == f"InputError: {place}"
+
+
+@pytest.mark.parametrize("window", range(1, 12))
+def test_the_tail_holds_no_more_records_than_the_window_needs(monkeypatch: pytest.MonkeyPatch, window: int) -> None:
+    monkeypatch.setattr(worker, "RESUME_WINDOW", window)
+    tail, records = worker.Tail(), [b"abc", b"d", b"", b"ef", b"ghijk"]
+    for number, record in enumerate(records, 1):
+        tail.add(record)
+        so_far = records[:number]
+        needed = (so_far[at:] for at in range(number - 1, -1, -1))
+        expected = next((some for some in needed if len(b"".join(some)) >= window), so_far)
+        assert [*tail.records] == expected

@@ -89,6 +89,13 @@ CASES: dict[str, Case] = {
             ],
         },
     ),
+    "a SyncGroup with the type or the name alone": (
+        [sync(0, 5, name=""), sync(1, 5, kind="")],
+        {
+            "self_describing": [counts("SYNC_GROUP", 5, "response", 1)],
+            "not_self_describing": [counts("SYNC_GROUP", 5, side, n) for side, n in (("request", 2), ("response", 1))],
+        },
+    ),
     "an error without a type": (
         [join(0, 9, told=None, error_code=79), join(1, 9)],
         {

@@ -1,0 +1,150 @@
+"""The order of one broker's logs in an hour that a zone repeats: which of them fit into which reading of the hour.
+
+One broker writes its logs one after the other. So `readings_of` takes the readings by which the logs overlap least.
+If several do so, the silences between the logs decide: it takes those whose squares have the least sum. A log that is
+put where it doesn't belong leaves a gap in its own place and crowds another one, and a sum of squares shows that. A
+silence longer than the hour counts as an hour: it shows only that other logs are missing. If the sums are equal as
+well, no time shows the order, and the logs that begin earlier in the hour get its first reading.
+
+    first reading     |--- fixed ---|  |- a -|   |--- b ---|
+    second reading      |---- c ----|  |- d -|  |----- fixed -----|
+
+The search goes through the logs by their local time and follows both readings at once; a state is the end of what
+either reading holds so far.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from ..logs.clock import STEP_BACK
+
+_WIDTH = 500
+"""Arrangements that are followed at once: all of eight logs, and of more the best; so time stays bounded."""
+
+
+class Span(NamedTuple):
+    """The times of a log's first and last request, in microseconds."""
+
+    first: int
+    last: int
+
+
+class _Arrangement(NamedTuple):
+    """Readings of the logs so far; the least one is the best.
+
+    Attributes:
+        overlap: by how much logs begin before the end of the one before, beyond what clocks do.
+        silence: the sum of squares of the silences.
+        is_second: a bit for each log that has been arranged, 1 for the second reading; the last one is the lowest.
+        first_end: the end of the logs in the first reading; None if there are none.
+        second_end: the end of those in the second reading.
+        second_begin: the beginning of those in the second reading.
+    """
+
+    overlap: int = 0
+    silence: int = 0
+    is_second: int = 0
+    first_end: int | None = None
+    second_end: int | None = None
+    second_begin: int | None = None
+
+
+class _Step(NamedTuple):
+    """A log that is to be arranged: its span by either reading; None if it doesn't belong there.
+
+    Attributes:
+        begins: False for what follows the seam in a log that began before it.
+    """
+
+    first: Span | None
+    second: Span | None
+    begins: bool = True
+
+    def position(self, by: int) -> tuple[int, bool, int]:
+        """Return where the step comes by local time; what has begun before comes before what begins there."""
+        if self.first is not None:
+            return self.first.first, self.begins, self.first.last
+        assert self.second is not None
+        return self.second.first - by, self.begins, self.second.last - by
+
+
+def readings_of(logs: Sequence[Span], fixed: Sequence[Span], seam: int, by: int) -> list[bool]:
+    """Return for each log whether its times are those of the second reading.
+
+    Args:
+        logs: their times by the first reading, all of them in the hour.
+        fixed: the broker's other logs.
+        seam: the end of the first reading, and the beginning of the second one.
+        by: the time between the two readings.
+    """
+    order = sorted(range(len(logs)), key=logs.__getitem__)
+    steps = [_Step(logs[number], _later(logs[number], by)) for number in order]
+    steps += [piece for span in _near(fixed, seam, by) for piece in _pieces(span, seam)]
+    arrangements = [_Arrangement()]
+    for step in sorted(steps, key=lambda one: one.position(by)):
+        arrangements = _best(_next(arrangements, step, by))
+    best = min(_joined(one, by) for one in arrangements).is_second
+    is_second = {number: bool(best >> place & 1) for place, number in enumerate(reversed(order))}
+    return [is_second[number] for number in range(len(logs))]
+
+
+def _later(span: Span, by: int) -> Span:
+    return Span(span.first + by, span.last + by)
+
+
+def _near(fixed: Sequence[Span], seam: int, by: int) -> Iterator[Span]:
+    """Yield the logs that reach into the hour, and the next ones before and after it."""
+    begin, end = seam - by, seam + by
+    yield from (span for span in fixed if span.first < end and span.last >= begin)
+    yield from sorted((span for span in fixed if span.last < begin), key=lambda span: span.last)[-1:]
+    yield from sorted(span for span in fixed if span.first >= end)[:1]
+
+
+def _pieces(span: Span, seam: int) -> Iterator[_Step]:
+    """Yield what a fixed log takes of either reading."""
+    if span.first < seam:
+        yield _Step(span, None)
+    if span.last >= seam:
+        yield _Step(None, Span(max(span.first, seam), span.last), span.first >= seam)
+
+
+def _next(arrangements: Sequence[_Arrangement], step: _Step, by: int) -> Iterator[_Arrangement]:
+    is_free = step.first is not None and step.second is not None
+    for one in arrangements:
+        is_second = one.is_second << 1 if is_free else one.is_second
+        if step.first is not None:
+            end = _end(one.first_end, step.first)
+            yield _followed(one, one.first_end, step.first, by)._replace(is_second=is_second, first_end=end)
+        if step.second is not None:
+            begin = step.second.first if one.second_begin is None else one.second_begin
+            yield _followed(one, one.second_end, step.second, by)._replace(
+                is_second=is_second | is_free, second_end=_end(one.second_end, step.second), second_begin=begin
+            )
+
+
+def _end(before: int | None, span: Span) -> int:
+    return span.last if before is None else max(before, span.last)
+
+
+def _followed(one: _Arrangement, end: int | None, span: Span, by: int) -> _Arrangement:
+    """Count what lies between an end and the span that follows it."""
+    if end is None:
+        return one
+    silence = span.first - end
+    overlap = max(0, -silence - STEP_BACK)
+    return one._replace(overlap=one.overlap + overlap, silence=one.silence + min(abs(silence), by) ** 2)
+
+
+def _joined(one: _Arrangement, by: int) -> _Arrangement:
+    """Count the silence between the first reading and the second one."""
+    if one.second_begin is None:
+        return one
+    return _followed(one, one.first_end, Span(one.second_begin, one.second_begin), by)
+
+
+def _best(arrangements: Iterator[_Arrangement]) -> list[_Arrangement]:
+    """Keep the best of the arrangements from which the logs go on alike, and of these the best ones."""
+    best: dict[tuple[int | None, ...], _Arrangement] = {}
+    for one in sorted(arrangements):
+        best.setdefault((one.first_end, one.second_end, one.second_begin), one)
+    return list(best.values())[:_WIDTH]
