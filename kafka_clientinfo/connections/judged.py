@@ -22,6 +22,7 @@ from ..protocol.primitives import ZERO_UUID
 from ..settings import Settings
 from .boundaries import ID_NUMBERS, WHO, any_before, with_connection, with_log_position
 from .concern import Columns, Concern
+from .texts import body_text
 
 _LOOKED_AT = (
     "connection_id", "byte_offset", "logged_at", "started_at", "api_key", "api_version", "header_version",
@@ -133,6 +134,7 @@ def _read() -> Columns:
         "has_response": F.col("response").isNotNull(),
         "api_ranges": F.from_json(answer, API_RANGES)["apiKeys"],
         **{name: F.when(of_group, F.col(name)) for name in ("request", "response", "group_payloads")},
+        "sent_software_name": F.when(is_api_versions(), body_text("request", "clientSoftwareName")),
     }
 
 
