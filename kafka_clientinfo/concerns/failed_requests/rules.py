@@ -64,7 +64,7 @@ def _offer() -> Column:
 
 
 def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
-    """Adds `asked` (an answer of the broker is known) and `offers`, the ranges of the API that were advertised then."""
+    """Adds `asked` (an answer of the broker until then is known) and `offers`, the ranges of the API advertised then."""
     on_controller = is_one_of(F.col("listener"), settings.controller_listeners)
     offer = F.struct(
         "listener", "api_key", "first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high")
@@ -78,10 +78,11 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> Dat
     listener = F.col("listener")
     of_listener = F.filter("advertised", lambda r: listener.isNull() | r["listener"].eqNullSafe(listener))
     of_api = F.filter("advertised", lambda r: r["api_key"] == F.col("api_key"))
+    until_then = F.exists("advertised", lambda r: r["first_seen"] <= F.col("logged_at"))
     offers = F.coalesce(advertised_at("of_api", F.col("logged_at")), F.array())
     return (
         joined.withColumn("advertised", of_listener)
-        .withColumns({"asked": F.coalesce(F.size("advertised") > 0, F.lit(False)), "of_api": of_api})
+        .withColumns({"asked": F.coalesce(until_then, F.lit(False)), "of_api": of_api})
         .withColumn("offers", offers)
         .drop("advertised", "of_api")
     )

@@ -89,7 +89,7 @@ WHOSE = {
     "between": "advertised_version_refused",
     "after": "request_version_refused",
     "much later": "request_version_refused",
-    "much earlier": "advertised_version_refused",
+    "much earlier": "version_refused_without_offer",
     "which": "version_refused_without_offer",
     "OLD": "advertised_version_refused",
     "NEW": "request_version_refused",
