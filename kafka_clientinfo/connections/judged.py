@@ -20,7 +20,7 @@ from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
 from ..settings import Settings
-from .boundaries import ID_NUMBERS, STATED_SOFTWARE, WHO, any_before, with_connection, with_log_position
+from .boundaries import ID_NUMBERS, STATED_SOFTWARE, WHO, last_before, with_connection, with_log_position
 from .concern import Columns, Concern
 from .texts import body_text
 
@@ -74,7 +74,7 @@ def judged_requests(
         and latest_at, the bounds of logged_at. What they share: the record's other columns; error_code, that of ApiVersions
         inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
         request, response and group_payloads of `GROUP_APIS`; first_client_id; was_answered (an ApiVersions request of the
-        connection was accepted before); complete_since; and the concerns' columns.
+        connection was accepted before), and answer_seq (the seq of the last such request); complete_since; and the concerns' columns.
     """
     kept = ["kept_connections"] if "kept_connections" in requests.columns else []
     of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
@@ -92,11 +92,16 @@ def judged_requests(
     )
     # In a step of its own, or each answer would be parsed once for every place where `_by_field` names it.
     narrow = narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
-    earlier = {"was_answered": any_before(is_api_versions_success())}
+    earlier = {"answered_before": F.col("row_no") - last_before(F.col("row_no"), is_api_versions_success())}
     for concern in concerns:
         earlier |= concern.earlier()
     located = with_log_position(narrow, ingested_files, settings).drop("file_id")
     placed = with_connection(located, settings, earlier)
+    answered = {
+        "was_answered": F.col("answered_before").isNotNull(),
+        "answer_seq": F.col("seq") - F.col("answered_before"),
+    }
+    placed = placed.withColumns(answered).drop("answered_before")
     by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at", "starts_before"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
     unpacked = by_kind.select(*own, *(f"who.{name}" for name in WHO), "carried.*")
@@ -135,6 +140,7 @@ def _read() -> Columns:
         "has_response": F.col("response").isNotNull(),
         "api_ranges": F.from_json(answer, API_RANGES)["apiKeys"],
         **{name: F.when(of_group, F.col(name)) for name in ("request", "response", "group_payloads")},
+        "sent_software_name": F.when(is_api_versions(), body_text("request", "clientSoftwareName")),
     }
 
 
