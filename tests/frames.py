@@ -107,7 +107,11 @@ def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
     numbers = dict.fromkeys(("bytes_ingested", "size_on_disk", "records", "requests"), 1)
     numbers |= dict.fromkeys(("pending_bytes", "rejected"), 0)
     texts = dict.fromkeys(("path", "broker", "resume_hash", "batch_id"), "x")
-    common = {"compressed": False, "covers_broker_start": False, "ignored": {}, "step_back_ms": 0} | numbers | texts
+    common = (
+        {"compressed": False, "covers_broker_start": False, "ignored": {}, "step_back_ms": 0, "broker_events": []}
+        | numbers
+        | texts
+    )
     return frame(spark, "ingested_files", [common | row for row in rows])
 
 

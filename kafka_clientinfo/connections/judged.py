@@ -20,7 +20,7 @@ from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
 from ..settings import Settings
-from .boundaries import ID_NUMBERS, WHO, last_before, with_connection, with_log_position
+from .boundaries import ID_NUMBERS, STATED_SOFTWARE, WHO, last_before, with_connection, with_log_position
 from .concern import Columns, Concern
 from .texts import body_text
 
@@ -81,10 +81,11 @@ def judged_requests(
     looked_at = {"error_code", "api_ranges", *(name for concern in concerns for name in concern.looks_back_at)}
     read = dict(_read()) | of_concerns
     carried = [F.col(name) for name in _CARRIED] + _named({n: c for n, c in read.items() if n not in looked_at})
+    stated_software = F.when(is_api_versions(), body_text("request", "clientSoftwareName"))
     narrow = requests.where(~F.col("is_duplicate")).select(
         "file_id",
         *_LOOKED_AT,
-        F.struct(*WHO).alias("who"),
+        F.struct(*WHO, stated_software.alias(STATED_SOFTWARE)).alias("who"),
         *kept,
         *_named({n: c for n, c in read.items() if n in looked_at}),
         F.struct(*carried).alias("carried"),
@@ -101,9 +102,9 @@ def judged_requests(
         "answer_seq": F.col("seq") - F.col("answered_before"),
     }
     placed = placed.withColumns(answered).drop("answered_before")
-    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at"))
+    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at", "starts_before"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
-    unpacked = by_kind.select(*own, "who.*", "carried.*")
+    unpacked = by_kind.select(*own, *(f"who.{name}" for name in WHO), "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
     return unpacked.select("*", *predicates)
 

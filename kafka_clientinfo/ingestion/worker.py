@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..logs.apis import INTER_BROKER_APIS
+from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
 from ..logs.compression import CorruptFile
 from ..logs.framing import RawRecord, is_sure_end
 from ..logs.parser import Parser, ServerLogParser, guarded
@@ -102,6 +103,7 @@ class SplitReader:
         self.start_window = _START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
         self.began_again: int | None = None
+        self.events: list[BrokerEvent] = []
 
     def parts(self) -> Iterator[Part]:
         """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
@@ -255,6 +257,13 @@ class SplitReader:
             self.failed.append(event)
         else:
             self.ignored[event.kind] += 1
+            if event.event is not None:
+                self._say(event.event)
+
+    def _say(self, event: BrokerEvent) -> None:
+        self.events.append(event)
+        if len(self.events) > 2 * MOST_EVENTS:
+            self.events = distinct_events(self.events, said)
 
     def _remember(self, data: bytes) -> None:
         """Keep the last bytes read, for the hash that a later run compares before it resumes."""
@@ -313,6 +322,7 @@ class SplitReader:
             self.times.latest,
             -(-self.times.step_back // 1000),
             self.covers_start,
+            [(*event, None) for event in distinct_events(self.events, said)],
             self.error,
             self.began_again,
         )
