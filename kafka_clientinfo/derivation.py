@@ -23,6 +23,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from .connections.boundaries import with_stretches
+from .connections.starts import broker_starts
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
@@ -110,6 +111,7 @@ class Derivation:
             self.committed,
             self.lake.read_snapshot("connections"),
             with_stretches(self.whole("ingested_files"), self.settings),
+            broker_starts(self.whole("ingested_files")),
             self.lake.state.retained_from,
             self.lake.staging,
         )

@@ -17,6 +17,7 @@ from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections.boundaries import with_stretches
 from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.starts import broker_starts
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
@@ -93,7 +94,8 @@ def built(held: increments.Stored, files: Any, increment: increments.Increment) 
 def assert_built_as(expected: Counter[str], spark: Any, requests: Any, files: Any, **held: Any) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
     stretches = with_stretches(files, Settings())
-    stored = increments.Stored(requests, files=stretches, staging=Staging(spark, Address("/nowhere")), **held)
+    held |= {"starts": broker_starts(files), "staging": Staging(spark, Address("/nowhere"))}
+    stored = increments.Stored(requests, files=stretches, **held)
     increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().max_idle_ms)
     found = built(stored, files, increment)
     missing, wrong = expected - found, found - expected
@@ -144,6 +146,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
     held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
-    whole = increments.Stored(left, files=files, staging=Staging(spark, Address("/nowhere")), **held)
+    staging = Staging(spark, Address("/nowhere"))
+    whole = increments.Stored(left, files=files, starts=broker_starts(files), staging=staging, **held)
     expected = built(whole, files, increments.everything_left(whole))
     assert_built_as(expected, spark, left, files, **held)
