@@ -27,6 +27,8 @@ API_KEYS = {
     "SASL": 17,
     "UPDATE_METADATA": 6,
     "JOIN": 11,
+    "ALIVE": 12,
+    "LEAVE": 13,
     "SYNC": 14,
     "DESCRIBE": 15,
     "HEARTBEAT": 68,

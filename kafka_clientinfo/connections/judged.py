@@ -51,6 +51,8 @@ GROUP_APIS = (
     ApiKey.DESCRIBE_GROUPS,
     *HEARTBEATS,
 )
+"""APIs of groups whose messages are counted."""
+_WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
 """APIs whose bodies go along."""
 
 
@@ -59,7 +61,7 @@ def judged_requests(
 ) -> DataFrame:
     """Makes one row per kind of request that a connection sent; of requests logged twice the first counts.
 
-    A connection's first request, and each of ApiVersions and of `GROUP_APIS`, is a row of its own.
+    A connection's first request, and each of ApiVersions, of `GROUP_APIS` and of LeaveGroup, is a row of its own.
 
     Args:
         requests: rows of the table `requests`; of each connection id all, or all from the beginning of one of its
@@ -73,7 +75,7 @@ def judged_requests(
         connection's first request), logged_at, correlation_id and byte_offset of the first of them; last_seq; earliest_at
         and latest_at, the bounds of logged_at. What they share: the record's other columns; error_code, that of ApiVersions
         inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
-        request, response and group_payloads of `GROUP_APIS`; first_client_id; was_answered (an ApiVersions request of the
+        request, response and group_payloads of `GROUP_APIS` and LeaveGroup; first_client_id; was_answered (an ApiVersions request of the
         connection was accepted before), and answer_seq (the seq of the last such request); complete_since; and the concerns' columns.
     """
     kept = ["kept_connections"] if "kept_connections" in requests.columns else []
@@ -114,7 +116,7 @@ def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
 
     What differs is aggregated column by column, as Spark hashes groups only where it aggregates numbers and times.
     """
-    stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, GROUP_APIS))
+    stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, _WITH_BODIES))
     alike = [name for name in requests.columns if name not in ("seq", *_DIFFERING)]
     by_kind = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
         F.count("*").alias("requests"),
@@ -133,7 +135,7 @@ def _named(columns: Columns) -> list[Column]:
 
 def _read() -> Columns:
     """Makes the columns of the record that several concerns read."""
-    of_group = F.col("api_key").isin(*map(int, GROUP_APIS))
+    of_group = F.col("api_key").isin(*map(int, _WITH_BODIES))
     answer = F.when(is_api_versions(), F.col("response"))
     return {
         "error_code": F.when(is_api_versions(), _api_versions_error()).otherwise(F.col("error_code")),

@@ -13,7 +13,10 @@ class ApiKey(IntEnum):
     """Keys of the APIs that the package treats by name, under their names in Kafka's ApiKeys enum."""
 
     FETCH = 1
+    OFFSET_COMMIT = 8
     JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
     SYNC_GROUP = 14
     DESCRIBE_GROUPS = 15
     SASL_HANDSHAKE = 17
@@ -30,9 +33,13 @@ class ErrorCode(IntEnum):
     """Codes that the package treats by name, under their names in Kafka's Errors enum."""
 
     NONE = 0
+    COORDINATOR_LOAD_IN_PROGRESS = 14
+    COORDINATOR_NOT_AVAILABLE = 15
+    NOT_COORDINATOR = 16
     INCONSISTENT_GROUP_PROTOCOL = 23
     UNSUPPORTED_VERSION = 35
     INVALID_REQUEST = 42
+    MEMBER_ID_REQUIRED = 79
 
 
 # Names that the enum had in older releases, or that only the old logs use.

@@ -31,7 +31,12 @@ FOUND_BEYOND_CONNECTIONS = {
         "request_version_refused",
         "version_refused_without_offer",
     },
-    "group_protocols": {"group_name_mismatch", "inconsistent_group_protocol", "mixed_protocol_types"},
+    "group_protocols": {
+        "group_name_mismatch",
+        "inconsistent_group_protocol",
+        "mixed_protocol_types",
+        "protocol_nobody_offered",
+    },
     "usage": {"api_version_outside_advertised", "policy_api_version"},
 }
 """Rules of `findings_…` functions; that these make them, the concerns' own tests see."""

@@ -70,10 +70,10 @@ def parts() -> tuple[list[Part], list[dict[str, Any]]]:
             _request(dice, client, second + dice.choice([0, 0, 0, 0, 0, 0, -30, 600]) * (place % 7 == 0), place)
         )
     failed = [_failed(dice, place) for place in range(60)]
-    return [_part("request", rows, REQUEST_TYPE), _part("failed", failed, FAILED_TYPE)], _files(rows)
+    return [part_of("request", rows, REQUEST_TYPE), part_of("failed", failed, FAILED_TYPE)], files_of(rows)
 
 
-def _part(kind: str, rows: list[dict[str, Any]], kinds: pa.StructType) -> Part:
+def part_of(kind: str, rows: list[dict[str, Any]], kinds: pa.StructType) -> Part:
     schema = pa.schema(list(kinds))
     return Part(
         kind, pa.RecordBatch.from_pylist([{name: row.get(name) for name in schema.names} for row in rows], schema)
@@ -208,7 +208,7 @@ def _failed(dice: Random, place: int) -> dict[str, Any]:
     }
 
 
-def _files(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     files = []
     for name in sorted({row["file_id"] for row in rows}):
         times = [row["logged_at"] for row in rows if row["file_id"] == name]

@@ -34,11 +34,12 @@ _SUBSCRIPTION = (
 """Names of a subscription's fields."""
 
 
-def transform(group_messages: DataFrame, settings: Settings) -> DataFrame:
+def transform(group_messages: DataFrame, group_memberships: DataFrame, settings: Settings) -> DataFrame:
     """Makes one row per connection and group."""
     facts = _aggregated(group_messages, settings)
-    with_subscriptions = with_lists(facts, _subscriptions(group_messages), GROUP_KEY)
-    return with_lists(with_subscriptions, _assignments(group_messages), GROUP_KEY)
+    for part in (_subscriptions(group_messages), _assignments(group_messages), group_memberships):
+        facts = with_lists(facts, part, GROUP_KEY)
+    return facts
 
 
 def _self_describing(heartbeat: Column) -> tuple[Column, Column]:

@@ -17,10 +17,13 @@ from ...tables.spec import CONNECTION_KEY
 
 JOIN, SYNC, DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
 GROUP_KEY = (*CONNECTION_KEY, "group_id")
+MOST_MEMBERS = 100
+"""Of a generation with more members it is not asked whether all of their offers are in the log."""
 _REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
     protocols array<struct<name:string>>, subscribedTopicNames array<string>, rackId string,
-    topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>, generationId int"""
+    topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>, generationId int, sessionTimeoutMs int"""
 _RESPONSE = """protocolType string, protocolName string, memberId string, generationId int,
+    members array<struct<memberId:string>>,
     groups array<struct<groupId:string,protocolType:string,protocolData:string>>"""
 _PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,protocolName:string,version:int,
     topics:array<string>,ownedPartitions:array<struct<topic:string,partitions:array<int>>>,generationId:int,
@@ -36,8 +39,8 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     Returns:
         `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at, is_rejected, is_taken and place of the
         request; sent, answer and payloads, what is read of its bodies; answered, whether an answer is logged; sent_type, told_type and told_name, the
-        protocol type of the request, and the type and name of the answer; joined, what the JoinGroup before a SyncGroup says;
-        and name_mismatch. Of DescribeGroups, payloads are null: it is not told which of its groups they belong to.
+        protocol type of the request, and the type and name of the answer; members, the member ids that a leader is answered
+        with, null of more than `MOST_MEMBERS`; joined, what the JoinGroup before a SyncGroup says; and name_mismatch. Of DescribeGroups, payloads are null: it is not told which of its groups they belong to.
     """
     chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
         *CONNECTION_KEY,
@@ -67,6 +70,9 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         unless_empty("sent.protocolType").alias("sent_type"),
         unless_empty("of.type").alias("told_type"),
         unless_empty("of.name").alias("told_name"),
+        F.when(
+            F.size("answer.members").between(1, MOST_MEMBERS), F.transform("answer.members", lambda m: m["memberId"])
+        ).alias("members"),
     )
     return told.withColumn("joined", _joined()).withColumn("name_mismatch", _name_mismatch())
 
@@ -83,7 +89,8 @@ def _joined() -> Column:
         F.col("answer.generationId").alias("generation"),
         F.col("sent_type").alias("type"),
         F.col("told_name").alias("name"),
-        _offered().alias("offered"),
+        offered_names().alias("offered"),
+        "members",
     )
     last = F.last(F.when(F.col("api_key") == JOIN, answered), ignorenulls=True).over(earlier)
     is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))
@@ -97,20 +104,21 @@ def _name_mismatch() -> Column:
     answer. It reads `sent`, `told_name` and `joined` of a message.
     """
     stated, answered, chosen = F.col("sent.protocolName"), F.col("told_name"), F.col("joined.name")
-    own_offer, offer = _offered(), F.col("joined.offered")
+    own_offer, offer = offered_names(), F.col("joined.offered")
     is_join = F.col("api_key") == JOIN
     is_sync = (F.col("api_key") == SYNC) & (stated != "")
     request = "{api_name} v{api_version} with protocol name {sent.protocolName!r}"
     wrong_answer = "{api_name} v{api_version} was answered with protocol name {told_name!r} after offering {names}"
     return (
-        F.when(is_join & _is_not_in(answered, own_offer), sentence(wrong_answer, names=_listed(own_offer)))
+        F.when(is_join & is_not_in(answered, own_offer), sentence(wrong_answer, names=_listed(own_offer)))
         .when(is_sync & (answered != stated), sentence(request + " was answered with {told_name!r}"))
         .when(is_sync & (chosen != stated), sentence(request + " after JoinGroup chose {joined.name!r}"))
-        .when(is_sync & _is_not_in(stated, offer), sentence(request + " after offering {names}", names=_listed(offer)))
+        .when(is_sync & is_not_in(stated, offer), sentence(request + " after offering {names}", names=_listed(offer)))
     )
 
 
-def _is_not_in(name: Column, offer: Column) -> Column:
+def is_not_in(name: Column, offer: Column) -> Column:
+    """Tell whether a name is none of those of an offer; null if the name or the offer is not known."""
     return (F.size(offer) > 0) & ~F.array_contains(offer, name)
 
 
@@ -118,7 +126,7 @@ def _listed(offer: Column) -> Column:
     return F.array_join(F.slice(F.transform(offer, lambda name: shown(name)), 1, 5), ", ")
 
 
-def _offered() -> Column:
+def offered_names() -> Column:
     """List the names that a JoinGroup offers; a protocol without a name offers none."""
     return F.array_compact(F.transform("sent.protocols", lambda p: p["name"]))
 

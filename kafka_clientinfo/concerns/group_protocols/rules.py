@@ -1,11 +1,11 @@
 """What members of groups do wrong; the words beside it are in schemas/rules/group_protocols.toml."""
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.concern import RequestRule
 from ...connections.facts import is_client
-from ...connections.texts import sentence, shown, total
+from ...connections.texts import sentence, shown
 from ...tables.spec import CONNECTION_KEY
 
 REQUEST_RULES = {
@@ -51,26 +51,50 @@ def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
     )
 
 
-def findings_mixed_types(group_protocols: DataFrame) -> DataFrame:
-    """Finds groups whose members state several protocol types; the earliest stated is taken as the group's own."""
-    others = F.slice("requests_by_type", 2, F.size("requests_by_type"))
-    mixed = group_protocols.where(F.size("requests_by_type") > 1).withColumn("others", others)
-    types = F.array_join(F.transform("others", lambda other: shown(other["protocol_type"])), ", ")
-    own = F.get("requests_by_type", F.lit(0))["protocol_type"]
-    return mixed.select(
-        F.lit("mixed_protocol_types").alias("rule"),
-        "cluster",
-        "group_id",
+def findings_mixed_types(group_type_conflicts: DataFrame) -> DataFrame:
+    """Finds groups whose members state several protocol types at a time; the one that was there first is the group's own."""
+    types = F.array_join(
+        F.transform(F.slice(F.array_sort(F.collect_set("protocol_type")), 1, 5), lambda one: shown(one)), ", "
+    )
+    of_group = group_type_conflicts.groupBy("cluster", "group_id", "own_type").agg(
         *(
-            total(_of_each(name)).alias(alias)
+            F.sum(name).alias(alias)
             for name, alias in (("requests", "occurrences"), ("rejected", "rejected"), ("taken", "taken"))
         ),
-        F.array_min(_of_each("first_at")).alias("first_at"),
-        F.array_max(_of_each("last_at")).alias("last_at"),
-        F.get("others", F.lit(0))["example"].alias("example"),
-        sentence("group {group_id!r} has members of type {types} after {own!r}", types=types, own=own).alias("message"),
+        F.min("first_at").alias("first_at"),
+        F.max("last_at").alias("last_at"),
+        F.min("example").alias("example"),
+        types.alias("types"),
     )
+    message = "group {group_id!r} has members of type {types} at a time with those of {own_type!r}"
+    return of_group.select("*", F.lit("mixed_protocol_types").alias("rule"), sentence(message).alias("message"))
 
 
-def _of_each(name: str) -> Column:
-    return F.transform("others", lambda other: other[name])
+def findings_unoffered(group_unoffered_protocols: DataFrame) -> DataFrame:
+    """Finds groups that are answered with a protocol type or name that none of the generation's members has offered."""
+    message = sentence(
+        "group {group_id!r}: {api_name} v{api_version} was answered with {field} {answered!r}, "
+        "which none of the {members} members of generation {generation:?} offered"
+    )
+    said = group_unoffered_protocols.withColumn("message", message)
+    return (
+        said.groupBy("cluster", "group_id")
+        .agg(
+            F.sum("requests").alias("occurrences"),
+            F.min("first_at").alias("first_at"),
+            F.max("last_at").alias("last_at"),
+            F.min(F.struct("first_at", "message", "example")).alias("first"),
+        )
+        .select(
+            F.lit("protocol_nobody_offered").alias("rule"),
+            "cluster",
+            "group_id",
+            "occurrences",
+            F.lit(0).cast("bigint").alias("rejected"),
+            F.col("occurrences").alias("taken"),
+            "first_at",
+            "last_at",
+            "first.example",
+            "first.message",
+        )
+    )

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.concerns.group_protocols import connection_groups, group_messages, group_protocols
+from kafka_clientinfo.concerns.group_protocols import (
+    connection_groups,
+    group_memberships,
+    group_messages,
+    group_protocols,
+    group_type_conflicts,
+)
 from kafka_clientinfo.concerns.group_protocols.rules import (
     findings_inconsistent,
     findings_mixed_types,
@@ -251,7 +257,8 @@ MESSAGES = {
     "group_name_mismatch": NAMES["chosen otherwise"][1],
     "group_type_mismatch": "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
     "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL",
-    "mixed_protocol_types": "group 'members of different types' has members of type 'connect' after 'consumer'",
+    "mixed_protocol_types": "group 'members of different types' has members of type 'connect' at a time with those of "
+    "'consumer'",
 }
 
 
@@ -274,10 +281,13 @@ def found(spark: Any) -> Found:
     settings, needed = Settings(), with_needed("group_protocols")
     judged = judged_requests(*log(spark, rows), settings, needed).localCheckpoint()
     opened = connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")).localCheckpoint()
-    derived = connection_groups.transform(group_messages.transform(judged), settings).localCheckpoint()
+    messages = group_messages.transform(judged)
+    memberships = group_memberships.transform(messages, judged, settings)
+    derived = connection_groups.transform(messages, memberships, settings).localCheckpoint()
     of_connections = as_stored(derived, "connection_groups")
     groups = as_stored(group_protocols.transform(of_connections, opened), "group_protocols").localCheckpoint()
-    findings = [findings_inconsistent(groups), findings_mixed_types(groups)]
+    conflicts = group_type_conflicts.transform(of_connections)
+    findings = [findings_inconsistent(groups), findings_mixed_types(conflicts)]
     findings.append(findings_name_mismatch(derived, opened))
     broken = violations(judged, opened, findings, settings, needed).collect()
     return Found(

@@ -1,0 +1,93 @@
+"""Which protocol types of a classic group contradict each other (KIP-559): a relation, and no table.
+
+A group has one type as long as it has members; a group that was empty in between may take another one. So a type
+contradicts another one only if it is stated while a member of the other one is in the group. That is so
+- between two signs of life of that member, or until it leaves: whatever the coordinator answers;
+- until its session times out, if the coordinator does not take the other type, or takes it in the same generation.
+Longer silence, and members at several coordinators, whose clocks may differ, show nothing.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ...connections.texts import first_entries
+from ...tables.spec import CONNECTION_KEY
+
+_KEY = ("cluster", "group_id", "broker")
+_MOST_STAYS = 1000
+_SESSION_TIMEOUT_MS = 10_000
+"""Of a member that states none: what consumers had before 3.0."""
+_STAY = ("begin", "until", "may_last_until", "protocol_type", "from_generation", "to_generation")
+
+
+def transform(connection_groups: DataFrame) -> DataFrame:
+    """Makes one row per entry of `connection_groups.memberships` whose type contradicts that of its group.
+
+    Returns:
+        cluster and group_id; own_type, the group's, which is the one of the member that was there first; and the fields of
+        the entry that counts: protocol_type, first_at, last_at, requests, rejected, taken and example.
+    """
+    entries = _placed(connection_groups)
+    is_stay = F.col("state") == "member"
+    stays = (
+        entries.groupBy(*_KEY)
+        .agg(first_entries(F.when(is_stay, F.struct(*_STAY)), _MOST_STAYS).alias("stays"), _number_of_types())
+        .where(F.col("types") > 1)
+        .drop("types")
+    )
+    beside = F.filter("stays", _contradicts)
+    own = F.array_min(F.transform(beside, lambda stay: F.struct(stay["begin"].alias("at"), stay["protocol_type"])))
+    conflicting = (
+        entries.where(F.col("protocol_type").isNotNull())
+        .join(stays, on=list(_KEY), how="inner")
+        .withColumn("own", own)
+        .where(F.col("own").isNotNull())
+    )
+    first = F.min("own").over(Window.partitionBy("cluster", "group_id"))
+    counted = conflicting.withColumn("own_type", first["protocol_type"])
+    names = ("protocol_type", "own_type", "first_at", "last_at", "requests", "rejected", "taken", "example")
+    return counted.where(F.col("protocol_type") != F.col("own_type")).select("cluster", "group_id", *names)
+
+
+def _number_of_types() -> Column:
+    return F.size(F.collect_set("protocol_type")).alias("types")
+
+
+def _placed(connection_groups: DataFrame) -> DataFrame:
+    """Adds to entries, in microseconds, when they begin and end, and until when the member may have been in the group."""
+    entry = F.explode("memberships").alias("entry")
+    entries = connection_groups.select(*CONNECTION_KEY, "group_id", entry).select(
+        *_KEY, *(name for name in CONNECTION_KEY if name not in _KEY), "entry.*"
+    )
+    # The latest first; who joins at the instant of a leave has left before.
+    newest_first = (-F.unix_micros("first_at"), (F.col("state") == "left").cast("int"))
+    of_member = Window.partitionBy("cluster", "group_id", "member_id").orderBy(*newest_first)
+    leaves = F.when(F.col("state") == "left", F.unix_micros("first_at"))
+    next_leave = F.min(leaves).over(of_member.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    is_stay = F.col("state") == "member"
+    end = F.unix_micros("last_at")
+    timeout = F.coalesce("session_timeout_ms", F.lit(_SESSION_TIMEOUT_MS)).cast("bigint") * 1000
+    placed = entries.withColumn("left_at", F.when(is_stay & F.col("member_id").isNotNull(), next_leave))
+    return placed.withColumns(
+        {
+            "begin": F.unix_micros("first_at"),
+            "until": F.coalesce("left_at", end),
+            "may_last_until": F.coalesce("left_at", F.when(is_stay, end + timeout), end),
+            "from_generation": F.coalesce("first_generation", F.lit(-1)),
+            "to_generation": F.coalesce("last_generation", F.lit(-1)),
+        }
+    )
+
+
+def _contradicts(stay: Column) -> Column:
+    """Tells whether a member was in the group while the row's entry stated another type."""
+    shown = (stay["begin"] < F.col("until")) & (F.col("begin") < stay["until"])
+    may_be = (stay["begin"] < F.col("may_last_until")) & (F.col("begin") < stay["may_last_until"])
+    of_one_generation = (
+        (F.col("state") == "member")
+        & (stay["from_generation"] <= F.col("to_generation"))
+        & (F.col("from_generation") <= stay["to_generation"])
+        & (F.least(stay["from_generation"], F.col("from_generation")) >= 0)
+    )
+    is_not_taken = F.col("state").isin("refused", "asked")
+    return (stay["protocol_type"] != F.col("protocol_type")) & (shown | (may_be & (is_not_taken | of_one_generation)))
