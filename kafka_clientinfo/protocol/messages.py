@@ -16,6 +16,8 @@ from kafka_clientinfo.protocol.schema import MessageSchema
 Body: TypeAlias = dict[str, Any] | bytes
 
 _API = Struct(">hh")
+_ERROR_CODE = Struct(">h")
+_API_VERSIONS_RESPONSE = "ApiVersionsResponse"
 _CORRELATION_ID_SIZE = 4
 _LAST_WITHOUT_ID = 2
 _HEADER_NAMES = {"request": "RequestHeader", "response": "ResponseHeader"}
@@ -146,7 +148,8 @@ def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: R
 
     A frame with nothing but a correlation id is KIP-35's empty answer and gives the body NOT_SUPPORTED. A
     broker that does not know the version of an ApiVersions request answers in version 0 with error 35
-    (KIP-511): such a frame is read as version 0, whatever version was asked.
+    (KIP-511): such a frame is read as version 0, whatever version was asked. Of an answer to ApiVersions in a version
+    that the schemas do not know, the body is its errorCode alone, which is the first field of every version (KIP-35).
 
     Raises:
         DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
@@ -164,9 +167,11 @@ def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: R
         body = _read_body(registry, schema, api_version, frame, at)
     except DecodeError:
         refusal = _refusal(registry, schema, frame, at)
-        if refusal is None:
+        if refusal is not None:
+            return Response(header, refusal, api_key, 0, header_version)
+        if api_version in schema.valid or schema.name != _API_VERSIONS_RESPONSE:
             raise
-        return Response(header, refusal, api_key, 0, header_version)
+        body = _error_code_alone(frame, at)
     return Response(header, body, api_key, api_version, header_version)
 
 
@@ -194,13 +199,20 @@ def _read_body(registry: Registry, schema: MessageSchema, version: int, frame: b
 
 def _refusal(registry: Registry, schema: MessageSchema, frame: bytes, at: int) -> dict[str, Any] | None:
     """The body as version 0 if it says UNSUPPORTED_VERSION; only ApiVersions is answered like that."""
-    if schema.name != "ApiVersionsResponse":
+    if schema.name != _API_VERSIONS_RESPONSE:
         return None
     try:
         body = registry.codec(schema, 0).decode_all(frame, at)
     except DecodeError:
         return None
     return body if body["errorCode"] == ErrorCode.UNSUPPORTED_VERSION else None
+
+
+def _error_code_alone(frame: bytes, at: int) -> dict[str, Any]:
+    """Read the first field of an answer to ApiVersions of any version; what follows it is not known."""
+    if len(frame) < at + _ERROR_CODE.size:
+        raise DecodeError(_API_VERSIONS_RESPONSE, "errorCode", at, f"{_ERROR_CODE.size} bytes of the error code")
+    return {"errorCode": _ERROR_CODE.unpack_from(frame, at)[0]}
 
 
 def _header_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> Codec:

@@ -79,9 +79,13 @@ def it_gives_a_class_the_key_of_its_api(name: str) -> None:
 def it_has_kafkas_error_codes_in_its_enum() -> None:
     assert {code.name: int(code) for code in ErrorCode} == {
         "NONE": 0,
+        "COORDINATOR_LOAD_IN_PROGRESS": 14,
+        "COORDINATOR_NOT_AVAILABLE": 15,
+        "NOT_COORDINATOR": 16,
         "INCONSISTENT_GROUP_PROTOCOL": 23,
         "UNSUPPORTED_VERSION": 35,
         "INVALID_REQUEST": 42,
+        "MEMBER_ID_REQUIRED": 79,
     }
 
 

@@ -212,8 +212,24 @@ def it_reads_version_0_only_as_a_refusal(code: int) -> None:
     frame = protocol.encode_response(Response({"correlationId": 7}, {"errorCode": code, "apiKeys": []}, 18, 0))
     with pytest.raises(DecodeError, match=r"ApiVersionsResponse\.apiKeys"):
         protocol.decode_response(frame, 18, 3)
-    with pytest.raises(DecodeError, match="a version of 0-5, found 9"):
-        protocol.decode_response(frame + b"\0", 18, 9)
+
+
+@pytest.mark.kip("KIP-35", 7)
+@pytest.mark.parametrize("code", [-32768, -1, 0, 35, 42, 129, 32767])
+@pytest.mark.parametrize("rest", ["", "00", "ff" * 9, "000000010012000000030000000000"])
+def it_reads_the_error_code_of_an_api_versions_answer_of_any_version(code: int, rest: str) -> None:
+    """KIP-35: ErrorCode is the first int16 for all future versions; unknown codes stay numbers."""
+    frame = struct.pack(">ih", 7, code) + bytes.fromhex(rest)
+    for version in (6, 9, 99, 32767):
+        read = protocol.decode_response(frame, 18, version)
+        assert (read.header, read.body, read.api_version) == ({"correlationId": 7}, {"errorCode": code}, version)
+
+
+def it_reads_no_error_code_where_there_is_none() -> None:
+    with pytest.raises(DecodeError, match=r"ApiVersionsResponse\.errorCode"):
+        protocol.decode_response(b"\0\0\0\7\0", 18, 9)
+    with pytest.raises(DecodeError, match="a version of 0-13, found 99"):
+        protocol.decode_response(b"\0\0\0\7\0\0\0", 3, 99)
 
 
 @pytest.mark.kip("KIP-35", 25)
