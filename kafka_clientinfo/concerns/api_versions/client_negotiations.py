@@ -3,7 +3,8 @@
 What a broker advertises is good for one connection: after a disconnection a client asks again. A connection that asks
 nothing, of a client that asked on an earlier one, goes by what was learnt there; whether that still held is told by what
 the two brokers advertised at the two times. A client whose request was refused with a closed connection may try lower
-versions: the refusals of server.log are linked to what its host used on that broker afterwards.
+versions, or begin with the lowest and try one higher version after the other (revision 30): the refusals of server.log
+are linked to what its host used on that broker afterwards.
 
 A client is a host, a principal and a client id, which two programs of one host, or behind one NAT, may share. They are
 two for certain if those of its connections that ask use other versions of an API than those that do not; then nothing is
@@ -125,7 +126,10 @@ def _at(ranges: str, moment: Column) -> Column:
 
 
 def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> DataFrame:
-    """Links each refused version with the first lower one that the same host used on that broker afterwards."""
+    """Links each refused version with the first other one that the same host used on that broker afterwards.
+
+    That is a lower one, or a higher one if each version between the two was refused as well: clients go up one by one.
+    """
     where = ("cluster", "broker", "remote_host", "api_key")
     refused = (
         failed.where((F.col("reason") == "unsupported_version") & F.col("api_version").isNotNull())
@@ -137,6 +141,8 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
             F.max("logged_at").alias("last_refused_at"),
         )
     )
+    tried = F.collect_set("refused_version").over(Window.partitionBy(*where))
+    refused = refused.withColumn("tried", tried)
     # Joined by host, not compared afterwards: how many hosts and versions are refused is up to whoever connects.
     apis = refused.select("cluster", "broker", "api_key").distinct()
     used = api_usage.select(*CONNECTION_KEY, "api_key", "api_version", "first_at").join(
@@ -145,7 +151,7 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
     of_host = (
         used.join(clients, on=list(CONNECTION_KEY), how="inner")
         .join(refused, on=list(where), how="inner")
-        .where((F.col("api_version") < F.col("refused_version")) & (F.col("first_at") >= F.col("first_refused_at")))
+        .where(_may_follow() & (F.col("first_at") >= F.col("first_refused_at")))
     )
     first = F.struct("first_at", "api_version", "connection_id", "principal", "client_id")
     key = (*where, "refused_version")
@@ -159,3 +165,10 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
         "cluster", "remote_host", "retry.principal", "retry.client_id", entry.alias("entry")
     )
     return by_client.groupBy(*_CLIENT).agg(first_entries("entry").alias("refused"))
+
+
+def _may_follow() -> Column:
+    """Tells whether a client may have come to a version from the refused one."""
+    version, refused = F.col("api_version"), F.col("refused_version")
+    between = F.filter("tried", lambda one: (one > refused) & (one < version))
+    return (version < refused) | ((version > refused) & (F.size(between) == version - refused - 1))

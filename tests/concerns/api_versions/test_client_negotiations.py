@@ -73,6 +73,8 @@ CONNECTIONS = [
     connection("another API", "24", 0, "negotiated"),
     connection("another API", "25", 200),
     connection("retries", "16", 300, "negotiated"),
+    connection("goes up", "26", 300, "negotiated", remote_host="h5"),
+    connection("leaps up", "27", 300, "negotiated", remote_host="h6"),
     connection("asks before a range is taken back", "17", 50, "negotiated", **TAKES_BACK),
     connection("asks before a range is taken back", "18", 300, **TAKES_BACK),
 ]
@@ -89,6 +91,8 @@ USED = [
     used("24", 0, 4, PRODUCE),
     used("25", 200, 4),
     used("16", 300, 5, PRODUCE),
+    used("26", 300, 3, PRODUCE),
+    used("27", 300, 3, PRODUCE),
     used("16", 300, 3, PRODUCE, first_at=at(305)),
     used("16", 300, 2, PRODUCE, first_at=at(250)),
 ]
@@ -101,6 +105,9 @@ FAILED = [
     refused(1, 290),
     refused(13, 290, remote_host="h9"),
     refused(13, 290, reason="other", remote_host="h8"),
+    refused(1, 290, remote_host="h5"),
+    refused(2, 291, remote_host="h5"),
+    refused(1, 290, remote_host="h6"),
 ]
 
 
@@ -145,6 +152,17 @@ EXPECTED = [
         reused=[reusing("25", 200, changed=(NOW_HIGHER,))],
     ),
     of_client("retries", refused=[(at(290), at(295), "b", "PRODUCE", 13, 2, 5, at(301), "16")]),
+    of_client(
+        "goes up",
+        remote_host="h5",
+        refused=[
+            (at(290), at(290), "b", "PRODUCE", 1, 1, 3, at(301), "26"),
+            (at(291), at(291), "b", "PRODUCE", 2, 1, 3, at(301), "26"),
+        ],
+    ),
+    of_client(
+        None, principal=None, remote_host="h6", refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]
+    ),
     of_client(None, principal=None, refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]),
     of_client(
         None, principal=None, remote_host="h9", refused=[(at(290), at(290), "b", "PRODUCE", 13, 1, None, None, None)]
