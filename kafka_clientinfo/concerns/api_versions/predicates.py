@@ -6,7 +6,13 @@ from pyspark.sql import functions as F
 from ...connections.boundaries import any_before, last_before
 from ...connections.concern import Columns
 from ...connections.judged import is_api_versions, is_api_versions_success, range_of
+from ...connections.texts import body_text
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode
+
+
+def reads() -> Columns:
+    """Reads the error code that an answer to ApiVersions holds: an answer that cannot be read has none."""
+    return {"answered_error": F.when(is_api_versions(), body_text("response", "errorCode"))}
 
 
 def earlier() -> Columns:
@@ -29,7 +35,18 @@ def predicates() -> Columns:
         "falls_below_offer": is_api_versions_success()
         & falls_back
         & loses_name(F.col("api_version"), F.col("offered_max")),
+        "refuses_without_offer": _refuses_without_offer(),
     }
+
+
+def _refuses_without_offer() -> Column:
+    """Tells whether a broker that knows KIP-511 answers UNSUPPORTED_VERSION without the range of ApiVersions.
+
+    From 2.4 on a record says the client's software, and so does every record in JSON. Of older brokers nothing is asked.
+    """
+    refused = is_api_versions() & (F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION))
+    knows = (F.col("log_generation") == "json") | F.col("client_software_name").isNotNull()
+    return refused & knows & F.col("answered_error").isNotNull() & offered()["maxVersion"].isNull()
 
 
 def loses_name(version: Column, highest: Column) -> Column:

@@ -15,6 +15,9 @@ REQUEST_RULES = {
     "fallback_ignores_offer": RequestRule(
         "falls_below_offer", "ApiVersions v{api_version} although v{offered_max} was offered"
     ),
+    "refused_without_range": RequestRule(
+        "refuses_without_offer", "ApiVersions v{api_version} was answered with UNSUPPORTED_VERSION and no range"
+    ),
 }
 
 

@@ -20,6 +20,11 @@ def old(seconds: float, version: int, throttle: float | None) -> dict[str, Any]:
     return av(seconds, version, log_generation="api_key_struct", throttle_time_ms=throttle) | {"error_code": None}
 
 
+def text(row: dict[str, Any], software: str | None) -> dict[str, Any]:
+    """The same request in the text of a broker before 2.8; from 2.4 on it has the software's name."""
+    return row | {"log_generation": "request_header_struct", "client_software_name": software}
+
+
 NOTHING_OFFERED = '{"errorCode":35,"apiKeys":[]}'
 OFFERED_AMONG_OTHERS = json.dumps(
     {
@@ -65,7 +70,23 @@ CASES: dict[str, Case] = {
     "to zero, nothing offered": Case(
         [av(0, 3, UNSUPPORTED, NOTHING_OFFERED), av(1, 0)],
         {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
+        {"refused_without_range": 1},
     ),
+    "to zero, nothing offered by 2.3": Case(
+        [text(av(0, 3, UNSUPPORTED, NOTHING_OFFERED), None), text(av(1, 0), None)],
+        {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
+    ),
+    "to zero, nothing offered by 2.4": Case(
+        [text(av(0, 4, UNSUPPORTED, NOTHING_OFFERED), "unknown"), text(av(1, 0), "unknown")],
+        {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
+        {"refused_without_range": 1},
+    ),
+    "refused without a list": Case(
+        [av(0, 3, UNSUPPORTED, '{"errorCode":35}'), av(1, 3, UNSUPPORTED, offer(0, 3)), av(2, 0)],
+        {"fallback_kind": "to_zero_although_more_was_offered"},
+        {"refused_without_range": 1, "fallback_ignores_offer": 1},
+    ),
+    "refused without an answer in the log": Case([av(0, 3, UNSUPPORTED), av(1, 0)], {}),
     "to zero, the highest offered": Case(
         [av(0, 3, UNSUPPORTED, offer(0, 0)), av(1, 0)],
         {"api_versions_outcome": "fell_back", "fallback_kind": "to_highest_offered"},
@@ -88,7 +109,7 @@ CASES: dict[str, Case] = {
     ),
     "to more than was offered": Case([av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 4)], {"fallback_kind": "other"}),
     "to something, nothing offered": Case(
-        [av(0, 9, UNSUPPORTED, NOTHING_OFFERED), av(1, 2)], {"fallback_kind": "other"}
+        [av(0, 9, UNSUPPORTED, NOTHING_OFFERED), av(1, 2)], {"fallback_kind": "other"}, {"refused_without_range": 1}
     ),
     "the offer of ApiVersions is not the first in the answer": Case(
         [av(0, 9, UNSUPPORTED, OFFERED_AMONG_OTHERS), av(1, 2)],
@@ -101,6 +122,7 @@ CASES: dict[str, Case] = {
     "only the last refusal counts": Case(
         [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 5, UNSUPPORTED, NOTHING_OFFERED), av(2, 0)],
         {"fallback_from": 5, "fallback_kind": "to_zero_nothing_offered"},
+        {"refused_without_range": 1},
     ),
     "zero again after the fallback": Case(
         [av(0, 9, UNSUPPORTED, offer(0, 3)), av(1, 3), av(2, 0)], {"fallback_kind": "to_highest_offered"}
@@ -164,6 +186,23 @@ CASES: dict[str, Case] = {
             "fallback_kind": None,
         },
     ),
+    "from v1 on, one higher version after the other": Case(
+        [av(0, 1, UNSUPPORTED, offer(3, 4)), av(1, 2, UNSUPPORTED, offer(3, 4)), av(2, 3)],
+        {
+            "api_versions_outcome": "fell_back",
+            "api_versions_attempts": [(1, UNSUPPORTED, 3, 4), (2, UNSUPPORTED, 3, 4), (3, 0, None, None)],
+            "fallback_from": 2,
+            "fallback_to": 3,
+            "fallback_kind": "other",
+        },
+    ),
+    "an error that nobody knows": Case(
+        [av(0, 3, 32000), av(1, 4, -32768)],
+        {
+            "api_versions_outcome": "rejected_other",
+            "api_versions_attempts": [(3, 32000, None, None), (4, -32768, None, None)],
+        },
+    ),
     "a broken answer": Case(
         [av(0, 4, UNSUPPORTED, '{"apiKeys":"x'), av(1, 0)], {"fallback_kind": "to_zero_nothing_offered"}
     ),
@@ -171,6 +210,10 @@ CASES: dict[str, Case] = {
 MESSAGES = {
     "went_on_after_invalid_request": ("went on after an invalid name", "API_VERSIONS v0 after INVALID_REQUEST"),
     "fallback_ignores_offer": ("to something in between", "ApiVersions v2 although v3 was offered"),
+    "refused_without_range": (
+        "to zero, nothing offered",
+        "ApiVersions v3 was answered with UNSUPPORTED_VERSION and no range",
+    ),
 }
 
 
