@@ -37,7 +37,7 @@ FOUND_BEYOND_CONNECTIONS = {
         "mixed_protocol_types",
         "protocol_nobody_offered",
     },
-    "usage": {"api_version_outside_advertised", "policy_api_version"},
+    "usage": {"advertised_version_unsupported", "api_version_outside_advertised", "policy_api_version"},
 }
 """Rules of `findings_…` functions; that these make them, the concerns' own tests see."""
 JUDGING = Settings(policy=Policy(unknown_software="refused"))

@@ -18,13 +18,14 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     Returns:
         The columns of the table; first_request (its place); and of the requests that came after an answer of ApiVersions
         that does not offer their version: requests_outside, first_request_outside (with low and high, the range that
-        it does offer), first_at_outside and last_at_outside, all null if there are none.
+        it does offer), first_at_outside and last_at_outside, all null if there are none. Likewise with _unsupported, of
+        those of an offered version that were answered with UNSUPPORTED_VERSION all the same.
     """
     used = _with_offered(_by_answer(judged_requests))
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version")
     total = used.groupBy(*key).agg(
         F.max("api_name").alias("api_name"),
-        *(F.sum(name).alias(name) for name in ("requests", "errors")),
+        *(F.sum(name).alias(name) for name in ("requests", "errors", "unsupported")),
         F.min("first_at").alias("first_at"),
         F.max("last_at").alias("last_at"),
         F.bool_or("marked").alias("marked"),
@@ -37,6 +38,12 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         ),
         F.min(F.when(_is_outside(), F.col("first_at"))).alias("first_at_outside"),
         F.max(F.when(_is_outside(), F.col("last_at"))).alias("last_at_outside"),
+        F.sum(F.when(_is_refused_inside(), F.col("unsupported"))).alias("requests_unsupported"),
+        F.min(
+            F.when(_is_refused_inside(), F.struct("first_unsupported.seq", "first_unsupported.place", "low", "high"))
+        ).alias("first_request_unsupported"),
+        F.min(F.when(_is_refused_inside(), F.col("first_unsupported.place.logged_at"))).alias("first_at_unsupported"),
+        F.max(F.when(_is_refused_inside(), F.col("last_unsupported_at"))).alias("last_at_unsupported"),
     )
     offered = total.withColumn("offered", range_of(F.col("advertised"), F.col("api_key")))
     return offered.select(
@@ -53,11 +60,15 @@ def transform(judged_requests: DataFrame) -> DataFrame:
 def _by_answer(judged_requests: DataFrame) -> DataFrame:
     """Counts the requests of each version apart by the answer of ApiVersions that was the last one before them."""
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version", "answer_seq")
+    unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     return judged_requests.groupBy(*key).agg(
         # One name per key. Where no aggregate gathers, Spark sorts all requests for those that are texts or structs.
         F.array_max(F.collect_set("api_name")).alias("api_name"),
         F.sum("requests").alias("requests"),
         requests_where(F.col("error_code") != int(ErrorCode.NONE)).alias("errors"),
+        requests_where(unsupported).alias("unsupported"),
+        F.min(F.when(unsupported, F.struct("seq", place().alias("place")))).alias("first_unsupported"),
+        F.max(F.when(unsupported, F.col("latest_at"))).alias("last_unsupported_at"),
         F.min("earliest_at").alias("first_at"),
         F.max("latest_at").alias("last_at"),
         F.bool_or("api_version_deprecated").alias("marked"),
@@ -100,6 +111,20 @@ def _is_outside() -> Column:
     inside = F.coalesce(F.col("api_version").between(F.col("low"), F.col("high")), F.lit(False))
     known = F.col("answer_seq").isNotNull() & F.coalesce("is_answered", F.lit(False))
     return known & ~inside & (F.col("api_key") != int(ApiKey.API_VERSIONS))
+
+
+def _is_refused_inside() -> Column:
+    """Tells whether some of the requests are unsupported although an answer before them offers their version.
+
+    ApiVersions itself is not asked about.
+    """
+    inside = F.coalesce(F.col("api_version").between(F.col("low"), F.col("high")), F.lit(False))
+    return (
+        (F.col("unsupported") > 0)
+        & F.col("answer_seq").isNotNull()
+        & inside
+        & (F.col("api_key") != int(ApiKey.API_VERSIONS))
+    )
 
 
 def _deprecated() -> Column:

@@ -4,9 +4,19 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client, is_exempt
-from ...connections.texts import any_of, sentence
+from ...connections.texts import any_of, looked_up, sentence
 from ...settings import Settings
 from ...tables.spec import CONNECTION_KEY
+
+_FEATURES = {
+    "the consumer group protocol (KIP-848)": "CONSUMER_GROUP_HEARTBEAT CONSUMER_GROUP_DESCRIBE",
+    "share groups (KIP-932)": """SHARE_GROUP_HEARTBEAT SHARE_GROUP_DESCRIBE SHARE_FETCH SHARE_ACKNOWLEDGE
+        DESCRIBE_SHARE_GROUP_OFFSETS ALTER_SHARE_GROUP_OFFSETS DELETE_SHARE_GROUP_OFFSETS""",
+    "streams groups (KIP-1071)": "STREAMS_GROUP_HEARTBEAT STREAMS_GROUP_DESCRIBE",
+    "transactions of version 2 (KIP-890)": """ADD_PARTITIONS_TO_TXN ADD_OFFSETS_TO_TXN END_TXN
+        TXN_OFFSET_COMMIT INIT_PRODUCER_ID""",
+}
+"""Names of the APIs that a broker advertises although the feature that serves them is off."""
 
 
 def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
@@ -32,6 +42,19 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
     message = sentence("{api_name} v{api_version} although {offer:no version} was offered", offer=offer)
     clients = connections.where(is_client())
     return _by_connection("api_version_outside_advertised", used, clients, message, "_outside")
+
+
+def findings_unsupported(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
+    """Finds connections whose requests are answered with UNSUPPORTED_VERSION although their version was offered."""
+    used = api_usage.where(F.col("requests_unsupported") > 0)
+    features = {api: feature for feature, apis in _FEATURES.items() for api in apis.split()}
+    low, high = (F.col(f"first_request_unsupported.{bound}") for bound in ("low", "high"))
+    off = F.coalesce(looked_up(features, F.col("api_name")), F.lit("a feature that it belongs to"))
+    words = "{api_name} v{api_version} was answered with UNSUPPORTED_VERSION although v{low} to v{high} was offered; what is off: {off}"
+    message = sentence(words, low=low, high=high, off=off)
+    return _by_connection(
+        "advertised_version_unsupported", used, connections.where(is_client()), message, "_unsupported"
+    )
 
 
 def _by_connection(rule: str, used: DataFrame, clients: DataFrame, message: Column, counted: str = "") -> DataFrame:

@@ -6,12 +6,17 @@ import pytest
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
-from kafka_clientinfo.concerns.usage.rules import findings_forbidden, findings_outside_advertised
+from kafka_clientinfo.concerns.usage.rules import (
+    findings_forbidden,
+    findings_outside_advertised,
+    findings_unsupported,
+)
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.protocol import request_header_version
+from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import OPENING
 from tests.frames import answered, api_versions, at, log, request
@@ -127,13 +132,41 @@ CASES: dict[str, Case] = {
     ),
     "a broker of an unknown release": ([request("?", 1, version=9)], {9: {"deprecated": None}}, None),
     "10.0.0.1:9092-10.0.0.9:40000-1-7": ([request("?", 1, version=9)], {9: {"deprecated": False}}, None),
+    "a feature that is off": (
+        [
+            av(0, answered((76, 0, 1), (3, 1, 9))),
+            request("?", 1, "SHARE", 1, error_code=35),
+            request("?", 2, "SHARE", 1, error_code=35),
+            request("?", 3, "SHARE", 1, error_code=0),
+            request("?", 4, version=9, error_code=35),
+        ],
+        {9: {"unsupported": 1, "errors": 1, "requests": 1}},
+        None,
+    ),
+    "unsupported, and not offered": (
+        [av(0, ANSWER), request("?", 1, version=13, error_code=35)],
+        {13: {"unsupported": 1, "errors": 1}},
+        {"occurrences": 1, "message": "METADATA v13 although v1 to v9 was offered"},
+    ),
+    "unsupported before the answer": (
+        [request("?", 0, version=9, error_code=35), av(1, ANSWER), request("?", 2, version=9, error_code=3)],
+        {9: {"unsupported": 1, "errors": 2}},
+        None,
+    ),
+    "unsupported, and no answer is known": (
+        [request("?", 1, version=9, error_code=35)], {9: {"unsupported": 1}}, None,
+    ),
     "forwarding": (
         [av(0, ANSWER, is_forwarded=True), request("?", 1, version=0, is_forwarded=True)],
         {0: {"within_advertised": False}},
         None,
     ),
 }  # fmt: skip
-MESSAGES = {"api_version_outside_advertised": "outside", "policy_api_version": "two versions outside"}
+MESSAGES = {
+    "api_version_outside_advertised": "outside",
+    "policy_api_version": "two versions outside",
+    "advertised_version_unsupported": "a feature that is off",
+}
 
 
 @pytest.fixture(scope="module")
@@ -188,6 +221,21 @@ def test_requests_are_counted_without_sorting_them(spark: Any, capsys: pytest.Ca
     counted = capsys.readouterr().out.partition("partial_count")[0]
     assert "ObjectHashAggregate" in counted
     assert "SortAggregate" not in counted
+
+
+def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None:
+    found = {
+        row["connection_id"]: row for row in completed_finding(findings_unsupported(*relations), Settings()).collect()
+    }
+    assert set(found) == {"a feature that is off"}
+    row = found["a feature that is off"]
+    assert (row["occurrences"], _aware(row["first_at"]), _aware(row["last_at"])) == (3, at(1), at(4))
+    assert row["message"] == (
+        "SHARE_GROUP_HEARTBEAT v1 was answered with UNSUPPORTED_VERSION although v0 to v1 was offered; "
+        "what is off: share groups (KIP-932)"
+    )
+    assert row["example"]["correlation_id"] == 1
+    assert rules()[row["rule"]].blames == "nobody"
 
 
 @pytest.mark.kip("KIP-35", 10)
