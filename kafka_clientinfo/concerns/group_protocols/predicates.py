@@ -2,9 +2,13 @@
 
 from pyspark.sql import functions as F
 
+from ...connections.boundaries import last_before
 from ...connections.concern import Columns
 from ...connections.texts import body_text
-from ...protocol import ApiKey
+from ...protocol import ApiKey, ErrorCode
+
+_ON_ITS_WAY_MICROS = 500_000
+"""What is logged so soon after an answer may have been sent before the answer came."""
 
 
 def reads() -> Columns:
@@ -16,6 +20,20 @@ def reads() -> Columns:
     }
 
 
+def earlier() -> Columns:
+    """Looks at the last answer to SyncGroup; JoinGroup begins anew, whatever it is answered with."""
+    is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
+    error = F.when(is_sync, F.col("error_code"))
+    last = last_before(F.struct(error.alias("error"), "logged_at"), is_join | (is_sync & error.isNotNull()))
+    is_later = F.unix_micros("logged_at") - F.unix_micros(last["logged_at"]) > _ON_ITS_WAY_MICROS
+    is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
+    of_member = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
+    return {"goes_on_after_inconsistent": F.coalesce(of_member & is_failed & is_later, F.lit(False))}
+
+
 def predicates() -> Columns:
-    """Compares the two types."""
-    return {"group_type_mismatch": F.col("answered_protocol_type") != F.col("stated_protocol_type")}
+    """Compares the two types, and says who goes on."""
+    return {
+        "group_type_mismatch": F.col("answered_protocol_type") != F.col("stated_protocol_type"),
+        "went_on_after_inconsistent": F.col("goes_on_after_inconsistent"),
+    }

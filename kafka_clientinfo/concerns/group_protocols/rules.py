@@ -1,6 +1,6 @@
 """What members of groups do wrong; the words beside it are in schemas/rules/group_protocols.toml."""
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.concern import RequestRule
@@ -13,8 +13,18 @@ REQUEST_RULES = {
         "group_type_mismatch",
         "{api_name} v{api_version} with protocol type {stated_protocol_type!r} "
         "was answered with {answered_protocol_type!r}",
-    )
+    ),
+    "went_on_after_inconsistent_protocol": RequestRule(
+        "went_on_after_inconsistent",
+        "{api_name} v{api_version} after SyncGroup was answered with INCONSISTENT_GROUP_PROTOCOL",
+        applies=lambda: _is_in_one_group(),
+    ),
 }
+
+
+def _is_in_one_group() -> Column:
+    """Tell whether a client's connection is about one group: a heartbeat of several could be another group's."""
+    return is_client() & (F.col("joined_groups") <= 1)
 
 
 def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:

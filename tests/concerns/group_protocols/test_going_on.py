@@ -1,0 +1,67 @@
+"""Members that go on after INCONSISTENT_GROUP_PROTOCOL, and what may look so (KIP-559)."""
+
+from typing import Any
+
+import pytest
+
+from tests.concerns.cases import Case, Judged, assert_case, assert_message
+from tests.concerns.group_protocols.messages import join, message, sync
+
+RULE = "went_on_after_inconsistent_protocol"
+FAILED = 23
+
+
+def beat(seconds: float, group: str = "g") -> dict[str, Any]:
+    return message(seconds, "ALIVE", 4, {"groupId": group, "memberId": "m1"}, {"errorCode": 0}, error_code=0)
+
+
+def of(group: str, row: dict[str, Any]) -> dict[str, Any]:
+    """The same request in a group of this name."""
+    return row | {"request": row["request"].replace("{", f'{{"groupId": "{group}", ', 1)}
+
+
+def refused(seconds: float) -> dict[str, Any]:
+    return of("g", sync(seconds, 5, error_code=FAILED))
+
+
+def left(seconds: float) -> dict[str, Any]:
+    return message(seconds, "LEAVE", 4, {"groupId": "g"}, {"errorCode": 0}, error_code=0)
+
+
+JOINED = of("g", join(0, error_code=0))
+CASES = {
+    "it fails and leaves": Case([JOINED, beat(0.5), refused(1), left(2)]),
+    "it joins anew": Case([JOINED, refused(1), of("g", join(2, error_code=0)), of("g", sync(3, 5, error_code=0)), beat(4)]),
+    "it joins anew, and its heartbeats go on meanwhile": Case(
+        [JOINED, refused(1), of("g", join(2, error_code=79)), beat(5), of("g", join(6, error_code=0)), beat(8)]
+    ),
+    "a heartbeat was on its way": Case([JOINED, refused(1), beat(1.3)]),
+    "a heartbeat of another group on a shared connection": Case(
+        [JOINED, of("h", join(0, error_code=0)), refused(1), beat(4, "h"), beat(7, "h")]
+    ),
+    "its first heartbeat after a taken SyncGroup": Case([JOINED, of("g", sync(1, 5, error_code=0)), beat(4)]),
+    "refused with another error": Case([JOINED, of("g", sync(1, 5, error_code=27)), beat(4)]),
+    "its JoinGroup was refused": Case([JOINED, of("g", join(1, error_code=FAILED)), beat(4)]),
+    "it goes on with heartbeats": Case([JOINED, refused(1), beat(4), beat(7)], {}, {RULE: 2}),
+    "it goes on with SyncGroup": Case(
+        [JOINED, refused(1), of("g", sync(3, 5, error_code=0)), beat(4)], {}, {RULE: 1}
+    ),
+    "a broker does": Case([JOINED | {"is_forwarded": True}, refused(1), beat(4)], {"role": "forwarding"}),
+}  # fmt: skip
+MESSAGES = {
+    RULE: (
+        "it goes on with heartbeats",
+        "HEARTBEAT v4 after SyncGroup was answered with INCONSISTENT_GROUP_PROTOCOL",
+    )
+}
+
+
+@pytest.mark.kip("KIP-559", 18, case="it goes on with heartbeats")
+@pytest.mark.parametrize("name", CASES)
+def test_who_goes_on_is_found(judged: Judged, name: str) -> None:
+    assert_case(judged, name, CASES[name], "group_protocols")
+
+
+@pytest.mark.parametrize("rule", MESSAGES)
+def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
+    assert_message(judged, *MESSAGES[rule][:1], rule, MESSAGES[rule][1])
