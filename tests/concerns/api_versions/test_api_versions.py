@@ -224,7 +224,6 @@ MESSAGES = {
 @pytest.mark.kip("KIP-511", 22, case="went on after an invalid name")
 @pytest.mark.kip("KIP-511", 23, case="asked again after SASL")
 @pytest.mark.kip("KIP-511", 24, case="asked before SASL")
-@pytest.mark.kip("KIP-511", 28, case="another error")
 @pytest.mark.kip("KIP-511", 29, case="0.10 takes v0 only")
 @pytest.mark.kip("KIP-35", 1, case="accepted at once")
 @pytest.mark.kip("KIP-35", 16, case="asked before SASL")

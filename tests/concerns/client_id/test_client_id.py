@@ -100,7 +100,12 @@ CASES: dict[str, Case] = {
     ),
     "other ids": Case(
         sends("app", "z\x1b[2J", "y", "z\x1b[2J"),
-        {"client_id_other": 3, "other_client_ids": ["y", "z\x1b[2J"], "client_id_verdict": "changed"},
+        {
+            "client_id": "app",
+            "client_id_other": 3,
+            "other_client_ids": ["y", "z\x1b[2J"],
+            "client_id_verdict": "changed",
+        },
         {"client_id_changed": 3},
     ),
     "another id under header v3": Case(

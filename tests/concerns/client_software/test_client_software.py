@@ -89,6 +89,27 @@ CASES: dict[str, Case] = {
         {"software_valid_by_kip": False, "invalid_software_texts": ["x\n"]},
         {"invalid_software_name": 1},
     ),
+    "a good name in a request that failed otherwise": Case(
+        [av(0, name="kgo", error=-1)],
+        {"client_software_name": "unknown", "software_valid_by_kip": True, "reason_unknown": "not_logged"},
+    ),
+    "2.4 keeps no name of a request that failed otherwise": Case(
+        [av(0, name="kgo", error=-1, **NOT_LOGGED), request("?", 1, **NOT_LOGGED)],
+        {"client_software_name": "unknown"},
+    ),
+    "another name in a request that failed otherwise": Case(
+        [av(0, name="kgo"), av(1, name="sarama", error=-1, **KGO)],
+        {"client_software_name": "kgo", "software_changes": 0},
+    ),
+    "changed on 2.4, after a request that failed otherwise": Case(
+        [
+            av(0, name="kgo", **NOT_LOGGED),
+            av(1, name="sarama", error=-1, **NOT_LOGGED),
+            av(2, name="sarama", **NOT_LOGGED),
+        ],
+        {"client_software_name": "sarama", "software_changes": 1},
+        {"software_name_changed": 1},
+    ),
     "reset by v0": Case(
         [av(0, name="kgo"), av(1, 0, **KGO), request("?", 2)],
         {"client_software_name": "unknown", "software_resets": 1, "reason_unknown": "reset_by_older_version"},
@@ -159,6 +180,9 @@ MESSAGES = {
 @pytest.mark.kip("KIP-511", 19, case="good by the KIP only")
 @pytest.mark.kip("KIP-511", 20, case="an empty name")
 @pytest.mark.kip("KIP-511", 21, case="a bad name")
+@pytest.mark.kip("KIP-511", 28, case="a good name in a request that failed otherwise")
+@pytest.mark.kip("KIP-511", 28, case="2.4 keeps no name of a request that failed otherwise")
+@pytest.mark.kip("KIP-511", 28, case="another name in a request that failed otherwise")
 @pytest.mark.kip("KIP-1313", 16, case="a good name, refused for another reason")
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_the_software(judged: Judged, name: str) -> None:

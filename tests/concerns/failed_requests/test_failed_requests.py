@@ -30,6 +30,9 @@ FAILED = [
     failure("unsupported_version", 7, broker="4.x", api_key=0, api_version=1),
     failure("unsupported_version", 8, broker="no answer", api_key=0, api_version=1),
     failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=1, connection_id="before"),
+    failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=0, connection_id="the lowest"),
+    failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=9, connection_id="the highest"),
+    failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=10, connection_id="one above"),
     failure("unsupported_version", 25, broker="upgraded", api_key=0, api_version=1, connection_id="between"),
     failure("unsupported_version", 35, broker="upgraded", api_key=0, api_version=1, connection_id="after"),
     failure("unsupported_version", 95, broker="upgraded", api_key=0, api_version=1, connection_id="much later"),
@@ -129,6 +132,9 @@ def test_other_failures_break_no_rule(found: dict[tuple[str, str], Any]) -> None
 
 WHOSE = {
     "before": "advertised_version_refused",
+    "the lowest": "advertised_version_refused",
+    "the highest": "advertised_version_refused",
+    "one above": "request_version_refused",
     "between": "advertised_version_refused",
     "after": "request_version_refused",
     "much later": "request_version_refused",

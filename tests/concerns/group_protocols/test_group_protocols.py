@@ -100,6 +100,8 @@ CASES: dict[str, Case] = {
         {
             "self_describing": [counts("SYNC_GROUP", 5, "response", 1)],
             "not_self_describing": [counts("SYNC_GROUP", 5, side, n) for side, n in (("request", 2), ("response", 1))],
+            "verified_sync_requests": 0,
+            "unverified_sync_requests": 2,
         },
     ),
     "an error without a type": (
@@ -119,11 +121,11 @@ CASES: dict[str, Case] = {
         },
     ),
     "inconsistent": (
-        [join(0), join(5, told=None, error_code=23), sync(9, 5, error_code=23)],
+        [join(0), join(5, told=None, error_code=23), sync(8.8, 5, error_code=23), sync(9, 5, error_code=23)],
         {
-            "inconsistent_group_protocol": 2,
+            "inconsistent_group_protocol": 3,
             "inconsistent_join_group": 1,
-            "inconsistent_sync_group": 1,
+            "inconsistent_sync_group": 2,
             "inconsistent_first_at": 5,
             "inconsistent_last_at": 9,
         },
@@ -307,6 +309,7 @@ def plain(value: Any) -> Any:
 
 @pytest.mark.kip("KIP-559", 3, 4, 5, 6, case="self-describing")
 @pytest.mark.kip("KIP-559", 13, case="before KIP-559")
+@pytest.mark.kip("KIP-559", 14, 16, case="a SyncGroup with the type or the name alone")
 @pytest.mark.kip("KIP-559", 15, case="inconsistent")
 @pytest.mark.kip("KIP-559", 16, 20, case="an older SyncGroup after its JoinGroup")
 @pytest.mark.kip("KIP-559", 19, case="a SyncGroup that tells its type")
@@ -328,7 +331,7 @@ def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: Found) -
 VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
     "group_name_mismatch": ("chosen otherwise", 1, 1, 1, 1),
     "group_type_mismatch": ("mismatch", 1, 0, 0, 0),
-    "inconsistent_group_protocol": ("inconsistent", 2, 5, 9, 5),
+    "inconsistent_group_protocol": ("inconsistent", 3, 5, 9, 5),
     "mixed_protocol_types": ("members of different types", 4, 1, 4, 1),
 }
 
@@ -355,7 +358,7 @@ def test_no_other_case_breaks_a_rule(found: Found) -> None:
     assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | enforced | names
 
 
-@pytest.mark.kip("KIP-559", 14, 18)
+@pytest.mark.kip("KIP-559", 18)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_was_not_offered_chosen_or_answered_is_found(found: Found, name: str) -> None:
     row = found.violations[name, "group_name_mismatch"]
@@ -368,7 +371,7 @@ def test_a_name_that_was_not_offered_chosen_or_answered_is_found(found: Found, n
 ENFORCED = {
     "group_name_mismatch": (1, 0),
     "group_type_mismatch": (0, 0),
-    "inconsistent_group_protocol": (2, 0),
+    "inconsistent_group_protocol": (3, 0),
     "mixed_protocol_types": (2, 1),
 }
 
