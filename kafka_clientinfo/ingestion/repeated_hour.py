@@ -155,7 +155,7 @@ def begins_again(
     Args:
         clock: of the log; it is asked for the readings of times only.
         first: the first time in the log, with its zone.
-        times: those behind it.
+        times: those after it.
 
     Returns:
         None where the log ends inside the hour, and goes on in it from one reading to the other nowhere.
@@ -163,7 +163,7 @@ def begins_again(
     latest, later = clock.readings(*first)
     for time in times:
         reading, second = clock.readings(*time)
-        if reading == second:  # behind the hour; a silence shorter than the hour says that it was the second one
+        if reading == second:  # after the hour; a silence shorter than the hour says that it was the second one
             return reading - later < later - latest
         if latest - reading > STEP_BACK:
             return False
