@@ -246,6 +246,20 @@ def test_names_that_no_schema_knows_are_written_as_json_writes_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("{%s=1}" % ("y" * 100), {"y" * 100: 1}),
+        ("{%s=1}" % ("y" * 101), None),
+        ("{a=x,%s=1}" % ("y" * 101), {"a": "x," + "y" * 101 + "=1"}),
+        ("{a=x,%s=1,b=2}" % ("y" * 60_000), {"a": "x," + "y" * 60_000 + "=1", "b": 2}),
+    ],
+)
+def test_what_is_longer_than_a_field_s_name_is_text(text: str, read: dict[str, Any] | None) -> None:
+    body = struct_body(text.encode(), 99, 0, "request")
+    assert (None if body is None else json.loads(body)) == read
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
         *((kind, "5", 5) for kind in ("int8", "int16", "int32", "int64", "uint16", "uint32")),
