@@ -19,8 +19,8 @@ MAX_NUMBER = 1000
 """Characters of a number; Jackson, which reads JSON for Spark, takes no more."""
 MAX_NAME = 50_000
 """Bytes of a field's name; Jackson takes as many characters."""
-_USUAL = 8 << 10
-"""Bytes of a body that is remembered: answers to ApiVersions and heartbeats repeat."""
+_CACHED_SIZE = 8 << 10
+"""Bytes of a body that is cached at most: answers to ApiVersions and heartbeats repeat."""
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATES = re.compile(rb"\\\\|%b%b|(%b|%b)" % (_HIGH, _LOW, _HIGH, _LOW))
 """Escapes in JSON; group 1 is half of a character beyond 16 bits, alone."""
@@ -34,7 +34,7 @@ def json_body(text: bytes) -> str | None:
     """Return the JSON text of a body; None for one that is absent, empty, overlong, or not read alike by all engines."""
     if len(text) > MAX_BODY or not text.startswith(b"{"):
         return None
-    return _remembered(text) if len(text) <= _USUAL else _read(text)
+    return _read_cached(text) if len(text) <= _CACHED_SIZE else _read(text)
 
 
 def _read(data: bytes) -> str | None:
@@ -49,7 +49,7 @@ def _read(data: bytes) -> str | None:
     return text if len(text) <= 2 * MAX_DEPTH or _is_within_limits(text) else None
 
 
-_remembered = lru_cache(maxsize=256)(_read)
+_read_cached = lru_cache(maxsize=256)(_read)
 
 
 def _check_float(digits: str) -> None:
