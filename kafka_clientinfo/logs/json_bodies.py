@@ -69,8 +69,16 @@ def _is_within_limits(text: str) -> bool:
         string[2] and len(string[1].encode()) > MAX_NAME for string in _STRING.finditer(text)
     ):
         return False
+    may_be_deep = text.count("{") + text.count("[") > MAX_DEPTH
+    if not may_be_deep and not _holds_long_number(text):
+        return True  # strings, which cost most to leave out, can only add to what was looked for
     bare = _STRING.sub("", text)
-    return not _nests_too_deeply(bare) and "0" * (MAX_NUMBER + 1) not in bare.translate(_NUMBERS)
+    return not _nests_too_deeply(bare) and not _holds_long_number(bare)
+
+
+def _holds_long_number(text: str) -> bool:
+    """Return whether more than `MAX_NUMBER` characters of numbers follow each other."""
+    return len(text) > MAX_NUMBER and "0" * (MAX_NUMBER + 1) in text.translate(_NUMBERS)
 
 
 def _nests_too_deeply(bare: str) -> bool:
