@@ -57,11 +57,11 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)],
         [2, 1],
     ),
-    "a handshake again whose ids start over at 3": (
+    "a handshake again with ids that start over at 3": (
         [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=3)],
         [2, 1],
     ),
-    "ApiVersions whose id is less, and no beginning's": (
+    "ApiVersions with a lower id that begins nothing": (
         [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=4)],
         [3],
     ),
@@ -69,7 +69,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [av(0, correlation_id=0), r(1, correlation_id=2), av(2, correlation_id=2)],
         [2, 1],
     ),
-    "a handshake again whose software is known": (
+    "a handshake again with known software": (
         [av(0, correlation_id=0), r(1, correlation_id=8, **KNOWN), av(2, correlation_id=0, **KNOWN)],
         [3],
     ),

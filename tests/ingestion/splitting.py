@@ -67,5 +67,5 @@ class Runs:
         self.files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
         return self
 
-    def told(self) -> tuple[Rows, list[Any]]:
+    def rows_and_counts(self) -> tuple[Rows, list[Any]]:
         return self.rows, [(one["records"], dict(one["ignored"])) for one in self.files.values()]

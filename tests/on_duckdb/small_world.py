@@ -162,8 +162,8 @@ def _bodies(dice: Random, api: str, version: int) -> tuple[dict[str, Any] | None
         return member | {"protocolType": kind, "protocols": protocols}, dice.choice([json.dumps(answer), None])
     if api == "SYNC":
         typed = {"protocolType": kind, "protocolName": name} if version >= 5 else {}
-        told = typed | {"assignment": dice.choice([T1, "AA==", ""]), "protocolName": dice.choice(["range", "sticky"])}
-        return member | {"assignments": []} | typed, dice.choice([json.dumps(told), None])
+        answer = typed | {"assignment": dice.choice([T1, "AA==", ""]), "protocolName": dice.choice(["range", "sticky"])}
+        return member | {"assignments": []} | typed, dice.choice([json.dumps(answer), None])
     if api == "DESCRIBE":
         group = {"groupId": member["groupId"], "protocolType": kind, "protocolData": name, "members": []}
         return {"groups": [member["groupId"]]}, json.dumps({"groups": [group]})
