@@ -17,12 +17,12 @@ HOUR = 60
 
 def readings(logs: Sequence[tuple[float, float]], fixed: Sequence[tuple[float, float]] = ()) -> str:
     """Return `1` or `2` for each log."""
-    is_second = readings_of(spans(logs), spans(fixed), HOUR * MINUTE, HOUR * MINUTE)
+    is_second = readings_of(spans(logs), spans(fixed), HOUR * MINUTE)
     return "".join("2" if second else "1" for second in is_second)
 
 
 def spans(times: Sequence[tuple[float, float]]) -> list[Span]:
-    return [Span(round(first * MINUTE), round(last * MINUTE)) for first, last in times]
+    return [Span(round((first - HOUR) * MINUTE), round((last - HOUR) * MINUTE)) for first, last in times]
 
 
 @pytest.mark.parametrize(
@@ -94,7 +94,14 @@ def test_no_other_readings_fit_better(logs: Sequence[tuple[int, int]], fixed: Se
         return cost([*around, *(Span(a + b, z + b) for (a, z), b in zip(own, by, strict=True))])
 
     best = min(judged(chosen) for chosen in product((False, True), repeat=len(own)))
-    assert judged(readings_of(own, around, HOUR * MINUTE, HOUR * MINUTE)) == best
+    assert judged(readings_of(own, around, HOUR * MINUTE)) == best
+
+
+def test_only_logs_near_the_hour_are_looked_at() -> None:
+    near = [(-70, 0), (10, 50), (119, 130)]
+    far = [(-300, -40), (-400, -1), (-500, -30), (120, 400), (120, 401), (125, 130)]
+    chosen = log_sequence._near(spans([*far, *near]), HOUR * MINUTE)
+    assert sorted(chosen) == sorted(spans([*near, (-400, -1), (120, 400)]))
 
 
 def test_very_many_files_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:
