@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ from kafka_clientinfo import derivation, pipeline
 from kafka_clientinfo.ingestion import worker
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.ingestion.repeated_hour import TIMES, moved_row, moves
+from kafka_clientinfo.ingestion.repeated_hour import TIMES, Move, moved_row, moves
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.on_duckdb import MemoryTables
@@ -159,6 +160,19 @@ def test_a_silence_of_an_hour_shows_nothing(tmp_path: Path) -> None:
         first = min(row["logged_at"] for row in runs.rows)
         is_second = after == "03:05"
         assert first == datetime(2026, 10, 25, 1 if is_second else utc, 10, tzinfo=UTC), after
+
+
+@pytest.mark.parametrize(("until", "expected"), [(None, [1, 2]), (200, [1])])
+def test_a_move_takes_the_rows_of_its_times_and_bytes(until: int | None, expected: list[int]) -> None:
+    begin, end = datetime(2026, 10, 25, tzinfo=UTC), datetime(2026, 10, 25, 1, tzinfo=UTC)
+    move = Move("f", begin, end, timedelta(hours=1), until)
+    instant = timedelta(microseconds=1)
+    times = [begin - instant, begin, end - instant, end]
+    rows = ", ".join(f"({n}, 'f', TIMESTAMP '{time:%Y-%m-%d %H:%M:%S.%f}', {n}00)" for n, time in enumerate(times))
+    table = f"(VALUES {rows}, (9, 'g', TIMESTAMP '2026-10-25 00:30:00', 0)) AS rows(n, file_id, logged_at, byte_offset)"
+    moved = duckdb.sql(f"SELECT n FROM {table} WHERE {move.condition} ORDER BY n").fetchall()
+    assert [n for (n,) in moved] == expected
+    assert move.back().back() == move
 
 
 CUTS = (20, 50, 60, 70)
