@@ -22,7 +22,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .connections.stretches import in_order
+from .connections.stretches import in_order, reports
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
@@ -110,6 +110,7 @@ class Derivation:
             self.committed,
             self.lake.read_snapshot("connections"),
             in_order(self.whole("ingested_files")),
+            reports(self.whole("ingested_files")),
             self.lake.state.retained_from,
             self.lake.staging,
         )

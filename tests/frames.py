@@ -19,6 +19,9 @@ from kafka_clientinfo.tables.spec import table_spec
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 API_KEYS = {
     "AV": 18,
+    "ADD_PARTITIONS_TO_TXN": 24,
+    "LIST_OFFSETS": 2,
+    "BROKER_HEARTBEAT": 63,
     "METADATA": 3,
     "FETCH": 1,
     "PRODUCE": 0,

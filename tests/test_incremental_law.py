@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections.judged import judged_requests
-from kafka_clientinfo.connections.stretches import in_order
+from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
@@ -95,7 +95,8 @@ def built(held: increments.Stored, files: Any, increment: increments.Increment) 
 
 def assert_built_as(expected: Counter[str], spark: Any, requests: Any, files: Any, **held: Any) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
-    stored = increments.Stored(requests, files=in_order(files), staging=Staging(spark, Address("/nowhere")), **held)
+    held |= {"files": in_order(files), "reports": reports(files), "staging": Staging(spark, Address("/nowhere"))}
+    stored = increments.Stored(requests, **held)
     increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().coverage_gap_ms)
     found = built(stored, files, increment)
     missing, wrong = expected - found, found - expected
@@ -146,6 +147,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
     held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
-    whole = increments.Stored(left, files=files, staging=Staging(spark, Address("/nowhere")), **held)
+    staging = Staging(spark, Address("/nowhere"))
+    whole = increments.Stored(left, files=in_order(files), reports=reports(files), staging=staging, **held)
     expected = built(whole, files, increments.everything_left(whole))
     assert_built_as(expected, spark, left, files, **held)

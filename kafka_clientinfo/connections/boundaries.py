@@ -6,8 +6,10 @@ between two requests of one id, in log order, where the evidence says that a new
   the logs of 23 real brokers; a correlation id alone raises 821 false alarms, as clients are free to choose it);
 - the software name falls back to unknown, or becomes another one, and the request before does not explain it: only an
   accepted ApiVersions from v3 on names, and only an older or an unsupported one resets (KIP-511);
+- the request before is an accepted ApiVersions that states a name, and the record does not have that name;
 - a handshake begins anew, with a correlation id that starts over, after the client had been working;
 - the principal is another one: it is fixed when a connection is authenticated;
+- the broker was started again in between, as it says in its own log (`starts`): no connection outlives that;
 - nothing came for longer than connections.max.idle.ms, after which a broker closes a connection. Silence is evidence
   only in one stretch of the log (see `stretches`). A correlation id that goes on by one has lost nothing meanwhile, so
   that connection was not closed: the broker's limit is another one. From 1.0 on a broker counts its connections in their
@@ -28,9 +30,12 @@ LOG_POSITION = ("file_no", "byte_offset")
 _ID = ("broker_no", "connection_id")
 """Columns that tell a connection id from those of other brokers: numbers are compared and copied sooner than names."""
 WHO = ("principal", "client_id", "client_software_name")
-"""Texts by which boundaries are found; a request has them in a struct, `who`."""
+"""Columns of a record by which boundaries are found; a request has them in a struct, `who`."""
+STATED_SOFTWARE = "stated_software"
+"""The name that an ApiVersions request states, in `who` as well: the next record has it if the request was accepted."""
 _COMPARED = (
-    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch", "who",
+    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch",
+    "starts_before", "who",
 )  # fmt: skip
 """Columns of the request before that boundaries are found by."""
 KEPT = ("kept_connections", "kept_last_request_at")
@@ -75,7 +80,7 @@ def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = 
         heard_until.alias("heard_until"),
     )
     cut = followed.select(
-        *(name for name in hashed.columns if name not in ("stretch", *KEPT)),
+        *(name for name in hashed.columns if name not in ("stretch", "starts_before", *KEPT)),
         *(["kept_connections"] if is_part else []),
         "row_no",
         "heard_until",
@@ -153,7 +158,7 @@ def _up_to_now() -> WindowSpec:
 
 def _of_previous(name: str) -> Column:
     """Takes a value of the request before, of the same connection id."""
-    return F.col(f"who_before.{name}" if name in WHO else f"{name}_before")
+    return F.col(f"who_before.{name}" if name in (*WHO, STATED_SOFTWARE) else f"{name}_before")
 
 
 def _differs(name: str) -> Column:
@@ -165,7 +170,13 @@ def _is_boundary() -> Column:
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
     evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
     found = ~forwarded & reduce(or_, evidence)
-    return _of_previous("api_key").isNull() | _was_idle() | F.coalesce(found, F.lit(False))
+    was_restarted = F.col("starts_before") > _of_previous("starts_before")
+    return (
+        _of_previous("api_key").isNull()
+        | _was_idle()
+        | F.coalesce(was_restarted, F.lit(False))
+        | F.coalesce(found, F.lit(False))
+    )
 
 
 def _starts_over() -> Column:
@@ -190,14 +201,19 @@ def _other_client() -> Column:
 
 
 def _software_lost() -> Column:
+    """Tells whether the software name is not what the record before and its request have made of it."""
     known_before = _of_previous("client_software_name") != UNKNOWN
     can_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
     error = _of_previous("error_code")  # null where no response is logged
     resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
     names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
+    # null where no name is stated, or none is logged; "unknown" is a name like others
+    is_stated = F.col("who.client_software_name") == _of_previous(STATED_SOFTWARE)
+    contradicts = can_name & (error == int(ErrorCode.NONE)) & ~is_stated
     explains = F.when(F.col("who.client_software_name") == UNKNOWN, resets).otherwise(names)
-    explained = (_of_previous("api_key") == ApiKey.API_VERSIONS) & explains
-    return known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name") & ~explained
+    is_api_versions = _of_previous("api_key") == ApiKey.API_VERSIONS
+    is_other = known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name")
+    return (is_other & ~(is_api_versions & explains)) | F.coalesce(is_api_versions & contradicts, F.lit(False))
 
 
 def _new_handshake() -> Column:

@@ -9,7 +9,7 @@ broker in the order of its files. A new one begins after
     a silence of more than coverage_gap_ms, within a file or      | nothing tells what was not logged
     between two                                                   |
     a silence of more than a second in which server.log says that | the level was another one, or nothing was running;
-    the request logger's level was set, or the broker launched    | what it was before and after is judged by records
+    the request logger's level was set, or the broker started     | what it was before and after is judged by records
     the start of a broker, which a file's first requests show     | all connections are new
 
 A request at INFO belongs to a stretch only if that goes on after it. In a file that is silent so often that not all of its
@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 
 from ..settings import Settings
 from ..tables.spec import FILE_ORDER
+from .starts import broker_starts, number_before, starts_of_brokers
 
 _MOST_RUNS = 65
 """As `ingestion.debug_runs` keeps: in a file with so many, some may be left out."""
@@ -29,8 +30,8 @@ _AT_START = 2 * _SECOND
 """Microseconds after the end of a start in which a broker that logs at DEBUG has logged its first request."""
 _YEARS_MS = 10 * 365 * 86_400_000
 """Stands for connections.max.idle.ms below 0: connections are never closed."""
-_SWITCHES = ("log_level", "launched")
 _BROKER = ("cluster", "broker")
+_FIRST = "1970-01-01"
 
 
 def in_order(ingested_files: DataFrame) -> DataFrame:
@@ -49,26 +50,87 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
     Returns:
-        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker; stretch, a
-        number for each stretch of a broker, null at INFO; and coverage: since (when the request's stretch began; null where
+        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
+        starts_before, the number of starts that the broker reports before the request was logged; stretch, a number for each stretch of a broker, null at INFO; and coverage: since (when the request's stretch began; null where
         it is of none), started_at (when the broker started that the stretch begins with; null where it does not), and
         max_idle_ms (of the broker: the setting, or what its own log says if that is more).
     """
     # With a partition, as Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
-    files = _with_parts(ingested_files, settings).select(
+    positions = _with_parts(ingested_files, settings).select(
         "file_id", "file_no", "first_part", "later_parts", F.dense_rank().over(brokers).alias("broker_no")
     )
+    files = positions.join(_with_starts(ingested_files), on="file_id", how="inner")
     joined = requests.join(F.broadcast(files), on="file_id", how="inner")
     reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
     part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
-    located = joined.select(*requests.columns, "broker_no", "file_no", part.alias("part"))
+    starts_before = F.col("starts_before_file") + number_before(F.col("starts_in_file"), F.col("logged_at"))
+    located = joined.select(
+        *requests.columns, "broker_no", "file_no", starts_before.alias("starts_before"), part.alias("part")
+    )
     return located.select(
         *requests.columns,
         "broker_no",
         "file_no",
+        "starts_before",
         F.when(F.col("carried.log_level") != "INFO", F.col("part.stretch")).alias("stretch"),
         F.col("part.coverage").alias("coverage"),
+    )
+
+
+def reports(ingested_files: DataFrame) -> DataFrame:
+    """Finds what brokers say of themselves that bears on their connections and on the stretches of their logs.
+
+    Args:
+        ingested_files: the table `ingested_files`; broker_events is used.
+
+    Returns:
+        One row per report: cluster, broker; since, a time before which no request is judged otherwise by it; and
+        ingested_at, the run that has read it.
+    """
+    starts = broker_starts(ingested_files).select(*_BROKER, "since", "ingested_at")
+    said = _events(ingested_files)
+    second = F.expr("INTERVAL 1 SECOND")
+    levels = said.where(F.col("kind") == "log_level").select(
+        *_BROKER, (F.col("at") - second).alias("since"), "ingested_at"
+    )
+    # What a broker states again at each start says nothing new.
+    earlier = Window.partitionBy(*_BROKER).orderBy("ingested_at").rowsBetween(Window.unboundedPreceding, -1)
+    stated = (
+        said.where(F.col("kind") == "max_idle_ms")
+        .groupBy(*_BROKER, "ingested_at")
+        .agg(F.max(_stated_idle()).alias("idle"))
+    )
+    raised = stated.withColumn("before", F.max("idle").over(earlier))
+    limits = raised.where(F.col("before").isNull() | (F.col("idle") > F.col("before")))
+    first = F.lit(_FIRST).cast("timestamp").alias("since")
+    return starts.unionByName(levels).unionByName(limits.select(*_BROKER, first, "ingested_at"))
+
+
+def _events(ingested_files: DataFrame) -> DataFrame:
+    event = F.explode("broker_events").alias("event")
+    said = ingested_files.where(F.col("broker_events").isNotNull()).select(*_BROKER, event)
+    return said.select(
+        *_BROKER, *(F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
+    )
+
+
+def _stated_idle() -> Column:
+    """Takes a stated connections.max.idle.ms; below 0 it closes no connection."""
+    idle = F.when(F.col("kind") == "max_idle_ms", F.col("value")).cast("bigint")
+    return F.when(idle < 0, F.lit(_YEARS_MS)).otherwise(idle)
+
+
+def _with_starts(ingested_files: DataFrame) -> DataFrame:
+    """Finds the number of the broker's starts before each file, and the times of those in it: requests look at few times."""
+    files = ingested_files.where(F.col("first_logged_at").isNotNull())
+    earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
+    joined = files.join(F.broadcast(starts_of_brokers(ingested_files)), on=list(_BROKER), how="left")
+    within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
+    return joined.withColumn("earliest", earliest).select(
+        "file_id",
+        number_before(F.col("starts"), F.col("earliest")).alias("starts_before_file"),
+        within.alias("starts_in_file"),
     )
 
 
@@ -137,17 +199,17 @@ def _runs(ingested_files: DataFrame) -> DataFrame:
 
 
 def _said_by_brokers(ingested_files: DataFrame) -> DataFrame:
-    """Collects per broker what its own log says: switches, levels, launched, started, and stated_idle_ms."""
-    said = ingested_files.where(F.col("broker_events").isNotNull()).select(
-        *_BROKER, F.explode("broker_events").alias("event")
+    """Collects per broker what its own log says: levels, served and starts (arrays of times), and stated_idle_ms."""
+    said = (
+        _events(ingested_files)
+        .groupBy(*_BROKER)
+        .agg(
+            F.collect_list(F.when(F.col("kind") == "log_level", F.col("at"))).alias("levels"),
+            F.collect_list(F.when(F.col("kind") == "started", F.col("at"))).alias("served"),
+            F.max(_stated_idle()).alias("stated_idle_ms"),
+        )
     )
-    kind, at = F.col("event.kind"), F.col("event.at")
-    idle = F.when(kind == "max_idle_ms", F.col("event.value")).cast("bigint")
-    return said.groupBy(*_BROKER).agg(
-        F.collect_list(F.when(kind.isin(*_SWITCHES), at)).alias("switches"),
-        *(F.collect_list(F.when(kind == name, at)).alias(name) for name in (*_SWITCHES, "started")),
-        F.max(F.when(idle < 0, F.lit(_YEARS_MS)).otherwise(idle)).alias("stated_idle_ms"),
-    )
+    return said.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="left")
 
 
 def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
@@ -168,13 +230,13 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
     within = F.when(~F.col("is_first"), F.col("silence"))
     gap = settings.coverage_gap_ms * 1000
     is_blind = F.coalesce(F.col("is_full") & (F.min(within).over(of_file) > gap), F.lit(False))
-    launched = F.array_max(F.filter("launched", _is_in_silence))
-    launched_before = silent.select("*", is_blind.alias("is_blind"), launched.alias("launched_at"))
-    judged = launched_before.withColumn("started_at", _started_at())
+    start = F.array_max(F.filter("starts", _is_in_silence))
+    with_start = silent.select("*", is_blind.alias("is_blind"), start.alias("start"))
+    judged = with_start.withColumn("started_at", _started_at())
     is_new = F.col("began_at").isNotNull() & F.coalesce(
         F.col("until").isNull()
         | (F.col("silence") > gap)
-        | ((F.col("silence") > _SECOND) & _holds_switch())
+        | ((F.col("silence") > _SECOND) & _holds_report())
         | (F.col("is_first") & F.col("covers_broker_start"))
         | F.col("is_blind")
         | F.lag("is_blind").over(order),
@@ -204,8 +266,9 @@ def _is_in_silence(at: Column) -> Column:
     return is_after & (F.unix_micros(at) <= F.unix_micros("began_at") + _SECOND)
 
 
-def _holds_switch() -> Column:
-    return F.coalesce(F.exists("switches", _is_in_silence), F.lit(False))
+def _holds_report() -> Column:
+    is_set = F.coalesce(F.exists("levels", _is_in_silence), F.lit(False))
+    return is_set | F.coalesce(F.exists("starts", _is_in_silence), F.lit(False))
 
 
 def _started_at() -> Column:
@@ -215,11 +278,11 @@ def _started_at() -> Column:
     meanwhile: else it was set without a word (Kafka 2.4 to 3.1), and the broker may have started at another level.
     """
     served_before = F.exists(
-        "started",
-        lambda at: (at >= F.col("launched_at")) & (F.unix_micros(at) < F.unix_micros("began_at") - _AT_START),
+        "served",
+        lambda at: (at >= F.col("start")) & (F.unix_micros(at) < F.unix_micros("began_at") - _AT_START),
     )
-    set_since = F.exists("log_level", lambda at: (at >= F.col("launched_at")) & _is_in_silence(at))
+    set_since = F.exists("levels", lambda at: (at >= F.col("start")) & _is_in_silence(at))
     was_set = F.coalesce(served_before, F.lit(False)) | F.coalesce(set_since, F.lit(False))
-    stated = F.when(~was_set, F.col("launched_at"))
+    stated = F.when(~was_set, F.col("start"))
     shown = F.when(F.col("is_first") & F.col("covers_broker_start"), F.col("began_at"))
     return F.coalesce(shown, stated)

@@ -19,6 +19,8 @@ work follows what is new, not the history. What is recomputed, by what is new:
     a late file: it comes, in its broker's  | all of its broker, as it  | all
     order, before one that was built, or    | may move boundaries       |
     may have changed places with one        |                           |
+    a late report of a broker's start,      | all of its broker, as its | all
+    before a request that was built         | connections end there     |
 
 Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
 again, so they are kept in each of these cases, and what is recomputed lies behind them.
@@ -26,11 +28,14 @@ again, so they are kept in each of these cases, and what is recomputed lies behi
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ..arrow_rows import collect
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
 from .keeping import Staging, kept, release
 
@@ -56,6 +61,7 @@ class Stored:
         requests: the table `requests`, as far as its ingestion is committed.
         connections: a snapshot of the table `connections`.
         files: the files that have requests, as `connections.stretches.in_order` makes them.
+        reports: what brokers say of themselves that bears on connections, as `connections.stretches.reports` finds it.
         retained_from: instant before which connections' requests may have been deleted; None where none were.
         staging: for `kept`.
     """
@@ -63,6 +69,7 @@ class Stored:
     requests: DataFrame
     connections: DataFrame
     files: DataFrame
+    reports: DataFrame
     retained_from: str | None
     staging: Staging
 
@@ -115,7 +122,7 @@ def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
     try:
         ids = new.select(*_KEY, "since").unionByName(_unsettled(new, stored, coverage_gap_ms))
         touched = _from_the_newest(ids.groupBy(*_KEY).agg(F.min("since").alias("since")), stored)
-        if late := _brokers_with_late_files(stored, new):
+        if late := _brokers_with_late_news(stored, new, built_until):
             # One list, as Spark Connect takes no expression that is nested deeply.
             is_late = F.struct("cluster", "broker").isin(
                 [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
@@ -289,7 +296,32 @@ def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
     )
 
 
-def _brokers_with_late_files(stored: Stored, new: DataFrame) -> list[tuple[Any, Any]]:
+def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: str) -> list[tuple[Any, Any]]:
+    """Brokers with late files, or that report only now what bears on requests that were built."""
+    until = F.lit(built_until).cast("timestamp")
+    reports = (
+        stored.reports.where(F.col("ingested_at") > until)
+        .groupBy("cluster", "broker")
+        .agg(F.min("since").alias("since"))
+    )
+    nothing = F.lit(None).cast("timestamp").alias("since")
+    found = collect(_with_late_files(stored, new).select("cluster", "broker", nothing).unionByName(reports))
+    late = {(cluster, broker) for cluster, broker, since in found if since is None}
+    first = {(cluster, broker): since for cluster, broker, since in found if since is not None}
+    if first:
+        of_brokers = reduce(
+            or_,
+            (
+                (F.col("cluster") == cluster) & (F.col("broker") == broker) & (F.col("logged_at") > F.lit(since))
+                for (cluster, broker), since in first.items()
+            ),
+        )
+        was_built = stored.requests.where((F.col("ingested_at") <= until) & of_brokers)
+        late |= {tuple(row) for row in collect(was_built.select("cluster", "broker").distinct())}
+    return sorted(late)
+
+
+def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
     """Brokers of files that are new, or have grown, and come before one that was built, if only in part.
 
     A file that has grown may also come behind one now that it came before: of files that begin at one instant, the
@@ -326,7 +358,7 @@ def _brokers_with_late_files(stored: Stored, new: DataFrame) -> list[tuple[Any, 
     )
     is_unsure = F.col("is_set_back") & F.coalesce(F.col("info_requests") > 0, F.lit(False))
     late = brokers.where(F.col("has_new") & (F.col("is_late") | is_unsure))
-    return [(row["cluster"], row["broker"]) for row in late.collect()]
+    return late.select("cluster", "broker")
 
 
 def _is_set_back(latest_before: Column) -> Column:

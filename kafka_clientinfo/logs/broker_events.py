@@ -8,7 +8,7 @@ nothing below it: whatever a client wrote before it, or behind it, would stand i
     kind        | value                                       | what it says
     ------------|---------------------------------------------|------------------------------------------------------
     launched    | null                                        | a process begins; it has no connection yet
-    started     | null                                        | it serves all of its listeners
+    started     | node's id; null in Kafka 3.0 with KRaft     | it serves all of its listeners
     stopping    | KafkaServer, BrokerServer, ControllerServer | this part of it begins to end
     stopped     | the same                                    | this part of it has ended, and its connections with it
     version     | of Kafka                                    | the release
@@ -30,7 +30,7 @@ MOST_EVENTS = 1000
 """Of one file; the first ones count, so that a file that grows keeps what it has shown."""
 _LONGEST = 64 << 10
 _LOGGER = rb" ?\((?:[\w.$]*\.)?%b\)(?: \[[^\r\n]{1,300}\])?\s*"
-_SERVER = rb"\[(?:Kafka(?= Server)|(KafkaServer|BrokerServer|ControllerServer)(?= id=)) (?:Server |id=)-?\d{1,9}\],? "
+_SERVER = rb"\[(?:Kafka Server |(?:Kafka|Broker|Controller)Server id=)(-?\d{1,9})\],? "
 
 
 _SETTINGS = rb"(?:\t[^\n]{0,9999}\n)+"
@@ -45,7 +45,7 @@ _KINDS: tuple[tuple[EventKind, re.Pattern[bytes]], ...] = (
     ("launched", _record(rb"Registered signal handlers for [A-Z, ]{1,60}", rb"LoggingSignalHandler")),
     ("launched", _record(rb"(?:" + _SERVER + rb")?starting", rb"KafkaServer")),
     ("started", _record(_SERVER + rb"started", rb"KafkaServer")),
-    ("started", _record(rb"(?:\[KafkaRaftServer nodeId=-?\d{1,9}\] )?Kafka Server started", rb"KafkaRaftServer")),
+    ("started", _record(rb"(?:\[KafkaRaftServer nodeId=(-?\d{1,9})\] )?Kafka Server started", rb"KafkaRaftServer")),
     ("stopping", _record(_SERVER + rb"shutting down", rb"(KafkaServer|BrokerServer|ControllerServer)")),
     ("stopped", _record(_SERVER + rb"shut down completed", rb"(KafkaServer|BrokerServer|ControllerServer)")),
     ("version", _record(rb"Kafka version ?: ([\w.+-]{1,60})", rb"AppInfoParser")),
@@ -93,11 +93,13 @@ def broker_event(data: bytes, prefix: re.Match[bytes], clock: LogClock) -> Broke
 
 
 def _value(kind: EventKind, found: re.Match[bytes]) -> str | None:
-    if kind in ("launched", "started"):
+    if kind == "launched":
         return None
+    if kind == "started":
+        return found[1].decode() if found[1] else None
     if kind == "max_idle_ms":
         setting = _MAX_IDLE.search(found[0])
-        return setting and setting[1].decode()
+        return setting[1].decode() if setting else None
     if kind == "log_level":
         return f"{found[1].decode()}={(found[2] or b'').decode()}"
     return found[found.lastindex or 0].decode()

@@ -8,7 +8,7 @@ import pytest
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.connections.boundaries import KEPT
-from kafka_clientinfo.connections.stretches import in_order
+from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging, release
@@ -27,7 +27,8 @@ CONNECTIONS = (
 )
 FILES = (
     "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
-    "step_back_ms bigint, requests bigint, ingested_at timestamp, info_requests bigint"
+    "step_back_ms bigint, requests bigint, ingested_at timestamp, info_requests bigint, "
+    "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>"
 )
 Request = tuple[str, float, str]
 Connection = tuple[str, int, float, float, int]
@@ -51,7 +52,19 @@ def file_of(
     info: int = 0,
 ) -> tuple[Any, ...]:
     last = first + 9000 if last is None else last
-    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, info)
+    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, info, None)
+
+
+VALUES = {"log_level": "kafka=INFO", "max_idle_ms": "900000"}
+
+
+def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str = "s") -> tuple[Any, ...]:
+    """A file with what the broker says of itself: when, what, and which run has read it."""
+    said = [
+        (at(seconds), kind, VALUES.get(kind, node if kind == "started" else None), read)
+        for seconds, kind, read in events
+    ]
+    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), 0, said)
 
 
 def stored(
@@ -83,6 +96,7 @@ def stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
         in_order(relation_of(spark, files, FILES)),
+        reports(relation_of(spark, files, FILES)),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )
@@ -236,3 +250,34 @@ def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) ->
         (0, None)
     ]
     assert increment.requests.columns == [*held.requests.columns, *KEPT]
+
+
+STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
+    "after what was built": ([server_log((8000, "launched", LATER), (8001, "started", LATER))], False),
+    "before a request that was built": ([server_log((50, "launched", LATER), (60, "started", LATER))], True),
+    "known before": ([server_log((50, "launched", AT), (60, "started", AT))], False),
+    "shown only now that it began earlier": (
+        [server_log((5000, "started", AT)), server_log((50, "launched", LATER), name="earlier")],
+        True,
+    ),
+    "not reported": ([server_log((50, "launched", LATER))], False),
+    "a level, after what was built": ([server_log((8000, "log_level", LATER))], False),
+    "a level, before a request that was built": ([server_log((50, "log_level", LATER))], True),
+    "a limit for idle connections": ([server_log((8000, "max_idle_ms", LATER))], True),
+    "a limit that was known": ([server_log((50, "max_idle_ms", AT), (8000, "max_idle_ms", LATER))], False),
+    "taken back, as the name is of two nodes": (
+        [server_log((50, "started", AT)), server_log((9999, "started", LATER), node="2", name="other")],
+        True,
+    ),
+}
+"""Server logs of a broker, and whether all of it is recomputed."""
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_a_late_report_of_a_start_touches_all_of_its_broker(spark: Any, name: str) -> None:
+    logs, is_late = STARTS[name]
+    before, new = old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500))
+    connections = [("a", 1, 0.0, 100.0, 0), ("untouched", 1, 3.0, 3.0, 2)]
+    held = stored(spark, before, new, connections, [file_of("f", 4, 0), *logs])
+    expected = {"a": (0, [0, 100, 8500])} | ({"untouched": (0, [3])} if is_late else {})
+    assert since(held) == expected

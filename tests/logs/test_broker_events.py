@@ -29,10 +29,10 @@ SAID: dict[str, tuple[str, str | None]] = {
     "INFO [Kafka Server 1], starting (kafka.server.KafkaServer)": ("launched", None),
     "INFO starting (kafka.server.KafkaServer)": ("launched", None),
     # 0.8 to 0.11; 1.0 to 3.9; KRaft, 3.0 and later
-    "INFO [Kafka Server 1], started (kafka.server.KafkaServer)": ("started", None),
-    "INFO [KafkaServer id=1] started (kafka.server.KafkaServer)": ("started", None),
+    "INFO [Kafka Server 1], started (kafka.server.KafkaServer)": ("started", "1"),
+    "INFO [KafkaServer id=1] started (kafka.server.KafkaServer)": ("started", "1"),
     "INFO Kafka Server started (kafka.server.KafkaRaftServer)": ("started", None),
-    "INFO [KafkaRaftServer nodeId=2] Kafka Server started (kafka.server.KafkaRaftServer)": ("started", None),
+    "INFO [KafkaRaftServer nodeId=2] Kafka Server started (kafka.server.KafkaRaftServer)": ("started", "2"),
     "INFO Kafka version : 0.10.0.1 (org.apache.kafka.common.utils.AppInfoParser)": ("version", "0.10.0.1"),
     "INFO Kafka version: 7.5.0-ccs (org.apache.kafka.common.utils.AppInfoParser)": ("version", "7.5.0-ccs"),
     f"INFO Kafka version: 4.4.0 ({UTILS}.internals.AppInfoParser)": ("version", "4.4.0"),
