@@ -65,7 +65,7 @@ class Settings:
         owners: file with the owners of clients, which commands that answer questions name; none where it is empty.
         private_raw_bytes: whether only the owner may read what holds raw bytes of logs: the table rejected_records of a
             warehouse on this machine, and the scratch files of a local Spark session.
-        server_logs: whether the server.log files beside request logs are read too, for failed_requests.
+        server_logs: whether the server.log files beside request logs are read too, for failed_requests and broker_events.
         lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
         split_bytes: bytes of plain log text that one task reads at least; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.
