@@ -22,7 +22,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .connections.boundaries import with_stretches
+from .connections.stretches import in_order, reports
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
@@ -109,13 +109,14 @@ class Derivation:
         stored = increments.Stored(
             self.committed,
             self.lake.read_snapshot("connections"),
-            with_stretches(self.whole("ingested_files"), self.settings),
+            in_order(self.whole("ingested_files")),
+            reports(self.whole("ingested_files")),
             self.lake.state.retained_from,
             self.lake.staging,
         )
         if self.until is None:
             return increments.everything_left(stored)
-        return increments.since(stored, self.until, self.settings.max_idle_ms)
+        return increments.since(stored, self.until, self.settings.coverage_gap_ms)
 
     def _derive(self, step: Step) -> None:
         if step.write_mode == "aggregate":

@@ -58,14 +58,14 @@ class Settings:
         log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
         max_idle_ms: the brokers' connections.max.idle.ms.
         coverage_gap_ms: a silence between two files of a broker that is longer means that a file is missing.
-        controller_listeners: names of listeners that only brokers and controllers use.
+        controller_listeners: names of the controllers' listeners, on which a node's id for a client id shows a broker.
         bucket_minutes: length of the time buckets of client_connections.
         client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.
         policy: what `load_settings` read from that file.
         owners: file with the owners of clients, which commands that answer questions name; none where it is empty.
         private_raw_bytes: whether only the owner may read what holds raw bytes of logs: the table rejected_records of a
             warehouse on this machine, and the scratch files of a local Spark session.
-        server_logs: whether the server.log files beside request logs are read too, for failed_requests.
+        server_logs: whether the server.log files beside request logs are read too, for failed_requests and broker_events.
         lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
         split_bytes: bytes of plain log text that one task reads at least; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.

@@ -6,10 +6,14 @@ between two requests of one id, in log order, where the evidence says that a new
   the logs of 23 real brokers; a correlation id alone raises 821 false alarms, as clients are free to choose it);
 - the software name falls back to unknown, or becomes another one, and the request before does not explain it: only an
   accepted ApiVersions from v3 on names, and only an older or an unsupported one resets (KIP-511);
+- the request before is an accepted ApiVersions that states a name, and the record does not have that name;
 - a handshake begins anew, with a correlation id that starts over, after the client had been working;
 - the principal is another one: it is fixed when a connection is authenticated;
+- the broker was started again in between, as it says in its own log (`starts`): no connection outlives that;
 - nothing came for longer than connections.max.idle.ms, after which a broker closes a connection. Silence is evidence
-  only where the log would show a request: not across a missing file, and not at INFO level.
+  only in one stretch of the log (see `stretches`). A correlation id that goes on by one has lost nothing meanwhile, so
+  that connection was not closed: the broker's limit is another one. From 1.0 on a broker counts its connections in their
+  ids, and one that is used again has hardly ever a correlation id that goes on; a limit that was raised is likelier.
 """
 
 from collections.abc import Mapping
@@ -20,82 +24,32 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
-from ..settings import Settings
-from ..tables.spec import FILE_ORDER
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
 _ID = ("broker_no", "connection_id")
 """Columns that tell a connection id from those of other brokers: numbers are compared and copied sooner than names."""
 WHO = ("principal", "client_id", "client_software_name")
-"""Texts by which boundaries are found; a request has them in a struct, `who`."""
+"""Columns of a record by which boundaries are found; a request has them in a struct, `who`."""
+STATED_SOFTWARE = "stated_software"
+"""The valid name that an ApiVersions request states, in `who` as well: the next record has it if the request was accepted."""
 _COMPARED = (
-    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch", "who",
+    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch",
+    "starts_before", "who",
 )  # fmt: skip
 """Columns of the request before that boundaries are found by."""
+KEPT = ("kept_connections", "kept_last_request_at")
+"""Columns of requests of which the earlier connections of their id are left out."""
+IN_STRETCH = ("jumps", "repeats", "outlasts")
+"""What the request before says of the log or the client: correlation ids are left out although the log is complete, an id
+is the same again, and the connection outlasts connections.max.idle.ms."""
 _ID_HASH = "id_hash"
 """A number made of `_ID`. Requests are sorted by it first: Spark compares a first number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 
 
-def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Adds to requests the place of their file among its broker's, and since when the log misses no beginning.
-
-    Where the log covers a broker's start, nothing is older than the file. Elsewhere a connection that has not been
-    heard of for connections.max.idle.ms is a new one, provided no file is missing in between.
-
-    Args:
-        requests: rows of the table `requests`.
-        ingested_files: the table `ingested_files`, all files of the brokers that occur.
-        settings: `max_idle_ms` and `coverage_gap_ms` are used.
-
-    Returns:
-        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
-        stretch, which is the same for files with no other missing between them; and complete_since: from when on the
-        log holds every connection's beginning; null where it never does.
-    """
-    # With a partition, as Spark Connect warns of windows without one.
-    brokers = Window.partitionBy(F.lit(0)).orderBy("cluster", "broker")
-    idle = F.make_dt_interval(secs=F.lit(settings.max_idle_ms / 1000))
-    # The frame of a running minimum: a later file that shows a broker's start says nothing of the files before it.
-    until_here = Window.partitionBy("cluster", "broker", "stretch").orderBy("file_no")
-    complete = F.when(F.col("covers_broker_start"), F.col("first_logged_at"))
-    files = with_stretches(ingested_files, settings).select(
-        "file_id",
-        "file_no",
-        "stretch",
-        F.dense_rank().over(brokers).alias("broker_no"),
-        F.least(F.min(complete).over(until_here), F.col("stretch_since") + idle).alias("complete_since"),
-    )
-    return requests.join(F.broadcast(files), on="file_id", how="inner")
-
-
-def with_stretches(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Orders the files of each broker, and finds the stretches of them with no file missing in between.
-
-    Args:
-        ingested_files: the table `ingested_files`.
-        settings: `coverage_gap_ms` is used.
-
-    Returns:
-        The files that have requests, with file_no, which orders those of a broker; stretch, the same number for files of
-        one stretch; and stretch_since, when the stretch begins.
-    """
-    order = Window.partitionBy("cluster", "broker").orderBy(*FILE_ORDER)
-    until_previous = F.max("last_logged_at").over(order.rowsBetween(Window.unboundedPreceding, -1))
-    gap_micros = F.unix_micros("first_logged_at") - F.unix_micros(until_previous)
-    is_hole = F.coalesce(gap_micros > settings.coverage_gap_ms * 1000, F.lit(True))
-    numbered = (
-        ingested_files.where(F.col("first_logged_at").isNotNull())
-        .withColumns({"is_hole": is_hole, "file_no": F.row_number().over(order)})
-        .withColumn("stretch", F.sum(F.col("is_hole").cast("int")).over(order))
-    )
-    stretch = Window.partitionBy("cluster", "broker", "stretch")
-    return numbered.withColumn("stretch_since", F.min("first_logged_at").over(stretch)).drop("is_hole")
-
-
-def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[str, Column] | None = None) -> DataFrame:
+def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = None) -> DataFrame:
     """Adds to requests the key of their connection and their place in it.
 
     All windows are over the requests of a connection id in log order, so that requests are shuffled and sorted once;
@@ -103,24 +57,36 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
 
     Args:
         requests: requests with `who` and `carried`, as `with_log_position` makes them; of each connection id all, or all
-            from the beginning of one of its connections on, with kept_connections, the number of connections before that.
-        settings: `max_idle_ms` is used.
+            from the beginning of one of its connections on, with kept_connections, the number of connections before that,
+            and kept_last_request_at, when the latest request of these was logged.
         earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
 
     Returns:
         The requests with session_no (1 for the first connection of an id), opened_at, opened_seq (0 but for
         connections of one id that open at one instant, or after a clock was set back), seq (0 for a connection's
-        first request), `ID_NUMBERS` and `earlier`.
+        first request), `ID_NUMBERS`, `IN_STRETCH` and `earlier`. A connection's first request has its coverage, and
+        heard_until, when an earlier connection of the id was heard of last; the others have null. Without stretch.
     """
-    kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
+    is_part = "kept_connections" in requests.columns
+    kept = F.col("kept_connections") if is_part else F.lit(0)
+    latest_before = F.max("logged_at").over(_before())
+    heard_until = F.greatest(latest_before, F.col("kept_last_request_at")) if is_part else latest_before
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
     hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
     followed = hashed.select(
         "*",
         *(F.lag(name).over(_of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
         F.row_number().over(_of_connection_id()).alias("row_no"),
+        heard_until.alias("heard_until"),
     )
-    cut = followed.select(*hashed.columns, "row_no", _is_boundary(settings).alias("is_boundary"))
+    cut = followed.select(
+        *(name for name in hashed.columns if name not in ("stretch", "starts_before", *KEPT)),
+        *(["kept_connections"] if is_part else []),
+        "row_no",
+        "heard_until",
+        _is_boundary().alias("is_boundary"),
+        *(column.alias(name) for name, column in _in_stretch().items()),
+    )
     numbered = cut.select(
         *(name for name in cut.columns if name != "kept_connections"),
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
@@ -134,8 +100,11 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
         F.max(instant).over(_up_to_now()).alias("newest"),
         *(column.alias(name) for name, column in (earlier or {}).items()),
     )
+    is_first = F.col("row_no") == F.col("opening.row_no")
+    of_first = ("coverage", "heard_until")
     return placed.select(
-        *(name for name in placed.columns if name not in ("opening", "newest", "row_no")),
+        *(name for name in placed.columns if name not in ("opening", "newest", "row_no", *of_first)),
+        *(F.when(is_first, F.col(name)).alias(name) for name in of_first),
         (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
         F.col("opening.logged_at").alias("opened_at"),
         _opened_seq().alias("opened_seq"),
@@ -189,19 +158,25 @@ def _up_to_now() -> WindowSpec:
 
 def _of_previous(name: str) -> Column:
     """Takes a value of the request before, of the same connection id."""
-    return F.col(f"who_before.{name}" if name in WHO else f"{name}_before")
+    return F.col(f"who_before.{name}" if name in (*WHO, STATED_SOFTWARE) else f"{name}_before")
 
 
 def _differs(name: str) -> Column:
     return F.coalesce(F.col(f"who.{name}"), F.lit("")) != F.coalesce(_of_previous(name), F.lit(""))
 
 
-def _is_boundary(settings: Settings) -> Column:
+def _is_boundary() -> Column:
     """Tells whether a new connection begins with a request; the first of a connection id always does."""
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
     evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
     found = ~forwarded & reduce(or_, evidence)
-    return _of_previous("api_key").isNull() | _was_idle(settings) | F.coalesce(found, F.lit(False))
+    was_restarted = F.col("starts_before") > _of_previous("starts_before")
+    return (
+        _of_previous("api_key").isNull()
+        | _was_idle()
+        | F.coalesce(was_restarted, F.lit(False))
+        | F.coalesce(found, F.lit(False))
+    )
 
 
 def _starts_over() -> Column:
@@ -226,14 +201,19 @@ def _other_client() -> Column:
 
 
 def _software_lost() -> Column:
+    """Tells whether the software name is not what the record before and its request have made of it."""
     known_before = _of_previous("client_software_name") != UNKNOWN
     can_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
     error = _of_previous("error_code")  # null where no response is logged
     resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
     names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
+    # null where no name is stated, or none is logged; "unknown" is a name like others
+    is_stated = F.col("who.client_software_name") == _of_previous(STATED_SOFTWARE)
+    contradicts = can_name & (error == int(ErrorCode.NONE)) & ~is_stated
     explains = F.when(F.col("who.client_software_name") == UNKNOWN, resets).otherwise(names)
-    explained = (_of_previous("api_key") == ApiKey.API_VERSIONS) & explains
-    return known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name") & ~explained
+    is_api_versions = _of_previous("api_key") == ApiKey.API_VERSIONS
+    is_other = known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name")
+    return (is_other & ~(is_api_versions & explains)) | F.coalesce(is_api_versions & contradicts, F.lit(False))
 
 
 def _new_handshake() -> Column:
@@ -252,8 +232,34 @@ def _other_principal() -> Column:
     return F.col("who.principal").isNotNull() & _of_previous("principal").isNotNull() & _differs("principal")
 
 
-def _was_idle(settings: Settings) -> Column:
+def _was_idle() -> Column:
     """Tells whether nothing came for so long that the broker must have closed the connection."""
+    counts_connections = F.col("carried.log_generation").isin("json", "request_header_struct")
+    goes_on = (_step() == 1) | (counts_connections & (_step() > 0))
+    return F.coalesce(_outlasts_limit() & ~goes_on, F.lit(False))
+
+
+def _outlasts_limit() -> Column:
+    """Tells whether the log shows that nothing came for longer than the broker's connections.max.idle.ms."""
     idle_micros = F.unix_micros("started_at") - F.unix_micros(_of_previous("logged_at"))
-    shows_all = (F.col("stretch") == _of_previous("stretch")) & (F.col("carried.log_level") != "INFO")
-    return F.coalesce((idle_micros > settings.max_idle_ms * 1000) & shows_all, F.lit(False))
+    return _is_in_one_stretch() & (idle_micros > F.col("coverage.max_idle_ms") * 1000)
+
+
+def _is_in_one_stretch() -> Column:
+    return F.col("stretch") == _of_previous("stretch")
+
+
+def _step() -> Column:
+    """How far the correlation id is above that of the request before."""
+    return F.col("correlation_id").cast("bigint") - _of_previous("correlation_id").cast("bigint")
+
+
+def _in_stretch() -> dict[str, Column]:
+    """Makes `IN_STRETCH`; at a boundary they compare two connections, and are false."""
+    goes_on = ~_is_boundary() & ~F.col("is_forwarded")
+    found = {
+        "jumps": _is_in_one_stretch() & (_step() > 1),
+        "repeats": _step() == 0,
+        "outlasts": _outlasts_limit(),
+    }
+    return {name: F.coalesce(goes_on & condition, F.lit(False)) for name, condition in found.items()}

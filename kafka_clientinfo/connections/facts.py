@@ -5,21 +5,31 @@ from pyspark.sql import functions as F
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
-from ..protocol import UNKNOWN
+from ..protocol import UNKNOWN, ApiKey
 from ..settings import Settings
+from .boundaries import IN_STRETCH
 from .concern import Columns
 from .examples import place
 from .judged import is_api_versions
 from .texts import is_one_of
 
-BROKER_CLIENT_ID = r"\A(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-client-\d+|Persister-client-\d+|id_\d+-host_.*-port_\d+)\z"
-"""Client ids that Kafka's own senders use; a client id alone is no proof of a broker."""
+_SENDERS = "AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager"
+BROKER_CLIENT_ID = rf"\A(broker-\d+-.+|raft-client-\d+|({_SENDERS})-client-\d+|id_\d+-host_.*-port_\d+)\z"
+"""Client ids that Kafka's own senders use, and hardly anybody else; a client id alone is no proof of a broker."""
+NODE_ID = r"\A\d{1,10}\z"
+"""What senders between brokers and controllers use: the node's own id. Any client may be named by a number."""
+_FIRST_BROKERS_VERSION = 4
+"""Of ADD_PARTITIONS_TO_TXN: brokers verify transactions by it from here on, clients send what is below (KIP-890)."""
 
+_BROKER_SOFTWARE = "apache-kafka-java"
+"""What brokers call themselves to each other."""
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
+_LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 _OF_FIRST = (
     "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
-    "api_key", "header_version", "client_software_name", "log_generation", "complete_since", "file_id", "byte_offset",
+    "api_key", "header_version", "client_software_name", "log_generation", "log_level", "coverage", "heard_until",
+    "file_id", "byte_offset",
 )  # fmt: skip
 
 
@@ -32,8 +42,11 @@ def aggregates() -> Columns:
         "first": _first(F.struct(*_OF_FIRST, place().alias("place"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
+        "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
+        "has_other_software": F.bool_or(_is_other_software()),
         "info_only": F.bool_and(F.col("log_level") == "INFO"),
+        **{name: F.bool_or(name) for name in IN_STRETCH},
     }
 
 
@@ -64,23 +77,57 @@ def has_broker_name(client_id: Column) -> Column:
     return F.coalesce(client_id.rlike(BROKER_CLIENT_ID), F.lit(False))
 
 
+def _has_node_id(client_id: Column) -> Column:
+    return F.coalesce(client_id.rlike(NODE_ID), F.lit(False))
+
+
 def _first(value: Column) -> Column:
     """Takes a value of the first request. It is gathered, as Spark would copy a greatest or least struct at every request."""
     return F.get(F.collect_list(F.when(F.col("seq") == 0, value)), F.lit(0))
 
 
 def _is_inter_broker() -> Column:
-    unnamed = F.coalesce(F.col("client_id"), F.lit("")) == ""
-    return F.col("api_key").isin(*INTER_BROKER_APIS) & (unnamed | has_broker_name(F.col("client_id")))
+    """Tells whether a request is one that brokers send to each other, under a name that they have, or none."""
+    client_id = F.col("client_id")
+    unnamed = F.coalesce(client_id, F.lit("")) == ""
+    verifies = (F.col("api_key") == int(ApiKey.ADD_PARTITIONS_TO_TXN)) & (
+        F.col("api_version") >= _FIRST_BROKERS_VERSION
+    )
+    by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
+    return by_api | (verifies & has_broker_name(client_id))
+
+
+def _has_inter_broker_api() -> Column:
+    return F.col("api_key").isin(*INTER_BROKER_APIS)
+
+
+def _is_other_software() -> Column:
+    """Tells whether a request shows software that no broker runs."""
+    name = F.coalesce("sent_software_name", "client_software_name", F.lit(UNKNOWN))
+    return ~F.col("is_forwarded") & ~name.isin(UNKNOWN, _BROKER_SOFTWARE)
 
 
 def _role(settings: Settings) -> Column:
-    """Tells the role by what a connection does; a broker's client id counts only together with the broker's own host."""
+    """Tells the role by what a connection does.
+
+    A name that only brokers have counts together with the broker's own host or a controller's listener; so does there
+    a node's id. Clients come to a controller's listener too: tools that KIP-919 lets ask there, and whoever has its
+    port for a bootstrap address.
+    """
+    client_id = F.col("first.client_id")
     own_host = F.regexp_extract(_connection_id(), _LOCAL_HOST, 1) == F.col("first.remote_host")
-    own_sender = own_host & has_broker_name(F.col("first.client_id"))
+    by_name = has_broker_name(client_id) & ~F.col("has_other_software")
+    by_number = _has_node_id(client_id) & ~F.col("has_other_software")
     on_controller = is_one_of(F.col("first.listener"), settings.controller_listeners)
-    is_broker = F.col("has_inter_broker") | F.col("has_replica") | on_controller | F.coalesce(own_sender, F.lit(False))
+    of_controller = on_controller & (F.col("has_inter_broker_api") | by_name | by_number)
+    own_sender = F.coalesce(own_host & by_name, F.lit(False))
+    is_broker = F.col("has_inter_broker") | F.col("has_replica") | of_controller | own_sender
     return F.when(F.col("has_forwarded"), "forwarding").when(is_broker, "broker").otherwise("client")
+
+
+def is_watched() -> Column:
+    """Tells whether the log held every request when a connection's first one was logged, as far as it shows."""
+    return (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
 
 
 def _start() -> Column:
@@ -91,18 +138,42 @@ def _start() -> Column:
     unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
-    id_was_used = F.col("session_no") > 1
-    covered = F.coalesce(F.col("opened_at") >= F.col("first.complete_since"), F.lit(False))
-    counts_from_start = F.col("first.correlation_id").isin(0, 1)
-    evidence = id_was_used | handshake | covered | counts_from_start
-    certain = F.when(F.col("info_only"), F.col("first.correlation_id") == 0).otherwise(evidence)
+    evidence = handshake | _is_covered() | _counts_from_start()
+    certain = F.when(is_watched(), evidence).otherwise((F.col("first.correlation_id") == 0) & ~F.col("repeats"))
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
     return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")
+
+
+def _is_covered() -> Column:
+    """Tells whether the log would show an earlier request of the connection, if there had been one.
+
+    It would since the broker's start; since an earlier connection of the id was heard of, in the same stretch; and, as an open
+    connection would have been heard of, since the stretch was as old as connections.max.idle.ms. The last two need a log
+    that is complete, and a broker that keeps to that limit: what the connection itself shows of both counts against them.
+    """
+    coverage = {name: F.col(f"first.coverage.{name}") for name in ("since", "started_at", "max_idle_ms")}
+    of_id = F.col("first.heard_until") >= coverage["since"]
+    age = F.unix_micros("opened_at") - F.unix_micros(coverage["since"])
+    not_idle = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
+    since_start = F.coalesce(F.col("opened_at") >= coverage["started_at"], F.lit(False))
+    in_stretch = F.coalesce(of_id, F.lit(False)) | F.coalesce(not_idle, F.lit(False))
+    return since_start | (in_stretch & ~F.col("jumps"))
+
+
+def _counts_from_start() -> Column:
+    """Tells whether correlation ids begin at 0 or 1; some clients send 0 forever, and the request before 1 may be lost."""
+    begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts")
+    return ((F.col("first.correlation_id") == 0) | begins_at_1) & ~F.col("repeats")
 
 
 def _connection_id() -> Column:
     """Takes as much of a connection id as a pattern may see: what is longer has no host."""
     return F.substring("connection_id", 1, LONGEST)
+
+
+def local_port() -> Column:
+    """Takes the broker's port out of a connection id; an empty text where it has none."""
+    return F.regexp_extract(_connection_id(), _LOCAL_PORT, 1)
 
 
 def processor_text() -> Column:

@@ -32,6 +32,8 @@ FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last
 """Columns of what a rule has found, before its severity and its words are added."""
 ENFORCED = ("rejected", "taken")
 """Further columns of what requests show: how many of them the broker rejected, and how many it took."""
+_OPTIONAL = (*ENFORCED, "blames")
+"""Columns that a finding may lack: the rule says whom a finding blames that does not say it."""
 _LONGEST_MESSAGE = 1000
 
 
@@ -47,8 +49,8 @@ def violations(
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: what the concerns found beyond single connections: of the columns `FINDING` and `ENFORCED` those that
-            are known, and for an example either that or the `place` of a request.
+        findings: what the concerns found beyond single connections: of the columns `FINDING`, `ENFORCED` and `blames` those
+            that are known, and for an example either that or the `place` of a request.
         settings: the policy's severities and `log_zone` are used.
         concerns: whose rules are looked at.
     """
@@ -65,7 +67,7 @@ def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
     """Gives a finding all columns: its example from the `place` of a request where it has one, and null for what it lacks."""
     if "place" in found.columns:
         found = found.withColumn("example", example("place", settings.log_zone))
-    columns = (*FINDING, *ENFORCED)
+    columns = (*FINDING, *_OPTIONAL)
     types = {column.name: column.type for column in table_spec("violations").columns}
     lacking = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in found.columns]
     return found.select("*", *lacking).select(*columns)
@@ -174,6 +176,7 @@ def _with_words(found: DataFrame, settings: Settings) -> DataFrame:
         *(name for name in (*FINDING, *ENFORCED) if name != "message"),
         _by_rule({name: rule.kip for name, rule in rules().items()}).alias("kip"),
         _by_rule(severity).alias("severity"),
+        F.coalesce("blames", _by_rule({name: rule.blames for name, rule in rules().items()})).alias("blames"),
         F.concat(harmless(F.col("message"), _LONGEST_MESSAGE), F.lit("; "), asks).alias("message"),
     )
     return judged.where(F.col("severity") != "off")

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from .broker_events import broker_event
 from .clock import LogClock
 from .connection import remote_end
 from .framing import MAX_RECORD, RawRecord
@@ -47,6 +48,11 @@ _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|Request
 """`kafka.request.logger` and what logs beside it, whole or shortened as `%c{1}` and `%c{1.}` do; not `state.change.logger`."""
 _TRACES = (COMPLETED, b";totalTime:")
 """What lines of other programs never hold, and pieces of requests do."""
+_REQUEST_TRACES = (*_TRACES, b'"requestHeader"', b'"totalTimeMs"')
+_BANNER = re.compile(
+    rb"\s{0,9}(?:===> |[^\n]{0,99} ==> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: )"
+)
+"""As the images of Apache Kafka, Confluent and Bitnami begin, and as Java does."""
 _ESCAPED_PREFIX = re.compile(
     rb"(?<!\\)(?:\\\\)*\\n\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\s\]]{0,20}\]? {1,4}(?:\[[^\]]{1,200}\] )?"
     rb"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "
@@ -110,6 +116,8 @@ class Parser:
             return IgnoredRecord(record.offset, "other_logger")
         if record.text is not None and len(record.data) < record.length:
             return _rejected(record, "oversized", f"{record.length} bytes in one line, at most {MAX_RECORD} are read")
+        if record.offset == 0 and len(record.data) == record.length and _is_banner(data):
+            return IgnoredRecord(record.offset, "other_logger")
         return _rejected(
             record,
             "no_record_start",
@@ -127,7 +135,7 @@ class Parser:
         if logger is None or _REQUEST_LOGGER.fullmatch(logger[1]):
             return IgnoredRecord(record.offset, "other")
         failed = failed_request(record.offset, data, prefix, self.clock, record.escaped)
-        return failed or IgnoredRecord(record.offset, "other_logger")
+        return failed or IgnoredRecord(record.offset, "other_logger", broker_event(data, prefix, self.clock))
 
     def _request(self, record: RawRecord, data: bytes, prefix: re.Match[bytes]) -> RequestEvent:
         message = strip_logger(data)
@@ -184,8 +192,10 @@ class ServerLogParser(Parser):
     def read(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
         """The failure that a record tells of, whatever its bytes."""
         prefix = PREFIX.match(record.data)
-        failed = failed_request(record.offset, record.data, prefix, self.clock) if prefix is not None else None
-        return failed or IgnoredRecord(record.offset, "server_log")
+        if prefix is None:
+            return IgnoredRecord(record.offset, "server_log")
+        failed = failed_request(record.offset, record.data, prefix, self.clock)
+        return failed or IgnoredRecord(record.offset, "server_log", broker_event(record.data, prefix, self.clock))
 
 
 def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedRecord:
@@ -197,6 +207,11 @@ def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedR
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"[:200]
         return _rejected(record, "malformed_value", detail.encode("utf-8", "backslashreplace").decode())
+
+
+def _is_banner(data: bytes) -> bool:
+    """Whether a file begins with what a container's start script or Java prints, which is no part of a record."""
+    return _BANNER.match(data) is not None and not any(trace in data for trace in _REQUEST_TRACES)
 
 
 def _forged(record: RawRecord, message: bytes) -> int:

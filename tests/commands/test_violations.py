@@ -20,6 +20,7 @@ def row(rule: str, severity: str, seconds: float, **given: Any) -> dict[str, Any
         "opened_at": at(0),
         "opened_seq": 0,
         "severity": severity,
+        "blames": "client",
         "occurrences": 2,
         "first_at": at(0),
         "last_at": at(seconds),

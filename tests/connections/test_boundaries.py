@@ -7,10 +7,12 @@ import pytest
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.settings import Settings
-from tests.frames import api_versions, at, by_connection, log, request
+from tests.frames import api_versions, at, background, by_connection, frame, in_time, log, named, request
 
 KNOWN = {"client_software_name": "kgo", "client_software_version": "1"}
 V3 = {"header_version": 3}
+OLD = {"log_generation": "api_key_struct"}
+"""Before 1.0 a connection id does not count the connections."""
 
 
 def r(seconds: float, **given: Any) -> dict[str, Any]:
@@ -53,6 +55,28 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [1, 1],
     ),
     "another software name without ApiVersions": ([r(0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
+    "a stated software name that the next record has": ([av(0, request=named("kgo", "1")), r(1, **KNOWN)], [2]),
+    "a stated software name that the next record lacks": (
+        [av(0, request=named("kgo", "1"), correlation_id=6), av(0.03, request=named("kgo", "1"), correlation_id=7)],
+        [1, 1],
+    ),
+    "a stated software name after which another one is known": (
+        [av(0, request=named("sarama", "1")), r(1, **KNOWN)],
+        [1, 1],
+    ),
+    "a stated software name, none of which is logged": (
+        [av(0, request=named("kgo", "1"), client_software_name=None), r(1, client_software_name=None)],
+        [2],
+    ),
+    "a stated software name that no broker takes": ([av(0, request=named("k go", "1")), r(1)], [2]),
+    "a stated software name that is unknown": ([av(0, request=named("unknown", "1")), r(1)], [2]),
+    "a stated software name that was refused": ([av(0, request=named("k!", "1"), error_code=42), r(1)], [2]),
+    "a stated software name in a version that is not supported": (
+        [av(0, request=named("kgo", "1"), error_code=35), av(1, version=0, error_code=0), r(2)],
+        [3],
+    ),
+    "a stated software name without an answer": ([av(0, request=named("kgo", "1"), error_code=None), r(1)], [2]),
+    "a stated software name in a version that has none": ([av(0, version=2, request=named("kgo", "1")), r(1)], [2]),
     "a handshake again after work": (
         [av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)],
         [2, 1],
@@ -80,11 +104,22 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
     "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
-    "idle for longer than the broker allows": ([r(0), r(601)], [1, 1]),
-    "idle for as long as the broker allows": ([r(0), r(600)], [2]),
-    "idle for less": ([r(0), r(599)], [2]),
-    "silence at INFO level": ([r(0, log_level="INFO"), r(9000, log_level="INFO")], [2]),
-    "a long request is not idle time": ([r(0), r(900, started_at=at(500))], [2]),
+    "idle for longer than the broker allows": ([r(0), r(601, correlation_id=0)], [1, 1]),
+    "idle for as long as the broker allows": ([r(0), r(600, correlation_id=0)], [2]),
+    "idle for less": ([r(0), r(599, correlation_id=0)], [2]),
+    "silence at INFO level": ([r(0, log_level="INFO"), r(900, correlation_id=0, log_level="INFO")], [2]),
+    "silence that ends at INFO level": ([r(0), r(900, correlation_id=0, log_level="INFO")], [2]),
+    "a long request is not idle time": ([r(0), r(900, correlation_id=0, started_at=at(500))], [2]),
+    "idle, and no request is lost meanwhile": ([r(0, correlation_id=1), r(700, correlation_id=2)], [2]),
+    "idle while correlation ids go on": ([r(0, correlation_id=1), r(700, correlation_id=9)], [2]),
+    "idle without an INDEX, and no request is lost": (
+        [r(0, correlation_id=1, **OLD), r(700, correlation_id=2, **OLD)],
+        [2],
+    ),
+    "idle without an INDEX while correlation ids go on": (
+        [r(0, correlation_id=1, **OLD), r(700, correlation_id=9, **OLD)],
+        [1, 1],
+    ),
     "forwarded requests of many clients": (
         [
             r(0, is_forwarded=True, correlation_id=9),
@@ -136,7 +171,7 @@ def opened(spark: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[s
 @pytest.fixture(scope="module")
 def found(spark: Any) -> dict[str, list[Any]]:
     rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    return opened(spark, rows, Settings())
+    return opened(spark, in_time(rows + background(1000)), Settings())
 
 
 @pytest.mark.kip("KIP-1313", 21, case="an empty client id under header v3")
@@ -173,14 +208,85 @@ def test_no_two_connections_of_an_id_have_one_key(spark: Any) -> None:
         assert len({(row["opened_at"], row["opened_seq"]) for row in connections_of_id}) == len(expected), name
 
 
-def test_silence_across_a_missing_file_ends_no_connection(spark: Any) -> None:
-    rows = [request("s", 0), request("s", 4000, file_id="g")]
-    for hidden, expected in ((600, [2]), (3900, [1, 1])):
-        requests, files = log(spark, rows, f={"last_logged_at": at(hidden)})
-        found = by_connection(connections(judged_requests(requests, files, Settings(), ()), Settings(), ()))
-        assert [row["requests"] for row in found["s"]] == expected
+@pytest.mark.parametrize(("until", "expected"), [(600, [2]), (3900, [1, 1])])
+def test_silence_across_a_missing_file_ends_no_connection(spark: Any, until: int, expected: list[int]) -> None:
+    rows = [*in_time([request("s", 0), *background(until)]), request("s", 4000, correlation_id=0, file_id="g")]
+    assert [row["requests"] for row in opened(spark, rows, Settings())["s"]] == expected
 
 
 def test_the_idle_limit_is_a_setting(spark: Any) -> None:
-    rows = [request("s", 0), request("s", 601)]
+    rows = in_time([request("s", 0), request("s", 601, correlation_id=0), *background(601)])
     assert [row["requests"] for row in opened(spark, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]
+
+
+def reported(*events: tuple[float, str, str | None]) -> dict[str, Any]:
+    """A file of a server.log with what the broker says of itself: seconds, kind and value."""
+    said = [{"at": at(seconds), "kind": kind, "value": value, "ingested_at": at(0)} for seconds, kind, value in events]
+    return {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": said, "covers_broker_start": False}
+
+
+STARTED = ((90, "launched", None), (91, "launched", None), (95, "started", "1"))
+# Per case: the seconds of the requests of one id, what the broker reports, and how many requests each connection has.
+STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
+    "a start between": ([1, 2, 100, 101], [reported(*STARTED)], [2, 2]),
+    "a start before": ([100, 101], [reported(*STARTED)], [2]),
+    "a start afterwards": ([1, 2], [reported(*STARTED)], [2]),
+    "two starts": (
+        [1, 100, 300],
+        [reported(*STARTED, (210, "stopping", "KafkaServer"), (212, "launched", None), (213, "started", "1"))],
+        [1, 1, 1],
+    ),
+    "two starts between, of which one connection saw neither": (
+        [1, 300],
+        [reported(*STARTED, (212, "launched", None), (213, "started", "1"))],
+        [1, 1],
+    ),
+    "a connection to a listener that is up before the others": (
+        [1, 93, 100],
+        [reported(*STARTED)],
+        [1, 2],
+    ),
+    "a start without the beginning of its process": ([1, 100], [reported((95, "started", "1"))], [1, 1]),
+    "a process that never started": (
+        [1, 100],
+        [reported((90, "launched", None), (91, "stopping", "KafkaServer"), (92, "stopped", "KafkaServer"))],
+        [2],
+    ),
+    "a start in two files": ([1, 93, 100], [reported(*STARTED), reported(*STARTED) | {"file_id": "console"}], [1, 2]),
+    "starts of two nodes under one name": (
+        [1, 100],
+        [reported(*STARTED), reported((92, "started", "2")) | {"file_id": "other"}],
+        [2],
+    ),
+    "the start of another broker": ([1, 100], [reported(*STARTED) | {"broker": "another one"}], [2]),
+    "a file that begins with a start": ([1, 100, 101], [], [1, 2]),
+    "a file that begins with a start while another goes on": ([1, 130, 100, 101], [], [4]),
+    "a file that begins with a start without a silence": ([1, 99.5, 100, 101], [], [4]),
+    "other reports": ([1, 100], [reported((50, "version", "3.9.1"), (60, "log_level", "kafka=INFO"))], [2]),
+    "none": ([1, 100], [], [2]),
+}
+
+
+def file_of(name: str, second: float) -> str:
+    """Some brokers have a second file."""
+    return f"{name} 2" if name.startswith("a file") and 100 <= second < 130 else name
+
+
+def test_a_brokers_start_ends_its_connections(spark: Any) -> None:
+    rows = [
+        request("x", second, broker=name, correlation_id=number, file_id=file_of(name, second))
+        for name, (seconds, _, _) in STARTS.items()
+        for number, second in enumerate(seconds)
+    ]
+    begins = {file_of(name, 100): {"covers_broker_start": True} for name in STARTS if name.startswith("a file")}
+    requests, files = log(spark, rows, **begins)
+    server_logs = [
+        file | {"broker": file["broker"].replace("b", name, 1), "file_id": f"{name} {file['file_id']}"}
+        for name, (_, logs, _) in STARTS.items()
+        for file in logs
+    ]
+    files = files.unionByName(frame(spark, "ingested_files", server_logs))
+    found = connections(judged_requests(requests, files, Settings(), ()), Settings(), ())
+    rows = found.select("broker", "session_no", "requests").collect()
+    counts = {name: [row[2] for row in sorted(rows) if row[0] == name] for name in STARTS}
+    assert counts == {name: expected for name, (_, _, expected) in STARTS.items()}

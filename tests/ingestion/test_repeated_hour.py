@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo import derivation, pipeline
 from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.repeated_hour import TIMES, Move, moved_row, moves
@@ -138,6 +139,14 @@ def test_the_order_of_files_and_of_their_parts_changes_nothing(
         noted = [(row["first_logged_at"], row["last_logged_at"], row["step_back_ms"]) for row in runs.files.values()]
         places = [0, *sorted(cuts), len(INSTANTS)]
         assert sorted(noted) == [(INSTANTS[begin], INSTANTS[end - 1], 0) for begin, end in pairwise(places)]
+        assert {time for row in runs.files.values() for time in times_of_runs(row)} <= {*INSTANTS}
+
+
+def times_of_runs(file: dict[str, Any]) -> set[Any]:
+    """The times at which a file's runs begin and end: of this log, in which every record is a run, those of its records."""
+    times = {run[name] for run in file["debug_runs"] for name in ("began_at", "ended_at")}
+    assert len(times) >= min(file["requests"], MOST_SILENCES + 1)
+    return times
 
 
 def test_hours_that_change_places_stay_in_their_order(log: tuple[Path, list[int]]) -> None:
