@@ -20,8 +20,8 @@ _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logge
                "began_again": "timestamp"}  # fmt: skip
 """Columns of a split's statistics that no table has."""
 _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored
-    first_logged_at earliest_logged_at last_logged_at step_back_ms covers_broker_start broker_events error
-    began_again"""
+    first_logged_at earliest_logged_at last_logged_at step_back_ms info_requests debug_runs
+    covers_broker_start broker_events error began_again"""
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:
