@@ -45,6 +45,7 @@ def aggregates() -> Columns:
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
+        "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
         "info_only": F.bool_and(F.col("log_level") == "INFO"),
         **{name: F.bool_or(name) for name in IN_STRETCH},
     }
@@ -117,6 +118,10 @@ def _is_inter_broker() -> Column:
     )
     by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
     return by_api | (verifies & has_broker_name(client_id))
+
+
+def _stated_client_id() -> Column:
+    return F.nullif(F.col("client_id"), F.lit(""))
 
 
 def _has_inter_broker_api() -> Column:
