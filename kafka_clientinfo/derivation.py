@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
@@ -22,6 +23,7 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from .connections.facts import shown_as_brokers
 from .connections.stretches import in_order, reports
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
@@ -116,6 +118,8 @@ class Derivation:
         )
         if self.until is None:
             return increments.everything_left(stored)
+        new = self.committed.where(F.col("ingested_at") > F.lit(self.until).cast("timestamp"))
+        stored = replace(stored, of_brokers=shown_as_brokers(stored.connections, new))
         return increments.since(stored, self.until, self.settings.coverage_gap_ms)
 
     def _derive(self, step: Step) -> None:

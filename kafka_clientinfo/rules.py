@@ -11,6 +11,8 @@ SEVERITIES = ("error", "warning", "info")
 """The gravest first."""
 BLAMED = ("client", "broker", "either", "nobody")
 """Whom a finding may blame: `either` if a proxy, NAT or the other side could explain it, `nobody` if it is information."""
+MAY_BE_CLIENTS = "blames IN ('client', 'either')"
+"""SQL for findings that a client may have to answer for: neither a broker's doing nor information."""
 _PLACES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES))
 SEVERITY_ORDER = f"CASE severity {_PLACES} END"
 """SQL that orders rows by the column `severity`, the gravest first; Spark and DuckDB read it alike."""

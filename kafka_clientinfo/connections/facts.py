@@ -1,6 +1,6 @@
 """What a connection is, before any concern looks at it: its ends, who opened it, and what of its start is known."""
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..logs.apis import INTER_BROKER_APIS
@@ -45,6 +45,7 @@ def aggregates() -> Columns:
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
+        "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
         "info_only": F.bool_and(F.col("log_level") == "INFO"),
         **{name: F.bool_or(name) for name in IN_STRETCH},
     }
@@ -60,6 +61,22 @@ def columns(settings: Settings) -> Columns:
         **{name: F.col(f"first.{name}") for name in (*first, "log_generation")},
         "network_processor": F.when(is_told, processor_text().cast("int")),
     }
+
+
+def shown_as_brokers(connections: DataFrame, new_requests: DataFrame) -> DataFrame:
+    """Finds the connection ids of clients under a broker's name that come from a host which new requests show to be a broker's.
+
+    Args:
+        connections: the table `connections`.
+        new_requests: rows of the table `requests` of which `connections` knows nothing.
+
+    Returns:
+        Their cluster, broker and connection_id.
+    """
+    hosts = new_requests.where(is_of_a_broker()).select("cluster", "remote_host").distinct()
+    named = connections.where(is_client() & has_broker_name(F.col("client_id")))
+    found = named.join(F.broadcast(hosts), on=["cluster", "remote_host"], how="left_semi")
+    return found.select("cluster", "broker", "connection_id").distinct()
 
 
 def is_client() -> Column:
@@ -86,6 +103,12 @@ def _first(value: Column) -> Column:
     return F.get(F.collect_list(F.when(F.col("seq") == 0, value)), F.lit(0))
 
 
+def is_of_a_broker() -> Column:
+    """Tells whether a request shows by itself that a broker or a controller sent it."""
+    is_replica = F.coalesce(F.col("replica_id") >= 0, F.lit(False))
+    return ~F.col("is_forwarded") & (_is_inter_broker() | is_replica)
+
+
 def _is_inter_broker() -> Column:
     """Tells whether a request is one that brokers send to each other, under a name that they have, or none."""
     client_id = F.col("client_id")
@@ -95,6 +118,10 @@ def _is_inter_broker() -> Column:
     )
     by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
     return by_api | (verifies & has_broker_name(client_id))
+
+
+def _stated_client_id() -> Column:
+    return F.nullif(F.col("client_id"), F.lit(""))
 
 
 def _has_inter_broker_api() -> Column:
@@ -110,8 +137,8 @@ def _is_other_software() -> Column:
 def _role(settings: Settings) -> Column:
     """Tells the role by what a connection does.
 
-    A name that only brokers have counts together with the broker's own host or a controller's listener; so does there
-    a node's id. Clients come to a controller's listener too: tools that KIP-919 lets ask there, and whoever has its
+    A name that only brokers have counts together with the host of a broker (this one's, or one in broker_hosts) or a
+    controller's listener; so does there a node's id. Clients come to a controller's listener too: tools that KIP-919 lets ask there, and whoever has its
     port for a bootstrap address.
     """
     client_id = F.col("first.client_id")
@@ -120,8 +147,8 @@ def _role(settings: Settings) -> Column:
     by_number = _has_node_id(client_id) & ~F.col("has_other_software")
     on_controller = is_one_of(F.col("first.listener"), settings.controller_listeners)
     of_controller = on_controller & (F.col("has_inter_broker_api") | by_name | by_number)
-    own_sender = F.coalesce(own_host & by_name, F.lit(False))
-    is_broker = F.col("has_inter_broker") | F.col("has_replica") | of_controller | own_sender
+    from_broker = F.coalesce(own_host, F.lit(False)) | F.col("is_brokers_host")
+    is_broker = F.col("has_inter_broker") | F.col("has_replica") | of_controller | (from_broker & by_name)
     return F.when(F.col("has_forwarded"), "forwarding").when(is_broker, "broker").otherwise("client")
 
 

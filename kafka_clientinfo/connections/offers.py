@@ -7,8 +7,8 @@ from pyspark.sql import functions as F
 def advertised_at(offers: str, at: Column) -> Column:
     """Chooses the ranges of an API that were advertised at a time.
 
-    What was answered before and after that time was advertised then; where nothing was, the last answer before it tells,
-    or else the first one after it.
+    What was answered before and after that time was advertised then; where nothing was, the last answer before it tells.
+    What was only answered later tells nothing of that time.
 
     Args:
         offers: a column of an array of structs with first_seen and last_seen, sorted.
@@ -16,14 +16,12 @@ def advertised_at(offers: str, at: Column) -> Column:
 
     Returns:
         The elements of the array that were advertised then, in its order; several where a range was given up and taken
-        back, or listeners differ; none only of an empty array.
+        back, or listeners differ; none if nothing was answered until then.
     """
     then = F.filter(offers, lambda offer: (offer["first_seen"] <= at) & (offer["last_seen"] >= at))
     ended = F.transform(F.filter(offers, lambda offer: offer["last_seen"] <= at), lambda offer: offer["last_seen"])
     before = F.filter(offers, lambda offer: offer["last_seen"] == F.array_max(ended))
-    first = F.array_min(F.transform(offers, lambda offer: offer["first_seen"]))
-    after = F.filter(offers, lambda offer: offer["first_seen"] == first)
-    return F.when(F.size(then) > 0, then).when(F.size(before) > 0, before).otherwise(after)
+    return F.when(F.size(then) > 0, then).otherwise(before)
 
 
 def offered_before(offers: str, life: str, at: Column) -> Column:

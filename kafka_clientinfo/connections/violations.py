@@ -19,21 +19,21 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..rules import rules
+from ..rules import SEVERITIES, rules
 from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, RequestRule
 from .examples import example, place, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
-from .texts import harmless, looked_up, sentence
+from .texts import harmless, is_one_of, looked_up, sentence
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
 """Columns of what a rule has found, before its severity and its words are added."""
 ENFORCED = ("rejected", "taken")
 """Further columns of what requests show: how many of them the broker rejected, and how many it took."""
-_OPTIONAL = (*ENFORCED, "blames")
-"""Columns that a finding may lack: the rule says whom a finding blames that does not say it."""
+_OPTIONAL = (*ENFORCED, "blames", "binds")
+"""Columns that a finding may lack: else the rule says whom it blames, and its KIP binds."""
 _LONGEST_MESSAGE = 1000
 
 
@@ -68,7 +68,7 @@ def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
     if "place" in found.columns:
         found = found.withColumn("example", example("place", settings.log_zone))
     columns = (*FINDING, *_OPTIONAL)
-    types = {column.name: column.type for column in table_spec("violations").columns}
+    types = {column.name: column.type for column in table_spec("violations").columns} | {"binds": "boolean"}
     lacking = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in found.columns]
     return found.select("*", *lacking).select(*columns)
 
@@ -124,7 +124,15 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
         is_taken().alias("is_taken"), _each_broken(broken),
     )  # fmt: skip
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
-    of_connection = connections.select(*CONNECTION_KEY, F.array_compact(F.array(*applying)).alias("applying"))
+    conditions = {name: rule.binds for name, rule in enabled.items() if rule.binds is not None}
+    free = [F.when(~binds(), F.lit(name)) for name, binds in conditions.items()]
+    several = [name for name, rule in enabled.items() if rule.takes_several]
+    of_connection = connections.select(
+        *CONNECTION_KEY,
+        F.coalesce("has_several_client_ids", F.lit(False)).alias("is_shared"),
+        F.array_compact(F.array(*applying)).alias("applying"),
+        F.array_compact(F.array(F.lit(None).cast("string"), *free)).alias("free"),
+    )
     counted = (
         exploded.join(of_connection, on=list(CONNECTION_KEY), how="inner")
         .where(F.array_contains("applying", F.col("found.rule")))
@@ -136,6 +144,10 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
             F.min("earliest_at").alias("first_at"),
             F.max("latest_at").alias("last_at"),
             F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
+            F.bool_and(~F.array_contains("free", F.col("found.rule"))).alias("binds"),
+            F.max(F.when(F.col("is_shared") & is_one_of(F.col("found.rule"), several), F.lit("either"))).alias(
+                "blames"
+            ),
         )
     )
     return counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")})
@@ -170,13 +182,16 @@ def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
 
 
 def _with_words(found: DataFrame, settings: Settings) -> DataFrame:
-    severity = {name: _severity(name, settings) for name in rules()}
+    severity = _by_rule({name: _severity(name, settings) for name in rules()})
+    unbound = _by_rule({name: settings.policy.severity_of(name, SEVERITIES[-1]) for name in rules()})
+    binds = F.coalesce("binds", F.lit(True))
+    blames = F.coalesce("blames", _by_rule({name: rule.blames for name, rule in rules().items()}))
     asks = _by_rule({name: rule.asks for name, rule in rules().items()})
     judged = found.select(
         *(name for name in (*FINDING, *ENFORCED) if name != "message"),
-        _by_rule({name: rule.kip for name, rule in rules().items()}).alias("kip"),
-        _by_rule(severity).alias("severity"),
-        F.coalesce("blames", _by_rule({name: rule.blames for name, rule in rules().items()})).alias("blames"),
+        F.when(binds, _by_rule({name: rule.kip for name, rule in rules().items()})).alias("kip"),
+        F.when(binds, severity).otherwise(unbound).alias("severity"),
+        F.when(binds, blames).otherwise("nobody").alias("blames"),
         F.concat(harmless(F.col("message"), _LONGEST_MESSAGE), F.lit("; "), asks).alias("message"),
     )
     return judged.where(F.col("severity") != "off")

@@ -21,6 +21,8 @@ work follows what is new, not the history. What is recomputed, by what is new:
     may have changed places with one        |                           |
     a late report of a broker's start,      | all of its broker, as its | all
     before a request that was built         | connections end there     |
+    a host shows to be a broker's           | those from it that bear a | all
+                                            | broker's name             |
 
 Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
 again, so they are kept in each of these cases, and what is recomputed lies behind them.
@@ -64,6 +66,8 @@ class Stored:
         reports: what brokers say of themselves that bears on connections, as `connections.stretches.reports` finds it.
         retained_from: instant before which connections' requests may have been deleted; None where none were.
         staging: for `kept`.
+        of_brokers: connection ids that new requests show to be brokers', by cluster, broker and connection_id; None
+            if there are none.
     """
 
     requests: DataFrame
@@ -72,6 +76,7 @@ class Stored:
     reports: DataFrame
     retained_from: str | None
     staging: Staging
+    of_brokers: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +134,9 @@ def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
             )
             of_late = stored.requests.where(is_late).select(*_KEY).distinct()
             touched = touched.where(~is_late).unionByName(_behind_the_deleted(of_late, stored))
+        if stored.of_brokers is not None:
+            others = touched.join(stored.of_brokers, on=_KEY, how="left_anti")
+            touched = others.unionByName(_behind_the_deleted(stored.of_brokers, stored))
         return _increment(touched, stored)
     finally:
         release(new)
