@@ -1,10 +1,11 @@
-"""Excerpts of a cluster run as in the field are read whole: every record is counted, and none but a banner is rejected."""
+"""Excerpts of a cluster run as in the field are read whole, and nothing is concluded that their logs do not show."""
 
 from pathlib import Path
 
 import pytest
 
 from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.settings import load_settings
 
 EXCERPTS = Path(__file__).with_name("excerpts")
@@ -22,3 +23,49 @@ def test_every_record_of_an_excerpt_is_read(name: str) -> None:
     assert sum(file["rejected"] for file in reading.files) == REJECTED.get(name, 0)
     for file in reading.files:
         assert file["records"] == file["requests"] + file["rejected"] + sum(dict(file["ignored"]).values())
+
+
+Row = tuple[str, str, int]
+LEVELS: dict[str, dict[str, list[Row]]] = {
+    "level-switched": {
+        "254:30010-6": [("before_log", "not_observed", 16)],
+        "3:41000-0": [("before_log", "", 12)],
+        "13:59470-1": [("before_log", "not_observed", 22)],
+        "4:41002-4": [("before_log", "not_observed", 14)],
+    },
+    "begins-with-switch": {
+        "1:41002-0": [("before_log", "", 8)],
+        "3:41002-0": [("before_log", "", 10)],
+        "254:30000-1": [("before_log", "not_observed", 5)],
+        "254:30010-5": [("before_log", "not_observed", 4)],
+        "12:41290-0": [("observed", "negotiated", 2)],
+    },
+    "slow-client": {
+        "6:45026-1": [("observed", "negotiated", 4)],
+        "6:49204-0-8": [("observed", "negotiated", 3)],
+    },
+}
+"""Per excerpt and end of a connection id: start, outcome of ApiVersions (none of brokers') and requests of its connections."""
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_log_shows_no_more_than_it_holds_while_its_level_is_switched(name: str, tmp_path: Path) -> None:
+    settings = load_settings(EXCERPTS / "settings.toml")
+    tables, reading = (
+        MemoryTables(settings, str(tmp_path)),
+        Reading([str(EXCERPTS / name)], settings, with_servers=True),
+    )
+    for part in reading.parts():
+        tables.add(part)
+    tables.set_files(reading.files)
+    tables.derive(["connections"])
+    columns = "connection_id, start, coalesce(api_versions_outcome, ''), requests"
+    found: dict[str, list[Row]] = {}
+    for connection_id, *row in tables.query(f"SELECT {columns} FROM {{connections}} ORDER BY session_no").rows:
+        end = next((end for end in LEVELS[name] if connection_id.endswith(f".{end}")), None)
+        if end is not None:
+            found.setdefault(end, []).append(tuple(row))
+    assert found == LEVELS[name]
+    if name == "begins-with-switch":
+        observed = tables.query("SELECT count(*) FROM {connections} WHERE start = 'observed'").rows
+        assert observed == [(1,)]

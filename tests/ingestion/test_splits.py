@@ -71,7 +71,7 @@ def same_rows(path: Path, split_bytes: int) -> bool:
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    with patch.object(worker, "_START_WINDOW", 1):  # the first split of a real log holds all of the window
+    with patch.object(worker, "START_WINDOW", 1):  # the first split of a real log holds all of the window
         yield tmp_path_factory.mktemp("splits") / "kafka-request.log"
 
 
