@@ -24,6 +24,7 @@ _FIRST_BROKERS_VERSION = 4
 _BROKER_SOFTWARE = "apache-kafka-java"
 """What brokers call themselves to each other."""
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
+_LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 _OF_FIRST = (
     "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
@@ -168,6 +169,11 @@ def _counts_from_start() -> Column:
 def _connection_id() -> Column:
     """Takes as much of a connection id as a pattern may see: what is longer has no host."""
     return F.substring("connection_id", 1, LONGEST)
+
+
+def local_port() -> Column:
+    """Takes the broker's port out of a connection id; an empty text where it has none."""
+    return F.regexp_extract(_connection_id(), _LOCAL_PORT, 1)
 
 
 def processor_text() -> Column:

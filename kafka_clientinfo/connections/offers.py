@@ -24,3 +24,40 @@ def advertised_at(offers: str, at: Column) -> Column:
     first = F.array_min(F.transform(offers, lambda offer: offer["first_seen"]))
     after = F.filter(offers, lambda offer: offer["first_seen"] == first)
     return F.when(F.size(then) > 0, then).when(F.size(before) > 0, before).otherwise(after)
+
+
+def offered_before(offers: str, life: str, at: Column) -> Column:
+    """Chooses the ranges that the broker's process advertised, as far as answers before a time tell.
+
+    A broker that was started again may be of another release. A range of which this process gave no answer is left out; one
+    of which both this and earlier ones did holds from its beginning on.
+
+    Args:
+        offers: a column of an array of structs with first_seen and last_seen, sorted.
+        life: a column with the bounds of the process, as `starts.life_at` makes it.
+        at: the time.
+
+    Returns:
+        As `advertised_at`, and none if no such answer is known.
+    """
+    begin, end = F.col(f"{life}.begin"), F.col(f"{life}.end")
+
+    def until(offer: Column) -> Column:
+        return F.least(offer["last_seen"], end, at)
+
+    def is_known(offer: Column) -> Column:
+        of_life = _is_within(offer["first_seen"], life) | _is_within(offer["last_seen"], life)
+        return of_life & (F.greatest(offer["first_seen"], begin) <= at)
+
+    known = F.filter(offers, is_known)
+    newest = F.array_max(F.transform(known, until))
+    return F.filter(known, lambda offer: until(offer) == newest)
+
+
+def is_offered_later(offers: str, life: str, at: Column) -> Column:
+    """Tells whether the broker's process gave its first answer with one of these ranges after a time."""
+    return F.exists(offers, lambda offer: (offer["first_seen"] > at) & _is_within(offer["first_seen"], life))
+
+
+def _is_within(time: Column, life: str) -> Column:
+    return (time > F.col(f"{life}.begin")) & (time <= F.col(f"{life}.end"))
