@@ -32,7 +32,7 @@ _ID = ("broker_no", "connection_id")
 WHO = ("principal", "client_id", "client_software_name")
 """Columns of a record by which boundaries are found; a request has them in a struct, `who`."""
 STATED_SOFTWARE = "stated_software"
-"""The name that an ApiVersions request states, in `who` as well: the next record has it if the request was accepted."""
+"""The valid name that an ApiVersions request states, in `who` as well: the next record has it if the request was accepted."""
 _COMPARED = (
     "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch",
     "starts_before", "who",

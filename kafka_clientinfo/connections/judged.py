@@ -17,7 +17,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..logs.apis import CONTROL_APIS
-from ..protocol import ApiKey, ErrorCode
+from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
 from ..settings import Settings
 from .boundaries import ID_NUMBERS, IN_STRETCH, KEPT, STATED_SOFTWARE, WHO, last_before, with_connection
@@ -84,7 +84,8 @@ def judged_requests(
     looked_at = {"error_code", "api_ranges", *(name for concern in concerns for name in concern.looks_back_at)}
     read = dict(_read()) | of_concerns
     carried = [F.col(name) for name in _CARRIED] + _named({n: c for n, c in read.items() if n not in looked_at})
-    stated_software = F.when(is_api_versions(), body_text("request", "clientSoftwareName"))
+    stated = body_text("request", "clientSoftwareName")
+    stated_software = F.when(is_api_versions() & stated.rlike(BROKER_PATTERN_SQL), stated)
     narrow = requests.where(~F.col("is_duplicate")).select(
         "file_id",
         *_LOOKED_AT,

@@ -30,6 +30,7 @@ FOUND_BEYOND_CONNECTIONS = {
         "request_unreadable",
         "request_version_refused",
         "version_refused_without_offer",
+        "wrong_listener",
     },
     "group_protocols": {"group_name_mismatch", "inconsistent_group_protocol", "mixed_protocol_types"},
     "usage": {"api_version_outside_advertised", "policy_api_version"},

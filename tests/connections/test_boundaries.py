@@ -68,6 +68,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [av(0, request=named("kgo", "1"), client_software_name=None), r(1, client_software_name=None)],
         [2],
     ),
+    "a stated software name that no broker takes": ([av(0, request=named("k go", "1")), r(1)], [2]),
     "a stated software name that is unknown": ([av(0, request=named("unknown", "1")), r(1)], [2]),
     "a stated software name that was refused": ([av(0, request=named("k!", "1"), error_code=42), r(1)], [2]),
     "a stated software name in a version that is not supported": (
@@ -258,18 +259,27 @@ STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
         [2],
     ),
     "the start of another broker": ([1, 100], [reported(*STARTED) | {"broker": "another one"}], [2]),
+    "a file that begins with a start": ([1, 100, 101], [], [1, 2]),
+    "a file that begins with a start while another goes on": ([1, 130, 100, 101], [], [4]),
+    "a file that begins with a start without a silence": ([1, 99.5, 100, 101], [], [4]),
     "other reports": ([1, 100], [reported((50, "version", "3.9.1"), (60, "log_level", "kafka=INFO"))], [2]),
     "none": ([1, 100], [], [2]),
 }
 
 
+def file_of(name: str, second: float) -> str:
+    """Some brokers have a second file."""
+    return f"{name} 2" if name.startswith("a file") and 100 <= second < 130 else name
+
+
 def test_a_brokers_start_ends_its_connections(spark: Any) -> None:
     rows = [
-        request("x", second, broker=name, file_id=name, correlation_id=number)
+        request("x", second, broker=name, correlation_id=number, file_id=file_of(name, second))
         for name, (seconds, _, _) in STARTS.items()
         for number, second in enumerate(seconds)
     ]
-    requests, files = log(spark, rows)
+    begins = {file_of(name, 100): {"covers_broker_start": True} for name in STARTS if name.startswith("a file")}
+    requests, files = log(spark, rows, **begins)
     server_logs = [
         file | {"broker": file["broker"].replace("b", name, 1), "file_id": f"{name} {file['file_id']}"}
         for name, (_, logs, _) in STARTS.items()
