@@ -1,14 +1,17 @@
 """Excerpts of a cluster run as in the field: restarts, an upgrade, the wrong port, and an id that is used again at once."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from kafka_clientinfo import pipeline
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.settings import load_settings
+from tests.equality import assert_same_tables
 
 EXCERPTS = Path(__file__).with_name("excerpts")
 
@@ -63,3 +66,22 @@ FINDINGS: dict[str, Counter[tuple[str, str]]] = {
 def test_a_refusal_blames_only_who_did_it(name: str, tmp_path: Path) -> None:
     found = rows(tables_of(name, tmp_path), "SELECT rule, blames FROM {violations} WHERE opened_at IS NULL")
     assert Counter(found) == FINDINGS[name]
+
+
+@pytest.mark.long
+def test_a_server_log_that_comes_later_changes_what_was_built(spark: Any, tmp_path: Path) -> None:
+    """Also the refusals, which are in no request log, and what is concluded of connections by when the broker started."""
+    settings = load_settings(EXCERPTS / "settings.toml")
+    for name in ("killed-and-restarted", "upgraded-under-its-client"):
+        logs, late, whole = (tmp_path / name / one for one in ("broker-1", "late", "whole"))
+        logs.mkdir(parents=True)
+        files = sorted((EXCERPTS / name).iterdir())
+        for file in files:
+            if "server" not in file.name:
+                shutil.copy(file, logs)
+        pipeline.run(spark, [str(logs)], str(late), settings=settings)
+        for file in files:
+            shutil.copy(file, logs)
+        pipeline.run(spark, [str(logs)], str(late), settings=settings)
+        pipeline.run(spark, [str(logs)], str(whole), settings=settings)
+        assert_same_tables(spark, late, whole)
