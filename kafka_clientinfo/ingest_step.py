@@ -243,7 +243,7 @@ def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
     known = file.known
     if known is None:
         return False
-    hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(known["debug_runs"])
+    hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(known.get("debug_runs"))
     return hides or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
 
 

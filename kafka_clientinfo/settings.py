@@ -56,8 +56,9 @@ class Settings:
             empty or finds nothing, the path names the broker as `broker_of` says.
         log_zone: IANA name of the zone in which the brokers write timestamps.
         log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
-        max_idle_ms: the brokers' connections.max.idle.ms.
-        coverage_gap_ms: a silence between two files of a broker that is longer means that a file is missing.
+        max_idle_ms: the brokers' connections.max.idle.ms; a greater value that server.log states counts instead.
+        coverage_gap_ms: a silence of a broker's log at DEBUG that is longer is a hole: the level may have been switched, or a
+            file may be missing.
         controller_listeners: names of the controllers' listeners, on which a node's id for a client id shows a broker.
         bucket_minutes: length of the time buckets of client_connections.
         client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.

@@ -5,9 +5,11 @@ forward, files that are missing, levels that change, correlation ids that repeat
 somewhere. All brokers are judged at once, as what costs time is the number of queries.
 """
 
+import gzip
 import random
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,14 +25,17 @@ from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
 from kafka_clientinfo.engine.rewriting import with_replaced
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.settings import Settings, load_settings
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from tests.equality import NOT_COMPARED
-from tests.frames import START, as_stored, at, log, request, step_back_ms
+from tests.frames import START, as_stored, at, frame, log, request, step_back_ms
 
 STEPS = (0, 0, 0.01, 1, 5, 30, 90, 250, 400, 550, 650, 3000, -0.3, -5, -700, -3 * 3600, 3 * 3600)
 LEVELS = ("DEBUG", "DEBUG", "INFO")
 SOFTWARE = ("unknown", "unknown", "kgo", "sarama")
+SETTINGS = Settings()
 MOMENT = timedelta(milliseconds=1)
 LATER = START + timedelta(days=1)
 
@@ -44,7 +49,7 @@ def made_requests(broker: str, seed: str) -> list[dict[str, Any]]:
     level, changes = "DEBUG", draw.choice((0.1, 0.5))
     generation = draw.choice(("json", "api_key_struct"))
     sent = []
-    for _ in range(draw.randint(2, 20)):
+    for _ in range(draw.randint(2, 16)):
         seconds += draw.choice(likely)
         file = draw.random() if draw.random() < 0.2 else file
         level = draw.choice(LEVELS) if draw.random() < changes else level
@@ -80,31 +85,35 @@ def as_shown(rows: Any) -> Counter[str]:
     )
 
 
-def judged_connections(requests: Any, files: Any, of_hosts: Any = None) -> Any:
+def judged_connections(requests: Any, files: Any, settings: Settings = SETTINGS, of_hosts: Any = None) -> Any:
     """The rows of `connections`; `of_hosts` are the requests that show hosts of brokers, those given where None."""
-    settings, whole = Settings(), concerns()
+    whole = concerns()
     hosts = broker_hosts.transform(requests if of_hosts is None else of_hosts)
     judged = judged_requests(requests, files, settings, whole)
     return as_stored(connections(judged, settings, whole, hosts), "connections")
 
 
-def built(held: increments.Stored, files: Any, increment: increments.Increment) -> Counter[str]:
+def built(
+    held: increments.Stored, files: Any, increment: increments.Increment, settings: Settings = SETTINGS
+) -> Counter[str]:
     """The rows of `connections` after a build of an increment."""
     assert increment.touched is not None
     bounds = increment.touched.select(*CONNECTION_ID_KEY, "since")
     recomputed = increment.requests.join(bounds, on=list(CONNECTION_ID_KEY), how="inner")
     assert recomputed.where("logged_at < since").take(1) == [], "a bound hides requests"
-    new = judged_connections(increment.requests, files, held.requests)
+    new = judged_connections(increment.requests, files, settings, held.requests)
     return as_shown(with_replaced(held.connections, new, increment.touched))
 
 
-def assert_built_as(expected: Counter[str], spark: Any, requests: Any, files: Any, **held: Any) -> None:
+def assert_built_as(
+    expected: Counter[str], spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any
+) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
     held |= {"files": in_order(files), "reports": reports(files), "staging": Staging(spark, Address("/nowhere"))}
     later = requests.where(F.col("ingested_at") > F.lit(START))
     stored = increments.Stored(requests, of_brokers=shown_as_brokers(held["connections"], later), **held)
-    increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().coverage_gap_ms)
-    found = built(stored, files, increment)
+    increment = increments.since(stored, str(START.replace(tzinfo=None)), settings.coverage_gap_ms)
+    found = built(stored, files, increment, settings)
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
 
@@ -141,6 +150,53 @@ def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spa
     assert roles == {"named": "broker", "elsewhere": "client", "a client": "client", "replica": "broker"}
     stored = judged_connections(*log(spark, sent[:cut])).localCheckpoint()
     assert_built_as(as_shown(full), spark, requests, files, connections=stored, retained_from=None)
+
+
+EXCERPTS = Path(__file__).with_name("field") / "excerpts"
+FIELD = load_settings(EXCERPTS / "settings.toml")
+
+
+def rows_of(folder: Path, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The requests and files of a folder's logs, as those of a broker."""
+    reading = Reading([str(folder)], FIELD, with_servers=True)
+    requests = [row for part in reading.parts() if part.kind == "request" for row in part.rows.to_pylist()]
+    files = [file | {"broker": name, "file_id": f"{name} {file['file_id']}"} for file in reading.files]
+    return [row | {"broker": name, "file_id": f"{name} {row['file_id']}"} for row in requests], files
+
+
+def shown_at(file: dict[str, Any], moment: Any) -> dict[str, Any]:
+    """A file whose reports a run at this moment has read."""
+    return file | {"broker_events": [event | {"ingested_at": moment} for event in file["broker_events"]]}
+
+
+def test_an_increment_gives_what_a_full_build_gives_of_logs_whose_level_was_switched(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Real logs, each cut at several records; server.log, which has the switches, comes with the first part or later."""
+    first: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    whole: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    for excerpt in ("level-switched", "begins-with-switch", "slow-client", "killed-and-restarted"):
+        log, server = (
+            gzip.decompress((EXCERPTS / excerpt / f"{of}.log.gz").read_bytes()) for of in ("kafka-request", "server")
+        )
+        ends = [record.offset + record.length for record in split_records([log])]
+        for number, end in enumerate(ends[place] for place in range(3, len(ends), 17)):
+            name, is_early = f"{excerpt}-{number}", number % 2 == 0
+            for whose, content, with_server in ((first, log[:end], is_early), (whole, log, True)):
+                folder = tmp_path / ("first" if whose is first else "whole") / name
+                folder.mkdir(parents=True)
+                (folder / "kafka-request.log").write_bytes(content)
+                if with_server:
+                    (folder / "server.log").write_bytes(server)
+                requests, files = rows_of(folder, name)
+                times = [START if whose is first or row["byte_offset"] < end else LATER for row in requests]
+                whose[0].extend(row | {"ingested_at": time} for row, time in zip(requests, times, strict=True))
+                whose[1].extend(shown_at(file, START if is_early else LATER) for file in files)
+    requests, files = frame(spark, "requests", whole[0]), frame(spark, "ingested_files", whole[1])
+    full = as_shown(judged_connections(requests, files, FIELD))
+    parts = frame(spark, "requests", first[0]), frame(spark, "ingested_files", first[1])
+    stored = judged_connections(*parts, FIELD).localCheckpoint()
+    assert_built_as(full, spark, requests, files, FIELD, connections=stored, retained_from=None)
 
 
 @pytest.mark.long

@@ -1,4 +1,4 @@
-"""Excerpts of a cluster run as in the field are read whole, and nobody is blamed for what the run shows to be innocent."""
+"""Excerpts of a cluster run as in the field are read whole, and nothing is concluded that their logs do not show."""
 
 from pathlib import Path
 
@@ -56,3 +56,41 @@ def tables_of(name: str) -> MemoryTables:
     tables.set_files(reading.files)
     tables.derive()
     return tables
+
+
+Row = tuple[str, str, int]
+LEVELS: dict[str, dict[str, list[Row]]] = {
+    "level-switched": {
+        "254:30010-6": [("before_log", "not_observed", 16)],
+        "3:41000-0": [("before_log", "", 12)],
+        "13:59470-1": [("before_log", "not_observed", 22)],
+        "4:41002-4": [("before_log", "not_observed", 14)],
+    },
+    "begins-with-switch": {
+        "1:41002-0": [("before_log", "", 8)],
+        "3:41002-0": [("before_log", "", 10)],
+        "254:30000-1": [("before_log", "not_observed", 5)],
+        "254:30010-5": [("before_log", "not_observed", 4)],
+        "12:41290-0": [("observed", "negotiated", 2)],
+    },
+    "slow-client": {
+        "6:45026-1": [("observed", "negotiated", 4)],
+        "6:49204-0-8": [("observed", "negotiated", 3)],
+    },
+}
+"""Per excerpt and end of a connection id: start, outcome of ApiVersions (none of brokers') and requests of its connections."""
+
+
+@pytest.mark.parametrize("name", LEVELS)
+def test_a_log_shows_no_more_than_it_holds_while_its_level_is_switched(name: str) -> None:
+    tables = tables_of(name)
+    columns = "connection_id, start, coalesce(api_versions_outcome, ''), requests"
+    found: dict[str, list[Row]] = {}
+    for connection_id, *row in tables.query(f"SELECT {columns} FROM {{connections}} ORDER BY session_no").rows:
+        end = next((end for end in LEVELS[name] if connection_id.endswith(f".{end}")), None)
+        if end is not None:
+            found.setdefault(end, []).append(tuple(row))
+    assert found == LEVELS[name]
+    if name == "begins-with-switch":
+        observed = tables.query("SELECT count(*) FROM {connections} WHERE start = 'observed'").rows
+        assert observed == [(1,)]

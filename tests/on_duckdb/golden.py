@@ -125,7 +125,16 @@ def _columns(rows: list[Mapping[str, Any]], table: str) -> dict[str, Any]:
         for column in table_spec(table).columns
         if column.name not in {*NOT_COMPARED, "file_id", "resume_hash"}
     ]
-    return {"rows": len(rows)} | {name: _column([row.get(name) for row in rows]) for name in names}
+    return {"rows": len(rows)} | {name: _column([_without_run(row.get(name)) for row in rows]) for name in names}
+
+
+def _without_run(value: Any) -> Any:
+    """Leave out of structs when a run has read them."""
+    if isinstance(value, list):
+        return [_without_run(item) for item in value]
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if name not in NOT_COMPARED}
+    return value
 
 
 def _column(values: list[Any]) -> Any:
