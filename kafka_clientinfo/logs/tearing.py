@@ -103,7 +103,7 @@ def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
     is_text = (
         prefix is not None and record.startswith(COMPLETED, prefix.end()) and not record.startswith(_JSON, prefix.end())
     )
-    is_rest = is_text and prefix_of(record, last) is None
+    is_rest = is_text and prefix_of(record, last) is None and not _TORN_PREFIX.fullmatch(record, last)
     return places[:-1] if last and (is_rest or _is_bare(record, before, last)) else places
 
 
