@@ -56,8 +56,9 @@ class Settings:
             empty or finds nothing, the path names the broker as `broker_of` says.
         log_zone: IANA name of the zone in which the brokers write timestamps.
         log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
-        max_idle_ms: the brokers' connections.max.idle.ms.
-        coverage_gap_ms: a silence between two files of a broker that is longer means that a file is missing.
+        max_idle_ms: the brokers' connections.max.idle.ms; a greater value that server.log states counts instead.
+        coverage_gap_ms: a silence of a broker's log at DEBUG that is longer is a hole: the level may have been switched, or a
+            file may be missing.
         controller_listeners: names of the controllers' listeners, on which a node's id for a client id shows a broker.
         bucket_minutes: length of the time buckets of client_connections.
         client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.
@@ -65,7 +66,7 @@ class Settings:
         owners: file with the owners of clients, which commands that answer questions name; none where it is empty.
         private_raw_bytes: whether only the owner may read what holds raw bytes of logs: the table rejected_records of a
             warehouse on this machine, and the scratch files of a local Spark session.
-        server_logs: whether the server.log files beside request logs are read too, for failed_requests.
+        server_logs: whether the server.log files beside request logs are read too, for failed_requests and broker_events.
         lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
         split_bytes: bytes of plain log text that one task reads at least; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from itertools import chain, count, islice
+from itertools import chain, count, islice, product
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from kafka_clientinfo.logs.apis import CONTROL_APIS, INTER_BROKER_APIS
 from kafka_clientinfo.protocol import api_key
 
 from .builders import json_record
+from .odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_logs"
 START = datetime(2026, 11, 21, 2, tzinfo=UTC)
@@ -239,6 +240,19 @@ def single_changes(how_many: Callable[[str, int, Path_], int]) -> Iterator[Chang
             start = next(numbers)
             for at in range(number):
                 yield Change(api, version, ((path, values[(start + at * len(values) // number) % len(values)]),))
+
+
+def body_cases(numbers: Iterator[int]) -> Iterator[Case]:
+    """Put into every body that is kept what a damaged log may hold there, each time another third of it."""
+    apis = sorted({name for name, _ in templates() if api_key(name) in CONTROL_APIS})
+    odd = NO_JSON | BEYOND_LIMITS | WITHIN_LIMITS
+    for place, (api, name) in enumerate(product(apis, _BODIES)):
+        for what in islice(odd, place % 3, None, 3):
+            number = next(numbers)
+            members = written_json(owned(templates()[api, newest(api)][name] or {"x": 0}, number))[1:-1]
+            case = case_of(Change(api, newest(api), (((name,), "@body@"),)), number)
+            body = with_members(odd[what], members).encode()
+            yield Case(f"{api} {name}: {what}", [record.replace(b'"@body@"', body) for record in case.records])
 
 
 def newest(api: str) -> int:

@@ -10,7 +10,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.engine.warehouse import Warehouse
 
-from .ingestion.test_copies import BANNER, FIRST, records
+from .ingestion.alike_logs import BANNER, FIRST, records
 from .ingestion.test_plan import save
 
 CONSOLES = {"logs/one.log": BANNER + FIRST + records("one", 504), "logs/two.log": BANNER + FIRST + records("two", 664)}

@@ -24,6 +24,7 @@ from .any_value import (
     Case,
     Change,
     at_odd_times,
+    body_cases,
     case_of,
     few,
     many,
@@ -100,6 +101,7 @@ def one_at_a_time(how_many: Callable[..., int], texts: int) -> dict[str, Iterabl
         "json/server.log": server_log_cases(numbers),
         "text/kafka-request.log": text_cases(numbers, texts),
         "times/kafka-request.log": at_odd_times(numbers),
+        "bodies/kafka-request.log": body_cases(numbers),
     }
 
 

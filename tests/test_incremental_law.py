@@ -5,9 +5,11 @@ forward, files that are missing, levels that change, correlation ids that repeat
 somewhere. All brokers are judged at once, as what costs time is the number of queries.
 """
 
+import gzip
 import random
 from collections import Counter
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,20 +17,25 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
-from kafka_clientinfo.connections.boundaries import with_stretches
+from kafka_clientinfo.concerns.fleet import broker_hosts
+from kafka_clientinfo.connections.facts import shown_as_brokers
 from kafka_clientinfo.connections.judged import judged_requests
-from kafka_clientinfo.connections.starts import broker_starts
+from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
 from kafka_clientinfo.engine.rewriting import with_replaced
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.settings import Settings, load_settings
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
 from tests.equality import NOT_COMPARED
-from tests.frames import START, as_stored, at, log, request, step_back_ms
+from tests.frames import START, as_stored, at, frame, log, request, step_back_ms
 
 STEPS = (0, 0, 0.01, 1, 5, 30, 90, 250, 400, 550, 650, 3000, -0.3, -5, -700, -3 * 3600, 3 * 3600)
+LEVELS = ("DEBUG", "DEBUG", "INFO")
 SOFTWARE = ("unknown", "unknown", "kgo", "sarama")
+SETTINGS = Settings()
 MOMENT = timedelta(milliseconds=1)
 LATER = START + timedelta(days=1)
 
@@ -39,13 +46,14 @@ def made_requests(broker: str, seed: str) -> list[dict[str, Any]]:
     seconds, correlation, file = 0.0, 0, draw.random()
     ids = [f"{broker}-{number}" for number in range(draw.choice((1, 1, 2, 3)))]
     likely = draw.choice((STEPS[:9], STEPS[:13], STEPS))
-    level = "DEBUG"
+    level, changes = "DEBUG", draw.choice((0.1, 0.5))
+    generation = draw.choice(("json", "api_key_struct"))
     sent = []
-    for _ in range(draw.randint(2, 14)):
+    for _ in range(draw.randint(2, 16)):
         seconds += draw.choice(likely)
         file = draw.random() if draw.random() < 0.2 else file
-        level = draw.choice(("DEBUG", "DEBUG", "INFO")) if draw.random() < 0.1 else level
-        correlation = draw.choice((correlation + 1, correlation + 1, correlation, 0, 5))
+        level = draw.choice(LEVELS) if draw.random() < changes else level
+        correlation = draw.choice((correlation + 1, correlation + 1, correlation, correlation + 7, 0, 1, 5))
         given: dict[str, Any] = {"header_version": draw.choice((1, 2, 3))} if draw.random() < 0.5 else {}
         api = draw.choice(("METADATA", "FETCH", "AV"))
         sent.append(
@@ -61,6 +69,7 @@ def made_requests(broker: str, seed: str) -> list[dict[str, Any]]:
                 client_software_name=draw.choice(SOFTWARE),
                 principal=draw.choice(("User:x", "User:x", "User:x", "User:y")),
                 log_level=level,
+                log_generation=generation,
                 byte_offset=len(sent),
                 started_at=at(seconds - draw.choice((0, 0, 0.5, 500))),
                 error_code=draw.choice((0, 0, 35, 42, None)) if api == "AV" else None,
@@ -76,28 +85,35 @@ def as_shown(rows: Any) -> Counter[str]:
     )
 
 
-def judged_connections(requests: Any, files: Any) -> Any:
-    settings, whole = Settings(), concerns()
-    return as_stored(connections(judged_requests(requests, files, settings, whole), settings, whole), "connections")
+def judged_connections(requests: Any, files: Any, settings: Settings = SETTINGS, of_hosts: Any = None) -> Any:
+    """The rows of `connections`; `of_hosts` are the requests that show hosts of brokers, those given where None."""
+    whole = concerns()
+    hosts = broker_hosts.transform(requests if of_hosts is None else of_hosts)
+    judged = judged_requests(requests, files, settings, whole)
+    return as_stored(connections(judged, settings, whole, hosts), "connections")
 
 
-def built(held: increments.Stored, files: Any, increment: increments.Increment) -> Counter[str]:
+def built(
+    held: increments.Stored, files: Any, increment: increments.Increment, settings: Settings = SETTINGS
+) -> Counter[str]:
     """The rows of `connections` after a build of an increment."""
     assert increment.touched is not None
     bounds = increment.touched.select(*CONNECTION_ID_KEY, "since")
     recomputed = increment.requests.join(bounds, on=list(CONNECTION_ID_KEY), how="inner")
     assert recomputed.where("logged_at < since").take(1) == [], "a bound hides requests"
-    new = judged_connections(increment.requests, files)
+    new = judged_connections(increment.requests, files, settings, held.requests)
     return as_shown(with_replaced(held.connections, new, increment.touched))
 
 
-def assert_built_as(expected: Counter[str], spark: Any, requests: Any, files: Any, **held: Any) -> None:
+def assert_built_as(
+    expected: Counter[str], spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any
+) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
-    stretches = with_stretches(files, Settings())
-    held |= {"starts": broker_starts(files), "staging": Staging(spark, Address("/nowhere"))}
-    stored = increments.Stored(requests, files=stretches, **held)
-    increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().max_idle_ms)
-    found = built(stored, files, increment)
+    held |= {"files": in_order(files), "reports": reports(files), "staging": Staging(spark, Address("/nowhere"))}
+    later = requests.where(F.col("ingested_at") > F.lit(START))
+    stored = increments.Stored(requests, of_brokers=shown_as_brokers(held["connections"], later), **held)
+    increment = increments.since(stored, str(START.replace(tzinfo=None)), settings.coverage_gap_ms)
+    found = built(stored, files, increment, settings)
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
 
@@ -114,6 +130,73 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
     full = as_shown(judged_connections(requests, files))
     stored = judged_connections(*log(spark, first)).localCheckpoint()
     assert_built_as(full, spark, requests, files, connections=stored, retained_from=None)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spark: Any, cut: int) -> None:
+    """A sender that asks as clients do is known by its host, in whatever order the logs come."""
+    named = {"client_id": "NetworkPartitionMetadataClient-client-2"}
+    fetch = {"client_id": "broker-2-fetcher-0", "replica_id": 2}
+    sent = [
+        request("named", 1, "LIST_OFFSETS", byte_offset=0, remote_host="h2", **named),
+        request("elsewhere", 1, "LIST_OFFSETS", byte_offset=1, remote_host="h3", **named),
+        request("a client", 2, byte_offset=2, remote_host="h2"),
+        request("replica", 3, "FETCH", byte_offset=3, remote_host="h2", **fetch),
+    ]
+    all_requests = sent[:cut] + [one | {"ingested_at": LATER} for one in sent[cut:]]
+    requests, files = log(spark, all_requests)
+    full = judged_connections(requests, files).localCheckpoint()
+    roles = {row["connection_id"]: row["role"] for row in full.collect()}
+    assert roles == {"named": "broker", "elsewhere": "client", "a client": "client", "replica": "broker"}
+    stored = judged_connections(*log(spark, sent[:cut])).localCheckpoint()
+    assert_built_as(as_shown(full), spark, requests, files, connections=stored, retained_from=None)
+
+
+EXCERPTS = Path(__file__).with_name("field") / "excerpts"
+FIELD = load_settings(EXCERPTS / "settings.toml")
+
+
+def rows_of(folder: Path, name: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The requests and files of a folder's logs, as those of a broker."""
+    reading = Reading([str(folder)], FIELD, with_servers=True)
+    requests = [row for part in reading.parts() if part.kind == "request" for row in part.rows.to_pylist()]
+    files = [file | {"broker": name, "file_id": f"{name} {file['file_id']}"} for file in reading.files]
+    return [row | {"broker": name, "file_id": f"{name} {row['file_id']}"} for row in requests], files
+
+
+def shown_at(file: dict[str, Any], moment: Any) -> dict[str, Any]:
+    """A file whose reports a run at this moment has read."""
+    return file | {"broker_events": [event | {"ingested_at": moment} for event in file["broker_events"]]}
+
+
+def test_an_increment_gives_what_a_full_build_gives_of_logs_whose_level_was_switched(
+    spark: Any, tmp_path: Path
+) -> None:
+    """Real logs, each cut at several records; server.log, which has the switches, comes with the first part or later."""
+    first: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    whole: tuple[list[dict[str, Any]], list[dict[str, Any]]] = ([], [])
+    for excerpt in ("level-switched", "begins-with-switch", "slow-client", "killed-and-restarted"):
+        log, server = (
+            gzip.decompress((EXCERPTS / excerpt / f"{of}.log.gz").read_bytes()) for of in ("kafka-request", "server")
+        )
+        ends = [record.offset + record.length for record in split_records([log])]
+        for number, end in enumerate(ends[place] for place in range(3, len(ends), 17)):
+            name, is_early = f"{excerpt}-{number}", number % 2 == 0
+            for whose, content, with_server in ((first, log[:end], is_early), (whole, log, True)):
+                folder = tmp_path / ("first" if whose is first else "whole") / name
+                folder.mkdir(parents=True)
+                (folder / "kafka-request.log").write_bytes(content)
+                if with_server:
+                    (folder / "server.log").write_bytes(server)
+                requests, files = rows_of(folder, name)
+                times = [START if whose is first or row["byte_offset"] < end else LATER for row in requests]
+                whose[0].extend(row | {"ingested_at": time} for row, time in zip(requests, times, strict=True))
+                whose[1].extend(shown_at(file, START if is_early else LATER) for file in files)
+    requests, files = frame(spark, "requests", whole[0]), frame(spark, "ingested_files", whole[1])
+    full = as_shown(judged_connections(requests, files, FIELD))
+    parts = frame(spark, "requests", first[0]), frame(spark, "ingested_files", first[1])
+    stored = judged_connections(*parts, FIELD).localCheckpoint()
+    assert_built_as(full, spark, requests, files, FIELD, connections=stored, retained_from=None)
 
 
 @pytest.mark.long
@@ -147,6 +230,6 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     assert 0 < left.count() < len(all_requests)
     held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
     staging = Staging(spark, Address("/nowhere"))
-    whole = increments.Stored(left, files=files, starts=broker_starts(files), staging=staging, **held)
+    whole = increments.Stored(left, files=in_order(files), reports=reports(files), staging=staging, **held)
     expected = built(whole, files, increments.everything_left(whole))
     assert_built_as(expected, spark, left, files, **held)

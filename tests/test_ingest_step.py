@@ -65,8 +65,15 @@ def test_a_later_run_has_a_later_time_of_ingestion(known: list[int], seconds: in
 
 @pytest.mark.parametrize(
     ("known", "now", "expected"),
-    [(None, True, False), (False, True, True), (False, False, False), (True, True, False), (True, False, False)],
+    [(None, True, False), (False, True, True), (False, False, False), (True, True, False), (True, False, True)],
 )
 def test_a_brokers_start_that_shows_only_now_is_noticed(known: bool | None, now: bool, expected: bool) -> None:
-    file: Any = SimpleNamespace(known=None if known is None else {"covers_broker_start": known})
-    assert ingest_step._shows_more(file, {"covers_broker_start": now}) == expected
+    """Also one that is contradicted only now."""
+    file: Any = SimpleNamespace(known=None if known is None else {"covers_broker_start": known, "debug_runs": []})
+    assert ingest_step._shows_more(file, {"covers_broker_start": now, "debug_runs": []}) == expected
+
+
+@pytest.mark.parametrize(("known", "now", "expected"), [(64, 65, True), (65, 65, False), (3, 64, False)])
+def test_silences_that_are_left_out_only_now_are_noticed(known: int, now: int, expected: bool) -> None:
+    file: Any = SimpleNamespace(known={"covers_broker_start": False, "debug_runs": [{}] * known})
+    assert ingest_step._shows_more(file, {"covers_broker_start": False, "debug_runs": [{}] * now}) == expected

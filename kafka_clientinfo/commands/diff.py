@@ -96,7 +96,7 @@ def given_day(text: str, option: str, now: datetime | None = None) -> date:
     day = _NAMED_DAYS.get(text, text)
     if _DAY.fullmatch(day):
         with suppress(ConfigError):
-            if (found := given_time(day, option, now).date()) < date.max:  # behind which there is no midnight
+            if (found := given_time(day, option, now).date()) < date.max:  # no midnight follows the last day
                 return found
     raise ConfigError(
         f"{option} is {text!r}; give a date such as 2026-11-21, yesterday, today, or 7d for seven days ago"
@@ -217,7 +217,7 @@ def _changes(before: _Day, after: _Day) -> list[Table]:
         _of_clients("new", "New clients", ("software",), new),
         _of_clients("gone", "Clients that are gone", ("software",), gone),
         _of_clients("changed_software", "Clients with other software", ("before", "after"), changed),
-        _of_clients("newly_unknown", "Clients whose software is newly unknown", ("before", "reasons"), unknown),
+        _of_clients("newly_unknown", "Clients with newly unknown software", ("before", "reasons"), unknown),
         _of_clients(
             "newly_breaking", "Clients that would newly break", ("software", "api_name", "api_version", "reason"), breaking
         ),

@@ -33,7 +33,7 @@ _LONGEST = 100
 """Characters of a text in a column at most, where the terminal's width does not ask for fewer."""
 _NUMBER = re.compile(r"[0-9]{1,30}")
 _MOST_ROWS = 1_000_000_000
-"""What both engines take behind LIMIT, with one more row."""
+"""What both engines take after LIMIT, with one more row."""
 _NARROWEST = 24
 """Characters to which a narrow terminal shortens a text at most; what does not fit even so goes on in the next line."""
 _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})
@@ -199,7 +199,7 @@ def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
     """CSV, an empty line between tables; lists and structs are JSON.
 
     A text that spreadsheets take for a formula gets a quote (') in front: it begins with = + - @, also in their wider
-    forms and behind blanks or line ends, or with a tab or a line end. On a terminal, control characters become U+FFFD.
+    forms and after blanks or line ends, or with a tab or a line end. On a terminal, control characters become U+FFFD.
     """
     parts = []
     for table in tables:

@@ -42,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_owners(parser)
     sent = parser.add_argument_group("messages, with --by owner")
     sent.add_argument(
-        "--messages", metavar="DIR", help="write one message in Markdown per owner whose clients are not fine"
+        "--messages", metavar="DIR", help="write one message in Markdown per owner of clients that are not fine"
     )
     sent.add_argument(
         "--webhook",

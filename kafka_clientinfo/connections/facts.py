@@ -1,12 +1,13 @@
 """What a connection is, before any concern looks at it: its ends, who opened it, and what of its start is known."""
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from ..settings import Settings
+from .boundaries import IN_STRETCH
 from .concern import Columns
 from .examples import place
 from .judged import is_api_versions
@@ -27,7 +28,8 @@ _LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 _OF_FIRST = (
     "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
-    "api_key", "header_version", "client_software_name", "log_generation", "complete_since", "file_id", "byte_offset",
+    "api_key", "header_version", "client_software_name", "log_generation", "log_level", "coverage", "heard_until",
+    "file_id", "byte_offset",
 )  # fmt: skip
 
 
@@ -43,7 +45,9 @@ def aggregates() -> Columns:
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
+        "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
         "info_only": F.bool_and(F.col("log_level") == "INFO"),
+        **{name: F.bool_or(name) for name in IN_STRETCH},
     }
 
 
@@ -57,6 +61,22 @@ def columns(settings: Settings) -> Columns:
         **{name: F.col(f"first.{name}") for name in (*first, "log_generation")},
         "network_processor": F.when(is_told, processor_text().cast("int")),
     }
+
+
+def shown_as_brokers(connections: DataFrame, new_requests: DataFrame) -> DataFrame:
+    """Finds the connection ids of clients under a broker's name that come from a host which new requests show to be a broker's.
+
+    Args:
+        connections: the table `connections`.
+        new_requests: rows of the table `requests` of which `connections` knows nothing.
+
+    Returns:
+        Their cluster, broker and connection_id.
+    """
+    hosts = new_requests.where(is_of_a_broker()).select("cluster", "remote_host").distinct()
+    named = connections.where(is_client() & has_broker_name(F.col("client_id")))
+    found = named.join(F.broadcast(hosts), on=["cluster", "remote_host"], how="left_semi")
+    return found.select("cluster", "broker", "connection_id").distinct()
 
 
 def is_client() -> Column:
@@ -83,6 +103,12 @@ def _first(value: Column) -> Column:
     return F.get(F.collect_list(F.when(F.col("seq") == 0, value)), F.lit(0))
 
 
+def is_of_a_broker() -> Column:
+    """Tells whether a request shows by itself that a broker or a controller sent it."""
+    is_replica = F.coalesce(F.col("replica_id") >= 0, F.lit(False))
+    return ~F.col("is_forwarded") & (_is_inter_broker() | is_replica)
+
+
 def _is_inter_broker() -> Column:
     """Tells whether a request is one that brokers send to each other, under a name that they have, or none."""
     client_id = F.col("client_id")
@@ -92,6 +118,10 @@ def _is_inter_broker() -> Column:
     )
     by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
     return by_api | (verifies & has_broker_name(client_id))
+
+
+def _stated_client_id() -> Column:
+    return F.nullif(F.col("client_id"), F.lit(""))
 
 
 def _has_inter_broker_api() -> Column:
@@ -107,8 +137,8 @@ def _is_other_software() -> Column:
 def _role(settings: Settings) -> Column:
     """Tells the role by what a connection does.
 
-    A name that only brokers have counts together with the broker's own host or a controller's listener; so does there
-    a node's id. Clients come to a controller's listener too: tools that KIP-919 lets ask there, and whoever has its
+    A name that only brokers have counts together with the host of a broker (this one's, or one in broker_hosts) or a
+    controller's listener; so does there a node's id. Clients come to a controller's listener too: tools that KIP-919 lets ask there, and whoever has its
     port for a bootstrap address.
     """
     client_id = F.col("first.client_id")
@@ -117,9 +147,14 @@ def _role(settings: Settings) -> Column:
     by_number = _has_node_id(client_id) & ~F.col("has_other_software")
     on_controller = is_one_of(F.col("first.listener"), settings.controller_listeners)
     of_controller = on_controller & (F.col("has_inter_broker_api") | by_name | by_number)
-    own_sender = F.coalesce(own_host & by_name, F.lit(False))
-    is_broker = F.col("has_inter_broker") | F.col("has_replica") | of_controller | own_sender
+    from_broker = F.coalesce(own_host, F.lit(False)) | F.col("is_brokers_host")
+    is_broker = F.col("has_inter_broker") | F.col("has_replica") | of_controller | (from_broker & by_name)
     return F.when(F.col("has_forwarded"), "forwarding").when(is_broker, "broker").otherwise("client")
+
+
+def is_watched() -> Column:
+    """Tells whether the log held every request when a connection's first one was logged, as far as it shows."""
+    return (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
 
 
 def _start() -> Column:
@@ -130,13 +165,32 @@ def _start() -> Column:
     unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
-    id_was_used = F.col("session_no") > 1
-    covered = F.coalesce(F.col("opened_at") >= F.col("first.complete_since"), F.lit(False))
-    counts_from_start = F.col("first.correlation_id").isin(0, 1)
-    evidence = id_was_used | handshake | covered | counts_from_start
-    certain = F.when(F.col("info_only"), F.col("first.correlation_id") == 0).otherwise(evidence)
+    evidence = handshake | _is_covered() | _counts_from_start()
+    certain = F.when(is_watched(), evidence).otherwise((F.col("first.correlation_id") == 0) & ~F.col("repeats"))
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
     return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")
+
+
+def _is_covered() -> Column:
+    """Tells whether the log would show an earlier request of the connection, if there had been one.
+
+    It would since the broker's start; since an earlier connection of the id was heard of, in the same stretch; and, as an open
+    connection would have been heard of, since the stretch was as old as connections.max.idle.ms. The last two need a log
+    that is complete, and a broker that keeps to that limit: what the connection itself shows of both counts against them.
+    """
+    coverage = {name: F.col(f"first.coverage.{name}") for name in ("since", "started_at", "max_idle_ms")}
+    of_id = F.col("first.heard_until") >= coverage["since"]
+    age = F.unix_micros("opened_at") - F.unix_micros(coverage["since"])
+    not_idle = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
+    since_start = F.coalesce(F.col("opened_at") >= coverage["started_at"], F.lit(False))
+    in_stretch = F.coalesce(of_id, F.lit(False)) | F.coalesce(not_idle, F.lit(False))
+    return since_start | (in_stretch & ~F.col("jumps"))
+
+
+def _counts_from_start() -> Column:
+    """Tells whether correlation ids begin at 0 or 1; some clients send 0 forever, and the request before 1 may be lost."""
+    begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts")
+    return ((F.col("first.correlation_id") == 0) | begins_at_1) & ~F.col("repeats")
 
 
 def _connection_id() -> Column:

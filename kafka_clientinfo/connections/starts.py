@@ -8,6 +8,9 @@ reports that it has started ends nobody's connections: somebody has started a se
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ..tables.spec import FILE_ORDER
+
+_SECOND = 1_000_000
 _BROKER = ("cluster", "broker")
 _FIRST, _LAST = "1970-01-01", "9999-01-01"
 
@@ -59,9 +62,27 @@ def broker_starts(ingested_files: DataFrame) -> DataFrame:
 
 
 def starts_of_brokers(ingested_files: DataFrame) -> DataFrame:
-    """Gathers the certain starts of each broker that reports any: cluster, broker and starts, their times in order."""
-    starts = broker_starts(ingested_files).where(F.col("is_certain"))
+    """Gathers the certain starts of each broker: cluster, broker and starts, their times in order.
+
+    Beside those that brokers report, these are the starts that the first requests of a file show, after another file.
+    """
+    reported = broker_starts(ingested_files).where(F.col("is_certain")).select(*_BROKER, "since")
+    starts = reported.unionByName(_shown_by_files(ingested_files))
     return starts.groupBy(*_BROKER).agg(F.array_sort(F.collect_list("since")).alias("starts"))
+
+
+def _shown_by_files(ingested_files: DataFrame) -> DataFrame:
+    """Finds the files that begin with a start, as those of containers do: every start of one has a file of its own.
+
+    Logs of one broker follow one another, and while it starts it logs nothing. Where another file of that name goes on
+    meanwhile, it is that of another broker.
+    """
+    before = Window.partitionBy(*_BROKER).orderBy(*FILE_ORDER).rowsBetween(Window.unboundedPreceding, -1)
+    files = ingested_files.where(F.col("first_logged_at").isNotNull())
+    follow = files.withColumn("silent_since", F.max("last_logged_at").over(before))
+    silence = F.unix_micros("first_logged_at") - F.unix_micros("silent_since")
+    just_before = F.col("first_logged_at") - F.make_dt_interval(secs=F.lit(0.000001))
+    return follow.where(F.col("covers_broker_start") & (silence > _SECOND)).select(*_BROKER, just_before.alias("since"))
 
 
 def number_before(starts: Column, at: Column) -> Column:

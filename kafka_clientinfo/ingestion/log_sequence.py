@@ -10,7 +10,7 @@ well, no time shows the order, and the logs that begin earlier in the hour get i
     second reading      |---- c ----|  |- d -|  |----- fixed -----|
 
 The search goes through the logs by their local time and follows both readings at once; a state is the end of what
-either reading holds so far.
+either reading holds so far. Times count from the seam, where the first reading ends and the second one begins.
 """
 
 from collections.abc import Iterator, Sequence
@@ -68,18 +68,17 @@ class _Step(NamedTuple):
         return self.second.first - by, self.begins, self.second.last - by
 
 
-def readings_of(logs: Sequence[Span], fixed: Sequence[Span], seam: int, by: int) -> list[bool]:
+def readings_of(logs: Sequence[Span], fixed: Sequence[Span], by: int) -> list[bool]:
     """Return for each log whether its times are those of the second reading.
 
     Args:
         logs: their times by the first reading, all of them in the hour.
         fixed: the broker's other logs.
-        seam: the end of the first reading, and the beginning of the second one.
         by: the time between the two readings.
     """
     order = sorted(range(len(logs)), key=logs.__getitem__)
     steps = [_Step(logs[number], _later(logs[number], by)) for number in order]
-    steps += [piece for span in _near(fixed, seam, by) for piece in _pieces(span, seam)]
+    steps += [piece for span in _near(fixed, by) for piece in _pieces(span)]
     arrangements = [_Arrangement()]
     for step in sorted(steps, key=lambda one: one.position(by)):
         arrangements = _best(_next(arrangements, step, by))
@@ -92,20 +91,19 @@ def _later(span: Span, by: int) -> Span:
     return Span(span.first + by, span.last + by)
 
 
-def _near(fixed: Sequence[Span], seam: int, by: int) -> Iterator[Span]:
+def _near(fixed: Sequence[Span], by: int) -> Iterator[Span]:
     """Yield the logs that reach into the hour, and the next ones before and after it."""
-    begin, end = seam - by, seam + by
-    yield from (span for span in fixed if span.first < end and span.last >= begin)
-    yield from sorted((span for span in fixed if span.last < begin), key=lambda span: span.last)[-1:]
-    yield from sorted(span for span in fixed if span.first >= end)[:1]
+    yield from (span for span in fixed if span.first < by and span.last >= -by)
+    yield from sorted((span for span in fixed if span.last < -by), key=lambda span: span.last)[-1:]
+    yield from sorted(span for span in fixed if span.first >= by)[:1]
 
 
-def _pieces(span: Span, seam: int) -> Iterator[_Step]:
+def _pieces(span: Span) -> Iterator[_Step]:
     """Yield what a fixed log takes of either reading."""
-    if span.first < seam:
+    if span.first < 0:
         yield _Step(span, None)
-    if span.last >= seam:
-        yield _Step(None, Span(max(span.first, seam), span.last), span.first >= seam)
+    if span.last >= 0:
+        yield _Step(None, Span(max(span.first, 0), span.last), span.first >= 0)
 
 
 def _next(arrangements: Sequence[_Arrangement], step: _Step, by: int) -> Iterator[_Arrangement]:

@@ -18,7 +18,6 @@ from zoneinfo import ZoneInfo
 from ..logs.clock import STEP_BACK, LogClock
 from .log_sequence import Span, readings_of
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _MINUTE = timedelta(minutes=1)
 _NONE = timedelta()
@@ -102,10 +101,9 @@ class _Log(NamedTuple):
     move: Move | None = None
     is_moved: bool = False
 
-    @property
-    def span(self) -> Span:
-        """The times of its requests, in microseconds."""
-        return Span(_micros(self.first), _micros(self.last))
+    def span(self, seam: datetime) -> Span:
+        """Return the times of its requests, in microseconds from the seam."""
+        return Span((self.first - seam) // _MICROSECOND, (self.last - seam) // _MICROSECOND)
 
 
 def _log(file: Mapping[str, Any], zone: str) -> _Log:
@@ -123,20 +121,17 @@ def _log(file: Mapping[str, Any], zone: str) -> _Log:
 
 def _shown_by_others(logs: Sequence[_Log]) -> Iterator[Move]:
     """Yield the moves of one broker's logs: what the logs show, less what was moved before."""
-    sure = [log.span for log in logs if log.move is None]
+    sure = [log for log in logs if log.move is None]
     hours: dict[tuple[datetime, timedelta], list[_Log]] = {}
     for log in sorted(logs):
         if log.move is not None:
             hours.setdefault((log.move.end, log.move.by), []).append(log)
     for (seam, by), unsure in hours.items():
-        is_second = readings_of([log.span for log in unsure], sure, _micros(seam), by // _MICROSECOND)
+        spans, fixed = ([log.span(seam) for log in some] for some in (unsure, sure))
+        is_second = readings_of(spans, fixed, by // _MICROSECOND)
         for log, is_late in zip(unsure, is_second, strict=True):
             if log.move is not None and is_late != log.is_moved:
                 yield log.move if is_late else log.move.back()
-
-
-def _micros(instant: datetime) -> int:
-    return (instant - _EPOCH) // _MICROSECOND
 
 
 def _move(file_id: str, instant: datetime, zone: str) -> Move | None:
@@ -190,4 +185,9 @@ def moved_row(row: Mapping[str, Any], move: Move) -> dict[str, Any]:
         return dict(row)
     times = {name: row[name] for name in ("first_logged_at", "last_logged_at") if row[name] is not None}
     events = [{**event, "at": move.moved(event["at"])} for event in row.get("broker_events") or ()]
-    return {**row, **{name: move.moved(time) for name, time in times.items()}, "broker_events": events}
+    runs = [
+        {**run, **{name: move.moved(run[name]) for name in ("began_at", "ended_at")}}
+        for run in row.get("debug_runs") or ()
+    ]
+    moved = {name: move.moved(time) for name, time in times.items()}
+    return {**row, **moved, "debug_runs": runs, "broker_events": events}

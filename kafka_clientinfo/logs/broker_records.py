@@ -50,7 +50,7 @@ def has_ended(data: bytes, start: int, end: int) -> bool:
 
 
 def _message_end(data: bytes, start: int, end: int) -> int:
-    """The place behind the line with which the message ends; -1 where none does."""
+    """Return the place after the line that ends the message; -1 if none does."""
     at = start
     while ends := _ENDS.search(data, at, end):
         at = ends.end()

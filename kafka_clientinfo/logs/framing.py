@@ -125,7 +125,7 @@ def _starts_record(data: bytes, start: int, end: int) -> bool:
 
 
 def _ends_file(data: bytes, start: int, end: int) -> bool:
-    """Whether data[start:end] is a whole record with nothing behind it, and nothing of it can follow."""
+    """Return whether data[start:end] is a whole record with nothing after it, and nothing of it can follow."""
     if not is_finished(data, start, end):
         return False
     prefix = PREFIX.match(data, start, end)
@@ -147,9 +147,9 @@ def _starts_server_record(data: bytes, start: int, end: int) -> bool:
 
 
 def _ends_server_log(data: bytes, start: int, end: int) -> bool:
-    """Whether data[start:end] is a whole record, behind which nothing can follow that shows what it is.
+    """Return whether data[start:end] is a whole record after which nothing can show what it is.
 
-    Below an error stands its stack trace; behind a failed login the rest of a record would show that a client wrote it.
+    Below an error stands its stack trace; after a failed login the rest of a record would show that a client wrote it.
     """
     prefix = PREFIX.match(data, start, end)
     if prefix is not None and (prefix[4] in _TRACED or FAILED_LOGIN.match(data, prefix.end())):

@@ -6,7 +6,7 @@ file that all loggers share, in a record
 with the exception below it. Failed logins name the channel, from 2.x on.
 
 Texts of clients may hold such records (`broker_records`). So a refused request counts with the stack trace below it, as
-Java writes it, and a failed login with nothing below it; neither with lines of another record behind them. Both name
+Java writes it, and a failed login with nothing below it; neither with lines of another record after them. Both name
 the connection before anything that a client wrote.
 """
 

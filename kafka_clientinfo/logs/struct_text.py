@@ -16,8 +16,9 @@ from ..protocol import ApiKey, FieldSpec, fields
 
 MAX_BODY = 1 << 20
 """Bytes of one body; a longer one (PushTelemetry's metrics) is left out."""
-_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=")
-_NEXT_FIELD = re.compile(r",([A-Za-z_][A-Za-z0-9_]*)=")
+_FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=")
+"""Kafka's own names are shorter; a client may write one of any length, and engines read no name above 50,000 characters."""
+_NEXT_FIELD = re.compile(r",([A-Za-z_][A-Za-z0-9_]{0,99})=")
 _BUFFER = re.compile(r"java\.nio\.Heap(?:ByteBuffer|ByteBufferR)\[pos=\d+ lim=\d+ cap=\d+\]")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
 _INTEGER_TYPES = frozenset({"int8", "int16", "int32", "int64", "uint16", "uint32"})

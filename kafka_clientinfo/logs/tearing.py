@@ -47,7 +47,7 @@ _REQUEST_LOGGER_ENDS = (b"logger)\n", b"logger)\r\n")
 _TORN = rb"\[[\d :,.TZ+-]{0,40}(?:\] {0,4}[A-Z]{0,5} {0,4})?"
 _TORN_PREFIX = re.compile(_TORN)
 TORN_PREFIX = re.compile(_TORN + rb"(?=\[\d{4}-\d\d-\d\d)")
-"""The beginning of a line whose prefix is torn, if another prefix follows it."""
+"""The beginning of a line with a torn prefix, if another prefix follows it."""
 _LONGEST_BARE = len(_JSON) + PREFIX_LENGTH + len(JSON_START)
 _TIMES = b";totalTime:"
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
@@ -103,7 +103,7 @@ def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
     is_text = (
         prefix is not None and record.startswith(COMPLETED, prefix.end()) and not record.startswith(_JSON, prefix.end())
     )
-    is_rest = is_text and prefix_of(record, last) is None
+    is_rest = is_text and prefix_of(record, last) is None and not _TORN_PREFIX.fullmatch(record, last)
     return places[:-1] if last and (is_rest or _is_bare(record, before, last)) else places
 
 
@@ -181,12 +181,12 @@ def _next(record: bytes, start: int) -> int:
     return _last_whole(record, words, False) if record.endswith(_REQUEST_LOGGER_ENDS) else 0
 
 
-def _after_json(record: bytes, behind: int) -> int:
-    inner = next(_starts(record, behind, JSON_START), 0)
-    line_end = record.find(b"\n", behind) + 1
+def _after_json(record: bytes, body_start: int) -> int:
+    inner = next(_starts(record, body_start, JSON_START), 0)
+    line_end = record.find(b"\n", body_start) + 1
     if inner and (not line_end or inner < line_end):
         return inner
-    return (_rest(record, line_end) if ends_with_logger(record, behind, line_end) else 0) or inner
+    return (_rest(record, line_end) if ends_with_logger(record, body_start, line_end) else 0) or inner
 
 
 def _after_text(record: bytes, words: int) -> int:

@@ -17,24 +17,14 @@ them; so a record's bytes run up to the next one's first, and what is left at th
 bounds what mixed streams can hold back; `MAX_RECORD` a record.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
 from .broker_records import reports_failure
-from .framing import (
-    CLOSING,
-    FAILED_LOGIN,
-    HANDLING_END,
-    IDENTITY,
-    REQUEST_LOG,
-    Framing,
-    RawRecord,
-    Take,
-    split_records,
-)
-from .layouts import REQUEST_LOGGER, STARTS, Layout, Start, split_logger, unwrapper
+from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, split_records
+from .layouts import STARTS, Layout, split_logger, unwrapper
+from .line_records import WINDOW, LineRecord, is_failure
 from .physical_lines import ExportEntries, Kept, PhysicalLines
-from .record_marks import COMPLETED, HANDLING, find_words
+from .record_marks import COMPLETED, find_words
 from .request_event import MalformedRecord
 from .tearing import is_whole
 from .text_tail import read_tail
@@ -44,14 +34,7 @@ from .wrappers import Line
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
 """Lines behind a request's end; behind so many none is taken for a part of it."""
-_WINDOW = 8 << 10
-"""Connection, times, principal and listener of a text record fit in here."""
-_TEXT_REQUESTS = tuple(COMPLETED + words for words in (b"RequestHeader(", b"{api_key=", b"Name:"))
 _MAY_END = (b"sendTime:", b"listener:")
-_RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)")
-_HEADER_END = re.compile(
-    rb", correlationId=-?\d{1,10}(?:, headerVersion=\d{1,5})?\) -- |\} -- |; ?(?!ClientId|CorrelationId|Version)[A-Z]\w{2,30}: ?"
-)
 _FILLER = b"\xef\xbb\xbf\0"
 
 
@@ -80,65 +63,6 @@ def layout_records(
     yield from assembly.finish(lines.rest, len(lines.rest) + lines.truncated)
 
 
-class _Record:
-    """A record, or a line of which only the first part is there, with the bytes of the file from its start on."""
-
-    __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "last", "start", "stream",
-                 "text", "unsettled")  # fmt: skip
-
-    def __init__(self, begin: int, stream: bytes) -> None:
-        self.begin = begin
-        self.end = begin
-        self.stream = stream
-        self.data = Kept()
-        self.start: Start | None = None
-        self.text = Kept()
-        self.forged = 0
-        self.done = False
-        self.header_end = _HEADER_END
-        self.finished = False
-        self.unsettled: list[_Record] = []
-
-    def open(self, start: Start | None, text: bytes) -> None:
-        message = text if start is None else start.message
-        self.start = start
-        self.text.add(message)
-        self.last = message[-_WINDOW:]
-        is_handled = HANDLING.match(message) is not None
-        if is_handled:
-            self.header_end = HANDLING_END
-        has_header = is_handled or _RECEIVED.match(message) is not None
-        self.header_is_open = has_header and self.header_end.search(message) is None
-
-    def go_on(self, text: bytes, end: int) -> None:
-        self.text.add(b"\n" + text)
-        self.last = (self.last + b"\n" + text)[-_WINDOW:]
-        self.end = end
-        self.header_is_open = self.header_is_open and self.header_end.search(text) is None
-
-    @property
-    def is_text_request(self) -> bool:
-        """A completed request before 2.8, which may go on in the next line."""
-        return self.start is not None and self.start.message.startswith(_TEXT_REQUESTS)
-
-    def normal(self, logger_ends: bool) -> bytes:
-        """The record in Kafka's own layout; the bare text where it has no start, no end where that is missing."""
-        text = self.text.join().rstrip(b"\r\n")
-        if self.start is None:
-            return text
-        if self.start.logger and _is_failure(text):
-            line, newline, trace = text.partition(b"\n")
-            return self.start.stamp + line + b" (" + self.start.logger + b")" + newline + trace + b"\n"
-        message, logger = (text, self.start.logger) if self.start.logger else split_logger(text)
-        logger = logger or (None if logger_ends else REQUEST_LOGGER)
-        return self.start.stamp + message + (b"" if logger is None else b" (" + logger + b")") + b"\n"
-
-
-def _is_failure(message: bytes) -> bool:
-    """Whether a record reports a request that could not be read, or a login that failed."""
-    return message.startswith(CLOSING) or FAILED_LOGIN.match(message) is not None
-
-
 class _Assembly:
     """The records that are not yet given away, in the order of their first bytes, and the open one of each stream."""
 
@@ -149,9 +73,9 @@ class _Assembly:
         self._unwrap = unwrapper(layout.wrapper, layout.latest)
         self._start = STARTS[layout.pattern]
         self._at = offset
-        self._queue: list[_Record] = []
-        self._open: dict[bytes, _Record] = {}
-        self._parts: dict[bytes, tuple[_Record, Line]] = {}
+        self._queue: list[LineRecord] = []
+        self._open: dict[bytes, LineRecord] = {}
+        self._parts: dict[bytes, tuple[LineRecord, Line]] = {}
 
     def take(self, data: bytes, length: int) -> Iterator[RawRecord]:
         """One physical line; `length` is its true length."""
@@ -176,8 +100,8 @@ class _Assembly:
         text = data.removesuffix(b"\n")
         return text.lstrip(_FILLER) if begin == 0 else text
 
-    def _new(self, begin: int, stream: bytes) -> _Record:
-        record = _Record(begin, stream)
+    def _new(self, begin: int, stream: bytes) -> LineRecord:
+        record = LineRecord(begin, stream)
         self._queue.append(record)
         return record
 
@@ -204,7 +128,7 @@ class _Assembly:
         else:
             self._begin(place, line)
 
-    def _give_up(self, place: _Record) -> None:
+    def _give_up(self, place: LineRecord) -> None:
         """The place of a line that went on with the record before; its bytes fall to the place before."""
         at = self._queue.index(place)
         self._queue[at - 1].data.add(place.data.join(), place.data.length)
@@ -230,7 +154,7 @@ class _Assembly:
             self._judge(record)
         return True
 
-    def _begin(self, record: _Record, line: Line) -> None:
+    def _begin(self, record: LineRecord, line: Line) -> None:
         start = self._start(line)
         record.open(start, line.text)
         record.end = self._at
@@ -245,7 +169,7 @@ class _Assembly:
             self._open[record.stream] = record
             self._judge(record)
 
-    def _judge(self, record: _Record) -> None:
+    def _judge(self, record: LineRecord) -> None:
         """Whether the record has ended with its last line, and can have no other."""
         assert record.start is not None
         if self._is_traced(record):
@@ -257,19 +181,19 @@ class _Assembly:
         if record.finished or record.start.message.startswith(COMPLETED) or not self._shows_its_end(record):
             self._close(record)
 
-    def _behind(self, owner: _Record, record: _Record) -> None:
+    def _behind(self, owner: LineRecord, record: LineRecord) -> None:
         """A line behind a request's end: part of the request only if it, or what follows, ends as a request does."""
         owner.unsettled.append(record)
         if len(owner.unsettled) > _MAX_UNSETTLED:
             self._close(owner)
-        elif self._is_end(b"\n".join(part.text.join() for part in owner.unsettled)[-_WINDOW:], owner):
+        elif self._is_end(b"\n".join(part.text.join() for part in owner.unsettled)[-WINDOW:], owner):
             for part in owner.unsettled:
                 owner.forged += STARTS["any"](Line(part.text.join())) is not None
                 owner.go_on(part.text.join(), part.end)
                 self._give_up(part)
             owner.unsettled = []
 
-    def _close(self, record: _Record) -> None:
+    def _close(self, record: LineRecord) -> None:
         for part in (record, *record.unsettled):
             part.done = True
         record.unsettled = []
@@ -281,18 +205,18 @@ class _Assembly:
             if other != stream and other not in self._parts and (record.finished or self._is_traced(record)):
                 self._close(record)
 
-    def _is_traced(self, record: _Record) -> bool:
+    def _is_traced(self, record: LineRecord) -> bool:
         """Whether the lines below it show why it was written."""
-        return self._keeps_traces and record.start is not None and _is_failure(record.start.message)
+        return self._keeps_traces and record.start is not None and is_failure(record.start.message)
 
-    def _ends_with_logger(self, record: _Record) -> bool:
+    def _ends_with_logger(self, record: LineRecord) -> bool:
         return self._layout.logger_ends and record.start is not None and record.start.logger is None
 
-    def _shows_its_end(self, record: _Record) -> bool:
+    def _shows_its_end(self, record: LineRecord) -> bool:
         """Whether a line that does not end the record leaves it open."""
         return record.is_text_request or record.header_is_open or self._ends_with_logger(record)
 
-    def _is_end(self, text: bytes, record: _Record) -> bool:
+    def _is_end(self, text: bytes, record: LineRecord) -> bool:
         """Whether the last bytes of a text are the end of such a record."""
         message, logger = split_logger(text)
         if logger is None and self._ends_with_logger(record):
@@ -349,7 +273,7 @@ class _Assembly:
                 first.data.add(record.data.join(), record.data.length)
             yield self._raw(first, self._at, False)
 
-    def _inner_start(self, record: _Record, end: int) -> int:
+    def _inner_start(self, record: LineRecord, end: int) -> int:
         """Return where a whole request begins inside a finished record, after the half of another one; 0 if none does."""
         own = record.start is not None and record.start.message.startswith(COMPLETED)
         if find_words(record.text.join(), len(COMPLETED) if own else 0) < 0:
@@ -385,7 +309,7 @@ class _Assembly:
         yield half._replace(finished=True, torn=torn)
         yield from self._untorn(data[inner:], begin + inner)
 
-    def _raw(self, record: _Record, end: int, finished: bool) -> RawRecord:
+    def _raw(self, record: LineRecord, end: int, finished: bool) -> RawRecord:
         text = record.normal(self._layout.logger_ends)
         escaped = record.start is not None and record.start.escaped
         data, length = record.data.join(), end - record.begin

@@ -30,6 +30,7 @@ FOUND_BEYOND_CONNECTIONS = {
         "request_unreadable",
         "request_version_refused",
         "version_refused_without_offer",
+        "wrong_listener",
     },
     "group_protocols": {
         "group_name_mismatch",

@@ -67,7 +67,7 @@ class Runs:
         self.files |= {file.file_id: file_row(file, statistics, "", datetime.now(UTC)) for file in plan.files}
         return self
 
-    def told(self) -> tuple[Rows, list[Any]]:
+    def rows_and_counts(self) -> tuple[Rows, list[Any]]:
         files = self.files.values()
         return self.rows, [(one["records"], dict(one["ignored"]), events_of(one)) for one in files]
 

@@ -82,7 +82,7 @@ def cut(path: Path, size: int, step: int) -> list[Split]:
 @pytest.fixture(scope="module")
 def log(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     path = tmp_path_factory.mktemp("columnar") / "kafka-request.log"
-    with patch.object(worker, "_START_WINDOW", 2):  # so that short logs are taken too
+    with patch.object(worker, "START_WINDOW", 2):  # so that short logs are taken too
         yield path
 
 

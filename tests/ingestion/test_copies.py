@@ -1,38 +1,21 @@
 """One content is one log: files that begin alike, over several runs, whatever they are called."""
 
 import gzip
-import os
-from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.ingestion import copies
 from kafka_clientinfo.ingestion.problems import is_incomplete
-from kafka_clientinfo.ingestion.storage import local_file
-from kafka_clientinfo.logs.reader import read_blocks, resume_point
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
-from tests.ingestion.test_plan import save
-from tests.ingestion.test_unreadable import Tables
 
-BANNER = b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Running preflight checks ...\n"
-FIRST = json_record(client_id="first")
+from .alike_logs import A_LONG, B_LONG, BANNER, BIG, FIRST, A, B, C, records, requests_of
+from .test_plan import save
+from .test_unreadable import Tables
 
-
-def records(name: str, count: int = 8) -> bytes:
-    return b"".join(json_record(client_id=name, correlation_id=number) for number in range(count))
-
-
-A, B, C = (FIRST + records(name) for name in "abc")
-"""Logs of three brokers that begin alike."""
-A_LONG, B_LONG = A + records("a2"), B + records("b2")
-BIG = [FIRST + records(name, 1) + records("same", 400) for name in "ab"]
-"""Logs that differ in one record, of which far more than the resume window follows."""
 LIVE = "b1/kafka-request.log"
 
 
@@ -52,10 +35,6 @@ class Case:
     problems: dict[str, str] = field(default_factory=dict)
     failures: tuple[int, ...] = ()
     logs: list[list[str]] | None = None
-
-
-def count(data: bytes) -> int:
-    return data.count(b"Completed request")
 
 
 CASES = {
@@ -176,11 +155,6 @@ def run(tables: Tables, root: Path, case: Case, number: int) -> list[str]:
     return [f"{Path(one.path).relative_to(root)}: {one.kind}" for one in plan.problems]
 
 
-def requests_of(tables: Tables) -> dict[str, int]:
-    brokers = {row["broker"] for row in tables.rows["request"]}
-    return {name: sum(row["broker"] == name for row in tables.rows["request"]) for name in brokers}
-
-
 @pytest.mark.parametrize("name", CASES)
 def test_every_content_is_read_once(tmp_path: Path, name: str) -> None:
     case, tables = CASES[name], Tables()
@@ -249,106 +223,6 @@ def test_logs_that_begin_alike_keep_their_identities_in_any_order(tmp_path: Path
     plans = [Tables().plan(*order) for order in (paths, paths[::-1])]
     assert plans[0].batch_id == plans[1].batch_id
     assert len({file.file_id for file in plans[0].files}) == 3
-
-
-def test_files_that_begin_otherwise_are_read_no_further_than_their_heads(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(copies, "read_blocks", None)
-    for number in range(5):
-        save(tmp_path / f"b{number}" / "kafka-request.log", records(f"b{number}"))
-    tables = Tables()
-    tables.run(tmp_path)
-    (tmp_path / "b0" / "kafka-request.log").rename(tmp_path / "b0" / "kafka-request.log.1")
-    save(tmp_path / "b0" / "kafka-request.log", records("new"))
-    plan = tables.run(tmp_path)
-    assert (len(plan.files), len(plan.unchanged)) == (1, 5)
-
-
-def test_logs_that_begin_alike_are_not_compared_again_where_they_lie(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [save(tmp_path / f"b{number}" / "x.log", data) for number, data in enumerate(BIG)]
-    tables = Tables()
-    assert len(tables.run(tmp_path).files) == 2
-    monkeypatch.setattr(copies, "read_blocks", None)
-    assert tables.run(tmp_path).unchanged == tuple(str(path) for path in paths)
-
-
-@pytest.mark.parametrize("names", [("b1", "b2"), ("b2", "b1")])
-def test_a_copy_that_cannot_be_read_is_reported(
-    tmp_path: Path, names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    paths = [save(tmp_path / name / "x.log", A) for name in names]
-
-    def failing(file: object, **options: object) -> object:
-        if getattr(file, "path", "") == str(paths[0]):
-            raise OSError(5, "Input/output error")
-        return read_blocks(file, **options)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(copies, "read_blocks", failing)
-    plan = Tables().plan(*paths)
-    assert [(one.path, one.kind, one.detail) for one in plan.problems] == [
-        (str(paths[0]), "unreadable", "Input/output error")
-    ]
-    assert [file.path for file in plan.files] == [str(paths[1])]
-
-
-@pytest.mark.parametrize("is_renamed", [True, False])
-def test_a_log_that_is_rotated_while_it_is_compared_is_read_by_the_next_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_renamed: bool
-) -> None:
-    path = save(tmp_path / "b1" / "kafka-request.log", A)
-    tables = Tables()
-    tables.run(tmp_path)
-    save(path, A_LONG)
-
-    def and_rotated(file: Any, offset: int) -> Any:
-        if is_renamed:
-            path.rename(tmp_path / "b1" / "kafka-request.log.1")
-        save(path, records("new", 1))
-        return resume_point(file, offset)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(copies, "resume_point", and_rotated)
-        (problem,) = tables.run(tmp_path).problems
-    assert (problem.path, problem.kind) == (str(path), "rotated" if is_renamed else "unreadable")
-    tables.run(tmp_path)
-    assert requests_of(tables) == {"b1": 18 if is_renamed else 10}
-
-
-PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab" * 3000]), max_size=6).map(b"".join)
-
-
-@settings(max_examples=60)
-@given(PIECES, PIECES, st.sampled_from([bytes, gzip.compress]), st.sampled_from([bytes, gzip.compress]))
-def test_contents_are_compared_as_far_as_both_go(
-    tmp_path_factory: pytest.TempPathFactory,
-    first: bytes,
-    second: bytes,
-    pack: Callable[[bytes], bytes],
-    other_pack: Callable[[bytes], bytes],
-) -> None:
-    root = tmp_path_factory.mktemp("compared")
-    files = [
-        local_file(save(root / name, packed)).measured()
-        for name, packed in (("1", pack(first)), ("2", other_pack(second)))
-    ]
-    expected = (
-        "same" if first == second
-        else "shorter" if second.startswith(first)
-        else "longer" if first.startswith(second)
-        else "different"
-    )  # fmt: skip
-    assert copies.compare(*files) == expected
-    assert copies.compare(files[0], replace(files[0], path="again")) == "same"
-
-
-def test_two_names_of_one_file_are_not_read_to_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(copies, "read_blocks", None)
-    path = save(tmp_path / "x", A)
-    os.link(path, tmp_path / "y")
-    assert copies.compare(local_file(path), local_file(tmp_path / "y")) == "same"
 
 
 FOLDERS = ("b1", "b2", "archive")

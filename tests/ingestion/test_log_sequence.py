@@ -17,12 +17,12 @@ HOUR = 60
 
 def readings(logs: Sequence[tuple[float, float]], fixed: Sequence[tuple[float, float]] = ()) -> str:
     """Return `1` or `2` for each log."""
-    is_second = readings_of(spans(logs), spans(fixed), HOUR * MINUTE, HOUR * MINUTE)
+    is_second = readings_of(spans(logs), spans(fixed), HOUR * MINUTE)
     return "".join("2" if second else "1" for second in is_second)
 
 
 def spans(times: Sequence[tuple[float, float]]) -> list[Span]:
-    return [Span(round(first * MINUTE), round(last * MINUTE)) for first, last in times]
+    return [Span(round((first - HOUR) * MINUTE), round((last - HOUR) * MINUTE)) for first, last in times]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +45,12 @@ def spans(times: Sequence[tuple[float, float]]) -> list[Span]:
         ("the seam lies in a log", [(0, 20), (25, 59)], [(-10, -1), (22, 84), (121, 130)], "12"),
         ("a log goes on over the seam", [(0, 0)], [(1, 62)], "1"),
         ("it begins with the seam", [(0, 0)], [(-9, -9), (60, 62)], "2"),
+        (
+            "of two that begin at once the shorter comes first",
+            [(5, 20)],
+            [(-9, 10), (25, 64), (65, 65.5), (80, 99)],
+            "2",
+        ),
         ("two at the same times: any order, one each", [(10, 20), (10, 20)], [], "12"),
         ("two that overlap: the shorter silence", [(5, 58), (0, 30)], [], "12"),
         ("two that overlap, with the same silence", [(10, 40), (5, 45)], [], "21"),
@@ -94,7 +100,27 @@ def test_no_other_readings_fit_better(logs: Sequence[tuple[int, int]], fixed: Se
         return cost([*around, *(Span(a + b, z + b) for (a, z), b in zip(own, by, strict=True))])
 
     best = min(judged(chosen) for chosen in product((False, True), repeat=len(own)))
-    assert judged(readings_of(own, around, HOUR * MINUTE, HOUR * MINUTE)) == best
+    assert judged(readings_of(own, around, HOUR * MINUTE)) == best
+
+
+def test_only_logs_near_the_hour_are_looked_at() -> None:
+    near = [(-70, 0), (10, 50), (119, 130)]
+    far = [(-300, -40), (-400, -1), (-500, -30), (120, 400), (120, 401), (125, 130)]
+    chosen = log_sequence._near(spans([*far, *near]), HOUR * MINUTE)
+    assert sorted(chosen) == sorted(spans([*near, (-400, -1), (120, 400)]))
+
+
+@pytest.mark.parametrize(
+    ("span", "expected"),
+    [
+        (Span(-5, -1), [(Span(-5, -1), None, True)]),
+        (Span(-5, 0), [(Span(-5, 0), None, True), (None, Span(0, 0), False)]),
+        (Span(-1, 7), [(Span(-1, 7), None, True), (None, Span(0, 7), False)]),
+        (Span(0, 7), [(None, Span(0, 7), True)]),
+    ],
+)
+def test_a_fixed_log_takes_of_both_readings_what_it_holds(span: Span, expected: list[tuple[object, ...]]) -> None:
+    assert [*log_sequence._pieces(span)] == expected
 
 
 def test_very_many_files_take_bounded_work(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,14 +20,14 @@ STARTS = "".join(f"{STAMP}{message}\n" for message in SAID).encode()
 def test_a_cut_changes_nothing(tmp_path: Path, release: str, wrapper: str) -> None:
     data = wrapped(json_record() + STARTS + LOGS[release] + STARTS + json_record(), "kafka", wrapper)
     whole = Runs(tmp_path / "x").read(data)
-    ((_, _, events),) = whole.told()[1]
+    ((_, _, events),) = whole.rows_and_counts()[1]
     assert {event[1:] for event in events} >= set(SAID.values())
     assert whole.rows["rejected"] == []
     assert len(whole.rows["failed"]) == 3
     ends = [place for place in range(len(data)) if data[place : place + 1] == b"\n"]
     for end in ends[:: len(ends) // 20]:
         parts = Runs(tmp_path / "x").read(data[: end + 1]).read(data)
-        assert parts.told() == whole.told(), data[: end + 1][-200:]
+        assert parts.rows_and_counts() == whole.rows_and_counts(), data[: end + 1][-200:]
 
 
 @pytest.mark.parametrize("release", LOGS)

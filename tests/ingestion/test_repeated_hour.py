@@ -7,15 +7,17 @@ from pathlib import Path
 from typing import Any
 from zoneinfo import ZoneInfo
 
+import duckdb
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo import derivation, pipeline
 from kafka_clientinfo.ingestion import worker
+from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.ingestion.repeated_hour import TIMES, moved_row, moves
+from kafka_clientinfo.ingestion.repeated_hour import TIMES, Move, moved_row, moves
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.on_duckdb import MemoryTables
@@ -137,6 +139,14 @@ def test_the_order_of_files_and_of_their_parts_changes_nothing(
         noted = [(row["first_logged_at"], row["last_logged_at"], row["step_back_ms"]) for row in runs.files.values()]
         places = [0, *sorted(cuts), len(INSTANTS)]
         assert sorted(noted) == [(INSTANTS[begin], INSTANTS[end - 1], 0) for begin, end in pairwise(places)]
+        assert {time for row in runs.files.values() for time in times_of_runs(row)} <= {*INSTANTS}
+
+
+def times_of_runs(file: dict[str, Any]) -> set[Any]:
+    """The times at which a file's runs begin and end: of this log, in which every record is a run, those of its records."""
+    times = {run[name] for run in file["debug_runs"] for name in ("began_at", "ended_at")}
+    assert len(times) >= min(file["requests"], MOST_SILENCES + 1)
+    return times
 
 
 def test_hours_that_change_places_stay_in_their_order(log: tuple[Path, list[int]]) -> None:
@@ -159,6 +169,19 @@ def test_a_silence_of_an_hour_shows_nothing(tmp_path: Path) -> None:
         first = min(row["logged_at"] for row in runs.rows)
         is_second = after == "03:05"
         assert first == datetime(2026, 10, 25, 1 if is_second else utc, 10, tzinfo=UTC), after
+
+
+@pytest.mark.parametrize(("until", "expected"), [(None, [1, 2]), (200, [1])])
+def test_a_move_takes_the_rows_of_its_times_and_bytes(until: int | None, expected: list[int]) -> None:
+    begin, end = datetime(2026, 10, 25, tzinfo=UTC), datetime(2026, 10, 25, 1, tzinfo=UTC)
+    move = Move("f", begin, end, timedelta(hours=1), until)
+    instant = timedelta(microseconds=1)
+    times = [begin - instant, begin, end - instant, end]
+    rows = ", ".join(f"({n}, 'f', TIMESTAMP '{time:%Y-%m-%d %H:%M:%S.%f}', {n}00)" for n, time in enumerate(times))
+    table = f"(VALUES {rows}, (9, 'g', TIMESTAMP '2026-10-25 00:30:00', 0)) AS rows(n, file_id, logged_at, byte_offset)"
+    moved = duckdb.sql(f"SELECT n FROM {table} WHERE {move.condition} ORDER BY n").fetchall()
+    assert [n for (n,) in moved] == expected
+    assert move.back().back() == move
 
 
 CUTS = (20, 50, 60, 70)

@@ -7,14 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs.generations.json import json_body, json_error_code
+from kafka_clientinfo.logs.generations.json import json_error_code
 from kafka_clientinfo.logs.generations.text import text_error_code
+from kafka_clientinfo.logs.json_bodies import json_body
 from kafka_clientinfo.logs.struct_text import struct_body, struct_to_json
 from kafka_clientinfo.protocol import api_key, fields
 from kafka_clientinfo.protocol.field_specs import layout
 from kafka_clientinfo.protocol.schema import parse_schema
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import request
+from tests.odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
 
 RANGES = "{api_key=0,min_version=0,max_version=8},{api_key=18,min_version=0,max_version=3}"
 RANGE_JSON = [{"apiKey": 0, "minVersion": 0, "maxVersion": 8}, {"apiKey": 18, "minVersion": 0, "maxVersion": 3}]
@@ -244,6 +246,20 @@ def test_names_that_no_schema_knows_are_written_as_json_writes_them() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("{%s=1}" % ("y" * 100), {"y" * 100: 1}),
+        ("{%s=1}" % ("y" * 101), None),
+        ("{a=x,%s=1}" % ("y" * 101), {"a": "x," + "y" * 101 + "=1"}),
+        ("{a=x,%s=1,b=2}" % ("y" * 60_000), {"a": "x," + "y" * 60_000 + "=1", "b": 2}),
+    ],
+)
+def test_what_is_longer_than_a_field_s_name_is_text(text: str, read: dict[str, Any] | None) -> None:
+    body = struct_body(text.encode(), 99, 0, "request")
+    assert (None if body is None else json.loads(body)) == read
+
+
+@pytest.mark.parametrize(
     ("kind", "text", "value"),
     [
         *((kind, "5", 5) for kind in ("int8", "int16", "int32", "int64", "uint16", "uint32")),
@@ -292,3 +308,19 @@ def test_half_a_character_in_a_body_is_replaced(text: str, read: str) -> None:
     body = json_body(b'{"a":"%b"}' % text.encode())
     assert body is not None
     assert json.loads(body) == {"a": read}
+
+
+@pytest.mark.parametrize("name", [*NO_JSON, *BEYOND_LIMITS])
+def test_a_body_that_not_every_engine_reads_is_null(name: str) -> None:
+    body = with_members((NO_JSON | BEYOND_LIMITS)[name], '"a":1')
+    assert json_body(body.encode()) is None
+    for api in ("JOIN_GROUP", "API_VERSIONS"):
+        line = json_record(api=api, request="@body@", response={"errorCode": 5})
+        event = request(line.replace(b'"@body@"', body.encode()))
+        assert (event.request, event.response, event.error_code) == (None, '{"errorCode":5}', 5)
+
+
+@pytest.mark.parametrize("name", WITHIN_LIMITS)
+def test_an_odd_body_that_every_engine_reads_is_kept(name: str) -> None:
+    body = with_members(WITHIN_LIMITS[name], '"a":1')
+    assert json_body(body.encode()) == body.replace("\\ud800", "\\ufffd")

@@ -31,7 +31,7 @@ _KILLS = 12
 
 
 def reach(path: Path) -> Reach:
-    """Run the tests whose files have changed since an earlier run kept what they reach; all if the package has changed.
+    """Run the tests in files that have changed since an earlier run kept what they reach; all if the package has changed.
 
     They run in a process of their own, as only that one may import the package.
     """

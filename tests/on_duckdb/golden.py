@@ -18,11 +18,13 @@ import pyarrow as pa
 
 from kafka_clientinfo.ingestion.arrow_schema import Part
 from kafka_clientinfo.ingestion.in_process import Reading
+from kafka_clientinfo.logs.json_bodies import json_body
 from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings, load_settings
 from kafka_clientinfo.tables.spec import table_spec
 
+from ..any_value import changed, odd_values, paths, value_at, written_json
 from . import small_world
 from .comparing import DERIVED, NOT_COMPARED, in_arrow, plain
 
@@ -75,7 +77,10 @@ def log_of(name: str, parts: list[Part], files: list[dict[str, Any]]) -> tuple[l
 
 
 def altered(parts: Iterable[Part], seed: int) -> list[Part]:
-    """Leave some requests out, and give others a value of another request, another text, or a later time."""
+    """Leave some requests out, and give others a value of another request, another text, or a later time.
+
+    Bodies are what the parser keeps of damaged ones.
+    """
     dice = random.Random(seed)
     return [_altered(part, dice) if part.kind == "request" else part for part in parts]
 
@@ -88,13 +93,21 @@ def _altered(part: Part, dice: random.Random) -> Part:
                 row[name] = dice.choice([*_TEXTS, None])
             elif name in ("logged_at", "started_at"):
                 row[name] += timedelta(seconds=dice.choice([-1, 30, 700]))
-            elif name in ("request", "response", "group_payloads") and dice.random() < 0.3:
-                text = row[name] or "{}"
-                row[name] = dice.choice([text[: dice.randrange(len(text) + 1)], text + "x", "", "[", "null", "[1]"])
+            elif name in ("request", "response") and dice.random() < 0.3:
+                row[name] = json_body(_damaged(row[name] or '{"x":0}', dice).encode())
             elif name not in ("cluster", "broker", "file_id", "byte_offset"):
                 row[name] = dice.choice(rows)[name]
     remaining = [row for row in rows if dice.random() > 0.1]
     return Part(part.kind, pa.RecordBatch.from_pylist(remaining, part.rows.schema))
+
+
+def _damaged(body: str, dice: random.Random) -> str:
+    """Cut a body, write after its end, or put an odd value at one of its places."""
+    document = json.loads(body)
+    place = dice.choice([*paths(document)] or [("x",)])
+    value = dice.choice([*odd_values(value_at(document, place) if document else None)])
+    odd = written_json(changed(document, place, value))
+    return dice.choice([body[: dice.randrange(len(body))], body + "x", body + " ", "{}", odd, odd])
 
 
 def described(tables: MemoryTables, files: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
@@ -112,7 +125,16 @@ def _columns(rows: list[Mapping[str, Any]], table: str) -> dict[str, Any]:
         for column in table_spec(table).columns
         if column.name not in {*NOT_COMPARED, "file_id", "resume_hash"}
     ]
-    return {"rows": len(rows)} | {name: _column([row.get(name) for row in rows]) for name in names}
+    return {"rows": len(rows)} | {name: _column([_without_run(row.get(name)) for row in rows]) for name in names}
+
+
+def _without_run(value: Any) -> Any:
+    """Leave out of structs when a run has read them."""
+    if isinstance(value, list):
+        return [_without_run(item) for item in value]
+    if isinstance(value, dict):
+        return {name: item for name, item in value.items() if name not in NOT_COMPARED}
+    return value
 
 
 def _column(values: list[Any]) -> Any:

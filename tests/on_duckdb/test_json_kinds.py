@@ -7,9 +7,11 @@ import duckdb
 import pytest
 from pyspark.sql import functions as F
 
+from kafka_clientinfo.logs.json_bodies import json_body
 from kafka_clientinfo.on_duckdb.column import path
 from kafka_clientinfo.on_duckdb.json_kinds import read_json
 from tests.any_value import changed, odd_values, paths, value_at, written_json
+from tests.odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
 
 SCHEMA = "n int, b bigint, t string, ns array<int>, s struct<n:int,s:array<struct<n:int>>>, l array<struct<n:int,t:string,ts:array<string>>>"
 WHOLE = {
@@ -41,3 +43,15 @@ def test_any_value_is_read_alike_by_both_engines(spark: Any) -> None:
     by_spark = [row[0] for row in rows.select(F.from_json("body", SCHEMA)).collect()]
     for text, one, other in zip(texts, by_duckdb(texts), by_spark, strict=True):
         assert one == (None if other is None else other.asDict(recursive=True)), text[:300]
+
+
+def test_what_the_parser_keeps_of_odd_bodies_is_read_alike_by_both_engines(spark: Any) -> None:
+    bodies = NO_JSON | BEYOND_LIMITS | WITHIN_LIMITS
+    texts = {name: json_body(with_members(body, '"n":7,"t":"text"').encode()) for name, body in bodies.items()}
+    rows = spark.createDataFrame(list(enumerate(texts.values())), "number int, body string").orderBy("number")
+    by_spark = rows.select(F.from_json("body", SCHEMA), F.get_json_object("body", "$.t")).collect()
+    assert {name: row[1] for name, row in zip(texts, by_spark, strict=True)} == {
+        name: "text" if name in WITHIN_LIMITS else None for name in bodies
+    }
+    for (name, text), one, (other, _) in zip(texts.items(), by_duckdb([*texts.values()]), by_spark, strict=True):
+        assert one == (None if other is None else other.asDict(recursive=True)), (name, text)

@@ -52,7 +52,7 @@ def test_the_tables_hold_what_they_held(
 def test_the_tables_of_altered_and_made_requests_are_the_same(
     seed: int | None, reading: tuple[list[Part], list[dict[str, Any]]], spark: Any, tmp_path: Path
 ) -> None:
-    settings = {None: SETTINGS["small_world"], 1: Settings(), 2: SETTINGS["altered"]}[seed]
+    settings = SETTINGS["small_world"] if seed is None else (SETTINGS["altered"], Settings())[seed % 2]
     parts, files = log_of("small_world", *reading) if seed is None else (altered(reading[0], seed), reading[1])
     made = in_memory(parts, files, settings)
     relations: dict[str, Any] = {"settings": settings}

@@ -1,7 +1,7 @@
 """Breaks Spark's JVM inside its work on a warehouse: at a chosen operation on a file below it (file_faults.c).
 
-A process that is killed leaves the files as they are at that moment. So one run, whose folder is copied before every
-operation, shows what hundreds of kills would leave; real kills are tried as well, and disks that are full from some
+A process that is killed leaves the files as they are at that moment. So copies of one run's
+folder, taken before every operation, show what hundreds of kills would leave; real kills are tried as well, and disks that are full from some
 operation on.
 """
 

@@ -43,8 +43,9 @@ def findings_refused(
     version = F.coalesce(sentence(" v{api_version}"), F.lit(""))
     request = sentence("{api_name:a request}{version}", version=version)
     message = sentence(
-        "{what} from {remote_host:?}{offer}: {detail}",
+        "{what} from {remote_host:?}{where}{offer}: {detail}",
         what=F.when(F.col("reason") == "failed_authentication", "login").otherwise(request),
+        where=_where(),
         offer=_offer(),
         detail=shown(F.col("detail"), _LONGEST_DETAIL),
     )
@@ -84,6 +85,11 @@ def _is_at_the_wrong_port() -> Column:
     not_enabled = F.col("detail").contains(_NOT_ENABLED)
     found = F.when(F.col("on_controller"), of_brokers).otherwise(of_controllers & not_enabled)
     return F.coalesce(F.col("on_controller").isNotNull() & found, F.lit(False))
+
+
+def _where() -> Column:
+    """Names the listener if it is the wrong one; what it is called decides for the operator."""
+    return F.when(_is_at_the_wrong_port(), F.coalesce(sentence(" at the listener {listener}"), F.lit(""))).otherwise("")
 
 
 def _offer() -> Column:

@@ -239,10 +239,10 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
     of_heartbeat = F.filter(
         F.array(_of_heartbeat()), lambda stated: stated["topics"].isNotNull() & stated["member_id"].isNotNull()
     )
-    told = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
+    statements = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
         F.col("api_key").isin(*map(int, HEARTBEATS)), of_heartbeat
     )
-    stated = messages.select(*GROUP_KEY, "seq", F.explode(_with_places(told)).alias("one"))
+    stated = messages.select(*GROUP_KEY, "seq", F.explode(_with_places(statements)).alias("one"))
     last = stated.groupBy(*GROUP_KEY, "one.stated.member_id", "one.stated.protocol_name").agg(
         F.max_by("one.stated", F.struct("seq", "one.place")).alias("last")
     )

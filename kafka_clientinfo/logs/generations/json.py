@@ -9,8 +9,8 @@ import re
 from typing import Any, NamedTuple
 
 from ..apis import CONTROL_APIS, REPLICA_APIS
+from ..json_bodies import json_body
 from ..request_event import MalformedRecord
-from ..struct_text import MAX_BODY
 from ..text_tail import LONGEST_MS, TextTail, Times
 from .fields import INT16, INT32, Header, LoggedRequest, read_header, read_integer
 from .plain_json import CONNECTION, REQUEST
@@ -31,9 +31,6 @@ _CLUSTER_ID = b'{"clusterId":"'
 _TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
           "sendTimeMs")  # fmt: skip
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-_SURROGATES = re.compile(rb"\\\\|%b%b|(%b|%b)" % (_HIGH, _LOW, _HIGH, _LOW))
-"""Escapes in JSON; group 1 is half of a character beyond 16 bits, alone."""
 _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
@@ -85,15 +82,6 @@ def json_error_code(data: bytes, start: int, end: int) -> int | None:
     if found is None and data.find(_ERROR_CODE, max(start, end - 32), end) >= 0:
         found = _ERROR_RIGHT.search(data, max(start, end - 32), end)
     return int(found[1]) if found else None
-
-
-def json_body(text: bytes) -> str | None:
-    """The JSON text of a body; None for an absent, empty or overlong one."""
-    if len(text) > MAX_BODY or not text.startswith(b"{"):
-        return None
-    if b"\\u" in text:  # engines read half a character as different texts, or not at all
-        text = _SURROGATES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], text)
-    return text.decode("utf-8", "replace")
 
 
 def _object(text: bytes) -> dict[str, Any]:

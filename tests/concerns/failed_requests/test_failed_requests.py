@@ -72,6 +72,7 @@ FAILED = [
         )
     ),
     failure("other", 6),
+    failure("unsupported_version", 9, api_key=3, api_name="METADATA", api_version=1, listener="CONTROLLER"),
 ]
 
 
@@ -104,6 +105,7 @@ MESSAGES = {
     "request_version_refused": "PRODUCE v0 from 10.0.0.9 although v2 to v9 was offered: 'UnsupportedVersionException'",
     "advertised_version_refused": "a request v1 from 10.0.0.9 although v0 to v13 was offered: 'd'",
     "version_refused_without_offer": "a request v1 from 10.0.0.9: 'd'",
+    "wrong_listener": "METADATA v1 from 10.0.0.9 at the listener CONTROLLER: 'd'",
     "request_unreadable": "a request from 10.0.0.9: 'd'",
     "login_failed": "login from 10.0.0.9: 'Invalid username'",
 }

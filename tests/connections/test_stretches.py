@@ -1,0 +1,159 @@
+"""Stretches of a broker's log: which requests lie in one, and since when it holds every connection's beginning."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from kafka_clientinfo.connections.stretches import with_log_position
+from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
+from kafka_clientinfo.settings import Settings
+from tests.frames import START, at, frame, log, request
+
+SETTINGS = Settings(coverage_gap_ms=300_000, max_idle_ms=600_000)
+Shown = list[tuple[int | None, float | None, float | None]]
+
+
+def logged(*seconds: float, level: str = "DEBUG", file: str = "f") -> list[dict[str, Any]]:
+    return [request("x", second, log_level=level, file_id=file) for second in seconds]
+
+
+def info(*seconds: float, file: str = "f") -> list[dict[str, Any]]:
+    return logged(*seconds, level="INFO", file=file)
+
+
+# Per case: requests in the order of the log, what the broker reports, columns of files, and of each request the stretch, its
+# beginning and the start that it begins with.
+CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]], dict[str, Any], Shown]] = {
+    "no silence": (logged(0, 100), [], {}, [(1, 0, None)] * 2),
+    "a silence as long as is allowed": (logged(0, 300), [], {}, [(1, 0, None)] * 2),
+    "a hole": (logged(0, 301, 302), [], {}, [(1, 0, None), (2, 301, None), (2, 301, None)]),
+    "a hole between files": (logged(0) + logged(301, file="g"), [], {}, [(1, 0, None), (2, 301, None)]),
+    "a rotation": (logged(0) + logged(300, file="g"), [], {}, [(1, 0, None)] * 2),
+    "INFO does not fill a hole": (
+        logged(0) + info(150) + logged(301),
+        [],
+        {},
+        [(1, 0, None), (None, None, None), (2, 301, None)],
+    ),
+    "INFO in the midst of a stretch": (
+        logged(0) + info(150) + logged(300),
+        [],
+        {},
+        [(1, 0, None), (None, 0, None), (1, 0, None)],
+    ),
+    "INFO before and after": (
+        info(0) + logged(1) + info(2),
+        [],
+        {},
+        [(None, None, None), (1, 1, None), (None, None, None)],
+    ),
+    "INFO at a rotation": (
+        logged(0) + info(1) + info(2, file="g") + logged(3, file="h"),
+        [],
+        {},
+        [(1, 0, None), (None, 0, None), (None, 0, None), (1, 0, None)],
+    ),
+    "INFO at a rotation, and nothing after it": (
+        logged(0) + info(1, file="g"),
+        [],
+        {},
+        [(1, 0, None), (None, None, None)],
+    ),
+    "a level that was switched for a short time": (
+        logged(0, 30),
+        [(10, "log_level", "kafka.request.logger=INFO")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "a level that was set while requests were logged": (
+        logged(*(number / 2 for number in range(5))),
+        [(1.2, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 5,
+    ),
+    "a start": (
+        logged(0, 30),
+        [(10, "launched", None), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 10)],
+    ),
+    "a start at another level": (
+        logged(0, 60),
+        [(10, "launched", None), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 60, None)],
+    ),
+    "a start whose level was set": (
+        logged(0, 30),
+        [(10, "launched", None), (29, "started", "1"), (29.5, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "a process that never served": (logged(0, 30), [(10, "launched", None)], {}, [(1, 0, None)] * 2),
+    "a file that begins with a start": (
+        logged(0) + logged(30, 40, file="g"),
+        [],
+        {"g": {"covers_broker_start": True}},
+        [(1, 0, None), (2, 30, 30), (2, 30, 30)],
+    ),
+    "a clock that is set back": (logged(1000, 400, 401), [], {}, [(1, 1000, None)] * 3),
+    "a file that is silent too often": (
+        logged(*(301 * number for number in range(MOST_SILENCES + 2))),
+        [],
+        {},
+        [(None, None, None)] * (MOST_SILENCES + 2),
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def found(spark: Any) -> dict[str, Shown]:
+    """All cases at once, each in a cluster of its own."""
+    requests, reported = [], []
+    columns: dict[str, dict[str, Any]] = {}
+    for name, (rows, events, files, _) in CASES.items():
+        requests += [row | {"cluster": name, "file_id": f"{name} {row['file_id']}"} for row in rows]
+        columns |= {f"{name} {file}": more for file, more in files.items()}
+        said = [
+            {"at": at(second), "kind": kind, "value": value, "ingested_at": START} for second, kind, value in events
+        ]
+        reported.append({"file_id": f"{name} server", "cluster": name, "broker": "b", "broker_events": said})
+    rows, files = log(spark, requests, **columns)
+    files = files.unionByName(frame(spark, "ingested_files", reported))
+    carried = rows.select("*", F.struct("log_level").alias("carried"))
+    located = with_log_position(carried, files, SETTINGS).orderBy("byte_offset")
+    seconds = (
+        F.unix_micros(f"coverage.{name}") / 1_000_000 - F.lit(START.timestamp()) for name in ("since", "started_at")
+    )
+    shown: dict[str, Shown] = {}
+    for name, *row in located.select("cluster", "stretch", *seconds).collect():
+        shown.setdefault(name, []).append(tuple(row))
+    return shown
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_stretch_is_a_time_in_which_every_request_was_logged(found: dict[str, Shown], name: str) -> None:
+    assert found[name] == CASES[name][3]
+
+
+def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(spark: Any) -> None:
+    rows = [request("x", 0, broker=name, file_id=name) for name in ("silent", "less", "more", "never")]
+    requests, files = log(spark, rows)
+    stated = {"less": [60_000], "more": [60_000, 900_000], "never": [-1]}
+    reported = [
+        {
+            "file_id": f"{name} server",
+            "cluster": "c",
+            "broker": name,
+            "broker_events": [
+                {"at": at(0), "kind": "max_idle_ms", "value": str(value), "ingested_at": START} for value in values
+            ],
+        }
+        for name, values in stated.items()
+    ]
+    files = files.unionByName(frame(spark, "ingested_files", reported))
+    located = with_log_position(requests.select("*", F.struct("log_level").alias("carried")), files, SETTINGS)
+    limits = {row[0]: row[1] for row in located.select("broker", "coverage.max_idle_ms").collect()}
+    assert limits.pop("never") > 365 * 86_400_000
+    assert limits == {"silent": 600_000, "less": 600_000, "more": 900_000}

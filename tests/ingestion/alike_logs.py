@@ -1,0 +1,24 @@
+"""Logs of several brokers that begin alike."""
+
+from tests.builders import json_record
+
+from .test_unreadable import Tables
+
+BANNER = b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Running preflight checks ...\n"
+FIRST = json_record(client_id="first")
+
+
+def records(name: str, count: int = 8) -> bytes:
+    return b"".join(json_record(client_id=name, correlation_id=number) for number in range(count))
+
+
+A, B, C = (FIRST + records(name) for name in "abc")
+"""Logs of three brokers that begin alike."""
+A_LONG, B_LONG = A + records("a2"), B + records("b2")
+BIG = [FIRST + records(name, 1) + records("same", 400) for name in "ab"]
+"""Logs that differ in one record, of which far more than the resume window follows."""
+
+
+def requests_of(tables: Tables) -> dict[str, int]:
+    brokers = {row["broker"] for row in tables.rows["request"]}
+    return {name: sum(row["broker"] == name for row in tables.rows["request"]) for name in brokers}

@@ -1,0 +1,120 @@
+"""How the contents of logs that begin alike are compared: as far as both go, and only if it is needed."""
+
+import gzip
+import os
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.ingestion import copies
+from kafka_clientinfo.ingestion.storage import local_file
+from kafka_clientinfo.logs.reader import read_blocks, resume_point
+
+from .alike_logs import A_LONG, BIG, A, records, requests_of
+from .test_plan import save
+from .test_unreadable import Tables
+
+
+def test_files_that_begin_otherwise_are_read_no_further_than_their_heads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(copies, "read_blocks", None)
+    for number in range(5):
+        save(tmp_path / f"b{number}" / "kafka-request.log", records(f"b{number}"))
+    tables = Tables()
+    tables.run(tmp_path)
+    (tmp_path / "b0" / "kafka-request.log").rename(tmp_path / "b0" / "kafka-request.log.1")
+    save(tmp_path / "b0" / "kafka-request.log", records("new"))
+    plan = tables.run(tmp_path)
+    assert (len(plan.files), len(plan.unchanged)) == (1, 5)
+
+
+def test_logs_that_begin_alike_are_not_compared_again_where_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [save(tmp_path / f"b{number}" / "x.log", data) for number, data in enumerate(BIG)]
+    tables = Tables()
+    assert len(tables.run(tmp_path).files) == 2
+    monkeypatch.setattr(copies, "read_blocks", None)
+    assert tables.run(tmp_path).unchanged == tuple(str(path) for path in paths)
+
+
+@pytest.mark.parametrize("names", [("b1", "b2"), ("b2", "b1")])
+def test_a_copy_that_cannot_be_read_is_reported(
+    tmp_path: Path, names: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = [save(tmp_path / name / "x.log", A) for name in names]
+
+    def failing(file: object, **options: object) -> object:
+        if getattr(file, "path", "") == str(paths[0]):
+            raise OSError(5, "Input/output error")
+        return read_blocks(file, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(copies, "read_blocks", failing)
+    plan = Tables().plan(*paths)
+    assert [(one.path, one.kind, one.detail) for one in plan.problems] == [
+        (str(paths[0]), "unreadable", "Input/output error")
+    ]
+    assert [file.path for file in plan.files] == [str(paths[1])]
+
+
+@pytest.mark.parametrize("is_renamed", [True, False])
+def test_a_log_that_is_rotated_while_it_is_compared_is_read_by_the_next_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_renamed: bool
+) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", A)
+    tables = Tables()
+    tables.run(tmp_path)
+    save(path, A_LONG)
+
+    def and_rotated(file: Any, offset: int) -> Any:
+        if is_renamed:
+            path.rename(tmp_path / "b1" / "kafka-request.log.1")
+        save(path, records("new", 1))
+        return resume_point(file, offset)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(copies, "resume_point", and_rotated)
+        (problem,) = tables.run(tmp_path).problems
+    assert (problem.path, problem.kind) == (str(path), "rotated" if is_renamed else "unreadable")
+    tables.run(tmp_path)
+    assert requests_of(tables) == {"b1": 18 if is_renamed else 10}
+
+
+PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab" * 3000]), max_size=6).map(b"".join)
+
+
+@settings(max_examples=60)
+@given(PIECES, PIECES, st.sampled_from([bytes, gzip.compress]), st.sampled_from([bytes, gzip.compress]))
+def test_contents_are_compared_as_far_as_both_go(
+    tmp_path_factory: pytest.TempPathFactory,
+    first: bytes,
+    second: bytes,
+    pack: Callable[[bytes], bytes],
+    other_pack: Callable[[bytes], bytes],
+) -> None:
+    root = tmp_path_factory.mktemp("compared")
+    files = [
+        local_file(save(root / name, packed)).measured()
+        for name, packed in (("1", pack(first)), ("2", other_pack(second)))
+    ]
+    expected = (
+        "same" if first == second
+        else "shorter" if second.startswith(first)
+        else "longer" if first.startswith(second)
+        else "different"
+    )  # fmt: skip
+    assert copies.compare(*files) == expected
+    assert copies.compare(files[0], replace(files[0], path="again")) == "same"
+
+
+def test_two_names_of_one_file_are_not_read_to_be_compared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(copies, "read_blocks", None)
+    path = save(tmp_path / "x", A)
+    os.link(path, tmp_path / "y")
+    assert copies.compare(local_file(path), local_file(tmp_path / "y")) == "same"
