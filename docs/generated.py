@@ -16,7 +16,10 @@ QUESTIONS = {
     "who_connects": ("Who connects?", "clients"),
     "who_breaks": ("Who breaks when we upgrade?", "upgrade --target 4.0.1"),
     "how_clients_negotiate": ("How did each client negotiate?", 'sql "SELECT * FROM how_clients_negotiate"'),
-    "who_misbehaves": ("Who misbehaves, and where does it stand in the log?", "violations"),
+    "who_misbehaves": (
+        "Who misbehaves, whom does each finding blame, and where does it stand in the log?",
+        "violations",
+    ),
     "why_unknown": ("Why is this client unknown?", 'sql "SELECT * FROM why_unknown"'),
     "client_processes": ("Which process is it?", 'sql "SELECT * FROM client_processes"'),
     "client_id_caching": ("What would client-id caching save?", 'sql "SELECT * FROM client_id_caching"'),

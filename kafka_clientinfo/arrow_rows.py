@@ -4,9 +4,11 @@ Spark 4 keeps a table of Arrow's in the plan. With a list of rows, every action 
 Python workers again.
 """
 
+import re
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -14,9 +16,12 @@ import pyarrow as pa
 from .tables.types import split_field, split_fields, split_type
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
+_SECONDS = "decimal(20,6)"
+"""The type as which times are asked for: seconds, to the microsecond."""
+_TIME = re.compile(r"\btimestamp(?:_ntz|_ltz)?\b")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCALARS = {
     "string": pa.string(),
@@ -67,30 +72,35 @@ def collect(found: "DataFrame") -> list[tuple[Any, ...]]:
     """Collect the rows of a relation: times in UTC, structs and maps as dicts, arrays as lists.
 
     PySpark gives times in this process's own zone, where an hour of the year has two meanings; Spark Connect's client forgets
-    which one. So a column of times is asked for as a number.
+    which one. So times are asked for as numbers, those inside structs and arrays too.
     """
     from pyspark.sql import functions as F
 
     places = [f"c{place}" for place in range(len(found.columns))]
-    times = [field.dataType.typeName() in ("timestamp", "timestamp_ntz") for field in found.schema]
+    kinds = [field.dataType.simpleString() for field in found.schema]
+    times = [_TIME.search(kind) is not None for kind in kinds]
     shown = (
-        F.unix_micros(F.col(place).cast("timestamp")).alias(place) if is_time else F.col(place)
-        for place, is_time in zip(places, times, strict=True)
+        _seconds(F.col(place), kind).alias(place) if has_time else F.col(place)
+        for place, kind, has_time in zip(places, kinds, times, strict=True)
     )
     return [tuple(map(_plain, row, times)) for row in found.toDF(*places).select(*shown).collect()]
 
 
-def _plain(value: Any, is_time: bool = False) -> Any:
-    if is_time and value is not None:
-        return _EPOCH + timedelta(microseconds=value)
+def _seconds(column: "Column", kind: str) -> "Column":
+    """Cast the times in a column of this type to numbers."""
+    column = column.cast("timestamp") if kind == "timestamp_ntz" else column
+    return column.cast(_TIME.sub(_SECONDS, kind))
+
+
+def _plain(value: Any, has_time: bool = False) -> Any:
+    if has_time and isinstance(value, Decimal):
+        return _EPOCH + timedelta(microseconds=int(value.scaleb(6)))
     if hasattr(value, "asDict"):
         value = value.asDict()
-    if isinstance(value, datetime):
-        return value.astimezone(UTC)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _plain(item, has_time) for key, item in value.items()}
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_plain(item, has_time) for item in value]
     return bytes(value) if isinstance(value, bytearray) else value
 
 

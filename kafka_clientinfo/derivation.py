@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
@@ -23,6 +24,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from .connections.boundaries import with_stretches
+from .connections.facts import shown_as_brokers
+from .connections.starts import broker_starts
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
@@ -110,11 +113,14 @@ class Derivation:
             self.committed,
             self.lake.read_snapshot("connections"),
             with_stretches(self.whole("ingested_files"), self.settings),
+            broker_starts(self.whole("ingested_files")),
             self.lake.state.retained_from,
             self.lake.staging,
         )
         if self.until is None:
             return increments.everything_left(stored)
+        new = self.committed.where(F.col("ingested_at") > F.lit(self.until).cast("timestamp"))
+        stored = replace(stored, of_brokers=shown_as_brokers(stored.connections, new))
         return increments.since(stored, self.until, self.settings.max_idle_ms)
 
     def _derive(self, step: Step) -> None:

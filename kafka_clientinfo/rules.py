@@ -5,9 +5,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from . import resources
+from .errors import ConfigError
 
 SEVERITIES = ("error", "warning", "info")
 """The gravest first."""
+BLAMED = ("client", "broker", "either", "nobody")
+"""Whom a finding may blame: `either` if a proxy, NAT or the other side could explain it, `nobody` if it is information."""
+MAY_BE_CLIENTS = "blames IN ('client', 'either')"
+"""SQL for findings that a client may have to answer for: neither a broker's doing nor information."""
 _PLACES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES))
 SEVERITY_ORDER = f"CASE severity {_PLACES} END"
 """SQL that orders rows by the column `severity`, the gravest first; Spark and DuckDB read it alike."""
@@ -20,6 +25,7 @@ class Rule:
     Attributes:
         name: its key in `violations.rule`.
         severity: error, warning or info.
+        blames: one of `BLAMED`; a finding that says whom it blames overrules it.
         what: what breaks it.
         asks: what it asks for; ends every message.
         advice: what to do.
@@ -28,6 +34,7 @@ class Rule:
 
     name: str
     severity: str
+    blames: str
     what: str
     asks: str
     advice: str
@@ -38,4 +45,15 @@ class Rule:
 def rules() -> dict[str, Rule]:
     """All declared rules by name."""
     texts = resources.texts(resources.schemas() / "rules", ".toml")
-    return {name: Rule(name, **data) for _, text in texts for name, data in tomllib.loads(text).items()}
+    return {name: _rule(name, data) for _, text in texts for name, data in tomllib.loads(text).items()}
+
+
+def _rule(name: str, data: dict[str, str]) -> Rule:
+    """Make a rule of what is declared.
+
+    Raises:
+        ConfigError: if the declaration does not say whom the rule blames.
+    """
+    if data.get("blames") not in BLAMED:
+        raise ConfigError(f"rule {name}: blames is {data.get('blames')!r}; use one of {', '.join(BLAMED)}")
+    return Rule(name, **data)

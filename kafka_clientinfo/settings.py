@@ -58,7 +58,7 @@ class Settings:
         log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
         max_idle_ms: the brokers' connections.max.idle.ms.
         coverage_gap_ms: a silence between two files of a broker that is longer means that a file is missing.
-        controller_listeners: names of listeners that only brokers and controllers use.
+        controller_listeners: names of the controllers' listeners, on which a node's id for a client id shows a broker.
         bucket_minutes: length of the time buckets of client_connections.
         client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.
         policy: what `load_settings` read from that file.

@@ -63,8 +63,10 @@ def steps() -> dict[str, Step]:
         ),
         "connections": _step(
             "connections",
-            ("judged_requests", "settings"),
-            lambda judged_requests, settings: connections(judged_requests, settings, concerns()),
+            ("judged_requests", "broker_hosts", "settings"),
+            lambda judged_requests, broker_hosts, settings: connections(
+                judged_requests, settings, concerns(), broker_hosts
+            ),
         ),
         "violations": _violations(),
     }

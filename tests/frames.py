@@ -18,6 +18,9 @@ from kafka_clientinfo.tables.spec import table_spec
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 API_KEYS = {
     "AV": 18,
+    "ADD_PARTITIONS_TO_TXN": 24,
+    "LIST_OFFSETS": 2,
+    "BROKER_HEARTBEAT": 63,
     "METADATA": 3,
     "FETCH": 1,
     "PRODUCE": 0,
@@ -104,7 +107,11 @@ def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
     numbers = dict.fromkeys(("bytes_ingested", "size_on_disk", "records", "requests"), 1)
     numbers |= dict.fromkeys(("pending_bytes", "rejected"), 0)
     texts = dict.fromkeys(("path", "broker", "resume_hash", "batch_id"), "x")
-    common = {"compressed": False, "covers_broker_start": False, "ignored": {}, "step_back_ms": 0} | numbers | texts
+    common = (
+        {"compressed": False, "covers_broker_start": False, "ignored": {}, "step_back_ms": 0, "broker_events": []}
+        | numbers
+        | texts
+    )
     return frame(spark, "ingested_files", [common | row for row in rows])
 
 

@@ -34,7 +34,8 @@ def _table(spec: TableSpec) -> str:
 
 def _rule(rule: Rule) -> str:
     source = f"{rule.kip}, " if rule.kip else ""
-    return f"- **{rule.name}** ({source}{rule.severity}): {rule.what}. Asked: {rule.asks}. {rule.advice}"
+    blames = {"either": "blames either side", "nobody": "blames nobody"}.get(rule.blames, f"blames the {rule.blames}")
+    return f"- **{rule.name}** ({source}{rule.severity}, {blames}): {rule.what}. Asked: {rule.asks}. {rule.advice}"
 
 
 def _rules() -> str:

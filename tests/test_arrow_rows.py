@@ -32,8 +32,11 @@ def test_spark_gives_the_rows_back(spark: Any, count: int) -> None:
 
 
 def test_times_of_a_repeated_hour_come_back(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    times = [(datetime(2026, 10, 25, tzinfo=UTC) + timedelta(minutes=minutes),) for minutes in range(0, 150, 30)]
-    found = relation_of(spark, times, "at timestamp")
+    hours = [
+        datetime(2026, 10, 25, tzinfo=UTC) + timedelta(minutes=minutes, microseconds=7) for minutes in range(0, 150, 30)
+    ]
+    times = [(at, [{"at": at, "kind": "x"}]) for at in hours]
+    found = relation_of(spark, times, "at timestamp, events array<struct<at:timestamp,kind:string>>")
     monkeypatch.setenv("TZ", "Europe/Berlin")
     time.tzset()
     try:

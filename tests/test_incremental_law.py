@@ -15,8 +15,11 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.concerns.fleet import broker_hosts
 from kafka_clientinfo.connections.boundaries import with_stretches
+from kafka_clientinfo.connections.facts import shown_as_brokers
 from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.starts import broker_starts
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
@@ -75,9 +78,12 @@ def as_shown(rows: Any) -> Counter[str]:
     )
 
 
-def judged_connections(requests: Any, files: Any) -> Any:
+def judged_connections(requests: Any, files: Any, of_hosts: Any = None) -> Any:
+    """The rows of `connections`; `of_hosts` are the requests that show hosts of brokers, those given where None."""
     settings, whole = Settings(), concerns()
-    return as_stored(connections(judged_requests(requests, files, settings, whole), settings, whole), "connections")
+    hosts = broker_hosts.transform(requests if of_hosts is None else of_hosts)
+    judged = judged_requests(requests, files, settings, whole)
+    return as_stored(connections(judged, settings, whole, hosts), "connections")
 
 
 def built(held: increments.Stored, files: Any, increment: increments.Increment) -> Counter[str]:
@@ -86,14 +92,18 @@ def built(held: increments.Stored, files: Any, increment: increments.Increment) 
     bounds = increment.touched.select(*CONNECTION_ID_KEY, "since")
     recomputed = increment.requests.join(bounds, on=list(CONNECTION_ID_KEY), how="inner")
     assert recomputed.where("logged_at < since").take(1) == [], "a bound hides requests"
-    new = judged_connections(increment.requests, files)
+    new = judged_connections(increment.requests, files, held.requests)
     return as_shown(with_replaced(held.connections, new, increment.touched))
 
 
 def assert_built_as(expected: Counter[str], spark: Any, requests: Any, files: Any, **held: Any) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
     stretches = with_stretches(files, Settings())
-    stored = increments.Stored(requests, files=stretches, staging=Staging(spark, Address("/nowhere")), **held)
+    held |= {"starts": broker_starts(files), "staging": Staging(spark, Address("/nowhere"))}
+    later = requests.where(F.col("ingested_at") > F.lit(START))
+    stored = increments.Stored(
+        requests, files=stretches, of_brokers=shown_as_brokers(held["connections"], later), **held
+    )
     increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().max_idle_ms)
     found = built(stored, files, increment)
     missing, wrong = expected - found, found - expected
@@ -112,6 +122,26 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
     full = as_shown(judged_connections(requests, files))
     stored = judged_connections(*log(spark, first)).localCheckpoint()
     assert_built_as(full, spark, requests, files, connections=stored, retained_from=None)
+
+
+@pytest.mark.parametrize("cut", [1, 2, 3])
+def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spark: Any, cut: int) -> None:
+    """A sender that asks as clients do is known by its host, in whatever order the logs come."""
+    named = {"client_id": "NetworkPartitionMetadataClient-client-2"}
+    fetch = {"client_id": "broker-2-fetcher-0", "replica_id": 2}
+    sent = [
+        request("named", 1, "LIST_OFFSETS", byte_offset=0, remote_host="h2", **named),
+        request("elsewhere", 1, "LIST_OFFSETS", byte_offset=1, remote_host="h3", **named),
+        request("a client", 2, byte_offset=2, remote_host="h2"),
+        request("replica", 3, "FETCH", byte_offset=3, remote_host="h2", **fetch),
+    ]
+    all_requests = sent[:cut] + [one | {"ingested_at": LATER} for one in sent[cut:]]
+    requests, files = log(spark, all_requests)
+    full = judged_connections(requests, files).localCheckpoint()
+    roles = {row["connection_id"]: row["role"] for row in full.collect()}
+    assert roles == {"named": "broker", "elsewhere": "client", "a client": "client", "replica": "broker"}
+    stored = judged_connections(*log(spark, sent[:cut])).localCheckpoint()
+    assert_built_as(as_shown(full), spark, requests, files, connections=stored, retained_from=None)
 
 
 @pytest.mark.long
@@ -144,6 +174,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
     held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
-    whole = increments.Stored(left, files=files, staging=Staging(spark, Address("/nowhere")), **held)
+    staging = Staging(spark, Address("/nowhere"))
+    whole = increments.Stored(left, files=files, starts=broker_starts(files), staging=staging, **held)
     expected = built(whole, files, increments.everything_left(whole))
     assert_built_as(expected, spark, left, files, **held)

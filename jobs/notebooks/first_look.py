@@ -126,10 +126,10 @@ display(figure)
 
 display(
     spark.sql("""
-        SELECT severity, rule, kip, count(*) AS connections_or_groups, sum(occurrences) AS requests,
+        SELECT severity, blames, rule, kip, count(*) AS connections_or_groups, sum(occurrences) AS requests,
                sum(rejected) AS rejected, max(last_at) AS last_at
         FROM violations
-        GROUP BY severity, rule, kip
+        GROUP BY severity, blames, rule, kip
         ORDER BY CASE severity WHEN 'error' THEN 0 WHEN 'warning' THEN 1 ELSE 2 END, requests DESC
     """)
 )

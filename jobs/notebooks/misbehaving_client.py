@@ -39,7 +39,7 @@ chosen("requests", cluster=cluster).createOrReplaceTempView("requests")
 
 # MAGIC %md
 # MAGIC ## The worst clients
-# MAGIC By the number of rules that they break, then of the requests that do.
+# MAGIC By the number of rules that they may have broken, then of the requests that do. What blames a broker or nobody is left out.
 
 # COMMAND ----------
 
@@ -48,6 +48,7 @@ worst = spark.sql("""
            array_sort(collect_set(v.rule)) AS rule_names, array_sort(collect_set(c.remote_host)) AS hosts, max(v.last_at) AS last_at
     FROM violations AS v
     JOIN connections AS c USING (cluster, broker, connection_id, opened_at, opened_seq)
+    WHERE v.blames IN ('client', 'either')
     GROUP BY c.client_id, c.principal, c.client_software_name
     ORDER BY rules DESC, requests DESC
     LIMIT 50
@@ -67,19 +68,19 @@ of_the_client.createOrReplaceTempView("connections_of_the_client")
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC ## What it does wrong
+# MAGIC ## What is wrong on its connections, and whom that blames
 # MAGIC `grep -E "$grep" kafka-request.log` on the broker finds the example.
 
 # COMMAND ----------
 
 display(
     spark.sql("""
-        SELECT v.severity, v.rule, v.kip, sum(v.occurrences) AS requests, sum(v.rejected) AS rejected, count(*) AS connections,
+        SELECT v.severity, v.blames, v.rule, v.kip, sum(v.occurrences) AS requests, sum(v.rejected) AS rejected, count(*) AS connections,
                min(v.first_at) AS first_at, max(v.last_at) AS last_at, first(v.message) AS message,
                first(v.broker) AS broker, first(v.example.grep) AS grep
         FROM violations AS v
         JOIN connections_of_the_client USING (cluster, broker, connection_id, opened_at, opened_seq)
-        GROUP BY v.severity, v.rule, v.kip ORDER BY requests DESC
+        GROUP BY v.severity, v.blames, v.rule, v.kip ORDER BY requests DESC
     """)
 )
 

@@ -47,7 +47,7 @@ _PARTS = (
     (
         "violations",
         "Violations",
-        "severity, rule, kip, occurrences, rejected, first_at, last_at, group_id, message, example.grep AS grep",
+        "severity, blames, rule, kip, occurrences, rejected, first_at, last_at, group_id, message, example.grep AS grep",
         "violations",
         f"{SEVERITY_ORDER}, first_at, rule, group_id",
     ),

@@ -52,7 +52,7 @@ class _Day:
         clients: by the columns of `_WHO`: software (texts, `unknown` among them), reasons why it is unknown, and `_COUNTS`
             of the connections that touch the day.
         breaking: uses that the target refuses, by `_WHO`, api_name and api_version.
-        violations: by severity, rule, `_WHO` and group.
+        violations: by severity, whom they blame, rule, `_WHO` and group.
     """
 
     clients: ByKey
@@ -188,11 +188,11 @@ def _breaking(of_day: Scope, target: str) -> ByKey:
 
 
 def _violations(of_day: Scope) -> ByKey:
-    names = ("severity", "rule", *_WHO, "group_id")
+    names = ("severity", "blames", "rule", *_WHO, "group_id")
     of_rows, of_client = _apart(of_day)
     rows = of_rows.query(
         f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS place "
-        f"FROM (SELECT t.severity, t.rule, t.cluster, c.principal, c.client_id, {GROUP} AS group_id, t.last_at "
+        f"FROM (SELECT t.severity, t.blames, t.rule, t.cluster, c.principal, c.client_id, {GROUP} AS group_id, t.last_at "
         f"FROM {WITH_CONNECTION}) AS v WHERE {of_client.where()} GROUP BY {', '.join(names)}",
         of_client.parameters,
     ).dicts()
@@ -240,15 +240,16 @@ def _more_violations(before: ByKey, after: ByKey) -> Table:
         if row["number"] > (earlier := before.get(key, {"number": 0})["number"])
     ]
     more.sort(key=lambda item: (item[0], -item[1][-2], _texts(item[1])))
-    columns = ("severity", "rule", *_WHO, "group_id", "before", "after", "last_at")
+    columns = ("severity", "blames", "rule", *_WHO, "group_id", "before", "after", "last_at")
     title = "More violations, by connections or groups"
     return Table("more_violations", title, columns, [line for _, line in more])
 
 
 def _is_worse(found: Iterable[Table]) -> bool:
-    """Whether a client newly breaks, or broke a rule of severity error that it did not break on the earlier day."""
+    """Whether a client newly breaks, or may have broken a rule of severity error that it did not break on the earlier day."""
     by_name = {table.name: table for table in found}
-    errors = any(row["severity"] == "error" and not row["before"] for row in by_name["more_violations"].dicts())
+    new = [row for row in by_name["more_violations"].dicts() if not row["before"]]
+    errors = any(row["severity"] == "error" and row["blames"] in ("client", "either") for row in new)
     return errors or bool(by_name["newly_breaking"].rows)
 
 

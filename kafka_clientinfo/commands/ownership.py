@@ -31,7 +31,7 @@ WITH_CONNECTION = f"{{violations}} AS t LEFT JOIN {{connections}} AS c ON {SAME_
 """SQL for violations `t`, each with its connection `c`; all columns of `c` are null where there is none."""
 _KEY = ", ".join(ENDPOINT)
 _OF_CONNECTION = ", ".join(f"c.{name}" for name in ENDPOINT)
-_RULE = ("severity", "rule")
+_RULE = ("severity", "blames", "rule")
 _API = ("api_key", "api_version")
 USE = (*CLIENT, "api_name", "api_version")
 """Columns that name a client's use of a version."""
@@ -149,12 +149,12 @@ class Ownership:
         ).dicts()
         found = [row | {"owner": self.of_violation(row)} for row in rows]
         lines = []
-        for (owner, severity, rule), of_rule in grouped(found, ("owner", *_RULE)).items():
+        for (owner, *kind), of_rule in grouped(found, ("owner", *_RULE)).items():
             rejected = None if all(row["rejected"] is None for row in of_rule) else _sum(of_rule, "rejected")
             counts = (_sum(of_rule, "violations"), _sum(of_rule, "occurrences"), rejected)
-            line = (*named(owner), severity, rule, *counts, *_span(of_rule, "first_at", "last_at"))
+            line = (*named(owner), *kind, *counts, *_span(of_rule, "first_at", "last_at"))
             lines.append((of_rule[0]["place"], line))
-        lines.sort(key=lambda item: (item[0], -item[1][4], item[1][3], item[1][0] or ""))
+        lines.sort(key=lambda item: (item[0], -item[1][5], item[1][4], item[1][3], item[1][0] or ""))
         return Table("violations", "", columns, [line for _, line in lines]).first(limit)
 
     def impact(self, target: str) -> dict[Owner | None, OwnerImpact]:

@@ -37,8 +37,8 @@ _FINDINGS = (
     (
         "violations",
         "Violations",
-        "SELECT severity, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
-        "FROM {violations} AS v GROUP BY severity, rule ORDER BY {severity_order}, connections DESC, rule",
+        "SELECT severity, blames, rule, count(*) AS connections, CAST(sum(occurrences) AS BIGINT) AS requests "
+        "FROM {violations} AS v GROUP BY severity, blames, rule ORDER BY {severity_order}, connections DESC, rule, blames",
     ),
 )
 

@@ -12,7 +12,7 @@ from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, instant, limit_of, show
 from .ownership import ENDPOINT, WITH_CONNECTION, Ownership, add_owners, given_owners
 
-HELP = "list who broke which rule, with an expression that finds it in the log"
+HELP = "list which rule was broken, whom that blames, and an expression that finds it in the log"
 
 EXAMPLES = (
     "violations --warehouse /data/clientinfo --since 7d",
@@ -21,7 +21,7 @@ EXAMPLES = (
 LIMIT = 1000
 """Rows that text and JSON show at most, if nobody says otherwise; the table has them all."""
 
-_SHOWN = ("severity", "rule", "occurrences", "rejected", "last_at", "broker", "connection", "found")
+_SHOWN = ("severity", "blames", "rule", "occurrences", "rejected", "last_at", "broker", "connection", "found")
 _ORDER = f"{SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, connection_id, opened_at, opened_seq, group_id"
 
 
@@ -84,6 +84,7 @@ def _as_text(found: Table, notes: Sequence[str]) -> str:
     lines = [
         (
             row["severity"],
+            row["blames"],
             row["rule"],
             row["occurrences"],
             "-" if row["rejected"] is None else row["rejected"],

@@ -6,8 +6,10 @@ between two requests of one id, in log order, where the evidence says that a new
   the logs of 23 real brokers; a correlation id alone raises 821 false alarms, as clients are free to choose it);
 - the software name falls back to unknown, or becomes another one, and the request before does not explain it: only an
   accepted ApiVersions from v3 on names, and only an older or an unsupported one resets (KIP-511);
+- the request before is an accepted ApiVersions that states a name, and the record does not have that name;
 - a handshake begins anew, with a correlation id that starts over, after the client had been working;
 - the principal is another one: it is fixed when a connection is authenticated;
+- the broker was started again in between, as it says in its own log (`starts`): no connection outlives that;
 - nothing came for longer than connections.max.idle.ms, after which a broker closes a connection. Silence is evidence
   only where the log would show a request: not across a missing file, and not at INFO level.
 """
@@ -22,15 +24,20 @@ from pyspark.sql import functions as F
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from ..settings import Settings
 from ..tables.spec import FILE_ORDER
+from .starts import number_before, starts_of_brokers
 
+_STARTS = ("starts_before_file", "starts_in_file")
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
 _ID = ("broker_no", "connection_id")
 """Columns that tell a connection id from those of other brokers: numbers are compared and copied sooner than names."""
 WHO = ("principal", "client_id", "client_software_name")
-"""Texts by which boundaries are found; a request has them in a struct, `who`."""
+"""Columns of a record by which boundaries are found; a request has them in a struct, `who`."""
+STATED_SOFTWARE = "stated_software"
+"""The name that an ApiVersions request states, in `who` as well: the next record has it if the request was accepted."""
 _COMPARED = (
-    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch", "who",
+    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch",
+    "starts_before", "who",
 )  # fmt: skip
 """Columns of the request before that boundaries are found by."""
 _ID_HASH = "id_hash"
@@ -52,6 +59,7 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
 
     Returns:
         The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
+        starts_before, the number of starts that the broker reports before the request was logged;
         stretch, which is the same for files with no other missing between them; and complete_since: from when on the
         log holds every connection's beginning; null where it never does.
     """
@@ -67,8 +75,11 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         "stretch",
         F.dense_rank().over(brokers).alias("broker_no"),
         F.least(F.min(complete).over(until_here), F.col("stretch_since") + idle).alias("complete_since"),
+        *_STARTS,
     )
-    return requests.join(F.broadcast(files), on="file_id", how="inner")
+    joined = requests.join(F.broadcast(files), on="file_id", how="inner")
+    starts_before = F.col("starts_before_file") + number_before(F.col("starts_in_file"), F.col("logged_at"))
+    return joined.withColumn("starts_before", starts_before).drop(*_STARTS)
 
 
 def with_stretches(ingested_files: DataFrame, settings: Settings) -> DataFrame:
@@ -80,9 +91,11 @@ def with_stretches(ingested_files: DataFrame, settings: Settings) -> DataFrame:
 
     Returns:
         The files that have requests, with file_no, which orders those of a broker; stretch, the same number for files of
-        one stretch; and stretch_since, when the stretch begins.
+        one stretch; stretch_since, when the stretch begins; starts_before_file, the number of the broker's starts before
+        the file; and starts_in_file, the times of those within it, or null.
     """
     order = Window.partitionBy("cluster", "broker").orderBy(*FILE_ORDER)
+    reporting = starts_of_brokers(ingested_files)
     until_previous = F.max("last_logged_at").over(order.rowsBetween(Window.unboundedPreceding, -1))
     gap_micros = F.unix_micros("first_logged_at") - F.unix_micros(until_previous)
     is_hole = F.coalesce(gap_micros > settings.coverage_gap_ms * 1000, F.lit(True))
@@ -92,7 +105,21 @@ def with_stretches(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         .withColumn("stretch", F.sum(F.col("is_hole").cast("int")).over(order))
     )
     stretch = Window.partitionBy("cluster", "broker", "stretch")
-    return numbered.withColumn("stretch_since", F.min("first_logged_at").over(stretch)).drop("is_hole")
+    stretches = numbered.withColumn("stretch_since", F.min("first_logged_at").over(stretch)).drop("is_hole")
+    return _with_starts(stretches, reporting)
+
+
+def _with_starts(files: DataFrame, reporting: DataFrame) -> DataFrame:
+    """Adds the number of the broker's starts before the file, and the times of those in it: requests look at few times."""
+    earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
+    joined = files.join(F.broadcast(reporting), on=["cluster", "broker"], how="left")
+    within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
+    return (
+        joined.withColumn("earliest", earliest)
+        .withColumn("starts_before_file", number_before(F.col("starts"), F.col("earliest")))
+        .withColumn("starts_in_file", within)
+        .drop("starts", "earliest")
+    )
 
 
 def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[str, Column] | None = None) -> DataFrame:
@@ -189,7 +216,7 @@ def _up_to_now() -> WindowSpec:
 
 def _of_previous(name: str) -> Column:
     """Takes a value of the request before, of the same connection id."""
-    return F.col(f"who_before.{name}" if name in WHO else f"{name}_before")
+    return F.col(f"who_before.{name}" if name in (*WHO, STATED_SOFTWARE) else f"{name}_before")
 
 
 def _differs(name: str) -> Column:
@@ -201,7 +228,13 @@ def _is_boundary(settings: Settings) -> Column:
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
     evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
     found = ~forwarded & reduce(or_, evidence)
-    return _of_previous("api_key").isNull() | _was_idle(settings) | F.coalesce(found, F.lit(False))
+    was_restarted = F.col("starts_before") > _of_previous("starts_before")
+    return (
+        _of_previous("api_key").isNull()
+        | _was_idle(settings)
+        | F.coalesce(was_restarted, F.lit(False))
+        | F.coalesce(found, F.lit(False))
+    )
 
 
 def _starts_over() -> Column:
@@ -226,14 +259,19 @@ def _other_client() -> Column:
 
 
 def _software_lost() -> Column:
+    """Tells whether the software name is not what the record before and its request have made of it."""
     known_before = _of_previous("client_software_name") != UNKNOWN
     can_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
     error = _of_previous("error_code")  # null where no response is logged
     resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
     names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
+    # null where no name is stated, or none is logged; "unknown" is a name like others
+    is_stated = F.col("who.client_software_name") == _of_previous(STATED_SOFTWARE)
+    contradicts = can_name & (error == int(ErrorCode.NONE)) & ~is_stated
     explains = F.when(F.col("who.client_software_name") == UNKNOWN, resets).otherwise(names)
-    explained = (_of_previous("api_key") == ApiKey.API_VERSIONS) & explains
-    return known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name") & ~explained
+    is_api_versions = _of_previous("api_key") == ApiKey.API_VERSIONS
+    is_other = known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name")
+    return (is_other & ~(is_api_versions & explains)) | F.coalesce(is_api_versions & contradicts, F.lit(False))
 
 
 def _new_handshake() -> Column:

@@ -33,11 +33,14 @@ class RequestRule:
         predicate: name of the judged requests' column that is true where a request breaks it.
         message: the words for what was found, with names of the judged requests' columns (see `texts.sentence`).
         applies: makes the condition on a connection (a row of `connections`) under which it counts; to clients where None.
+        binds: makes the condition on such a connection under which its KIP binds; a finding is information elsewhere,
+            cites no KIP and blames nobody. It always binds if None.
     """
 
     predicate: str
     message: str
     applies: Callable[[], Column] | None = None
+    binds: Callable[[], Column] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,21 +1,29 @@
 """What a connection is, before any concern looks at it: its ends, who opened it, and what of its start is known."""
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
-from ..protocol import UNKNOWN
+from ..protocol import UNKNOWN, ApiKey
 from ..settings import Settings
 from .concern import Columns
 from .examples import place
 from .judged import is_api_versions
 from .texts import is_one_of
 
-BROKER_CLIENT_ID = r"\A(\d+|broker-\d+-.+|raft-client-\d+|AddPartitionsManager-client-\d+|Persister-client-\d+|id_\d+-host_.*-port_\d+)\z"
-"""Client ids that Kafka's own senders use; a client id alone is no proof of a broker."""
+_SENDERS = "AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager"
+BROKER_CLIENT_ID = rf"\A(broker-\d+-.+|raft-client-\d+|({_SENDERS})-client-\d+|id_\d+-host_.*-port_\d+)\z"
+"""Client ids that Kafka's own senders use, and hardly anybody else; a client id alone is no proof of a broker."""
+NODE_ID = r"\A\d{1,10}\z"
+"""What senders between brokers and controllers use: the node's own id. Any client may be named by a number."""
+_FIRST_BROKERS_VERSION = 4
+"""Of ADD_PARTITIONS_TO_TXN: brokers verify transactions by it from here on, clients send what is below (KIP-890)."""
 
+_BROKER_SOFTWARE = "apache-kafka-java"
+"""What brokers call themselves to each other."""
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
+_LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 _OF_FIRST = (
     "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
@@ -32,7 +40,9 @@ def aggregates() -> Columns:
         "first": _first(F.struct(*_OF_FIRST, place().alias("place"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
+        "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
+        "has_other_software": F.bool_or(_is_other_software()),
         "info_only": F.bool_and(F.col("log_level") == "INFO"),
     }
 
@@ -47,6 +57,22 @@ def columns(settings: Settings) -> Columns:
         **{name: F.col(f"first.{name}") for name in (*first, "log_generation")},
         "network_processor": F.when(is_told, processor_text().cast("int")),
     }
+
+
+def shown_as_brokers(connections: DataFrame, new_requests: DataFrame) -> DataFrame:
+    """Finds the connection ids of clients under a broker's name that come from a host which new requests show to be a broker's.
+
+    Args:
+        connections: the table `connections`.
+        new_requests: rows of the table `requests` of which `connections` knows nothing.
+
+    Returns:
+        Their cluster, broker and connection_id.
+    """
+    hosts = new_requests.where(is_of_a_broker()).select("cluster", "remote_host").distinct()
+    named = connections.where(is_client() & has_broker_name(F.col("client_id")))
+    found = named.join(F.broadcast(hosts), on=["cluster", "remote_host"], how="left_semi")
+    return found.select("cluster", "broker", "connection_id").distinct()
 
 
 def is_client() -> Column:
@@ -64,22 +90,57 @@ def has_broker_name(client_id: Column) -> Column:
     return F.coalesce(client_id.rlike(BROKER_CLIENT_ID), F.lit(False))
 
 
+def _has_node_id(client_id: Column) -> Column:
+    return F.coalesce(client_id.rlike(NODE_ID), F.lit(False))
+
+
 def _first(value: Column) -> Column:
     """Takes a value of the first request. It is gathered, as Spark would copy a greatest or least struct at every request."""
     return F.get(F.collect_list(F.when(F.col("seq") == 0, value)), F.lit(0))
 
 
+def is_of_a_broker() -> Column:
+    """Tells whether a request shows by itself that a broker or a controller sent it."""
+    is_replica = F.coalesce(F.col("replica_id") >= 0, F.lit(False))
+    return ~F.col("is_forwarded") & (_is_inter_broker() | is_replica)
+
+
 def _is_inter_broker() -> Column:
-    unnamed = F.coalesce(F.col("client_id"), F.lit("")) == ""
-    return F.col("api_key").isin(*INTER_BROKER_APIS) & (unnamed | has_broker_name(F.col("client_id")))
+    """Tells whether a request is one that brokers send to each other, under a name that they have, or none."""
+    client_id = F.col("client_id")
+    unnamed = F.coalesce(client_id, F.lit("")) == ""
+    verifies = (F.col("api_key") == int(ApiKey.ADD_PARTITIONS_TO_TXN)) & (
+        F.col("api_version") >= _FIRST_BROKERS_VERSION
+    )
+    by_api = _has_inter_broker_api() & (unnamed | has_broker_name(client_id) | _has_node_id(client_id))
+    return by_api | (verifies & has_broker_name(client_id))
+
+
+def _has_inter_broker_api() -> Column:
+    return F.col("api_key").isin(*INTER_BROKER_APIS)
+
+
+def _is_other_software() -> Column:
+    """Tells whether a request shows software that no broker runs."""
+    name = F.coalesce("sent_software_name", "client_software_name", F.lit(UNKNOWN))
+    return ~F.col("is_forwarded") & ~name.isin(UNKNOWN, _BROKER_SOFTWARE)
 
 
 def _role(settings: Settings) -> Column:
-    """Tells the role by what a connection does; a broker's client id counts only together with the broker's own host."""
+    """Tells the role by what a connection does.
+
+    A name that only brokers have counts together with the host of a broker (this one's, or one in broker_hosts) or a
+    controller's listener; so does there a node's id. Clients come to a controller's listener too: tools that KIP-919 lets ask there, and whoever has its
+    port for a bootstrap address.
+    """
+    client_id = F.col("first.client_id")
     own_host = F.regexp_extract(_connection_id(), _LOCAL_HOST, 1) == F.col("first.remote_host")
-    own_sender = own_host & has_broker_name(F.col("first.client_id"))
+    by_name = has_broker_name(client_id) & ~F.col("has_other_software")
+    by_number = _has_node_id(client_id) & ~F.col("has_other_software")
     on_controller = is_one_of(F.col("first.listener"), settings.controller_listeners)
-    is_broker = F.col("has_inter_broker") | F.col("has_replica") | on_controller | F.coalesce(own_sender, F.lit(False))
+    of_controller = on_controller & (F.col("has_inter_broker_api") | by_name | by_number)
+    from_broker = F.coalesce(own_host, F.lit(False)) | F.col("is_brokers_host")
+    is_broker = F.col("has_inter_broker") | F.col("has_replica") | of_controller | (from_broker & by_name)
     return F.when(F.col("has_forwarded"), "forwarding").when(is_broker, "broker").otherwise("client")
 
 
@@ -103,6 +164,11 @@ def _start() -> Column:
 def _connection_id() -> Column:
     """Takes as much of a connection id as a pattern may see: what is longer has no host."""
     return F.substring("connection_id", 1, LONGEST)
+
+
+def local_port() -> Column:
+    """Takes the broker's port out of a connection id; an empty text where it has none."""
+    return F.regexp_extract(_connection_id(), _LOCAL_PORT, 1)
 
 
 def processor_text() -> Column:

@@ -20,8 +20,9 @@ from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
 from ..settings import Settings
-from .boundaries import ID_NUMBERS, WHO, any_before, with_connection, with_log_position
+from .boundaries import ID_NUMBERS, STATED_SOFTWARE, WHO, last_before, with_connection, with_log_position
 from .concern import Columns, Concern
+from .texts import body_text
 
 _LOOKED_AT = (
     "connection_id", "byte_offset", "logged_at", "started_at", "api_key", "api_version", "header_version",
@@ -73,31 +74,37 @@ def judged_requests(
         and latest_at, the bounds of logged_at. What they share: the record's other columns; error_code, that of ApiVersions
         inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
         request, response and group_payloads of `GROUP_APIS`; first_client_id; was_answered (an ApiVersions request of the
-        connection was accepted before); complete_since; and the concerns' columns.
+        connection was accepted before), and answer_seq (the seq of the last such request); complete_since; and the concerns' columns.
     """
     kept = ["kept_connections"] if "kept_connections" in requests.columns else []
     of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
     looked_at = {"error_code", "api_ranges", *(name for concern in concerns for name in concern.looks_back_at)}
     read = dict(_read()) | of_concerns
     carried = [F.col(name) for name in _CARRIED] + _named({n: c for n, c in read.items() if n not in looked_at})
+    stated_software = F.when(is_api_versions(), body_text("request", "clientSoftwareName"))
     narrow = requests.where(~F.col("is_duplicate")).select(
         "file_id",
         *_LOOKED_AT,
-        F.struct(*WHO).alias("who"),
+        F.struct(*WHO, stated_software.alias(STATED_SOFTWARE)).alias("who"),
         *kept,
         *_named({n: c for n, c in read.items() if n in looked_at}),
         F.struct(*carried).alias("carried"),
     )
     # In a step of its own, or each answer would be parsed once for every place where `_by_field` names it.
     narrow = narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
-    earlier = {"was_answered": any_before(is_api_versions_success())}
+    earlier = {"answered_before": F.col("row_no") - last_before(F.col("row_no"), is_api_versions_success())}
     for concern in concerns:
         earlier |= concern.earlier()
     located = with_log_position(narrow, ingested_files, settings).drop("file_id")
     placed = with_connection(located, settings, earlier)
-    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at"))
+    answered = {
+        "was_answered": F.col("answered_before").isNotNull(),
+        "answer_seq": F.col("seq") - F.col("answered_before"),
+    }
+    placed = placed.withColumns(answered).drop("answered_before")
+    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at", "starts_before"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
-    unpacked = by_kind.select(*own, "who.*", "carried.*")
+    unpacked = by_kind.select(*own, *(f"who.{name}" for name in WHO), "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
     return unpacked.select("*", *predicates)
 
@@ -133,6 +140,7 @@ def _read() -> Columns:
         "has_response": F.col("response").isNotNull(),
         "api_ranges": F.from_json(answer, API_RANGES)["apiKeys"],
         **{name: F.when(of_group, F.col(name)) for name in ("request", "response", "group_payloads")},
+        "sent_software_name": F.when(is_api_versions(), body_text("request", "clientSoftwareName")),
     }
 
 

@@ -12,8 +12,16 @@ from . import facts
 from .concern import Columns, Concern
 
 
-def connections(judged_requests: DataFrame, settings: Settings, concerns: Sequence[Concern]) -> DataFrame:
+def connections(
+    judged_requests: DataFrame, settings: Settings, concerns: Sequence[Concern], broker_hosts: DataFrame | None = None
+) -> DataFrame:
     """Aggregates judged requests to connections.
+
+    Args:
+        judged_requests: see `judged.judged_requests`.
+        settings: of the run.
+        concerns: whose columns are added.
+        broker_hosts: the table `broker_hosts`; None if no host is known to be a broker's.
 
     Returns:
         The columns of the table `connections`, and what else the concerns' rules and tables read of a connection.
@@ -23,11 +31,21 @@ def connections(judged_requests: DataFrame, settings: Settings, concerns: Sequen
         aggregates |= concern.aggregates()
     grouped = judged_requests.groupBy(*CONNECTION_KEY)
     rows = grouped.agg(*(column.alias(name) for name, column in aggregates.items()))
-    rows = rows.withColumns(dict(facts.columns(settings)))
+    rows = _with_brokers_host(rows, broker_hosts).withColumns(dict(facts.columns(settings)))
     with_columns = {concern.name: concern for concern in concerns if "facts" in concern.modules}
     for name in TopologicalSorter({name: one.after for name, one in with_columns.items()}).static_order():
         rows = rows.withColumns(dict(with_columns[name].columns(settings)))
     return rows
+
+
+def _with_brokers_host(rows: DataFrame, broker_hosts: DataFrame | None) -> DataFrame:
+    """Adds is_brokers_host: whether a connection comes from a host from which a broker's requests came."""
+    if broker_hosts is None:
+        return rows.withColumn("is_brokers_host", F.lit(False))
+    hosts = broker_hosts.select(F.col("cluster").alias("its_cluster"), F.col("host").alias("its_host"))
+    same = (F.col("cluster") == F.col("its_cluster")) & (F.col("first.remote_host") == F.col("its_host"))
+    joined = rows.join(F.broadcast(hosts), on=[same], how="left")
+    return joined.withColumn("is_brokers_host", F.col("its_host").isNotNull()).drop("its_cluster", "its_host")
 
 
 def only_of_clients(columns: Columns) -> Columns:

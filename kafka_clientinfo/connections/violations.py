@@ -19,7 +19,7 @@ from operator import or_
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..rules import rules
+from ..rules import SEVERITIES, rules
 from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, RequestRule
@@ -32,6 +32,8 @@ FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last
 """Columns of what a rule has found, before its severity and its words are added."""
 ENFORCED = ("rejected", "taken")
 """Further columns of what requests show: how many of them the broker rejected, and how many it took."""
+_OPTIONAL = (*ENFORCED, "blames", "binds")
+"""Columns that a finding may lack: else the rule says whom it blames, and its KIP binds."""
 _LONGEST_MESSAGE = 1000
 
 
@@ -47,8 +49,8 @@ def violations(
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: what the concerns found beyond single connections: of the columns `FINDING` and `ENFORCED` those that
-            are known, and for an example either that or the `place` of a request.
+        findings: what the concerns found beyond single connections: of the columns `FINDING`, `ENFORCED` and `blames` those
+            that are known, and for an example either that or the `place` of a request.
         settings: the policy's severities and `log_zone` are used.
         concerns: whose rules are looked at.
     """
@@ -65,8 +67,8 @@ def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
     """Gives a finding all columns: its example from the `place` of a request where it has one, and null for what it lacks."""
     if "place" in found.columns:
         found = found.withColumn("example", example("place", settings.log_zone))
-    columns = (*FINDING, *ENFORCED)
-    types = {column.name: column.type for column in table_spec("violations").columns}
+    columns = (*FINDING, *_OPTIONAL)
+    types = {column.name: column.type for column in table_spec("violations").columns} | {"binds": "boolean"}
     lacking = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in found.columns]
     return found.select("*", *lacking).select(*columns)
 
@@ -122,7 +124,13 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
         is_taken().alias("is_taken"), _each_broken(broken),
     )  # fmt: skip
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
-    of_connection = connections.select(*CONNECTION_KEY, F.array_compact(F.array(*applying)).alias("applying"))
+    conditions = {name: rule.binds for name, rule in enabled.items() if rule.binds is not None}
+    free = [F.when(~binds(), F.lit(name)) for name, binds in conditions.items()]
+    of_connection = connections.select(
+        *CONNECTION_KEY,
+        F.array_compact(F.array(*applying)).alias("applying"),
+        F.array_compact(F.array(F.lit(None).cast("string"), *free)).alias("free"),
+    )
     counted = (
         exploded.join(of_connection, on=list(CONNECTION_KEY), how="inner")
         .where(F.array_contains("applying", F.col("found.rule")))
@@ -134,6 +142,7 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
             F.min("earliest_at").alias("first_at"),
             F.max("latest_at").alias("last_at"),
             F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
+            F.bool_and(~F.array_contains("free", F.col("found.rule"))).alias("binds"),
         )
     )
     return counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")})
@@ -168,12 +177,16 @@ def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
 
 
 def _with_words(found: DataFrame, settings: Settings) -> DataFrame:
-    severity = {name: _severity(name, settings) for name in rules()}
+    severity = _by_rule({name: _severity(name, settings) for name in rules()})
+    unbound = _by_rule({name: settings.policy.severity_of(name, SEVERITIES[-1]) for name in rules()})
+    binds = F.coalesce("binds", F.lit(True))
+    blames = F.coalesce("blames", _by_rule({name: rule.blames for name, rule in rules().items()}))
     asks = _by_rule({name: rule.asks for name, rule in rules().items()})
     judged = found.select(
         *(name for name in (*FINDING, *ENFORCED) if name != "message"),
-        _by_rule({name: rule.kip for name, rule in rules().items()}).alias("kip"),
-        _by_rule(severity).alias("severity"),
+        F.when(binds, _by_rule({name: rule.kip for name, rule in rules().items()})).alias("kip"),
+        F.when(binds, severity).otherwise(unbound).alias("severity"),
+        F.when(binds, blames).otherwise("nobody").alias("blames"),
         F.concat(harmless(F.col("message"), _LONGEST_MESSAGE), F.lit("; "), asks).alias("message"),
     )
     return judged.where(F.col("severity") != "off")

@@ -16,6 +16,10 @@ work follows what is new, not the history. What is recomputed, by what is new:
     a late file: it comes, in its broker's  | all of its broker, as it  | all
     order, before one that was built, or    | may move boundaries       |
     may have changed places with one        |                           |
+    a late report of a broker's start,      | all of its broker, as its | all
+    before a request that was built         | connections end there     |
+    a host shows to be a broker's           | those from it that bear a | all
+                                            | broker's name             |
 
 Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
 again, so they are kept in each of these cases, and what is recomputed lies behind them.
@@ -23,11 +27,14 @@ again, so they are kept in each of these cases, and what is recomputed lies behi
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import or_
 from typing import Any
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ..arrow_rows import collect
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
 from .keeping import Staging, kept, release
 
@@ -52,15 +59,20 @@ class Stored:
         requests: the table `requests`, as far as its ingestion is committed.
         connections: a snapshot of the table `connections`.
         files: the files that have requests, as `connections.with_stretches` makes them.
+        starts: of brokers, as `connections.broker_starts` finds them.
         retained_from: instant before which connections' requests may have been deleted; None where none were.
         staging: for `kept`.
+        of_brokers: connection ids that new requests show to be brokers', by cluster, broker and connection_id; None
+            if there are none.
     """
 
     requests: DataFrame
     connections: DataFrame
     files: DataFrame
+    starts: DataFrame
     retained_from: str | None
     staging: Staging
+    of_brokers: DataFrame | None = None
 
 
 @dataclass(frozen=True)
@@ -112,13 +124,16 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
             F.bool_or("has_info").alias("has_info"),
         )
         touched = _from_the_newest(ids, stored, max_idle_ms)
-        if late := _brokers_with_late_files(stored, new):
+        if late := _brokers_with_late_news(stored, new, built_until):
             # One list, as Spark Connect takes no expression that is nested deeply.
             is_late = F.struct("cluster", "broker").isin(
                 [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
             )
             of_late = stored.requests.where(is_late).select(*_KEY).distinct()
             touched = touched.where(~is_late).unionByName(_behind_the_deleted(of_late, stored))
+        if stored.of_brokers is not None:
+            others = touched.join(stored.of_brokers, on=_KEY, how="left_anti")
+            touched = others.unionByName(_behind_the_deleted(stored.of_brokers, stored))
         return _increment(touched, stored)
     finally:
         release(new)
@@ -264,7 +279,32 @@ def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
     return joined.select(*_KEY, *_bounds(F.col("kept_until"), number, nothing, nothing, nothing))
 
 
-def _brokers_with_late_files(stored: Stored, new: DataFrame) -> list[tuple[Any, Any]]:
+def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: str) -> list[tuple[Any, Any]]:
+    """Brokers with late files, or of which a start is shown only now that lies before requests that were built."""
+    until = F.lit(built_until).cast("timestamp")
+    starts = (
+        stored.starts.where(F.col("ingested_at") > until)
+        .groupBy("cluster", "broker")
+        .agg(F.min("since").alias("since"))
+    )
+    nothing = F.lit(None).cast("timestamp").alias("since")
+    found = collect(_with_late_files(stored, new).select("cluster", "broker", nothing).unionByName(starts))
+    late = {(cluster, broker) for cluster, broker, since in found if since is None}
+    first = {(cluster, broker): since for cluster, broker, since in found if since is not None}
+    if first:
+        of_brokers = reduce(
+            or_,
+            (
+                (F.col("cluster") == cluster) & (F.col("broker") == broker) & (F.col("logged_at") > F.lit(since))
+                for (cluster, broker), since in first.items()
+            ),
+        )
+        was_built = stored.requests.where((F.col("ingested_at") <= until) & of_brokers)
+        late |= {tuple(row) for row in collect(was_built.select("cluster", "broker").distinct())}
+    return sorted(late)
+
+
+def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
     """Brokers of files that are new, or have grown, and come before one that was built, if only in part.
 
     A file that has grown may also come behind one now that it came before: of files that begin at one instant, the
@@ -289,5 +329,4 @@ def _brokers_with_late_files(stored: Stored, new: DataFrame) -> list[tuple[Any, 
         F.max(built_order).over(before).alias("built_before"),
     )
     is_late = (F.col("latest") > F.col("file_order")) | (F.col("built_before") > F.col("order_before"))
-    late = placed.where((F.col("new") > 0) & is_late).select("cluster", "broker").distinct()
-    return [(row["cluster"], row["broker"]) for row in late.collect()]
+    return placed.where((F.col("new") > 0) & is_late).select("cluster", "broker").distinct()

@@ -189,4 +189,5 @@ def moved_row(row: Mapping[str, Any], move: Move) -> dict[str, Any]:
     if move.until is not None:  # `file_row` has set these times right
         return dict(row)
     times = {name: row[name] for name in ("first_logged_at", "last_logged_at") if row[name] is not None}
-    return {**row, **{name: move.moved(time) for name, time in times.items()}}
+    events = [{**event, "at": move.moved(event["at"])} for event in row.get("broker_events") or ()]
+    return {**row, **{name: move.moved(time) for name, time in times.items()}, "broker_events": events}

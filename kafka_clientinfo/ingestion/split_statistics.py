@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
+from ..logs.broker_events import distinct_events
 from .plan import PlannedFile
 from .problems import REPLACED, Problem
 from .problems import rotated as rotated_file
@@ -77,6 +78,7 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
         "step_back_ms": _step_back_ms(before, own),
         "covers_broker_start": any(split.get("covers_broker_start") for split in [before, *own]),
+        "broker_events": _broker_events(before, own, now),
         "damage": next((split["error"] for split in own if split["error"] not in (None, REPLACED)), None),
         "batch_id": batch_id,
         "ingested_at": now,
@@ -95,6 +97,12 @@ def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
     for split in statistics:
         ignored.update(dict(split.get("ignored") or {}))
     return dict(ignored)
+
+
+def _broker_events(before: Statistics, own: Iterable[Statistics], now: datetime) -> list[Statistics]:
+    """What the broker said of itself in the file; an event keeps the time of the run that read it."""
+    new = [{**event, "ingested_at": now} for split in own for event in split.get("broker_events") or ()]
+    return distinct_events([*(before.get("broker_events") or ()), *new], lambda event: (event["kind"], event["value"]))
 
 
 def _step_back_ms(before: Statistics, own: Sequence[Statistics]) -> int:

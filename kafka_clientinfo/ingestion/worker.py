@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..logs.apis import INTER_BROKER_APIS
+from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
 from ..logs.compression import CorruptFile
 from ..logs.framing import RawRecord, is_sure_end
 from ..logs.parser import Parser, ServerLogParser, guarded
@@ -117,6 +118,7 @@ class SplitReader:
         self.error: str | None = None
         self.misread_at: int | None = None
         self.shown_at: int | None = None
+        self.events: list[BrokerEvent] = []
 
     def parts(self) -> Iterator[Part]:
         """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
@@ -271,6 +273,13 @@ class SplitReader:
             self.failed.append(event)
         else:
             self.ignored[event.kind] += 1
+            if event.event is not None:
+                self._say(event.event)
+
+    def _say(self, event: BrokerEvent) -> None:
+        self.events.append(event)
+        if len(self.events) > 2 * MOST_EVENTS:
+            self.events = distinct_events(self.events, said)
 
     def _request(self, event: RequestEvent) -> None:
         if self.requests_read < self.start_window and event.log_level != "INFO":
@@ -322,6 +331,7 @@ class SplitReader:
             self.times.latest,
             -(-self.times.step_back // 1000),
             self.covers_start,
+            [(*event, None) for event in distinct_events(self.events, said)],
             self.error,
             self.misread_at,
             self.shown_at,

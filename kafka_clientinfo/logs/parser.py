@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
+from .broker_events import broker_event
 from .clock import LogClock
 from .connection import remote_end
 from .framing import MAX_RECORD, RawRecord
@@ -127,7 +128,7 @@ class Parser:
         if logger is None or _REQUEST_LOGGER.fullmatch(logger[1]):
             return IgnoredRecord(record.offset, "other")
         failed = failed_request(record.offset, data, prefix, self.clock, record.escaped)
-        return failed or IgnoredRecord(record.offset, "other_logger")
+        return failed or IgnoredRecord(record.offset, "other_logger", broker_event(data, prefix, self.clock))
 
     def _request(self, record: RawRecord, data: bytes, prefix: re.Match[bytes]) -> RequestEvent:
         message = strip_logger(data)
@@ -184,8 +185,10 @@ class ServerLogParser(Parser):
     def read(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
         """The failure that a record tells of, whatever its bytes."""
         prefix = PREFIX.match(record.data)
-        failed = failed_request(record.offset, record.data, prefix, self.clock) if prefix is not None else None
-        return failed or IgnoredRecord(record.offset, "server_log")
+        if prefix is None:
+            return IgnoredRecord(record.offset, "server_log")
+        failed = failed_request(record.offset, record.data, prefix, self.clock)
+        return failed or IgnoredRecord(record.offset, "server_log", broker_event(record.data, prefix, self.clock))
 
 
 def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedRecord:

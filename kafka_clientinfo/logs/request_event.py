@@ -7,6 +7,8 @@ records = requests + rejected + sum(ignored) always holds.
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
+from .broker_events import BrokerEvent
+
 LogGeneration = Literal["name_text", "api_key_struct", "request_header_struct", "json"]
 
 RejectReason = Literal[
@@ -105,10 +107,17 @@ class RejectedRecord:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredRecord:
-    """A genuine record of another kind, such as TRACE's received requests; only counted."""
+    """A genuine record of another kind, such as TRACE's received requests; only counted.
+
+    Attributes:
+        byte_offset: where it starts in the decompressed file.
+        kind: what it is.
+        event: what it says of the broker, if it does.
+    """
 
     byte_offset: int
     kind: IgnoredKind
+    event: BrokerEvent | None = None
 
 
 class MalformedRecord(Exception):

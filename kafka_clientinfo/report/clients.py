@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..filters import Scope
-from ..rules import SEVERITY_ORDER
+from ..rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
 from ..tables.spec import CLIENT, CONNECTION_KEY, software
 from .buckets import Buckets
@@ -41,9 +41,10 @@ def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
 
 
 _VIOLATIONS = (
-    f"{{violations}} AS v JOIN {{connections}} AS c ON {same('c', 'v', CONNECTION_KEY)} WHERE c.role = 'client'"
+    f"{{violations}} AS v JOIN {{connections}} AS c ON {same('c', 'v', CONNECTION_KEY)} WHERE c.role = 'client' "
+    f"AND v.{MAY_BE_CLIENTS}"
 )
-"""Violations `v` by clients' connections `c`, in SQL."""
+"""Violations `v` by clients' connections `c`, in SQL: those that the client may have to answer for."""
 
 
 def client_id(value: str | None) -> str:
@@ -132,13 +133,13 @@ class Inventory:
             details.setdefault("connections", []).append(values)
 
     def _add_violations(self) -> None:
-        joined = f"(SELECT c.*, v.severity, v.rule, v.occurrences, v.message FROM {_VIOLATIONS})"
-        columns = "severity, rule, count(*), CAST(sum(occurrences) AS BIGINT), min(message)"
-        more = f"GROUP BY 1, 2, 3 ORDER BY hashed, {SEVERITY_ORDER}, rule"
-        for details, severity, rule, connections, occurrences, message in self._with_details(
+        joined = f"(SELECT c.*, v.severity, v.blames, v.rule, v.occurrences, v.message FROM {_VIOLATIONS})"
+        columns = "severity, blames, rule, count(*), CAST(sum(occurrences) AS BIGINT), min(message)"
+        more = f"GROUP BY 1, 2, 3, 4 ORDER BY hashed, {SEVERITY_ORDER}, rule, blames"
+        for details, severity, blames, rule, connections, occurrences, message in self._with_details(
             self._of_detailed(columns, joined, more)
         ):
-            row = [severity, rule, connections, occurrences, cell(message, "text")]
+            row = [severity, blames, rule, connections, occurrences, cell(message, "text")]
             details.setdefault("violations", []).append(row)
 
     def _add_uses(self) -> None:

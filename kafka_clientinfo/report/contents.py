@@ -181,9 +181,9 @@ class _Contents:
     def _misbehaviour(self) -> Section:
         broken = read(self.scope, "rules")
         for row in broken.rows:
-            if rule := rules().get(row[1]):
+            if rule := rules().get(row[2]):
                 row[-2:] = [rule.what, rule.advice]
-        rows = [(rule, violations, severity) for severity, rule, _, violations, *_ in broken.rows]
+        rows = [(rule, violations, severity) for severity, _, rule, _, violations, *_ in broken.rows]
         label = "Violations by rule"
         drawn = [(label, plots.bars(rows[:_BARS], _SEVERITIES, label, "violations"))] if rows else []
         sums = {name: sum(number for _, number, severity in rows if severity == name) for name in _COUNTED}

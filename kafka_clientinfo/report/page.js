@@ -234,7 +234,7 @@ function fill(details, row) {
   details.append(facts);
   if (found.open) details.append(...timeline(found.open));
   if (found.uses) details.append(simpleTable(`Requests that are not fine with Kafka ${data.target}`, columns(["Verdict", "badge"], ["Request", "text"], ["Requests", "count"], ["Why", "text"]), found.uses));
-  if (found.violations) details.append(simpleTable("Violations", columns(["Severity", "badge"], ["Rule", "text"], ["Connections", "count"], ["Requests", "count"], ["Example", "text"]), found.violations));
+  if (found.violations) details.append(simpleTable("Violations", columns(["Severity", "badge"], ["Blames", "text"], ["Rule", "text"], ["Connections", "count"], ["Requests", "count"], ["Example", "text"]), found.violations));
   if (found.connections) {
     const all = row.values[tables.clients.columns.findIndex((c) => c.label === "Connections")];
     const number = found.connections.length;

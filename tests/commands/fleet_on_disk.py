@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from kafka_clientinfo.rules import rules
 from kafka_clientinfo.tables.spec import table_spec
 from tests.report.tables_on_disk import write_warehouse
 
@@ -67,8 +68,8 @@ def fleet(root: Path, uses: Iterable[Mapping[str, Any]]) -> Path:
         ]
         tables["violations"] += [
             key | {
-                "rule": rule, "severity": severity, "occurrences": 2, "rejected": None, "first_at": opened,
-                "last_at": closed, "message": "found; asked",
+                "rule": rule, "severity": severity, "blames": rules()[rule].blames, "occurrences": 2, "rejected": None,
+                "first_at": opened, "last_at": closed, "message": "found; asked",
             }
             for rule, severity in given.get("violations", ())
         ]  # fmt: skip

@@ -59,6 +59,9 @@ CASES: Mapping[str, tuple[tuple[dict[str, Any], ...], dict[str, list[Any]], int]
         (earlier("a", violations=[ERROR]), later("a", violations=[ERROR]), later("a", violations=[ERROR])),
         {"more_violations": ["a"]}, 0,
     ),
+    "a broker's error": (
+        (earlier("a"), later("a", violations=[("advertised_version_refused", "error")])), {"more_violations": ["a"]}, 0,
+    ),
     "an error as before": ((earlier("a", violations=[ERROR]), later("a", violations=[ERROR])), {}, 0),
     "fewer errors": ((earlier("a", violations=[ERROR, WARNING]), later("a")), {}, 0),
     "brokers": ((later("a", role="broker", violations=[WARNING]),), {"more_violations": ["a"]}, 0),

@@ -20,6 +20,7 @@ def row(rule: str, severity: str, seconds: float, **given: Any) -> dict[str, Any
         "opened_at": at(0),
         "opened_seq": 0,
         "severity": severity,
+        "blames": "client",
         "occurrences": 2,
         "first_at": at(0),
         "last_at": at(seconds),
@@ -89,9 +90,9 @@ def test_text_is_safe_for_a_terminal_and_says_what_to_do(
     text = capsys.readouterr().out
     assert "\x1b" not in text
     assert "group g\ufffd" in text
-    assert [line.split()[:4] for line in text.splitlines()[1:3]] == [
-        ["error", "instance_id_zero", "2", "1"],
-        ["error", "instance_id_zero", "2", "-"],
+    assert [line.split()[:5] for line in text.splitlines()[1:3]] == [
+        ["error", "client", "instance_id_zero", "2", "1"],
+        ["error", "client", "instance_id_zero", "2", "-"],
     ]
     assert "report it to the client's authors" in text
 

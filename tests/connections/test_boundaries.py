@@ -7,7 +7,7 @@ import pytest
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.settings import Settings
-from tests.frames import api_versions, at, by_connection, log, request
+from tests.frames import api_versions, at, by_connection, frame, log, named, request
 
 KNOWN = {"client_software_name": "kgo", "client_software_version": "1"}
 V3 = {"header_version": 3}
@@ -53,6 +53,27 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [1, 1],
     ),
     "another software name without ApiVersions": ([r(0, **KNOWN), r(1, client_software_name="sarama")], [1, 1]),
+    "a stated software name that the next record has": ([av(0, request=named("kgo", "1")), r(1, **KNOWN)], [2]),
+    "a stated software name that the next record lacks": (
+        [av(0, request=named("kgo", "1"), correlation_id=6), av(0.03, request=named("kgo", "1"), correlation_id=7)],
+        [1, 1],
+    ),
+    "a stated software name after which another one is known": (
+        [av(0, request=named("sarama", "1")), r(1, **KNOWN)],
+        [1, 1],
+    ),
+    "a stated software name, none of which is logged": (
+        [av(0, request=named("kgo", "1"), client_software_name=None), r(1, client_software_name=None)],
+        [2],
+    ),
+    "a stated software name that is unknown": ([av(0, request=named("unknown", "1")), r(1)], [2]),
+    "a stated software name that was refused": ([av(0, request=named("k!", "1"), error_code=42), r(1)], [2]),
+    "a stated software name in a version that is not supported": (
+        [av(0, request=named("kgo", "1"), error_code=35), av(1, version=0, error_code=0), r(2)],
+        [3],
+    ),
+    "a stated software name without an answer": ([av(0, request=named("kgo", "1"), error_code=None), r(1)], [2]),
+    "a stated software name in a version that has none": ([av(0, version=2, request=named("kgo", "1")), r(1)], [2]),
     "a handshake again after work": (
         [av(0, correlation_id=0), r(1, correlation_id=1), av(2, correlation_id=0)],
         [2, 1],
@@ -184,3 +205,67 @@ def test_silence_across_a_missing_file_ends_no_connection(spark: Any) -> None:
 def test_the_idle_limit_is_a_setting(spark: Any) -> None:
     rows = [request("s", 0), request("s", 601)]
     assert [row["requests"] for row in opened(spark, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]
+
+
+def reported(*events: tuple[float, str, str | None]) -> dict[str, Any]:
+    """A file of a server.log with what the broker says of itself: seconds, kind and value."""
+    said = [{"at": at(seconds), "kind": kind, "value": value, "ingested_at": at(0)} for seconds, kind, value in events]
+    return {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": said, "covers_broker_start": False}
+
+
+STARTED = ((90, "launched", None), (91, "launched", None), (95, "started", "1"))
+# Per case: the seconds of the requests of one id, what the broker reports, and how many requests each connection has.
+STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
+    "a start between": ([1, 2, 100, 101], [reported(*STARTED)], [2, 2]),
+    "a start before": ([100, 101], [reported(*STARTED)], [2]),
+    "a start afterwards": ([1, 2], [reported(*STARTED)], [2]),
+    "two starts": (
+        [1, 100, 300],
+        [reported(*STARTED, (210, "stopping", "KafkaServer"), (212, "launched", None), (213, "started", "1"))],
+        [1, 1, 1],
+    ),
+    "two starts between, of which one connection saw neither": (
+        [1, 300],
+        [reported(*STARTED, (212, "launched", None), (213, "started", "1"))],
+        [1, 1],
+    ),
+    "a connection to a listener that is up before the others": (
+        [1, 93, 100],
+        [reported(*STARTED)],
+        [1, 2],
+    ),
+    "a start without the beginning of its process": ([1, 100], [reported((95, "started", "1"))], [1, 1]),
+    "a process that never started": (
+        [1, 100],
+        [reported((90, "launched", None), (91, "stopping", "KafkaServer"), (92, "stopped", "KafkaServer"))],
+        [2],
+    ),
+    "a start in two files": ([1, 93, 100], [reported(*STARTED), reported(*STARTED) | {"file_id": "console"}], [1, 2]),
+    "starts of two nodes under one name": (
+        [1, 100],
+        [reported(*STARTED), reported((92, "started", "2")) | {"file_id": "other"}],
+        [2],
+    ),
+    "the start of another broker": ([1, 100], [reported(*STARTED) | {"broker": "another one"}], [2]),
+    "other reports": ([1, 100], [reported((50, "version", "3.9.1"), (60, "log_level", "kafka=INFO"))], [2]),
+    "none": ([1, 100], [], [2]),
+}
+
+
+def test_a_brokers_start_ends_its_connections(spark: Any) -> None:
+    rows = [
+        request("x", second, broker=name, file_id=name, correlation_id=number)
+        for name, (seconds, _, _) in STARTS.items()
+        for number, second in enumerate(seconds)
+    ]
+    requests, files = log(spark, rows)
+    server_logs = [
+        file | {"broker": file["broker"].replace("b", name, 1), "file_id": f"{name} {file['file_id']}"}
+        for name, (_, logs, _) in STARTS.items()
+        for file in logs
+    ]
+    files = files.unionByName(frame(spark, "ingested_files", server_logs))
+    found = connections(judged_requests(requests, files, Settings(), ()), Settings(), ())
+    rows = found.select("broker", "session_no", "requests").collect()
+    counts = {name: [row[2] for row in sorted(rows) if row[0] == name] for name in STARTS}
+    assert counts == {name: expected for name, (_, _, expected) in STARTS.items()}

@@ -7,10 +7,11 @@ import pytest
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.settings import Settings
-from tests.frames import api_versions, by_connection, log, request
+from tests.frames import api_versions, by_connection, log, named, request
 
 LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
 REMOTE = "10.0.0.1:9092-10.0.0.9:40000-5"
+JAVA = named("apache-kafka-java", "4.4.0")
 LATE = 900  # seconds after the log's first record: longer than a broker lets a connection be idle
 WHOLE_LOG = {"broker": "whole", "file_id": "whole"}
 """Of a broker whose log covers its start."""
@@ -46,11 +47,70 @@ ROLES: dict[str, tuple[dict[str, Any], str]] = {
     "a broker's API under a node id": ({"api": "UPDATE_METADATA", "client_id": "1"}, "broker"),
     "a broker's API under a client's name": ({"api": "UPDATE_METADATA", "client_id": "app"}, "client"),
     "a replica": ({"api": "FETCH", "client_id": "broker-2-fetcher-0", "replica_id": 2}, "broker"),
-    "the controller listener": ({"listener": "CONTROLLER"}, "broker"),
+    "a node's id and a client's API": ({"client_id": "42"}, "client"),
+    "a node's id and a client's API on the broker's host": (
+        {"connection": LOCAL.replace("40000", "40002"), "remote_host": "10.0.0.1", "client_id": "42"},
+        "client",
+    ),
+    "a verified transaction": (
+        {"api": "ADD_PARTITIONS_TO_TXN", "version": 4, "client_id": "AddPartitionsManager-client-2"},
+        "broker",
+    ),
+    "a transaction that a client begins": (
+        {"api": "ADD_PARTITIONS_TO_TXN", "version": 3, "client_id": "AddPartitionsManager-client-2"},
+        "client",
+    ),
+    "a client that verifies transactions": (
+        {"api": "ADD_PARTITIONS_TO_TXN", "version": 5, "client_id": "app"},
+        "client",
+    ),
+    "a broker's API on a controller's listener": (
+        {"api": "BROKER_HEARTBEAT", "listener": "CONTROLLER", "client_id": "any"},
+        "broker",
+    ),
+    "a broker's name on a controller's listener": (
+        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "raft-client-3", "request": JAVA},
+        "broker",
+    ),
+    "a node's id on a controller's listener": (
+        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "3", "request": JAVA},
+        "broker",
+    ),
+    "a tool on a controller's listener": (
+        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "adminclient-1", "request": JAVA},
+        "client",
+    ),
+    "a client's library on a controller's listener": (
+        {"api": "AV", "version": 3, "listener": "CONTROLLER", "client_id": "42", "request": named("librdkafka", "2")},
+        "client",
+    ),
+    "a client's library, named before, on a controller's listener": (
+        {"listener": "CONTROLLER", "client_id": "raft-client-3", "client_software_name": "kgo"},
+        "client",
+    ),
+    "nobody on a controller's listener": ({"listener": "CONTROLLER", "client_id": None}, "client"),
     "forwarded": ({"is_forwarded": True}, "forwarding"),
     "a broker's name from the broker's host": (
         {"connection": LOCAL, "remote_host": "10.0.0.1", "client_id": "AddPartitionsManager-client-1"},
         "broker",
+    ),
+    "a broker's sender that asks as clients do": (
+        {
+            "connection": LOCAL.replace("40000", "40003"),
+            "remote_host": "10.0.0.1",
+            "api": "LIST_OFFSETS",
+            "client_id": "NetworkPartitionMetadataClient-client-1",
+        },
+        "broker",
+    ),
+    "a broker's name under a client's library from the broker's host": (
+        {
+            "connection": LOCAL.replace("40000", "40004"),
+            "remote_host": "10.0.0.1",
+            "client_id": "broker-1-x",
+            "client_software_name": "kgo",
+        },
+        "client",
     ),
     "a broker's name and a line end from the broker's host": (
         {"connection": LOCAL.replace("40000", "40001"), "remote_host": "10.0.0.1", "client_id": "raft-client-1\n"},

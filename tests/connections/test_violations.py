@@ -13,6 +13,7 @@ from kafka_clientinfo.console import safe
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.builders import json_record
 from tests.frames import api_versions, at, log, named, offer, request
 
@@ -134,8 +135,22 @@ def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[st
     for (_, name), row in found.items():
         rule = rules()[name]
         assert row["message"].endswith(f"; {rule.asks}")
-        assert (row["kip"], row["severity"]) == (rule.kip, POLICY.severity_of(name, rule.severity))
+        kip = None if name == "client_id_changed" else rule.kip  # which binds none of these connections
+        assert (row["kip"], row["severity"]) == (kip, POLICY.severity_of(name, rule.severity))
     assert found[CONNECTION, "client_id_changed"]["severity"] == "info"
+
+
+def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: tuple[Any, Any]) -> None:
+    where = judged[1].where(f"connection_id = '{CONNECTION}'")
+    common = {"occurrences": "1L", "first_at": "opened_at", "last_at": "opened_at", "message": "'m'", "group_id": "'g'"}
+    columns = [*CONNECTION_KEY, *(f"{text} AS {name}" for name, text in common.items()), "first.place"]
+    finding = where.selectExpr("'mixed_protocol_types' AS rule", *columns)
+    other = where.selectExpr("'group_name_mismatch' AS rule", *columns, "'broker' AS blames")
+    rows = violations(*judged, [finding, other], SETTINGS, concerns()).collect()
+    expected = {name: rule.blames for name, rule in rules().items()}
+    expected |= {"group_name_mismatch": "broker", "client_id_changed": "nobody"}
+    assert {"mixed_protocol_types", "group_name_mismatch"} < {row["rule"] for row in rows}
+    assert {row["rule"]: row["blames"] for row in rows} == {row["rule"]: expected[row["rule"]] for row in rows}
 
 
 def test_a_row_counts_its_requests_and_has_the_key_of_their_connection(found: dict[tuple[str, str], Any]) -> None:

@@ -8,6 +8,7 @@ import pytest
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.connections.boundaries import with_stretches
+from kafka_clientinfo.connections.starts import broker_starts
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging, release
@@ -27,7 +28,8 @@ CONNECTIONS = (
 )
 FILES = (
     "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
-    "step_back_ms bigint, requests bigint, ingested_at timestamp"
+    "step_back_ms bigint, requests bigint, ingested_at timestamp, "
+    "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>"
 )
 Request = tuple[str, float, str]
 Connection = tuple[str, int, float, float, int]
@@ -50,7 +52,13 @@ def file_of(
     step_back: float = 0,
 ) -> tuple[Any, ...]:
     last = first + 9000 if last is None else last
-    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at)
+    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, None)
+
+
+def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str = "s") -> tuple[Any, ...]:
+    """A file with what the broker says of itself: when, what, and which run has read it."""
+    said = [(at(seconds), kind, node if kind == "started" else None, read) for seconds, kind, read in events]
+    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), said)
 
 
 def stored(
@@ -82,6 +90,7 @@ def stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
         with_stretches(relation_of(spark, files, FILES), Settings()),
+        broker_starts(relation_of(spark, files, FILES)),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )
@@ -225,3 +234,30 @@ def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) ->
     assert (increment.touched, increment.since) == (None, None)
     assert [row["kept_connections"] for row in increment.requests.collect()] == [0]
     assert increment.requests.columns == [*held.requests.columns, "kept_connections"]
+
+
+STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
+    "after what was built": ([server_log((8000, "launched", LATER), (8001, "started", LATER))], False),
+    "before a request that was built": ([server_log((50, "launched", LATER), (60, "started", LATER))], True),
+    "known before": ([server_log((50, "launched", AT), (60, "started", AT))], False),
+    "shown only now that it began earlier": (
+        [server_log((5000, "started", AT)), server_log((50, "launched", LATER), name="earlier")],
+        True,
+    ),
+    "not reported": ([server_log((50, "launched", LATER))], False),
+    "taken back, as the name is of two nodes": (
+        [server_log((50, "started", AT)), server_log((9999, "started", LATER), node="2", name="other")],
+        True,
+    ),
+}
+"""Server logs of a broker, and whether all of it is recomputed."""
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_a_late_report_of_a_start_touches_all_of_its_broker(spark: Any, name: str) -> None:
+    logs, is_late = STARTS[name]
+    before, new = old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500))
+    connections = [("a", 1, 0.0, 100.0, 0), ("untouched", 1, 3.0, 3.0, 2)]
+    held = stored(spark, before, new, connections, [file_of("f", 4, 0), *logs])
+    expected = {"a": (0, [0, 100, 8500]), "untouched": (0, [3])} if is_late else {"a": (1, [8500])}
+    assert since(held) == expected

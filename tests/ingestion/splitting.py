@@ -68,4 +68,10 @@ class Runs:
         return self
 
     def told(self) -> tuple[Rows, list[Any]]:
-        return self.rows, [(one["records"], dict(one["ignored"])) for one in self.files.values()]
+        files = self.files.values()
+        return self.rows, [(one["records"], dict(one["ignored"]), events_of(one)) for one in files]
+
+
+def events_of(file: dict[str, Any]) -> list[tuple[Any, ...]]:
+    """What a broker said of itself in a file, by the file's row."""
+    return [(event["at"], event["kind"], event["value"]) for event in file["broker_events"]]

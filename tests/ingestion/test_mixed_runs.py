@@ -7,16 +7,21 @@ import pytest
 from kafka_clientinfo.logs import RequestEvent
 from kafka_clientinfo.logs.server_log import FailedRequest
 from tests.builders import json_record
-from tests.ingestion.splitting import Runs, read_in_splits
+from tests.ingestion.splitting import Runs, events_of, read_in_splits
 from tests.logs.excerpts import parse
+from tests.logs.test_broker_events import SAID, STAMP
 from tests.logs.test_mixed import LOGS, wrapped
+
+STARTS = "".join(f"{STAMP}{message}\n" for message in SAID).encode()
 
 
 @pytest.mark.parametrize("wrapper", ["none", "cri", "docker", "journal", "export"])
 @pytest.mark.parametrize("release", ["2.7.2", "3.9.1"])
 def test_a_cut_changes_nothing(tmp_path: Path, release: str, wrapper: str) -> None:
-    data = wrapped(json_record() + LOGS[release] + json_record(), "kafka", wrapper)
+    data = wrapped(json_record() + STARTS + LOGS[release] + STARTS + json_record(), "kafka", wrapper)
     whole = Runs(tmp_path / "x").read(data)
+    ((_, _, events),) = whole.told()[1]
+    assert {event[1:] for event in events} >= set(SAID.values())
     assert whole.rows["rejected"] == []
     assert len(whole.rows["failed"]) == 3
     ends = [place for place in range(len(data)) if data[place : place + 1] == b"\n"]
@@ -29,10 +34,12 @@ def test_a_cut_changes_nothing(tmp_path: Path, release: str, wrapper: str) -> No
 @pytest.mark.parametrize("split_bytes", [100, 3000])
 def test_splits_change_nothing(tmp_path: Path, release: str, split_bytes: int) -> None:
     path = tmp_path / "x"
-    path.write_bytes(LOGS[release])
-    rows, _, _ = read_in_splits(path, split_bytes, 8)
-    assert rows == read_in_splits(path, 1 << 30, 1)[0]
-    events = parse(LOGS[release])
+    data = STARTS + LOGS[release] + STARTS
+    path.write_bytes(data)
+    rows, file, _ = read_in_splits(path, split_bytes, 8)
+    whole, whole_file, _ = read_in_splits(path, 1 << 30, 1)
+    assert (rows, events_of(file)) == (whole, events_of(whole_file))
+    events = parse(data)
     for name, kind in (("request", RequestEvent), ("failed", FailedRequest)):
         offsets = [event.byte_offset for event in events if isinstance(event, kind)]
         assert [row["byte_offset"] for row in rows[name]] == offsets

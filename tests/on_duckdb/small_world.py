@@ -50,6 +50,11 @@ OFFERS = (
     [(18, 0, 0), (1, 0, 3), (0, 0, 2)],
 )
 CONNECTIONS, REQUESTS = 60, 2400
+RESTART = [
+    {"at": at(second), "kind": kind, "value": value, "ingested_at": at(0)}
+    for second, kind, value in ((1200, "launched", None), (1230, "started", "2"), (1230, "version", "4.4.0"))
+]
+"""What one broker says of itself, in each of its files."""
 
 
 def parts() -> tuple[list[Part], list[dict[str, Any]]]:
@@ -221,5 +226,6 @@ def _files(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             | {"resume_hash": "", "requests": len(times), "rejected": 0, "first_logged_at": times[0], "damage": None}
             | {"last_logged_at": list(accumulate(times, max))[-1], "step_back_ms": step_back_ms(times), "batch_id": "1"}
             | {"covers_broker_start": broker == "b2", "ingested_at": START + timedelta(days=1)}
+            | {"broker_events": RESTART if broker == "b2" else []}
         )
     return files

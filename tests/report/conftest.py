@@ -84,6 +84,7 @@ def tables() -> dict[str, list[dict[str, Any]]]:
             rule = {
                 "rule": "client_id_changed",
                 "severity": "warning",
+                "blames": "either",
                 "kip": "KIP-1313",
                 "occurrences": 2,
                 "example": example,

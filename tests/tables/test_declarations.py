@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.protocol import api_key
-from kafka_clientinfo.rules import SEVERITIES, rules
+from kafka_clientinfo.rules import BLAMED, SEVERITIES, rules
 from kafka_clientinfo.tables.broker_releases import api_traits, features, releases
 from kafka_clientinfo.tables.client_libraries import client_libraries
 from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs
@@ -20,7 +20,7 @@ from kafka_clientinfo.tables.views import views
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 OF_A_TABLE = {"name", "comment", "per", "write_mode", "key", "cluster_by", "statistics", "aggregates"}
 OF_A_PART = {"columns", "checks"}
-OF_A_RULE = {"severity", "what", "asks", "advice"}
+OF_A_RULE = {"severity", "blames", "what", "asks", "advice"}
 SCALARS = {"string", "int", "bigint", "double", "boolean", "timestamp", "binary"}
 NEEDS = {None, "kraft", "zookeeper", "plugin", "feature"}
 TABLES = {str(path.relative_to(SCHEMAS)): path for path in sorted((SCHEMAS / "tables").rglob("*.toml"))}
@@ -85,6 +85,7 @@ def test_every_rule_says_what_it_asks_and_what_to_do() -> None:
     for name, rule in declared:
         assert set(rule) - {"kip"} == OF_A_RULE, name
         assert rule["severity"] in SEVERITIES, name
+        assert rule["blames"] in BLAMED, name
         assert rule["what"], name
         assert rule["asks"], name
         assert rule["advice"], name

@@ -5,8 +5,12 @@ nothing, of a client that asked on an earlier one, goes by what was learnt there
 the two brokers advertised at the two times. A client whose request was refused with a closed connection may try lower
 versions: the refusals of server.log are linked to what its host used on that broker afterwards.
 
-A client is a host, a principal and a client id; two programs of one host that share both are taken for one.
+A client is a host, a principal and a client id, which two programs of one host, or behind one NAT, may share. They are
+two for certain if those of its connections that ask use other versions of an API than those that do not; then nothing is
+concluded. Else they may be two all the same.
 """
+
+from collections.abc import Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -25,7 +29,7 @@ def transform(
     connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame, failed_requests: DataFrame
 ) -> DataFrame:
     """Makes one row per client that goes by what it learnt earlier, or whose host tried again after a refusal."""
-    clients = connections.where(is_client()).select(*CONNECTION_KEY, *_CLIENT[1:], "api_versions_outcome")
+    clients = connections.where(is_client()).select(*CONNECTION_KEY, *_CLIENT[1:], _listener(), "api_versions_outcome")
     reused = _reused(clients, api_usage, broker_api_versions)
     retried = _retried(clients, api_usage, failed_requests)
     same = [F.col(f"r.{name}").eqNullSafe(F.col(f"t.{name}")) for name in _CLIENT]
@@ -39,22 +43,27 @@ def transform(
 
 def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> DataFrame:
     """Finds connections that ask nothing, after one of their client that asked, and the APIs whose range is another one."""
-    asked = F.when(F.col("api_versions_outcome").isin(*_ASKED), F.struct("opened_at", "broker"))
-    earlier = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
-    silent = (
-        clients.withColumn("learnt", F.last(asked, ignorenulls=True).over(earlier))
-        .where((F.col("api_versions_outcome") == "not_sent") & F.col("learnt").isNotNull())
-        .select(*CONNECTION_KEY, *_CLIENT[1:], "learnt")
+    learnt = F.when(F.col("asks"), F.struct("opened_at", "broker", "listener"))
+    in_time = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME)
+    earlier = in_time.rowsBetween(Window.unboundedPreceding, -1)
+    marked = (
+        clients.withColumns({"asks": _asks(), "is_silent": F.col("api_versions_outcome") == "not_sent"})
+        .where(F.col("asks") | F.col("is_silent"))
+        .withColumns({"learnt": F.last(learnt, ignorenulls=True).over(earlier), "is_both": _of_both(_CLIENT)})
+        .where(F.col("is_both"))
+        .select(*CONNECTION_KEY, *_CLIENT[1:], "listener", "asks", "is_silent", "learnt")
     )
-    used = silent.join(
+    every = marked.join(
         api_usage.select(*CONNECTION_KEY, "api_key", "api_name", "api_version"), on=list(CONNECTION_KEY), how="inner"
     )
+    used = _of_one_program(every).where(F.col("is_silent") & F.col("learnt").isNotNull())
     advertised = F.broadcast(_by_broker(ranges))
-    then = advertised.withColumnsRenamed({"broker": "learnt_from", "advertised": "learnt_ranges"})
+    names = {"broker": "learnt_from", "listener": "learnt_on", "advertised": "learnt_ranges"}
+    then = advertised.withColumnsRenamed(names)
     known = (
-        used.withColumn("learnt_from", F.col("learnt.broker"))
-        .join(advertised, on=["cluster", "broker", "api_key"], how="left")
-        .join(then, on=["cluster", "learnt_from", "api_key"], how="left")
+        used.withColumns({"learnt_from": F.col("learnt.broker"), "learnt_on": F.col("learnt.listener")})
+        .join(advertised, on=["cluster", "broker", "listener", "api_key"], how="left")
+        .join(then, on=["cluster", "learnt_from", "learnt_on", "api_key"], how="left")
     )
     now, before = _at("advertised", F.col("opened_at")), _at("learnt_ranges", F.col("learnt.opened_at"))
     change = F.struct("api_name", "api_version", before.alias("learnt"), now.alias("advertised"))
@@ -74,9 +83,38 @@ def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> Data
     )
 
 
+def _listener() -> Column:
+    """Takes the listener, empty if none is logged, so that rows can be joined by it."""
+    return F.coalesce("listener", F.lit("")).alias("listener")
+
+
+def _asks() -> Column:
+    return F.col("api_versions_outcome").isin(*_ASKED)
+
+
+def _of_both(key: Sequence[str]) -> Column:
+    """Tells whether both connections that ask and connections that do not share some columns."""
+    of_key = Window.partitionBy(*key)
+    return F.bool_or("asks").over(of_key) & F.bool_or("is_silent").over(of_key)
+
+
+def _of_one_program(used: DataFrame) -> DataFrame:
+    """Leaves out clients that are two programs: the one asks, the other does not, and they share no version of an API."""
+    of_api, of_version = (*_CLIENT, "api_key"), (*_CLIENT, "api_key", "api_version")
+    shared = used.withColumns({"of_both": _of_both(of_api), "is_shared": _of_both(of_version)})
+    any_shared = F.bool_or("is_shared").over(Window.partitionBy(*of_api))
+    differing = shared.withColumn("differs", F.col("of_both") & ~any_shared)
+    two_programs = F.bool_or("differs").over(Window.partitionBy(*_CLIENT))
+    of_one = differing.withColumn("two_programs", two_programs).where(~F.col("two_programs"))
+    return of_one.select(*used.columns)
+
+
 def _by_broker(ranges: DataFrame) -> DataFrame:
     offer = F.struct("first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high"))
-    return ranges.groupBy("cluster", "broker", "api_key").agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
+    by_listener = ranges.withColumn("listener", _listener())
+    return by_listener.groupBy("cluster", "broker", "listener", "api_key").agg(
+        F.array_sort(F.collect_list(offer)).alias("advertised")
+    )
 
 
 def _at(ranges: str, moment: Column) -> Column:

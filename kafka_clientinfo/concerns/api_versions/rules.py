@@ -32,8 +32,8 @@ def findings_outdated(client_negotiations: DataFrame, settings: Settings) -> Dat
         then_by=(),
         grep=F.lit(""),
         message=sentence(
-            "{change.api_name} v{change.api_version} by what broker {learnt_from} offered earlier, "
-            "v{change.learnt.low} to v{change.learnt.high}, "
-            "where v{change.advertised.low} to v{change.advertised.high} is offered"
+            "{change.api_name} v{change.api_version} without ApiVersions, where v{change.advertised.low} to "
+            "v{change.advertised.high} is offered; earlier, broker {learnt_from} offered v{change.learnt.low} to "
+            "v{change.learnt.high} to this client id, principal and host, which two programs may share"
         ),
     )

@@ -3,6 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ...connections.boundaries import has_header_v3
 from ...connections.concern import Columns
 from ...connections.judged import requests_where
 from ...connections.table import only_of_clients
@@ -15,6 +16,11 @@ _INSTANCE_ID_BYTES = 16
 
 def aggregates() -> Columns:
     """Counts the requests of a connection by how their client id compares with the first one."""
+    return {**_counts(), "any_header_v3": F.bool_or(has_header_v3())}
+
+
+def _counts() -> Columns:
+    """Makes the aggregates that are columns of the table `connections` as they are."""
     is_same, is_other = F.col("client_id_is_same"), F.col("client_id_is_other")
     return {
         "client_id_same": requests_where(is_same),
@@ -32,7 +38,7 @@ def aggregates() -> Columns:
 def columns(settings: Settings) -> Columns:
     """Columns of the group client_id of the table `connections`."""
     judged = {
-        **{name: F.col(name) for name in aggregates()},
+        **{name: F.col(name) for name in _counts()},
         "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,
         "client_id_verdict": _verdict(),
     }

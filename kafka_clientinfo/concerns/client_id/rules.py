@@ -1,18 +1,29 @@
 """What clients do wrong with client ids; the words beside the findings are in schemas/rules/client_id.toml."""
 
+from pyspark.sql import Column
+from pyspark.sql import functions as F
+
 from ...connections.concern import RequestRule
 from ...connections.facts import is_client
 from .facts import differs_for_certain
+
+
+def _is_bound() -> Column:
+    """Tells whether KIP-1313 binds a client: it knows header v3, which the KIP brings."""
+    return F.col("any_header_v3")
+
 
 REQUEST_RULES = {
     "client_id_changed": RequestRule(
         "client_id_is_other",
         "client id {client_id!r} after {first_client_id!r}",
         lambda: is_client() & differs_for_certain(),
+        _is_bound,
     ),
     "client_id_lost": RequestRule(
         "client_id_is_lost",
         "{api_name} v{api_version} with header v{header_version} has no client id after {first_client_id!r}",
+        binds=_is_bound,
     ),
     "broker_like_client_id": RequestRule(
         "client_id_is_like_a_brokers", "client id {client_id!r} from {remote_host:an unknown host}"

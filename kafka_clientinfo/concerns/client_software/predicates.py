@@ -13,9 +13,8 @@ LOOKS_BACK_AT = ("sent_software_name", "sent_software_version")
 
 
 def reads() -> Columns:
-    """Reads the name and version that an ApiVersions request carries."""
+    """Reads the version that an ApiVersions request carries beside the name."""
     return {
-        "sent_software_name": F.when(is_api_versions(), body_text("request", "clientSoftwareName")),
         "sent_software_version": F.when(is_api_versions(), body_text("request", "clientSoftwareVersion")),
     }
 

@@ -2,15 +2,21 @@
 
 A version that the broker advertises must be supported (KIP-35): a connection that is closed on it is the broker's
 doing, and on any other version the client's. All connections of a broker that runs get the same answer to ApiVersions
-on a listener, so what it advertised at that time is what this connection was or would have been answered.
+on a listener, so what it advertised at that time is what this connection was or would have been answered. Before it was
+started the last time it may have been of another release: what it answered then says nothing.
+
+Brokers and KRaft's controllers serve other APIs. Who asks the one for what only the other has is at the wrong port.
 """
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ...connections.offers import advertised_at
+from ...connections.facts import local_port
+from ...connections.offers import is_offered_later, offered_before
+from ...connections.starts import life_at, starts_of_brokers
 from ...connections.texts import is_one_of, looked_up, sentence, shown
 from ...connections.violations import by_connection_id
+from ...logs.apis import BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS
 from ...settings import Settings
 
 _RULES = {
@@ -18,11 +24,20 @@ _RULES = {
     "unreadable_request": "request_unreadable",
     "failed_authentication": "login_failed",
 }
+_NOT_ENABLED = "which is not enabled"
+"""What Kafka says if a listener does not serve an API, and, from 3.x on, of versions that no listener serves."""
 _LONGEST_DETAIL = 160
 
 
-def findings_refused(failed_requests: DataFrame, broker_api_versions: DataFrame, settings: Settings) -> DataFrame:
+def findings_refused(
+    failed_requests: DataFrame,
+    broker_api_versions: DataFrame,
+    broker_listeners: DataFrame,
+    ingested_files: DataFrame,
+    settings: Settings,
+) -> DataFrame:
     """Finds what server.log tells, by connection id: a refused request belongs to no connection of the request log."""
+    failed = _with_listener(failed_requests, broker_listeners, settings)
     others = looked_up(_RULES, F.col("reason"))
     rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
     version = F.coalesce(sentence(" v{api_version}"), F.lit(""))
@@ -34,7 +49,7 @@ def findings_refused(failed_requests: DataFrame, broker_api_versions: DataFrame,
         detail=shown(F.col("detail"), _LONGEST_DETAIL),
     )
     return by_connection_id(
-        _with_offer(failed_requests, broker_api_versions, settings),
+        _with_offer(failed, broker_api_versions, ingested_files, settings),
         settings,
         rule=rule,
         at="logged_at",
@@ -49,21 +64,47 @@ def _who_broke_it() -> Column:
     inside = F.exists("offers", lambda offer: F.col("api_version").between(offer["low"], offer["high"]))
     outside = F.exists("offers", lambda offer: ~F.col("api_version").between(offer["low"], offer["high"]))
     one_api = F.col("asked") & F.col("api_version").isNotNull()
+    is_inside = one_api & inside & ~outside
+    not_enabled = F.col("detail").contains(_NOT_ENABLED)
+    # What brokers advertise is enabled on their listeners.
+    is_elsewhere = F.col("on_controller").isNull() & F.col("api_key").isin(*sorted(BROKER_ONLY_APIS)) & is_inside
     return (
-        F.when(one_api & inside & ~outside, "advertised_version_refused")
-        .when(one_api & ~inside, "request_version_refused")
+        F.when(_is_at_the_wrong_port() | (not_enabled & is_elsewhere), "wrong_listener")
+        .when(is_inside & ~not_enabled, "advertised_version_refused")
+        .when(one_api & ~inside & ~(not_enabled & F.col("on_controller").isNull()), "request_version_refused")
         .otherwise("version_refused_without_offer")
     )
+
+
+def _is_at_the_wrong_port() -> Column:
+    """Tells whether a listener of a controller was asked for what brokers serve, or the other way round."""
+    of_brokers, of_controllers = (
+        F.col("api_key").isin(*sorted(apis)) for apis in (BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS)
+    )
+    not_enabled = F.col("detail").contains(_NOT_ENABLED)
+    found = F.when(F.col("on_controller"), of_brokers).otherwise(of_controllers & not_enabled)
+    return F.coalesce(F.col("on_controller").isNotNull() & found, F.lit(False))
 
 
 def _offer() -> Column:
     first = F.get("offers", F.lit(0))
     offered = sentence(" although v{low} to v{high} was offered", low=first["low"], high=first["high"])
     told = F.when(F.size("offers") == 0, " although no version was offered").otherwise(offered)
-    return F.when((F.col("reason") == "unsupported_version") & F.col("asked"), told).otherwise("")
+    is_version = (F.col("reason") == "unsupported_version") & ~_is_at_the_wrong_port()
+    return F.when(is_version & F.col("asked") & ~F.col("detail").contains(_NOT_ENABLED), told).otherwise("")
 
 
-def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
+def _with_listener(failed: DataFrame, listeners: DataFrame, settings: Settings) -> DataFrame:
+    """Adds the listener's name by the broker's port where none is logged, and on_controller, null where neither is known."""
+    of_port = listeners.withColumnsRenamed({"listener": "listener_of_port"})
+    with_port = failed.withColumn("port", local_port())
+    joined = with_port.join(F.broadcast(of_port), on=["cluster", "broker", "port"], how="left")
+    named = joined.withColumn("listener", F.coalesce("listener", "listener_of_port"))
+    is_controllers = is_one_of(F.col("listener"), settings.controller_listeners)
+    return named.select(*failed.columns, F.when(F.col("listener").isNotNull(), is_controllers).alias("on_controller"))
+
+
+def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings: Settings) -> DataFrame:
     """Adds `asked` (an answer of the broker is known) and `offers`, the ranges of the API that were advertised then."""
     on_controller = is_one_of(F.col("listener"), settings.controller_listeners)
     offer = F.struct(
@@ -74,14 +115,23 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, settings: Settings) -> Dat
         .groupBy("cluster", "broker")
         .agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
     )
-    joined = failed.join(F.broadcast(known), on=["cluster", "broker"], how="left")
+    of_brokers = ["cluster", "broker"]
+    joined = (
+        failed.join(F.broadcast(known), on=of_brokers, how="left")
+        .join(F.broadcast(starts_of_brokers(files)), on=of_brokers, how="left")
+        .withColumn("life", life_at("starts", F.col("logged_at")))
+    )
     listener = F.col("listener")
     of_listener = F.filter("advertised", lambda r: listener.isNull() | r["listener"].eqNullSafe(listener))
     of_api = F.filter("advertised", lambda r: r["api_key"] == F.col("api_key"))
-    offers = F.coalesce(advertised_at("of_api", F.col("logged_at")), F.array())
+    at = F.col("logged_at")
+    answered = joined.withColumn("advertised", of_listener).withColumn("of_api", of_api)
+    offers = F.coalesce(offered_before("of_api", "life", at), F.array())
+    # An answer names all APIs: one that it lacks is not offered, unless it is in a later answer.
+    was_answered = F.size(offered_before("advertised", "life", at)) > 0
+    is_told = (F.size("offers") > 0) | ~F.coalesce(is_offered_later("of_api", "life", at), F.lit(False))
     return (
-        joined.withColumn("advertised", of_listener)
-        .withColumns({"asked": F.coalesce(F.size("advertised") > 0, F.lit(False)), "of_api": of_api})
-        .withColumn("offers", offers)
-        .drop("advertised", "of_api")
+        answered.withColumn("offers", offers)
+        .withColumn("asked", F.coalesce(was_answered & is_told, F.lit(False)))
+        .drop("advertised", "of_api", "starts", "life")
     )

@@ -16,11 +16,44 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     """Makes one row per connection, API, version and header version.
 
     Returns:
-        The columns of the table, first_request (its place), and of the requests that came after an answer of
-        ApiVersions: the same as requests_after_answer, first_request_after_answer, first_at_after_answer, last_at_after_answer.
+        The columns of the table; first_request (its place); and of the requests that came after an answer of ApiVersions
+        that does not offer their version: requests_outside, first_request_outside (with low and high, the range that
+        it does offer), first_at_outside and last_at_outside, all null if there are none.
     """
-    after_answer = F.col("was_answered")
-    used = judged_requests.groupBy(*CONNECTION_KEY, "api_key", "api_version", "header_version").agg(
+    used = _with_offered(_by_answer(judged_requests))
+    key = (*CONNECTION_KEY, "api_key", "api_version", "header_version")
+    total = used.groupBy(*key).agg(
+        F.max("api_name").alias("api_name"),
+        *(F.sum(name).alias(name) for name in ("requests", "errors")),
+        F.min("first_at").alias("first_at"),
+        F.max("last_at").alias("last_at"),
+        F.bool_or("marked").alias("marked"),
+        F.bool_and("info_only").alias("info_only"),
+        F.min("first_request").alias("first_request"),
+        F.first("advertised").alias("advertised"),
+        F.sum(F.when(_is_outside(), F.col("requests"))).alias("requests_outside"),
+        F.min(F.when(_is_outside(), F.struct("first_request.seq", "first_request.place", "low", "high"))).alias(
+            "first_request_outside"
+        ),
+        F.min(F.when(_is_outside(), F.col("first_at"))).alias("first_at_outside"),
+        F.max(F.when(_is_outside(), F.col("last_at"))).alias("last_at_outside"),
+    )
+    offered = total.withColumn("offered", range_of(F.col("advertised"), F.col("api_key")))
+    return offered.select(
+        *(name for name in total.columns if name not in ("advertised", "marked")),
+        _deprecated().alias("deprecated"),
+        F.max("api_version").over(Window.partitionBy(*CONNECTION_KEY, "api_key")).alias("highest_used"),
+        F.col("offered.minVersion").alias("advertised_min"),
+        F.col("offered.maxVersion").alias("advertised_max"),
+        _within().alias("within_advertised"),
+        F.when(_within(), F.col("api_version") == F.col("offered.maxVersion")).alias("highest_mutual"),
+    )
+
+
+def _by_answer(judged_requests: DataFrame) -> DataFrame:
+    """Counts the requests of each version apart by the answer of ApiVersions that was the last one before them."""
+    key = (*CONNECTION_KEY, "api_key", "api_version", "header_version", "answer_seq")
+    return judged_requests.groupBy(*key).agg(
         # One name per key. Where no aggregate gathers, Spark sorts all requests for those that are texts or structs.
         F.array_max(F.collect_set("api_name")).alias("api_name"),
         F.sum("requests").alias("requests"),
@@ -30,28 +63,43 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.bool_or("api_version_deprecated").alias("marked"),
         F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
         F.min(F.struct("seq", place().alias("place"))).alias("first_request"),
-        requests_where(after_answer).alias("requests_after_answer"),
-        F.min(F.when(after_answer, F.struct("seq", place().alias("place")))).alias("first_request_after_answer"),
-        F.min(F.when(after_answer, F.col("earliest_at"))).alias("first_at_after_answer"),
-        F.max(F.when(after_answer, F.col("latest_at"))).alias("last_at_after_answer"),
-        # KIP-35: an answer is good for its connection only, and the last one counts.
-        F.max_by(F.struct("api_ranges"), F.when(_is_answer(), F.col("seq"))).alias("answer"),
-        F.max(F.when(_is_answer(), F.col("seq"))).alias("answer_seq"),
+        # Every accepted ApiVersions request begins another group, so a group has one at most.
+        F.max_by(F.struct("api_ranges"), F.when(is_api_versions_success(), F.col("seq"))).alias("answer"),
+        F.max(F.when(is_api_versions_success(), F.col("seq"))).alias("own_answer_seq"),
+        F.max(F.when(_is_answer(), F.col("seq"))).alias("logged_answer_seq"),
     )
+
+
+def _with_offered(used: DataFrame) -> DataFrame:
+    """Adds low and high, what the answer before the requests offers for their API, and the connection's last answer.
+
+    KIP-35: an answer is good for its connection only, and the last one counts.
+    """
     of_connection = Window.partitionBy(*CONNECTION_KEY)
-    answer = F.max_by("answer", "answer_seq").over(of_connection)
-    offered = used.withColumn("advertised", answer["api_ranges"]).withColumn(
-        "offered", range_of(F.col("advertised"), F.col("api_key"))
-    )
+    # An answer stands before the requests that came after it.
+    place = F.coalesce("own_answer_seq", "answer_seq", F.lit(-1))
+    in_order = of_connection.orderBy(place, F.col("own_answer_seq").isNull())
+    last = F.max_by("answer", "logged_answer_seq").over(of_connection)
+    before = F.last("answer", ignorenulls=True).over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    answered = used.withColumns({"advertised": last["api_ranges"], "before": before["api_ranges"]})
+    offered = answered.withColumn("then", range_of(F.col("before"), F.col("api_key")))
     return offered.select(
-        *(name for name in used.columns if name not in ("answer", "answer_seq", "marked")),
-        _deprecated().alias("deprecated"),
-        F.max("api_version").over(Window.partitionBy(*CONNECTION_KEY, "api_key")).alias("highest_used"),
-        F.col("offered.minVersion").alias("advertised_min"),
-        F.col("offered.maxVersion").alias("advertised_max"),
-        _within().alias("within_advertised"),
-        F.when(_within(), F.col("api_version") == F.col("offered.maxVersion")).alias("highest_mutual"),
+        *used.columns,
+        "advertised",
+        (F.size("before.apiKey") > 0).alias("is_answered"),
+        F.col("then.minVersion").alias("low"),
+        F.col("then.maxVersion").alias("high"),
     )
+
+
+def _is_outside() -> Column:
+    """Tells whether requests came after an answer that does not offer their version.
+
+    ApiVersions itself may be tried above the range: the broker's answer tells what to fall back to (KIP-511).
+    """
+    inside = F.coalesce(F.col("api_version").between(F.col("low"), F.col("high")), F.lit(False))
+    known = F.col("answer_seq").isNotNull() & F.coalesce("is_answered", F.lit(False))
+    return known & ~inside & (F.col("api_key") != int(ApiKey.API_VERSIONS))
 
 
 def _deprecated() -> Column:

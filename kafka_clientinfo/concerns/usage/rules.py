@@ -5,7 +5,6 @@ from pyspark.sql import functions as F
 
 from ...connections.facts import is_client, is_exempt
 from ...connections.texts import any_of, sentence
-from ...protocol import ApiKey
 from ...settings import Settings
 from ...tables.spec import CONNECTION_KEY
 
@@ -23,16 +22,16 @@ def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: S
 
 
 def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
-    """Finds connections with versions that the broker did not offer; what came before its answer could not know it.
+    """Finds connections with versions that the broker's last answer before them does not offer.
 
-    ApiVersions itself may be tried above the range: the broker's answer tells what to fall back to (KIP-511).
+    What came before any answer could not know it, and what a later one says is no reproach.
     """
-    not_offered = ~F.col("within_advertised") & (F.col("api_key") != int(ApiKey.API_VERSIONS))
-    used = api_usage.where(not_offered & (F.col("requests_after_answer") > 0))
-    offer = sentence("v{advertised_min} to v{advertised_max}")
+    used = api_usage.where(F.col("requests_outside") > 0)
+    low, high = (F.col(f"first_request_outside.{bound}") for bound in ("low", "high"))
+    offer = sentence("v{low} to v{high}", low=low, high=high)
     message = sentence("{api_name} v{api_version} although {offer:no version} was offered", offer=offer)
     clients = connections.where(is_client())
-    return _by_connection("api_version_outside_advertised", used, clients, message, "_after_answer")
+    return _by_connection("api_version_outside_advertised", used, clients, message, "_outside")
 
 
 def _by_connection(rule: str, used: DataFrame, clients: DataFrame, message: Column, counted: str = "") -> DataFrame:

@@ -18,6 +18,7 @@ def connection(client: str, name: str, opened: float, outcome: str = "not_sent",
         _key(name, opened)
         | {
             "role": "client",
+            "listener": "L",
             "remote_host": "h1",
             "principal": "User:alice",
             "client_id": client,
@@ -64,6 +65,13 @@ CONNECTIONS = [
     connection("elsewhere", "13", 10, remote_host="h2"),
     connection("broker", "14", 0, "negotiated", role="broker"),
     connection("broker", "15", 10, role="broker"),
+    connection("two programs", "19", 0, "negotiated"),
+    connection("two programs", "20", 200),
+    connection("two programs", "21", 210),
+    connection("two listeners", "22", 0, "negotiated"),
+    connection("two listeners", "23", 50, listener="M"),
+    connection("another API", "24", 0, "negotiated"),
+    connection("another API", "25", 200),
     connection("retries", "16", 300, "negotiated"),
     connection("asks before a range is taken back", "17", 50, "negotiated", **TAKES_BACK),
     connection("asks before a range is taken back", "18", 300, **TAKES_BACK),
@@ -72,12 +80,20 @@ USED = [
     *(
         used(row["connection_id"], (row["opened_at"] - at(0)).total_seconds(), 4, broker=row["broker"])
         for row in CONNECTIONS
+        if row["client_id"] not in ("two programs", "another API")
     ),
+    used("19", 0, 11),
+    used("19", 0, 4, PRODUCE),
+    used("20", 200, 4),
+    used("21", 210, 4, PRODUCE),
+    used("24", 0, 4, PRODUCE),
+    used("25", 200, 4),
     used("16", 300, 5, PRODUCE),
     used("16", 300, 3, PRODUCE, first_at=at(305)),
     used("16", 300, 2, PRODUCE, first_at=at(250)),
 ]
 RANGES = [offered("b", 0, 11, 0, 90), offered("b", 4, 17, 100, 900), offered("other", 0, 17, 0, 900)]
+RANGES += [offered("b", 0, 1, 0, 900) | {"listener": "M"}]
 RANGES += [offered("takes back", 0, 9, 0, 900), offered("takes back", 0, 12, 100, 200)]
 FAILED = [
     refused(13, 290),
@@ -116,6 +132,18 @@ EXPECTED = [
         reusing_connections=1,
         reused=[(at(300), "takes back", "18", 0, at(50), "takes back", [])],
     ),
+    of_client(
+        "two listeners",
+        reusing_connections=1,
+        outdated_connections=1,
+        reused=[reusing("23", 50, changed=(("FETCH", 4, (0, 11), (0, 1)),))],
+    ),
+    of_client(
+        "another API",
+        reusing_connections=1,
+        outdated_connections=1,
+        reused=[reusing("25", 200, changed=(NOW_HIGHER,))],
+    ),
     of_client("retries", refused=[(at(290), at(295), "b", "PRODUCE", 13, 2, 5, at(301), "16")]),
     of_client(None, principal=None, refused=[(at(290), at(290), "b", "PRODUCE", 1, 1, None, None, None)]),
     of_client(
@@ -123,7 +151,8 @@ EXPECTED = [
     ),
 ]
 MESSAGES = {
-    "versions_learnt_elsewhere": "FETCH v4 by what broker b offered earlier, v0 to v11, where v4 to v17 is offered",
+    "versions_learnt_elsewhere": "FETCH v4 without ApiVersions, where v4 to v17 is offered; earlier, broker b offered v0 "
+    "to v11 to this client id, principal and host, which two programs may share",
 }
 
 
@@ -144,7 +173,7 @@ def test_it_tells_who_does_not_ask_again_and_what_was_tried_after_a_refusal(rela
 def test_a_range_that_is_another_one_by_now_is_a_violation_of_the_connection_id(relation: Any) -> None:
     found = completed_finding(findings_outdated(relation, Settings()), Settings())
     rows = {row["connection_id"]: row for row in found.collect()}
-    assert set(rows) == {"6", "8"}
+    assert set(rows) == {"6", "8", "23", "25"}
     row = rows["6"]
     assert (row["rule"], row["broker"], row["opened_at"], row["occurrences"]) == (*MESSAGES, "b", None, 1)
     assert row["message"] == MESSAGES[row["rule"]]

@@ -103,6 +103,14 @@ CASES: dict[str, Case] = {
         {"client_id_other": 3, "other_client_ids": ["y", "z\x1b[2J"], "client_id_verdict": "changed"},
         {"client_id_changed": 3},
     ),
+    "another id under header v3": Case(
+        sends("app", "other", **V3), {"client_id_verdict": "changed"}, {"client_id_changed": 1}
+    ),
+    "another id under an older header than the first": Case(
+        [*sends("app", None, **V3), *sends("other", seconds=2)],
+        {"client_id_verdict": "changed"},
+        {"client_id_changed": 1},
+    ),
     "no id at all": Case(sends(None, ""), {"client_id_same": 1, "client_id_null": 0, "client_id_verdict": "none_sent"}),
     "an id after none": Case(
         sends(None, "app"), {"client_id_other": 1, "client_id_verdict": "changed"}, {"client_id_changed": 1}
@@ -143,3 +151,21 @@ def test_its_violations_say_what_was_found(judged: Judged, rule: str) -> None:
 def test_the_first_other_id_is_the_example(judged: Judged) -> None:
     found = judged.violations["other ids"]["client_id_changed"]
     assert (found["example"]["correlation_id"], found["first_at"].second, found["last_at"].second) == (1, 1, 3)
+
+
+# rule and a connection that breaks it: whether KIP-1313 binds, severity and whom it blames
+BINDING = {
+    ("client_id_changed", "other ids"): (False, "info", "nobody"),
+    ("client_id_changed", "another id under header v3"): (True, "warning", "either"),
+    ("client_id_changed", "another id under an older header than the first"): (True, "warning", "either"),
+    ("client_id_lost", "lost under an older header"): (True, "warning", "either"),
+    ("client_id_lost", "null as a text log shows it"): (False, "info", "nobody"),
+}
+
+
+@pytest.mark.parametrize("which", BINDING, ids=" ".join)
+def test_a_kip_that_does_not_bind_a_client_is_not_cited_against_it(judged: Judged, which: tuple[str, str]) -> None:
+    rule, name = which
+    found = judged.violations[name][rule]
+    binds, severity, blames = BINDING[which]
+    assert (found["kip"], found["severity"], found["blames"]) == ("KIP-1313" if binds else None, severity, blames)

@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns.failed_requests.rules import findings_refused
 from kafka_clientinfo.connections.violations import completed_finding
 from kafka_clientinfo.settings import Settings
-from tests.frames import at, frame
+from tests.frames import at, frame, ledger
 
 
 def failure(reason: str, seconds: float, **given: Any) -> dict[str, Any]:
@@ -15,6 +16,9 @@ def failure(reason: str, seconds: float, **given: Any) -> dict[str, Any]:
     return row | {"connection_id": "x", "remote_host": "10.0.0.9", "reason": reason, "detail": "d"} | given
 
 
+PORT_9092, PORT_9093, PORT_9094 = (f"10.78.0.2:{port}-10.78.1.10:{{}}-0" for port in (9092, 9093, 9094))
+"""Of the last one no connection is known."""
+NOT_ENABLED = "InvalidRequestException: Received request api key METADATA with version 1 which is not enabled"
 FAILED = [
     failure(
         "unsupported_version", 1, api_key=0, api_name="PRODUCE", api_version=0, detail="UnsupportedVersionException"
@@ -38,6 +42,32 @@ FAILED = [
         "unsupported_version", 2, broker="listeners", api_key=0, api_version=1, connection_id="NEW", listener="NEW"
     ),
     failure("unsupported_version", 2, broker="4.x", api_key=4, api_version=1, connection_id="no such API"),
+    failure("unsupported_version", 15, broker="restarted", api_key=0, api_version=1, connection_id="before a start"),
+    failure("unsupported_version", 25, broker="restarted", api_key=0, api_version=1, connection_id="after a start"),
+    failure("unsupported_version", 35, broker="restarted", api_key=0, api_version=1, connection_id="after its answer"),
+    failure("unsupported_version", 25, broker="restarted", api_key=4, api_version=1, connection_id="as ever"),
+    failure("unsupported_version", 35, broker="restarted", api_key=5, api_version=1, connection_id="given up"),
+    failure("unsupported_version", 45, broker="restarted", api_key=4, api_version=1, connection_id="never asked"),
+    failure("unsupported_version", 55, broker="restarted", api_key=0, api_version=1, connection_id="taken back"),
+    *(
+        failure("unsupported_version", 5, broker="ports", api_name=api, connection_id=connection, **given)
+        for connection, api, given in (
+            (PORT_9093.format(1), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
+            (PORT_9093.format(2), "METADATA", {"api_key": 3, "api_version": 0, "detail": "unsupported version 0"}),
+            (
+                PORT_9093.format(3),
+                "API_VERSIONS",
+                {"api_key": 18, "api_version": 99, "detail": "unsupported version 99"},
+            ),
+            (PORT_9092.format(1), "METADATA", {"api_key": 3, "api_version": 99, "detail": NOT_ENABLED}),
+            (PORT_9092.format(2), "VOTE", {"api_key": 52, "api_version": 1, "detail": NOT_ENABLED}),
+            (PORT_9092.format(3), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
+            (PORT_9094.format(1), "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED}),
+            (PORT_9094.format(2), "METADATA", {"api_key": 3, "api_version": 99, "detail": NOT_ENABLED}),
+            (PORT_9094.format(3), "VOTE", {"api_key": 52, "api_version": 1, "detail": NOT_ENABLED}),
+            ("named", "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED, "listener": "CONTROLLER"}),
+        )
+    ),
     failure("other", 6),
 ]
 
@@ -55,7 +85,18 @@ RANGES = [
     advertised("upgraded", 3, 13, 30, 40),
     advertised("listeners", 0, 9, listener="OLD"),
     advertised("listeners", 3, 13, listener="NEW"),
+    advertised("restarted", 0, 9, 10, 18),
+    advertised("restarted", 3, 13, 30, 40),
+    advertised("restarted", 0, 4, 10, 40, api_key=4),
+    advertised("restarted", 0, 4, 10, 18, api_key=5),
+    advertised("ports", 0, 12, api_key=3),
 ]
+STARTS = [
+    {"at": at(second), "kind": kind, "value": None, "ingested_at": at(0)}
+    for start in (20, 42)
+    for second, kind in ((start, "launched"), (start + 1, "started"))
+]
+LISTENERS = [("c", "ports", "9092", "PLAINTEXT"), ("c", "ports", "9093", "CONTROLLER")]
 MESSAGES = {
     "request_version_refused": "PRODUCE v0 from 10.0.0.9 although v2 to v9 was offered: 'UnsupportedVersionException'",
     "advertised_version_refused": "a request v1 from 10.0.0.9 although v0 to v13 was offered: 'd'",
@@ -68,7 +109,9 @@ MESSAGES = {
 @pytest.fixture(scope="module")
 def found(spark: Any) -> dict[tuple[str, str], Any]:
     failed, ranges = frame(spark, "failed_requests", FAILED), frame(spark, "broker_api_versions", RANGES)
-    findings = completed_finding(findings_refused(failed, ranges, Settings()), Settings())
+    files = ledger(spark, {"cluster": "c", "broker": "restarted", "broker_events": STARTS})
+    listeners = relation_of(spark, LISTENERS, "cluster string, broker string, port string, listener string")
+    findings = completed_finding(findings_refused(failed, ranges, listeners, files, Settings()), Settings())
     return {(row["rule"], row["connection_id"]): row for row in findings.collect()}
 
 
@@ -89,11 +132,28 @@ WHOSE = {
     "between": "advertised_version_refused",
     "after": "request_version_refused",
     "much later": "request_version_refused",
-    "much earlier": "advertised_version_refused",
+    "much earlier": "version_refused_without_offer",
     "which": "version_refused_without_offer",
     "OLD": "advertised_version_refused",
     "NEW": "request_version_refused",
     "no such API": "request_version_refused",
+    "before a start": "advertised_version_refused",
+    "after a start": "version_refused_without_offer",
+    "after its answer": "request_version_refused",
+    "as ever": "advertised_version_refused",
+    "given up": "request_version_refused",
+    "never asked": "version_refused_without_offer",
+    "taken back": "version_refused_without_offer",
+    PORT_9093.format(1): "wrong_listener",
+    PORT_9093.format(2): "wrong_listener",
+    PORT_9093.format(3): "version_refused_without_offer",
+    PORT_9092.format(1): "request_version_refused",
+    PORT_9092.format(2): "wrong_listener",
+    PORT_9092.format(3): "version_refused_without_offer",
+    PORT_9094.format(1): "wrong_listener",
+    PORT_9094.format(2): "version_refused_without_offer",
+    PORT_9094.format(3): "version_refused_without_offer",
+    "named": "wrong_listener",
 }
 
 

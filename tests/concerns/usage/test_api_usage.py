@@ -69,6 +69,34 @@ CASES: dict[str, Case] = {
     "the answer came too late to be known": (
         [request("?", 0, version=13), av(1, ANSWER, 0)], {13: {"within_advertised": False}}, None,
     ),
+    "a later answer offers less": (
+        [av(0, ANSWER), request("?", 1, version=9), av(2, answered((3, 0, 4))), request("?", 3, version=4)],
+        {9: {"requests": 1, "advertised_max": 4, "within_advertised": False}},
+        None,
+    ),
+    "a later answer offers less, and the client goes on": (
+        [av(0, ANSWER), request("?", 1, version=9), av(2, answered((3, 0, 4))), request("?", 3, version=9)],
+        {9: {"requests": 2}},
+        {"occurrences": 1, "first_at": at(3), "last_at": at(3), "message": "METADATA v9 although v0 to v4 was offered"},
+    ),
+    "a later answer offers more": (
+        [av(0, answered((3, 0, 4))), request("?", 1, version=9), av(2, ANSWER), request("?", 3, version=9)],
+        {9: {"requests": 2, "advertised_max": 9, "within_advertised": True}},
+        {"occurrences": 1, "first_at": at(1), "last_at": at(1), "message": "METADATA v9 although v0 to v4 was offered"},
+    ),
+    "three answers, and a version outside of the second": (
+        [av(0, ANSWER), av(1, answered((3, 0, 4))), request("?", 2, version=9), av(3, answered((3, 0, 12)))],
+        {9: {"requests": 1, "advertised_max": 12}},
+        {"occurrences": 1, "message": "METADATA v9 although v0 to v4 was offered"},
+    ),
+    "a refused attempt after the answer": (
+        [av(0, ANSWER), av(1, answered((3, 0, 4)), 9, error_code=35), request("?", 2, version=9)],
+        {9: {"requests": 1, "advertised_max": 9}},
+        None,
+    ),
+    "the last answer is not in the log": (
+        [av(0, answered((3, 0, 4))), av(1, None), request("?", 2, version=9)], {9: {"advertised_max": 4}}, None,
+    ),
     "ApiVersions above the range, which is how a client asks": (
         [av(0, answered((18, 0, 3)), 4, error_code=35), av(1, answered((18, 0, 3))), av(2, None, 4)], {}, None,
     ),

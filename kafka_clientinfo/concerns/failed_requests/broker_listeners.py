@@ -1,0 +1,19 @@
+"""Which listener has which port of a broker: server.log names the port only."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ...connections.facts import local_port
+
+
+def transform(connections: DataFrame) -> DataFrame:
+    """Makes one row per port of a broker on which connections of one listener only are known.
+
+    Returns:
+        cluster, broker, port (as text), and the listener's name.
+    """
+    known = connections.where(F.col("listener").isNotNull()).withColumn("port", local_port()).where(F.col("port") != "")
+    of_port = known.groupBy("cluster", "broker", "port").agg(
+        F.min("listener").alias("listener"), F.max("listener").alias("last_listener")
+    )
+    return of_port.where(F.col("listener") == F.col("last_listener")).drop("last_listener")

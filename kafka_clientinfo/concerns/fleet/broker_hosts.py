@@ -1,0 +1,17 @@
+"""The hosts of brokers and controllers: what came from them only those send."""
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ...connections.facts import is_of_a_broker
+
+
+def transform(new_requests: DataFrame) -> DataFrame:
+    """Makes one row per cluster and host; rows of several batches of requests aggregate into one another."""
+    sent = new_requests.where(~F.col("is_duplicate") & F.col("remote_host").isNotNull() & is_of_a_broker())
+    return sent.groupBy("cluster", F.col("remote_host").alias("host")).agg(
+        F.min("logged_at").alias("first_seen"),
+        F.max("logged_at").alias("last_seen"),
+        F.count("*").alias("requests"),
+        F.max("ingested_at").alias("ingested_at"),
+    )

@@ -1,0 +1,82 @@
+"""When a broker started, by its own log: no connection outlives the process that accepted it.
+
+A start is what the broker reports once it serves its listeners. Its connections are newer than the beginning of that
+process, which stands before the report; after a kill there is no line of a shutdown. A process that begins and never
+reports that it has started ends nobody's connections: somebody has started a second one by mistake, or it failed.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+_BROKER = ("cluster", "broker")
+_FIRST, _LAST = "1970-01-01", "9999-01-01"
+
+
+def broker_starts(ingested_files: DataFrame) -> DataFrame:
+    """Finds the starts that brokers report in their logs.
+
+    Logs of two nodes under the name of one broker tell of starts, but not whose connections they end.
+
+    Args:
+        ingested_files: the table `ingested_files`; broker_events is used.
+
+    Returns:
+        One row per start: cluster, broker; since, after which every request is of this process or a later one; is_certain,
+        false where the name is that of several nodes; and ingested_at, the run that has shown it as it is.
+    """
+    event = F.explode("broker_events").alias("event")
+    fields = (F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
+    reported = ingested_files.select(*_BROKER, event).select(*_BROKER, *fields)
+    # A broker may write to a file and to a console, and both may be read.
+    events = (
+        reported.where(F.col("kind").isin("launched", "started", "stopped"))
+        .groupBy(*_BROKER, "at", "kind")
+        .agg(F.max("value").alias("value"), F.min("ingested_at").alias("ingested_at"))
+    )
+    is_start = F.col("kind") == "started"
+    before = Window.partitionBy(*_BROKER).orderBy("at", "kind").rowsBetween(Window.unboundedPreceding, -1)
+    starts_before = F.coalesce(F.sum(is_start.cast("int")).over(before), F.lit(0))
+    starts = (
+        events.withColumn("starts_before", starts_before)
+        .groupBy(*_BROKER, "starts_before")
+        .agg(
+            F.max(F.when(~is_start, F.col("at"))).alias("begin"),
+            F.max(F.when(is_start, F.col("at"))).alias("serves"),
+            F.max(F.when(is_start, F.col("value"))).alias("node"),
+            F.max("ingested_at").alias("ingested_at"),
+        )
+        .where(F.col("serves").isNotNull())
+    )
+    of_broker = Window.partitionBy(*_BROKER)
+    is_certain = F.coalesce(F.min("node").over(of_broker) == F.max("node").over(of_broker), F.lit(True))
+    shown = starts.withColumns({"is_certain": is_certain, "newest": F.max("ingested_at").over(of_broker)})
+    return shown.select(
+        *_BROKER,
+        F.coalesce("begin", "serves").alias("since"),
+        "is_certain",
+        F.when(F.col("is_certain"), F.col("ingested_at")).otherwise(F.col("newest")).alias("ingested_at"),
+    )
+
+
+def starts_of_brokers(ingested_files: DataFrame) -> DataFrame:
+    """Gathers the certain starts of each broker that reports any: cluster, broker and starts, their times in order."""
+    starts = broker_starts(ingested_files).where(F.col("is_certain"))
+    return starts.groupBy(*_BROKER).agg(F.array_sort(F.collect_list("since")).alias("starts"))
+
+
+def number_before(starts: Column, at: Column) -> Column:
+    """Counts the starts of an array, which may be null, before a time."""
+    return F.coalesce(F.size(F.filter(starts, lambda start: start < at)), F.lit(0))
+
+
+def life_at(starts: str, at: Column) -> Column:
+    """Takes the bounds of the process that answered at a time: begin, and end, at which the next one began.
+
+    Args:
+        starts: a column of an array of times in order, or null.
+        at: the time.
+    """
+    begin = F.array_max(F.filter(starts, lambda start: start < at))
+    end = F.array_min(F.filter(starts, lambda start: start >= at))
+    first, last = (F.lit(time).cast("timestamp") for time in (_FIRST, _LAST))
+    return F.struct(F.coalesce(begin, first).alias("begin"), F.coalesce(end, last).alias("end"))
