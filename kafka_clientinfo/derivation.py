@@ -23,9 +23,8 @@ from typing import Any
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from .connections.boundaries import with_stretches
 from .connections.facts import shown_as_brokers
-from .connections.starts import broker_starts
+from .connections.stretches import in_order, reports
 from .engine import increments
 from .engine.keeping import kept, kept_in_memory, release
 from .engine.retention import with_kept_failures
@@ -112,8 +111,8 @@ class Derivation:
         stored = increments.Stored(
             self.committed,
             self.lake.read_snapshot("connections"),
-            with_stretches(self.whole("ingested_files"), self.settings),
-            broker_starts(self.whole("ingested_files")),
+            in_order(self.whole("ingested_files")),
+            reports(self.whole("ingested_files")),
             self.lake.state.retained_from,
             self.lake.staging,
         )
@@ -121,7 +120,7 @@ class Derivation:
             return increments.everything_left(stored)
         new = self.committed.where(F.col("ingested_at") > F.lit(self.until).cast("timestamp"))
         stored = replace(stored, of_brokers=shown_as_brokers(stored.connections, new))
-        return increments.since(stored, self.until, self.settings.max_idle_ms)
+        return increments.since(stored, self.until, self.settings.coverage_gap_ms)
 
     def _derive(self, step: Step) -> None:
         if step.write_mode == "aggregate":

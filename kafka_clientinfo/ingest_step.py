@@ -21,6 +21,7 @@ from .engine.sizing import SMALL_BYTES, sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
 from .ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
+from .ingestion.debug_runs import may_hide_silences
 from .ingestion.discovery import find_logs, with_server_logs
 from .ingestion.plan import Plan, PlannedFile, make_plan
 from .ingestion.problems import Problem
@@ -235,9 +236,15 @@ def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 
 
 def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
-    """Whether new bytes show that a known file begins with its broker's start: what was derived of it knew less."""
+    """Whether new bytes show something of what was read of a known file before: what was derived of it did not know that.
+
+    That is whether it begins with its broker's start, and, where it is silent too often, that silences are left out.
+    """
     known = file.known
-    return known is not None and bool(row["covers_broker_start"]) and not known["covers_broker_start"]
+    if known is None:
+        return False
+    hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(known["debug_runs"])
+    return hides or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
 
 
 def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:

@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo import derivation
 from kafka_clientinfo.arrow_rows import relation_of
+from kafka_clientinfo.ingestion.debug_runs import joined
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables.spec import table_spec
@@ -84,6 +85,17 @@ def api_versions(connection: str, seconds: float, version: int, **given: Any) ->
     return request(connection, seconds, "AV", version, **given)
 
 
+def background(until: float, step: float = 100, **given: Any) -> list[dict[str, Any]]:
+    """Requests of another connection, so that the broker's log is not silent."""
+    seconds = [*(step * number for number in range(int(until / step) + 1)), until]
+    return [request("background", second, **given) for second in seconds]
+
+
+def in_time(requests: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Requests in the order in which they are logged."""
+    return sorted(requests, key=lambda row: row["logged_at"])
+
+
 def named(name: str, version: str) -> str:
     return f'{{"clientSoftwareName":"{name}","clientSoftwareVersion":"{version}"}}'
 
@@ -141,15 +153,24 @@ def step_back_ms(logged: Sequence[datetime]) -> int:
     return max(back, default=timedelta()) // timedelta(milliseconds=1)
 
 
+def levels(requests: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """What ingested_files says of the levels of a file's requests."""
+    debug = [(row["logged_at"], row["byte_offset"]) for row in requests if row["log_level"] != "INFO"]
+    names = ("began_at", "ended_at", "began_offset", "ended_offset")
+    runs = joined(dict(zip(names, (at, at, offset, offset), strict=True)) for at, offset in debug)
+    return {"info_requests": len(requests) - len(debug), "debug_runs": runs}
+
+
 def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any]) -> tuple[Any, Any]:
     """The tables requests and ingested_files; files hold the requests in this order.
 
     What is not of the file "f" of the broker "b" names its file; `files` gives more columns of them.
     """
     rows = [{"byte_offset": place} | row for place, row in enumerate(requests)]
-    times: dict[tuple[str, str, str], list[datetime]] = {("c", "b", "f"): []}
+    of_files: dict[tuple[str, str, str], list[dict[str, Any]]] = {("c", "b", "f"): []}
     for row in rows:
-        times.setdefault((row["cluster"], row["broker"], row["file_id"]), []).append(row["logged_at"])
+        of_files.setdefault((row["cluster"], row["broker"], row["file_id"]), []).append(row)
+    times = {place: [row["logged_at"] for row in of_file] for place, of_file in of_files.items()}
     ingested = [
         {
             "cluster": cluster,
@@ -160,6 +181,7 @@ def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any])
             "last_logged_at": max(logged, default=START),
             "step_back_ms": step_back_ms(logged),
             "requests": len(logged),
+            **levels(of_files[cluster, broker, file_id]),
         }
         | files.get(file_id, {})
         for (cluster, broker, file_id), logged in times.items()

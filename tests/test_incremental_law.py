@@ -16,10 +16,9 @@ from pyspark.sql import functions as F
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.fleet import broker_hosts
-from kafka_clientinfo.connections.boundaries import with_stretches
 from kafka_clientinfo.connections.facts import shown_as_brokers
 from kafka_clientinfo.connections.judged import judged_requests
-from kafka_clientinfo.connections.starts import broker_starts
+from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.keeping import Staging
@@ -30,6 +29,7 @@ from tests.equality import NOT_COMPARED
 from tests.frames import START, as_stored, at, log, request, step_back_ms
 
 STEPS = (0, 0, 0.01, 1, 5, 30, 90, 250, 400, 550, 650, 3000, -0.3, -5, -700, -3 * 3600, 3 * 3600)
+LEVELS = ("DEBUG", "DEBUG", "INFO")
 SOFTWARE = ("unknown", "unknown", "kgo", "sarama")
 MOMENT = timedelta(milliseconds=1)
 LATER = START + timedelta(days=1)
@@ -41,13 +41,14 @@ def made_requests(broker: str, seed: str) -> list[dict[str, Any]]:
     seconds, correlation, file = 0.0, 0, draw.random()
     ids = [f"{broker}-{number}" for number in range(draw.choice((1, 1, 2, 3)))]
     likely = draw.choice((STEPS[:9], STEPS[:13], STEPS))
-    level = "DEBUG"
+    level, changes = "DEBUG", draw.choice((0.1, 0.5))
+    generation = draw.choice(("json", "api_key_struct"))
     sent = []
-    for _ in range(draw.randint(2, 14)):
+    for _ in range(draw.randint(2, 20)):
         seconds += draw.choice(likely)
         file = draw.random() if draw.random() < 0.2 else file
-        level = draw.choice(("DEBUG", "DEBUG", "INFO")) if draw.random() < 0.1 else level
-        correlation = draw.choice((correlation + 1, correlation + 1, correlation, 0, 5))
+        level = draw.choice(LEVELS) if draw.random() < changes else level
+        correlation = draw.choice((correlation + 1, correlation + 1, correlation, correlation + 7, 0, 1, 5))
         given: dict[str, Any] = {"header_version": draw.choice((1, 2, 3))} if draw.random() < 0.5 else {}
         api = draw.choice(("METADATA", "FETCH", "AV"))
         sent.append(
@@ -63,6 +64,7 @@ def made_requests(broker: str, seed: str) -> list[dict[str, Any]]:
                 client_software_name=draw.choice(SOFTWARE),
                 principal=draw.choice(("User:x", "User:x", "User:x", "User:y")),
                 log_level=level,
+                log_generation=generation,
                 byte_offset=len(sent),
                 started_at=at(seconds - draw.choice((0, 0, 0.5, 500))),
                 error_code=draw.choice((0, 0, 35, 42, None)) if api == "AV" else None,
@@ -98,13 +100,10 @@ def built(held: increments.Stored, files: Any, increment: increments.Increment) 
 
 def assert_built_as(expected: Counter[str], spark: Any, requests: Any, files: Any, **held: Any) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
-    stretches = with_stretches(files, Settings())
-    held |= {"starts": broker_starts(files), "staging": Staging(spark, Address("/nowhere"))}
+    held |= {"files": in_order(files), "reports": reports(files), "staging": Staging(spark, Address("/nowhere"))}
     later = requests.where(F.col("ingested_at") > F.lit(START))
-    stored = increments.Stored(
-        requests, files=stretches, of_brokers=shown_as_brokers(held["connections"], later), **held
-    )
-    increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().max_idle_ms)
+    stored = increments.Stored(requests, of_brokers=shown_as_brokers(held["connections"], later), **held)
+    increment = increments.since(stored, str(START.replace(tzinfo=None)), Settings().coverage_gap_ms)
     found = built(stored, files, increment)
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
@@ -175,6 +174,6 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     assert 0 < left.count() < len(all_requests)
     held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
     staging = Staging(spark, Address("/nowhere"))
-    whole = increments.Stored(left, files=files, starts=broker_starts(files), staging=staging, **held)
+    whole = increments.Stored(left, files=in_order(files), reports=reports(files), staging=staging, **held)
     expected = built(whole, files, increments.everything_left(whole))
     assert_built_as(expected, spark, left, files, **held)

@@ -102,7 +102,8 @@ def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: 
         *([f"For {_text(owner.name)}, {_text(owner.contact)}"] if owner and owner.contact else []),
         f"{_clients(breaking)} would break, {number(part.clients[_LATER])} would work but not with a later release, "
         f"{number(unjudged)} cannot be judged, {number(part.clients['ok'])} are fine, by the requests in the brokers' logs. "
-        "A client is a principal, client id and software, on the hosts that are named. All times are UTC.",
+        "A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host may be that of "
+        "others too. All times are UTC.",
         *_table_of(part.uses, _BREAKS),
         *_what_to_do(part.uses, target),
         *_table_of(part.uses, _LATER),

@@ -11,7 +11,9 @@ between two requests of one id, in log order, where the evidence says that a new
 - the principal is another one: it is fixed when a connection is authenticated;
 - the broker was started again in between, as it says in its own log (`starts`): no connection outlives that;
 - nothing came for longer than connections.max.idle.ms, after which a broker closes a connection. Silence is evidence
-  only where the log would show a request: not across a missing file, and not at INFO level.
+  only in one stretch of the log (see `stretches`). A correlation id that goes on by one has lost nothing meanwhile, so
+  that connection was not closed: the broker's limit is another one. From 1.0 on a broker counts its connections in their
+  ids, and one that is used again has hardly ever a correlation id that goes on; a limit that was raised is likelier.
 """
 
 from collections.abc import Mapping
@@ -22,11 +24,7 @@ from pyspark.sql import Column, DataFrame, Window, WindowSpec
 from pyspark.sql import functions as F
 
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
-from ..settings import Settings
-from ..tables.spec import FILE_ORDER
-from .starts import number_before, starts_of_brokers
 
-_STARTS = ("starts_before_file", "starts_in_file")
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
 _ID = ("broker_no", "connection_id")
@@ -40,89 +38,18 @@ _COMPARED = (
     "starts_before", "who",
 )  # fmt: skip
 """Columns of the request before that boundaries are found by."""
+KEPT = ("kept_connections", "kept_last_request_at")
+"""Columns of requests of which the earlier connections of their id are left out."""
+IN_STRETCH = ("jumps", "repeats", "outlasts")
+"""What the request before says of the log or the client: correlation ids are left out although the log is complete, an id
+is the same again, and the connection outlasts connections.max.idle.ms."""
 _ID_HASH = "id_hash"
 """A number made of `_ID`. Requests are sorted by it first: Spark compares a first number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 
 
-def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Adds to requests the place of their file among its broker's, and since when the log misses no beginning.
-
-    Where the log covers a broker's start, nothing is older than the file. Elsewhere a connection that has not been
-    heard of for connections.max.idle.ms is a new one, provided no file is missing in between.
-
-    Args:
-        requests: rows of the table `requests`.
-        ingested_files: the table `ingested_files`, all files of the brokers that occur.
-        settings: `max_idle_ms` and `coverage_gap_ms` are used.
-
-    Returns:
-        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
-        starts_before, the number of starts that the broker reports before the request was logged;
-        stretch, which is the same for files with no other missing between them; and complete_since: from when on the
-        log holds every connection's beginning; null where it never does.
-    """
-    # With a partition, as Spark Connect warns of windows without one.
-    brokers = Window.partitionBy(F.lit(0)).orderBy("cluster", "broker")
-    idle = F.make_dt_interval(secs=F.lit(settings.max_idle_ms / 1000))
-    # The frame of a running minimum: a later file that shows a broker's start says nothing of the files before it.
-    until_here = Window.partitionBy("cluster", "broker", "stretch").orderBy("file_no")
-    complete = F.when(F.col("covers_broker_start"), F.col("first_logged_at"))
-    files = with_stretches(ingested_files, settings).select(
-        "file_id",
-        "file_no",
-        "stretch",
-        F.dense_rank().over(brokers).alias("broker_no"),
-        F.least(F.min(complete).over(until_here), F.col("stretch_since") + idle).alias("complete_since"),
-        *_STARTS,
-    )
-    joined = requests.join(F.broadcast(files), on="file_id", how="inner")
-    starts_before = F.col("starts_before_file") + number_before(F.col("starts_in_file"), F.col("logged_at"))
-    return joined.withColumn("starts_before", starts_before).drop(*_STARTS)
-
-
-def with_stretches(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Orders the files of each broker, and finds the stretches of them with no file missing in between.
-
-    Args:
-        ingested_files: the table `ingested_files`.
-        settings: `coverage_gap_ms` is used.
-
-    Returns:
-        The files that have requests, with file_no, which orders those of a broker; stretch, the same number for files of
-        one stretch; stretch_since, when the stretch begins; starts_before_file, the number of the broker's starts before
-        the file; and starts_in_file, the times of those within it, or null.
-    """
-    order = Window.partitionBy("cluster", "broker").orderBy(*FILE_ORDER)
-    reporting = starts_of_brokers(ingested_files)
-    until_previous = F.max("last_logged_at").over(order.rowsBetween(Window.unboundedPreceding, -1))
-    gap_micros = F.unix_micros("first_logged_at") - F.unix_micros(until_previous)
-    is_hole = F.coalesce(gap_micros > settings.coverage_gap_ms * 1000, F.lit(True))
-    numbered = (
-        ingested_files.where(F.col("first_logged_at").isNotNull())
-        .withColumns({"is_hole": is_hole, "file_no": F.row_number().over(order)})
-        .withColumn("stretch", F.sum(F.col("is_hole").cast("int")).over(order))
-    )
-    stretch = Window.partitionBy("cluster", "broker", "stretch")
-    stretches = numbered.withColumn("stretch_since", F.min("first_logged_at").over(stretch)).drop("is_hole")
-    return _with_starts(stretches, reporting)
-
-
-def _with_starts(files: DataFrame, reporting: DataFrame) -> DataFrame:
-    """Adds the number of the broker's starts before the file, and the times of those in it: requests look at few times."""
-    earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
-    joined = files.join(F.broadcast(reporting), on=["cluster", "broker"], how="left")
-    within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
-    return (
-        joined.withColumn("earliest", earliest)
-        .withColumn("starts_before_file", number_before(F.col("starts"), F.col("earliest")))
-        .withColumn("starts_in_file", within)
-        .drop("starts", "earliest")
-    )
-
-
-def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[str, Column] | None = None) -> DataFrame:
+def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = None) -> DataFrame:
     """Adds to requests the key of their connection and their place in it.
 
     All windows are over the requests of a connection id in log order, so that requests are shuffled and sorted once;
@@ -130,24 +57,36 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
 
     Args:
         requests: requests with `who` and `carried`, as `with_log_position` makes them; of each connection id all, or all
-            from the beginning of one of its connections on, with kept_connections, the number of connections before that.
-        settings: `max_idle_ms` is used.
+            from the beginning of one of its connections on, with kept_connections, the number of connections before that,
+            and kept_last_request_at, when the latest request of these was logged.
         earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
 
     Returns:
         The requests with session_no (1 for the first connection of an id), opened_at, opened_seq (0 but for
         connections of one id that open at one instant, or after a clock was set back), seq (0 for a connection's
-        first request), `ID_NUMBERS` and `earlier`.
+        first request), `ID_NUMBERS`, `IN_STRETCH` and `earlier`. A connection's first request has its coverage, and
+        heard_until, when an earlier connection of the id was heard of last; the others have null. Without stretch.
     """
-    kept = F.col("kept_connections") if "kept_connections" in requests.columns else F.lit(0)
+    is_part = "kept_connections" in requests.columns
+    kept = F.col("kept_connections") if is_part else F.lit(0)
+    latest_before = F.max("logged_at").over(_before())
+    heard_until = F.greatest(latest_before, F.col("kept_last_request_at")) if is_part else latest_before
     # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
     hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
     followed = hashed.select(
         "*",
         *(F.lag(name).over(_of_connection_id()).alias(f"{name}_before") for name in _COMPARED),
         F.row_number().over(_of_connection_id()).alias("row_no"),
+        heard_until.alias("heard_until"),
     )
-    cut = followed.select(*hashed.columns, "row_no", _is_boundary(settings).alias("is_boundary"))
+    cut = followed.select(
+        *(name for name in hashed.columns if name not in ("stretch", "starts_before", *KEPT)),
+        *(["kept_connections"] if is_part else []),
+        "row_no",
+        "heard_until",
+        _is_boundary().alias("is_boundary"),
+        *(column.alias(name) for name, column in _in_stretch().items()),
+    )
     numbered = cut.select(
         *(name for name in cut.columns if name != "kept_connections"),
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
@@ -161,8 +100,11 @@ def with_connection(requests: DataFrame, settings: Settings, earlier: Mapping[st
         F.max(instant).over(_up_to_now()).alias("newest"),
         *(column.alias(name) for name, column in (earlier or {}).items()),
     )
+    is_first = F.col("row_no") == F.col("opening.row_no")
+    of_first = ("coverage", "heard_until")
     return placed.select(
-        *(name for name in placed.columns if name not in ("opening", "newest", "row_no")),
+        *(name for name in placed.columns if name not in ("opening", "newest", "row_no", *of_first)),
+        *(F.when(is_first, F.col(name)).alias(name) for name in of_first),
         (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
         F.col("opening.logged_at").alias("opened_at"),
         _opened_seq().alias("opened_seq"),
@@ -223,7 +165,7 @@ def _differs(name: str) -> Column:
     return F.coalesce(F.col(f"who.{name}"), F.lit("")) != F.coalesce(_of_previous(name), F.lit(""))
 
 
-def _is_boundary(settings: Settings) -> Column:
+def _is_boundary() -> Column:
     """Tells whether a new connection begins with a request; the first of a connection id always does."""
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
     evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
@@ -231,7 +173,7 @@ def _is_boundary(settings: Settings) -> Column:
     was_restarted = F.col("starts_before") > _of_previous("starts_before")
     return (
         _of_previous("api_key").isNull()
-        | _was_idle(settings)
+        | _was_idle()
         | F.coalesce(was_restarted, F.lit(False))
         | F.coalesce(found, F.lit(False))
     )
@@ -290,8 +232,34 @@ def _other_principal() -> Column:
     return F.col("who.principal").isNotNull() & _of_previous("principal").isNotNull() & _differs("principal")
 
 
-def _was_idle(settings: Settings) -> Column:
+def _was_idle() -> Column:
     """Tells whether nothing came for so long that the broker must have closed the connection."""
+    counts_connections = F.col("carried.log_generation").isin("json", "request_header_struct")
+    goes_on = (_step() == 1) | (counts_connections & (_step() > 0))
+    return F.coalesce(_outlasts_limit() & ~goes_on, F.lit(False))
+
+
+def _outlasts_limit() -> Column:
+    """Tells whether the log shows that nothing came for longer than the broker's connections.max.idle.ms."""
     idle_micros = F.unix_micros("started_at") - F.unix_micros(_of_previous("logged_at"))
-    shows_all = (F.col("stretch") == _of_previous("stretch")) & (F.col("carried.log_level") != "INFO")
-    return F.coalesce((idle_micros > settings.max_idle_ms * 1000) & shows_all, F.lit(False))
+    return _is_in_one_stretch() & (idle_micros > F.col("coverage.max_idle_ms") * 1000)
+
+
+def _is_in_one_stretch() -> Column:
+    return F.col("stretch") == _of_previous("stretch")
+
+
+def _step() -> Column:
+    """How far the correlation id is above that of the request before."""
+    return F.col("correlation_id").cast("bigint") - _of_previous("correlation_id").cast("bigint")
+
+
+def _in_stretch() -> dict[str, Column]:
+    """Makes `IN_STRETCH`; at a boundary they compare two connections, and are false."""
+    goes_on = ~_is_boundary() & ~F.col("is_forwarded")
+    found = {
+        "jumps": _is_in_one_stretch() & (_step() > 1),
+        "repeats": _step() == 0,
+        "outlasts": _outlasts_limit(),
+    }
+    return {name: F.coalesce(goes_on & condition, F.lit(False)) for name, condition in found.items()}

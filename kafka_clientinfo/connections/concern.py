@@ -35,12 +35,15 @@ class RequestRule:
         applies: makes the condition on a connection (a row of `connections`) under which it counts; to clients where None.
         binds: makes the condition on such a connection under which its KIP binds; a finding is information elsewhere,
             cites no KIP and blames nobody. It always binds if None.
+        takes_several: whether it takes several requests of a connection to break it; where these state several client ids,
+            a proxy may share the connection between clients, and either side is blamed.
     """
 
     predicate: str
     message: str
     applies: Callable[[], Column] | None = None
     binds: Callable[[], Column] | None = None
+    takes_several: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from ..settings import Settings
+from .boundaries import IN_STRETCH
 from .concern import Columns
 from .examples import place
 from .judged import is_api_versions
@@ -27,7 +28,8 @@ _LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
 _OF_FIRST = (
     "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
-    "api_key", "header_version", "client_software_name", "log_generation", "complete_since", "file_id", "byte_offset",
+    "api_key", "header_version", "client_software_name", "log_generation", "log_level", "coverage", "heard_until",
+    "file_id", "byte_offset",
 )  # fmt: skip
 
 
@@ -43,7 +45,9 @@ def aggregates() -> Columns:
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
+        "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
         "info_only": F.bool_and(F.col("log_level") == "INFO"),
+        **{name: F.bool_or(name) for name in IN_STRETCH},
     }
 
 
@@ -116,6 +120,10 @@ def _is_inter_broker() -> Column:
     return by_api | (verifies & has_broker_name(client_id))
 
 
+def _stated_client_id() -> Column:
+    return F.nullif(F.col("client_id"), F.lit(""))
+
+
 def _has_inter_broker_api() -> Column:
     return F.col("api_key").isin(*INTER_BROKER_APIS)
 
@@ -144,6 +152,11 @@ def _role(settings: Settings) -> Column:
     return F.when(F.col("has_forwarded"), "forwarding").when(is_broker, "broker").otherwise("client")
 
 
+def is_watched() -> Column:
+    """Tells whether the log held every request when a connection's first one was logged, as far as it shows."""
+    return (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
+
+
 def _start() -> Column:
     """Weighs the evidence that the first request is really the connection's first; an INFO log shows too little of it.
 
@@ -152,13 +165,32 @@ def _start() -> Column:
     unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
-    id_was_used = F.col("session_no") > 1
-    covered = F.coalesce(F.col("opened_at") >= F.col("first.complete_since"), F.lit(False))
-    counts_from_start = F.col("first.correlation_id").isin(0, 1)
-    evidence = id_was_used | handshake | covered | counts_from_start
-    certain = F.when(F.col("info_only"), F.col("first.correlation_id") == 0).otherwise(evidence)
+    evidence = handshake | _is_covered() | _counts_from_start()
+    certain = F.when(is_watched(), evidence).otherwise((F.col("first.correlation_id") == 0) & ~F.col("repeats"))
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
     return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")
+
+
+def _is_covered() -> Column:
+    """Tells whether the log would show an earlier request of the connection, if there had been one.
+
+    It would since the broker's start; since an earlier connection of the id was heard of, in the same stretch; and, as an open
+    connection would have been heard of, since the stretch was as old as connections.max.idle.ms. The last two need a log
+    that is complete, and a broker that keeps to that limit: what the connection itself shows of both counts against them.
+    """
+    coverage = {name: F.col(f"first.coverage.{name}") for name in ("since", "started_at", "max_idle_ms")}
+    of_id = F.col("first.heard_until") >= coverage["since"]
+    age = F.unix_micros("opened_at") - F.unix_micros(coverage["since"])
+    not_idle = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
+    since_start = F.coalesce(F.col("opened_at") >= coverage["started_at"], F.lit(False))
+    in_stretch = F.coalesce(of_id, F.lit(False)) | F.coalesce(not_idle, F.lit(False))
+    return since_start | (in_stretch & ~F.col("jumps"))
+
+
+def _counts_from_start() -> Column:
+    """Tells whether correlation ids begin at 0 or 1; some clients send 0 forever, and the request before 1 may be lost."""
+    begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts")
+    return ((F.col("first.correlation_id") == 0) | begins_at_1) & ~F.col("repeats")
 
 
 def _connection_id() -> Column:

@@ -20,8 +20,9 @@ from ..logs.apis import CONTROL_APIS
 from ..protocol import ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
 from ..settings import Settings
-from .boundaries import ID_NUMBERS, STATED_SOFTWARE, WHO, last_before, with_connection, with_log_position
+from .boundaries import ID_NUMBERS, IN_STRETCH, KEPT, STATED_SOFTWARE, WHO, last_before, with_connection
 from .concern import Columns, Concern
+from .stretches import with_log_position
 from .texts import body_text
 
 _LOOKED_AT = (
@@ -63,7 +64,7 @@ def judged_requests(
 
     Args:
         requests: rows of the table `requests`; of each connection id all, or all from the beginning of one of its
-            connections on, with kept_connections, the number of connections before that.
+            connections on, with `boundaries.KEPT`.
         ingested_files: the table `ingested_files`, all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
         concerns: whose columns are added.
@@ -74,9 +75,11 @@ def judged_requests(
         and latest_at, the bounds of logged_at; lowest_correlation_id and highest_correlation_id. What they share: the record's other columns; error_code, that of ApiVersions
         inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
         request, response and group_payloads of `GROUP_APIS`; first_client_id; was_answered (an ApiVersions request of the
-        connection was accepted before), and answer_seq (the seq of the last such request); complete_since; and the concerns' columns.
+        connection was accepted before), and answer_seq (the seq of the last such request); jumps, repeats and outlasts (of any
+        of them, see `boundaries.IN_STRETCH`); coverage and heard_until (of a connection's first request, see
+        `with_connection`); and the concerns' columns.
     """
-    kept = ["kept_connections"] if "kept_connections" in requests.columns else []
+    kept = [name for name in KEPT if name in requests.columns]
     of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
     looked_at = {"error_code", "api_ranges", *(name for concern in concerns for name in concern.looks_back_at)}
     read = dict(_read()) | of_concerns
@@ -96,13 +99,13 @@ def judged_requests(
     for concern in concerns:
         earlier |= concern.earlier()
     located = with_log_position(narrow, ingested_files, settings).drop("file_id")
-    placed = with_connection(located, settings, earlier)
+    placed = with_connection(located, earlier)
     answered = {
         "was_answered": F.col("answered_before").isNotNull(),
         "answer_seq": F.col("seq") - F.col("answered_before"),
     }
     placed = placed.withColumns(answered).drop("answered_before")
-    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at", "starts_before"))
+    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at"))
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
     unpacked = by_kind.select(*own, *(f"who.{name}" for name in WHO), "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
@@ -115,7 +118,7 @@ def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
     What differs is aggregated column by column, as Spark hashes groups only where it aggregates numbers and times.
     """
     stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, GROUP_APIS))
-    alike = [name for name in requests.columns if name not in ("seq", *_DIFFERING)]
+    alike = [name for name in requests.columns if name not in ("seq", *_DIFFERING, *IN_STRETCH)]
     by_kind = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
         F.count("*").alias("requests"),
         F.min("seq").alias("seq"),
@@ -125,6 +128,7 @@ def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
         F.max("correlation_id").alias("highest_correlation_id"),
         F.min("logged_at").alias("earliest_at"),
         F.max("logged_at").alias("latest_at"),
+        *(F.bool_or(name).alias(name) for name in IN_STRETCH),
     )
     return by_kind.drop("alone")
 

@@ -26,7 +26,7 @@ from .concern import Concern, RequestRule
 from .examples import example, place, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
-from .texts import harmless, looked_up, sentence
+from .texts import harmless, is_one_of, looked_up, sentence
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
 """Columns of what a rule has found, before its severity and its words are added."""
@@ -131,8 +131,10 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
     conditions = {name: rule.binds for name, rule in enabled.items() if rule.binds is not None}
     free = [F.when(~binds(), F.lit(name)) for name, binds in conditions.items()]
+    several = [name for name, rule in enabled.items() if rule.takes_several]
     of_connection = connections.select(
         *CONNECTION_KEY,
+        F.coalesce("has_several_client_ids", F.lit(False)).alias("is_shared"),
         F.array_compact(F.array(*applying)).alias("applying"),
         F.array_compact(F.array(F.lit(None).cast("string"), *free)).alias("free"),
     )
@@ -148,6 +150,9 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
             F.max("latest_at").alias("last_at"),
             F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
             F.bool_and(~F.array_contains("free", F.col("found.rule"))).alias("binds"),
+            F.max(F.when(F.col("is_shared") & is_one_of(F.col("found.rule"), several), F.lit("either"))).alias(
+                "blames"
+            ),
         )
     )
     return counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")})

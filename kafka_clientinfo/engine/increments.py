@@ -9,10 +9,13 @@ work follows what is new, not the history. What is recomputed, by what is new:
     ----------------------------------------|---------------------------|---------------------------------------------
     nothing was built, or other settings,   | all                       | all
     or another release                      |                           |
-    requests, and a stored connection of    | those of the new requests | from the first record of the earliest
-    the id is still open                    |                           | connection that is open or overlaps it
-    requests, and all stored connections of | those of the new requests | from the time of the first new one on
-    the id are over                         |                           |
+    requests                                | those of the new requests | from the first record of the newest
+                                            |                           | connection, or of an earlier one that
+                                            |                           | overlaps it; without one, from the time
+                                            |                           | of the first new request on
+    requests at DEBUG, of a broker that     | those opened shortly      | the same
+    writes others at INFO, which may turn   | before, too               |
+    out to be of one stretch with these     |                           |
     a late file: it comes, in its broker's  | all of its broker, as it  | all
     order, before one that was built, or    | may move boundaries       |
     may have changed places with one        |                           |
@@ -42,6 +45,7 @@ _KEY = list(CONNECTION_ID_KEY)
 _BOUNDS = (
     ("kept_until", "timestamp"),
     ("kept_connections", "int"),
+    ("kept_last_request_at", "timestamp"),
     ("from_file", "string"),
     ("from_offset", "bigint"),
     ("since", "timestamp"),
@@ -58,8 +62,8 @@ class Stored:
     Attributes:
         requests: the table `requests`, as far as its ingestion is committed.
         connections: a snapshot of the table `connections`.
-        files: the files that have requests, as `connections.with_stretches` makes them.
-        starts: of brokers, as `connections.broker_starts` finds them.
+        files: the files that have requests, as `connections.stretches.in_order` makes them.
+        reports: what brokers say of themselves that bears on connections, as `connections.stretches.reports` finds it.
         retained_from: instant before which connections' requests may have been deleted; None where none were.
         staging: for `kept`.
         of_brokers: connection ids that new requests show to be brokers', by cluster, broker and connection_id; None
@@ -69,7 +73,7 @@ class Stored:
     requests: DataFrame
     connections: DataFrame
     files: DataFrame
-    starts: DataFrame
+    reports: DataFrame
     retained_from: str | None
     staging: Staging
     of_brokers: DataFrame | None = None
@@ -81,11 +85,12 @@ class Increment:
 
     Attributes:
         touched: per connection id cluster, broker, connection_id, and: kept_until, the newest opened_at whose rows
-            stay (null: none stay); kept_connections, their number; from_file and from_offset, the log position of the
+            stay (null: none stay); kept_connections, their number; kept_last_request_at, the time of their latest
+            request; from_file and from_offset, the log position of the
             first request to recompute (null: all requests of the id); since, a time before which none of these
             requests was logged (null: unknown). Kept for the run; release it afterwards. None where every row of
             every connection id is recomputed.
-        requests: the requests to recompute, with kept_connections.
+        requests: the requests to recompute, with kept_connections and kept_last_request_at.
         since: no connection that is recomputed opened before; None where that is not known.
     """
 
@@ -96,7 +101,8 @@ class Increment:
 
 def everything(requests: DataFrame) -> Increment:
     """All connection ids, where retention has deleted nothing: without a join or a shuffle."""
-    return Increment(None, requests.withColumn("kept_connections", F.lit(0)), None)
+    nothing = F.lit(None).cast("timestamp").alias("kept_last_request_at")
+    return Increment(None, requests.select("*", F.lit(0).alias("kept_connections"), nothing), None)
 
 
 def everything_left(stored: Stored) -> Increment:
@@ -104,26 +110,23 @@ def everything_left(stored: Stored) -> Increment:
     return _increment(_behind_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
 
 
-def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
+def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
     """The connection ids with requests that no build has seen.
 
     Args:
         stored: the warehouse.
         built_until: time of ingestion up to which everything is built.
-        max_idle_ms: `connections.max.idle.ms`: a connection that was idle for longer is over.
+        coverage_gap_ms: a silence that is longer is a hole of the log.
     """
     is_new = F.col("ingested_at") > F.lit(built_until).cast("timestamp")
     found = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
-    bounds = F.min("started_at").alias("new_from"), F.min("logged_at").alias("since")
-    has_info = F.bool_or(F.col("log_level") == "INFO").alias("has_info")
-    new = kept(found.agg(*bounds, has_info, F.count("*").alias("requests")), stored.staging)
+    debug_since = F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since")
+    new = kept(
+        found.agg(F.min("logged_at").alias("since"), debug_since, F.count("*").alias("requests")), stored.staging
+    )
     try:
-        in_stretches = new.join(F.broadcast(stored.files.select("file_id", "stretch_since")), on="file_id", how="inner")
-        ids = in_stretches.groupBy(*_KEY).agg(
-            *(F.min(name).alias(name) for name in ("new_from", "since", "stretch_since")),
-            F.bool_or("has_info").alias("has_info"),
-        )
-        touched = _from_the_newest(ids, stored, max_idle_ms)
+        ids = new.select(*_KEY, "since").unionByName(_unsettled(new, stored, coverage_gap_ms))
+        touched = _from_the_newest(ids.groupBy(*_KEY).agg(F.min("since").alias("since")), stored)
         if late := _brokers_with_late_news(stored, new, built_until):
             # One list, as Spark Connect takes no expression that is nested deeply.
             is_late = F.struct("cluster", "broker").isin(
@@ -137,6 +140,22 @@ def since(stored: Stored, built_until: str, max_idle_ms: int) -> Increment:
         return _increment(touched, stored)
     finally:
         release(new)
+
+
+def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFrame:
+    """Stored connections that may have begun with a request at INFO after the last one at DEBUG; with the time when.
+
+    Whether such a request is of a stretch of the log is settled by the next one at DEBUG (`connections.stretches`). Where a
+    clock was set back, their broker counts as late.
+    """
+    gap = F.make_dt_interval(secs=F.lit(coverage_gap_ms / 1000 + _OVERLAP_SECONDS))
+    writes_info = stored.files.where(F.col("info_requests") > 0).select("cluster", "broker").distinct()
+    next_at_debug = new.groupBy("cluster", "broker").agg(F.min("debug_since").alias("debug_since"))
+    brokers = next_at_debug.join(writes_info, on=["cluster", "broker"], how="inner")
+    opened = stored.connections.join(F.broadcast(brokers), on=["cluster", "broker"], how="inner")
+    return opened.where(F.col("opened_at") >= F.col("debug_since") - gap).select(
+        *_KEY, F.col("opened_at").alias("since")
+    )
 
 
 def _increment(touched: DataFrame, stored: Stored) -> Increment:
@@ -157,6 +176,7 @@ def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataF
     bounds = touched.join(F.broadcast(first_files), on="from_file", how="left").select(
         *_KEY,
         "kept_connections",
+        "kept_last_request_at",
         F.col("since").alias("of_id_since"),
         F.struct(F.col("from_order").alias("file_order"), F.col("from_offset").alias("byte_offset")).alias("begin"),
     )
@@ -165,20 +185,21 @@ def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataF
     # No stored connection is open: take only requests from the first new one on.
     is_later = F.col("of_id_since").isNull() | (F.col("logged_at") >= F.col("of_id_since"))
     wanted = F.when(F.col("begin.file_order").isNull(), is_later).otherwise(is_behind)
-    return joined.where(wanted).select(*requests.columns, "kept_connections")
+    return joined.where(wanted).select(*requests.columns, "kept_connections", "kept_last_request_at")
 
 
 def _bounds(*values: Column) -> list[Column]:
     return [value.cast(kind).alias(name) for value, (name, kind) in zip(values, _BOUNDS, strict=True)]
 
 
-def _from_the_newest(ids: DataFrame, stored: Stored, max_idle_ms: int) -> DataFrame:
+def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
     """Where to recompute from, per connection id with new requests."""
-    marked = _with_recomputed(_with_open(ids, stored, max_idle_ms), stored)
+    marked = _with_recomputed(_with_open(ids, stored), stored)
     first = F.when(F.col("is_recomputed"), F.struct("session_no", "file_id", "byte_offset", "opened_at"))
     bounds = marked.groupBy(*_KEY).agg(
         F.max(F.when(~F.col("is_recomputed"), F.col("opened_at"))).alias("kept_until"),
         F.sum((~F.col("is_recomputed")).cast("int")).alias("kept_connections"),
+        F.max(F.when(~F.col("is_recomputed"), F.col("last_request_at"))).alias("kept_last_request_at"),
         F.min(first).alias("first"),
     )
     begin = bounds.select("*", F.col("first.file_id").alias("from_file"))
@@ -188,6 +209,7 @@ def _from_the_newest(ids: DataFrame, stored: Stored, max_idle_ms: int) -> DataFr
         *_bounds(
             F.col("kept_until"),
             F.coalesce("kept_connections", F.lit(0)),
+            F.col("kept_last_request_at"),
             F.col("from_file"),
             F.col("first.byte_offset"),
             F.least(F.col("first.opened_at") - F.col("step_back"), "later_files_since", "since"),
@@ -214,23 +236,20 @@ def _earliest_behind(files: DataFrame) -> DataFrame:
     )
 
 
-def _with_open(ids: DataFrame, stored: Stored, max_idle_ms: int) -> DataFrame:
-    """Stored connections of these ids, and whether new requests may belong to them: is_open."""
+def _with_open(ids: DataFrame, stored: Stored) -> DataFrame:
+    """Stored connections of these ids, and whether new requests may belong to them: is_open.
+
+    However long the newest one was silent, it may go on: whether its broker closed it follows from the new requests.
+    """
     columns = ("session_no", "opened_at", "last_request_at", "file_id", "byte_offset")
     connections = stored.connections.select(*_KEY, *columns).join(ids, on=_KEY, how="inner")
     overlap = F.expr(f"INTERVAL {_OVERLAP_SECONDS} SECONDS")
     of_id = Window.partitionBy(*_KEY)
     is_last = F.col("session_no") == F.max("session_no").over(of_id)
     is_newest = is_last | (F.col("opened_at") >= F.max("opened_at").over(of_id) - overlap)
-    # As in connections.boundaries, silence says nothing at INFO level or across a missing file. A request is of the
-    # stretch of the new ones, or later, if it was logged after its beginning.
-    shows_all = ~F.col("has_info") & (F.col("last_request_at") >= F.col("stretch_since"))
-    is_idle = F.unix_micros("new_from") - F.unix_micros("last_request_at") > max_idle_ms * 1000
-    is_over = is_idle & shows_all
     # A build that broke may have stored connections of the new requests: those, and the one before them, are as new.
     has_new = F.col("last_request_at") >= F.col("since") - overlap
-    is_open = (is_newest & ~is_over) | has_new
-    return connections.withColumn("is_open", is_open & ~_is_deleted(stored))
+    return connections.withColumn("is_open", (is_newest | has_new) & ~_is_deleted(stored))
 
 
 def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
@@ -267,7 +286,11 @@ def _deleted(stored: Stored) -> DataFrame:
     return (
         stored.connections.where(_is_deleted(stored))
         .groupBy(*_KEY)
-        .agg(F.max("opened_at").alias("kept_until"), F.count("*").alias("kept_connections"))
+        .agg(
+            F.max("opened_at").alias("kept_until"),
+            F.count("*").alias("kept_connections"),
+            F.max("last_request_at").alias("kept_last_request_at"),
+        )
     )
 
 
@@ -276,19 +299,21 @@ def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
     joined = ids.join(_deleted(stored), on=_KEY, how="left")
     nothing = F.lit(None)
     number = F.coalesce("kept_connections", F.lit(0))
-    return joined.select(*_KEY, *_bounds(F.col("kept_until"), number, nothing, nothing, nothing))
+    return joined.select(
+        *_KEY, *_bounds(F.col("kept_until"), number, F.col("kept_last_request_at"), nothing, nothing, nothing)
+    )
 
 
 def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: str) -> list[tuple[Any, Any]]:
-    """Brokers with late files, or of which a start is shown only now that lies before requests that were built."""
+    """Brokers with late files, or that report only now what bears on requests that were built."""
     until = F.lit(built_until).cast("timestamp")
-    starts = (
-        stored.starts.where(F.col("ingested_at") > until)
+    reports = (
+        stored.reports.where(F.col("ingested_at") > until)
         .groupBy("cluster", "broker")
         .agg(F.min("since").alias("since"))
     )
     nothing = F.lit(None).cast("timestamp").alias("since")
-    found = collect(_with_late_files(stored, new).select("cluster", "broker", nothing).unionByName(starts))
+    found = collect(_with_late_files(stored, new).select("cluster", "broker", nothing).unionByName(reports))
     late = {(cluster, broker) for cluster, broker, since in found if since is None}
     first = {(cluster, broker): since for cluster, broker, since in found if since is not None}
     if first:
@@ -308,7 +333,8 @@ def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
     """Brokers of files that are new, or have grown, and come before one that was built, if only in part.
 
     A file that has grown may also come behind one now that it came before: of files that begin at one instant, the
-    one that ends first comes first.
+    one that ends first comes first. A broker that writes requests at INFO is late as well if its clock was set back (see
+    `_unsettled`).
     """
     of_file = new.groupBy("file_id").agg(F.sum("requests").alias("new"))
     files = stored.files.where("requests > 0").join(F.broadcast(of_file), on="file_id", how="left")
@@ -324,9 +350,27 @@ def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
         "broker",
         "new",
         file_order.alias("file_order"),
+        "info_requests",
+        _is_set_back(F.max("last_logged_at").over(before)).alias("is_set_back"),
         F.when(was_built, as_built).otherwise(file_order).alias("order_before"),
         F.max(built_order).over(of_broker).alias("latest"),
         F.max(built_order).over(before).alias("built_before"),
     )
     is_late = (F.col("latest") > F.col("file_order")) | (F.col("built_before") > F.col("order_before"))
-    return placed.where((F.col("new") > 0) & is_late).select("cluster", "broker").distinct()
+    has_new = F.coalesce(F.col("new") > 0, F.lit(False))
+    brokers = placed.groupBy("cluster", "broker").agg(
+        F.bool_or(has_new).alias("has_new"),
+        F.bool_or(has_new & F.coalesce(is_late, F.lit(False))).alias("is_late"),
+        F.bool_or("is_set_back").alias("is_set_back"),
+        F.max("info_requests").alias("info_requests"),
+    )
+    is_unsure = F.col("is_set_back") & F.coalesce(F.col("info_requests") > 0, F.lit(False))
+    late = brokers.where(F.col("has_new") & (F.col("is_late") | is_unsure))
+    return late.select("cluster", "broker")
+
+
+def _is_set_back(latest_before: Column) -> Column:
+    """Whether times of a file lie further below earlier ones of its broker than the records of neighbours do."""
+    below = F.unix_micros(latest_before) - F.unix_micros("first_logged_at")
+    most = _OVERLAP_SECONDS * 1000
+    return (F.col("step_back_ms") > most) | F.coalesce(below > most * 1000, F.lit(False))

@@ -24,8 +24,8 @@ If new bytes show that earlier runs took the file's first time, in an hour that 
 `misread_at` is that reading and `shown_at` the right one.
 """
 _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored
-    first_logged_at earliest_logged_at last_logged_at step_back_ms covers_broker_start broker_events error
-    misread_at shown_at"""
+    first_logged_at earliest_logged_at last_logged_at step_back_ms info_requests debug_runs
+    covers_broker_start broker_events error misread_at shown_at"""
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:

@@ -190,4 +190,9 @@ def moved_row(row: Mapping[str, Any], move: Move) -> dict[str, Any]:
         return dict(row)
     times = {name: row[name] for name in ("first_logged_at", "last_logged_at") if row[name] is not None}
     events = [{**event, "at": move.moved(event["at"])} for event in row.get("broker_events") or ()]
-    return {**row, **{name: move.moved(time) for name, time in times.items()}, "broker_events": events}
+    runs = [
+        {**run, **{name: move.moved(run[name]) for name in ("began_at", "ended_at")}}
+        for run in row.get("debug_runs") or ()
+    ]
+    moved = {name: move.moved(time) for name, time in times.items()}
+    return {**row, **moved, "debug_runs": runs, "broker_events": events}

@@ -12,6 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..logs.broker_events import distinct_events
+from .debug_runs import joined
 from .plan import PlannedFile
 from .problems import REPLACED, Problem
 from .problems import rotated as rotated_file
@@ -77,7 +78,9 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
         "first_logged_at": next(iter(_times([before, *own], "first_logged_at")), None),
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
         "step_back_ms": _step_back_ms(before, own),
-        "covers_broker_start": any(split.get("covers_broker_start") for split in [before, *own]),
+        "info_requests": sum(split.get("info_requests") or 0 for split in [before, *own]),
+        "debug_runs": joined(run for split in [before, *own] for run in split.get("debug_runs") or ()),
+        "covers_broker_start": _covers_broker_start(before, own),
         "broker_events": _broker_events(before, own, now),
         "damage": next((split["error"] for split in own if split["error"] not in (None, REPLACED)), None),
         "batch_id": batch_id,
@@ -97,6 +100,12 @@ def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
     for split in statistics:
         ignored.update(dict(split.get("ignored") or {}))
     return dict(ignored)
+
+
+def _covers_broker_start(before: Statistics, own: Iterable[Statistics]) -> bool:
+    """Whether the file's first requests show its broker's start, as far as they have been read."""
+    judged = (split["covers_broker_start"] for split in own if split["covers_broker_start"] is not None)
+    return bool(next(judged, before.get("covers_broker_start")))
 
 
 def _broker_events(before: Statistics, own: Iterable[Statistics], now: datetime) -> list[Statistics]:

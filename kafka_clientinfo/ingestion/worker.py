@@ -14,7 +14,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..errors import InputError
-from ..logs.apis import INTER_BROKER_APIS
 from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
 from ..logs.compression import CorruptFile
 from ..logs.framing import RawRecord, is_sure_end
@@ -24,7 +23,9 @@ from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
 from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
+from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
+from .debug_runs import DebugRuns
 from .discovery import framing_of, is_server_log
 from .plan import Split
 from .problems import REPLACED
@@ -35,9 +36,9 @@ BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
 LOOKBACK = 4 << 20
 """Bytes before a split that are parsed again, and not counted, so that a request logged twice is seen as such."""
-_START_WINDOW = 20
-"""Requests at a file's start that may show that the broker had just started."""
-_LOGGED_AT = EVENT_FIELDS.index(next(field for field in EVENT_FIELDS if field.name == "logged_at"))
+_LOGGED_AT, _OFFSET, _LEVEL = (
+    [field.name for field in EVENT_FIELDS].index(name) for name in ("logged_at", "byte_offset", "log_level")
+)
 
 PLACEHOLDER: RejectReason = "unreadable"
 """The reason of the rejected record that stands for all of a file that could not be read."""
@@ -112,9 +113,11 @@ class SplitReader:
         self.waiting: RawRecord | None = None
         self.tail = Tail()
         self.times = LoggedTimes()
-        self.covers_start = False
+        self.debug_runs = DebugRuns()
+        self.zone = zone
+        self.first_requests: list[RequestEvent] = []
         before = int((split.file.known or {}).get("requests", 0))
-        self.start_window = _START_WINDOW - before if split.start == split.file.resume_at else 0
+        self.start_window = START_WINDOW - before if split.start == split.file.resume_at else 0
         self.error: str | None = None
         self.misread_at: int | None = None
         self.shown_at: int | None = None
@@ -145,6 +148,7 @@ class SplitReader:
     def _read(self, file: HeldFile) -> Iterator[Part]:
         self._check_identity(file)
         self._look_back(file)
+        self._read_beginning_again(file)
         split, take = self.split, None if self.is_server_log else self._take_plain
         for record in range_records(file, split.start, split.end, self.framing, split.file.layout, take):
             if split.end is None and not record.finished:  # its rest may still be written
@@ -187,6 +191,17 @@ class SplitReader:
         finally:
             if reached < start:
                 self.tail = Tail()
+
+    def _read_beginning_again(self, file: HeldFile) -> None:
+        """Take the file's first requests that an earlier run has read, as all of the first ones are judged together."""
+        if self.start_window <= 0 or self.split.start == 0 or self.is_server_log:
+            return
+        parser = Parser(self.zone)
+        with suppress(CorruptFile):
+            for record, is_sure in self._before(file, 0, self.split.start):
+                event = guarded(parser.parse, record) if is_sure else None
+                if isinstance(event, RequestEvent):
+                    self.first_requests.append(event)
 
     def _before(self, file: HeldFile, begin: int, end: int | None) -> Iterator[tuple[RawRecord, bool]]:
         """The records in [begin, end), and of each whether it is one for sure: it may be text of one that began before."""
@@ -282,8 +297,8 @@ class SplitReader:
             self.events = distinct_events(self.events, said)
 
     def _request(self, event: RequestEvent) -> None:
-        if self.requests_read < self.start_window and event.log_level != "INFO":
-            self.covers_start = self.covers_start or _shows_broker_start(event)
+        if self.requests_read < self.start_window:
+            self.first_requests.append(event)
         self.requests_read += 1
         self.requests.add(event)
 
@@ -300,6 +315,7 @@ class SplitReader:
         if len(self.requests):
             arrays = self.requests.arrays()
             self.times.note(arrays[_LOGGED_AT])
+            self.debug_runs.note(arrays[_LOGGED_AT], arrays[_OFFSET], arrays[_LEVEL])
             yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
@@ -330,7 +346,9 @@ class SplitReader:
             self.times.earliest,
             self.times.latest,
             -(-self.times.step_back // 1000),
-            self.covers_start,
+            self.debug_runs.info_requests,
+            self.debug_runs.runs(),
+            shows_broker_start(self.first_requests) if self.start_window > 0 else None,
             [(*event, None) for event in distinct_events(self.events, said)],
             self.error,
             self.misread_at,
@@ -342,16 +360,6 @@ class SplitReader:
 def _text_of(record: RawRecord) -> bytes:
     """A record in Kafka's own layout."""
     return record.data if record.text is None else record.text
-
-
-def _shows_broker_start(event: RequestEvent) -> bool:
-    """Whether a request shows a broker's start: it opens the connection with INDEX 0 or, where none is logged, one between brokers.
-
-    Connections between brokers live as long as these do, and a log may be rotated, or switched on, at any time.
-    """
-    if event.log_generation in ("json", "request_header_struct"):
-        return event.connection_id.endswith("-0") and event.correlation_id in (0, 1)
-    return event.api_key in INTER_BROKER_APIS and event.correlation_id == 0
 
 
 def read_splits(

@@ -48,6 +48,11 @@ _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|Request
 """`kafka.request.logger` and what logs beside it, whole or shortened as `%c{1}` and `%c{1.}` do; not `state.change.logger`."""
 _TRACES = (COMPLETED, b";totalTime:")
 """What lines of other programs never hold, and pieces of requests do."""
+_REQUEST_TRACES = (*_TRACES, b'"requestHeader"', b'"totalTimeMs"')
+_BANNER = re.compile(
+    rb"\s{0,9}(?:===> |[^\n]{0,99} ==> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: )"
+)
+"""As the images of Apache Kafka, Confluent and Bitnami begin, and as Java does."""
 _ESCAPED_PREFIX = re.compile(
     rb"(?<!\\)(?:\\\\)*\\n\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\s\]]{0,20}\]? {1,4}(?:\[[^\]]{1,200}\] )?"
     rb"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "
@@ -111,6 +116,8 @@ class Parser:
             return IgnoredRecord(record.offset, "other_logger")
         if record.text is not None and len(record.data) < record.length:
             return _rejected(record, "oversized", f"{record.length} bytes in one line, at most {MAX_RECORD} are read")
+        if record.offset == 0 and len(record.data) == record.length and _is_banner(data):
+            return IgnoredRecord(record.offset, "other_logger")
         return _rejected(
             record,
             "no_record_start",
@@ -200,6 +207,11 @@ def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedR
     except Exception as error:
         detail = f"{type(error).__name__}: {error}"[:200]
         return _rejected(record, "malformed_value", detail.encode("utf-8", "backslashreplace").decode())
+
+
+def _is_banner(data: bytes) -> bool:
+    """Whether a file begins with what a container's start script or Java prints, which is no part of a record."""
+    return _BANNER.match(data) is not None and not any(trace in data for trace in _REQUEST_TRACES)
 
 
 def _forged(record: RawRecord, message: bytes) -> int:

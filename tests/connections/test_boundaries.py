@@ -7,10 +7,12 @@ import pytest
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.settings import Settings
-from tests.frames import api_versions, at, by_connection, frame, log, named, request
+from tests.frames import api_versions, at, background, by_connection, frame, in_time, log, named, request
 
 KNOWN = {"client_software_name": "kgo", "client_software_version": "1"}
 V3 = {"header_version": 3}
+OLD = {"log_generation": "api_key_struct"}
+"""Before 1.0 a connection id does not count the connections."""
 
 
 def r(seconds: float, **given: Any) -> dict[str, Any]:
@@ -101,11 +103,22 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
     "ApiVersions repeated with ids going on": ([av(0), r(1), av(2, **KNOWN), r(3, **KNOWN)], [4]),
     "ApiVersions that counts down at the start": ([av(0, correlation_id=1), av(1, correlation_id=0), r(2)], [3]),
     "another principal": ([r(0), r(1, principal="User:other")], [1, 1]),
-    "idle for longer than the broker allows": ([r(0), r(601)], [1, 1]),
-    "idle for as long as the broker allows": ([r(0), r(600)], [2]),
-    "idle for less": ([r(0), r(599)], [2]),
-    "silence at INFO level": ([r(0, log_level="INFO"), r(9000, log_level="INFO")], [2]),
-    "a long request is not idle time": ([r(0), r(900, started_at=at(500))], [2]),
+    "idle for longer than the broker allows": ([r(0), r(601, correlation_id=0)], [1, 1]),
+    "idle for as long as the broker allows": ([r(0), r(600, correlation_id=0)], [2]),
+    "idle for less": ([r(0), r(599, correlation_id=0)], [2]),
+    "silence at INFO level": ([r(0, log_level="INFO"), r(900, correlation_id=0, log_level="INFO")], [2]),
+    "silence that ends at INFO level": ([r(0), r(900, correlation_id=0, log_level="INFO")], [2]),
+    "a long request is not idle time": ([r(0), r(900, correlation_id=0, started_at=at(500))], [2]),
+    "idle, and no request is lost meanwhile": ([r(0, correlation_id=1), r(700, correlation_id=2)], [2]),
+    "idle while correlation ids go on": ([r(0, correlation_id=1), r(700, correlation_id=9)], [2]),
+    "idle without an INDEX, and no request is lost": (
+        [r(0, correlation_id=1, **OLD), r(700, correlation_id=2, **OLD)],
+        [2],
+    ),
+    "idle without an INDEX while correlation ids go on": (
+        [r(0, correlation_id=1, **OLD), r(700, correlation_id=9, **OLD)],
+        [1, 1],
+    ),
     "forwarded requests of many clients": (
         [
             r(0, is_forwarded=True, correlation_id=9),
@@ -157,7 +170,7 @@ def opened(spark: Any, rows: list[dict[str, Any]], settings: Settings) -> dict[s
 @pytest.fixture(scope="module")
 def found(spark: Any) -> dict[str, list[Any]]:
     rows = [row | {"connection_id": name} for name, (requests, _) in CASES.items() for row in requests]
-    return opened(spark, rows, Settings())
+    return opened(spark, in_time(rows + background(1000)), Settings())
 
 
 @pytest.mark.kip("KIP-1313", 21, case="an empty client id under header v3")
@@ -194,16 +207,14 @@ def test_no_two_connections_of_an_id_have_one_key(spark: Any) -> None:
         assert len({(row["opened_at"], row["opened_seq"]) for row in connections_of_id}) == len(expected), name
 
 
-def test_silence_across_a_missing_file_ends_no_connection(spark: Any) -> None:
-    rows = [request("s", 0), request("s", 4000, file_id="g")]
-    for hidden, expected in ((600, [2]), (3900, [1, 1])):
-        requests, files = log(spark, rows, f={"last_logged_at": at(hidden)})
-        found = by_connection(connections(judged_requests(requests, files, Settings(), ()), Settings(), ()))
-        assert [row["requests"] for row in found["s"]] == expected
+@pytest.mark.parametrize(("until", "expected"), [(600, [2]), (3900, [1, 1])])
+def test_silence_across_a_missing_file_ends_no_connection(spark: Any, until: int, expected: list[int]) -> None:
+    rows = [*in_time([request("s", 0), *background(until)]), request("s", 4000, correlation_id=0, file_id="g")]
+    assert [row["requests"] for row in opened(spark, rows, Settings())["s"]] == expected
 
 
 def test_the_idle_limit_is_a_setting(spark: Any) -> None:
-    rows = [request("s", 0), request("s", 601)]
+    rows = in_time([request("s", 0), request("s", 601, correlation_id=0), *background(601)])
     assert [row["requests"] for row in opened(spark, rows, Settings(max_idle_ms=1_000_000))["s"]] == [2]
 
 

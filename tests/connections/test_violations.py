@@ -1,6 +1,7 @@
 """What all violations have in common: words, severity, an example that grep finds, and who is not accused."""
 
 import re
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -66,11 +67,18 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
     "enforced": (
         [
             av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
-            av(1, 3, request=named("my client", "1"), response='{"errorCode":0}'),
-            av(2, 3, 35, request=named("my client", "1"), response='{"errorCode":35}'),
-            av(3, 3, error_code=None, request=named("my client", "1")),
+            av(1, 3, 35, request=named("my client", "1"), response='{"errorCode":35}'),
+            av(2, 3, error_code=None, request=named("my client", "1")),
+            av(3, 3, request=named("my client", "1"), response='{"errorCode":0}'),
         ],
         {"invalid_software_name", "went_on_after_invalid_request"},
+    ),
+    "shared by a proxy": (
+        [
+            av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}'),
+            request("?", 1, client_id="other"),
+        ],
+        {"invalid_software_name", "went_on_after_invalid_request", "client_id_changed"},
     ),
     "enforced by KIP-1313": (
         [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
@@ -103,7 +111,7 @@ def judged(spark: Any) -> tuple[Any, Any]:
 @pytest.fixture(scope="module")
 def found(judged: tuple[Any, Any]) -> dict[tuple[str, str], Any]:
     rows = violations(*judged, [], SETTINGS, concerns()).collect()
-    assert len({(row["connection_id"], row["rule"]) for row in rows}) == len(rows)
+    assert [key for key, n in Counter((row["connection_id"], row["rule"]) for row in rows).items() if n > 1] == []
     return {(row["connection_id"], row["rule"]): row for row in rows}
 
 
@@ -146,11 +154,25 @@ def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: 
     columns = [*CONNECTION_KEY, *(f"{text} AS {name}" for name, text in common.items()), "first.place"]
     finding = where.selectExpr("'mixed_protocol_types' AS rule", *columns)
     other = where.selectExpr("'group_name_mismatch' AS rule", *columns, "'broker' AS blames")
-    rows = violations(*judged, [finding, other], SETTINGS, concerns()).collect()
+    found = violations(*judged, [finding, other], SETTINGS, concerns())
+    rows = found.where("connection_id <> 'shared by a proxy'").collect()
     expected = {name: rule.blames for name, rule in rules().items()}
     expected |= {"group_name_mismatch": "broker", "client_id_changed": "nobody"}
     assert {"mixed_protocol_types", "group_name_mismatch"} < {row["rule"] for row in rows}
     assert {row["rule"]: row["blames"] for row in rows} == {row["rule"]: expected[row["rule"]] for row in rows}
+
+
+def test_what_two_requests_show_together_blames_either_side_if_they_name_two_clients(found: dict[Any, Any]) -> None:
+    """A proxy may share the connection between them; what one request shows is its sender's."""
+    assert rules()["went_on_after_invalid_request"].blames == "client"
+    blames = {key: row["blames"] for key, row in found.items() if key[0] in ("enforced", "shared by a proxy")}
+    assert blames == {
+        ("enforced", "invalid_software_name"): "client",
+        ("enforced", "went_on_after_invalid_request"): "client",
+        ("shared by a proxy", "invalid_software_name"): "client",
+        ("shared by a proxy", "went_on_after_invalid_request"): "either",
+        ("shared by a proxy", "client_id_changed"): "nobody",
+    }
 
 
 def test_a_row_counts_its_requests_and_has_the_key_of_their_connection(found: dict[tuple[str, str], Any]) -> None:

@@ -7,17 +7,16 @@ import pytest
 
 from kafka_clientinfo.address import Address
 from kafka_clientinfo.arrow_rows import relation_of
-from kafka_clientinfo.connections.boundaries import with_stretches
-from kafka_clientinfo.connections.starts import broker_starts
+from kafka_clientinfo.connections.boundaries import KEPT
+from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging, release
-from kafka_clientinfo.settings import Settings
 
 from .tiny import AT
 
 LATER = AT + timedelta(days=1)
-IDLE_MS = 600_000
+GAP_MS = 300_000
 REQUESTS = (
     "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
     "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int"
@@ -28,7 +27,7 @@ CONNECTIONS = (
 )
 FILES = (
     "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
-    "step_back_ms bigint, requests bigint, ingested_at timestamp, "
+    "step_back_ms bigint, requests bigint, ingested_at timestamp, info_requests bigint, "
     "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>"
 )
 Request = tuple[str, float, str]
@@ -50,15 +49,22 @@ def file_of(
     ingested_at: datetime = LATER,
     last: float | None = None,
     step_back: float = 0,
+    info: int = 0,
 ) -> tuple[Any, ...]:
     last = first + 9000 if last is None else last
-    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, None)
+    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, info, None)
+
+
+VALUES = {"log_level": "kafka=INFO", "max_idle_ms": "900000"}
 
 
 def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str = "s") -> tuple[Any, ...]:
     """A file with what the broker says of itself: when, what, and which run has read it."""
-    said = [(at(seconds), kind, node if kind == "started" else None, read) for seconds, kind, read in events]
-    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), said)
+    said = [
+        (at(seconds), kind, VALUES.get(kind, node if kind == "started" else None), read)
+        for seconds, kind, read in events
+    ]
+    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), 0, said)
 
 
 def stored(
@@ -89,8 +95,8 @@ def stored(
     return Stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
-        with_stretches(relation_of(spark, files, FILES), Settings()),
-        broker_starts(relation_of(spark, files, FILES)),
+        in_order(relation_of(spark, files, FILES)),
+        reports(relation_of(spark, files, FILES)),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )
@@ -108,19 +114,19 @@ def recomputed(increment: increments.Increment) -> dict[str, tuple[int, list[int
 
 
 def since(held: Stored) -> dict[str, tuple[int, list[int]]]:
-    return recomputed(increments.since(held, str(AT), IDLE_MS))
+    return recomputed(increments.since(held, str(AT), GAP_MS))
 
 
 @pytest.mark.parametrize("is_open_beside", [False, True])
-def test_connections_that_are_over_stay(spark: Any, is_open_beside: bool) -> None:
+def test_connections_before_the_newest_stay(spark: Any, is_open_beside: bool) -> None:
     """Also where another id is recomputed from so early on that requests of what is over are read again."""
     beside = [("open", seconds) for seconds in range(0, 3600, 500)] if is_open_beside else []
-    before = old(("again", 0), ("again", 1), ("untouched", 2), *beside)
+    before = old(("again", 0), ("again", 1), ("again", 1000), ("untouched", 2), *beside)
     new = old(("again", 3600), ("first", 3601), *([("open", 3602)] if is_open_beside else []))
-    connections: list[Connection] = [("again", 1, 0, 1, 0), ("untouched", 1, 2, 2, 2)]
-    expected = {"again": (1, [3600]), "first": (0, [3601])}
+    connections: list[Connection] = [("again", 1, 0, 1, 0), ("again", 2, 1000, 1000, 2), ("untouched", 1, 2, 2, 3)]
+    expected = {"again": (1, [1000, 3600]), "first": (0, [3601])}
     if is_open_beside:
-        connections.append(("open", 1, 0, 3500, 3))
+        connections.append(("open", 1, 0, 3500, 4))
         expected["open"] = (0, [*range(0, 3600, 500), 3602])
     held = stored(spark, before, new, connections, [file_of("f", len(before) + len(new), 0)])
     assert since(held) == expected
@@ -152,8 +158,7 @@ def test_connections_that_open_or_end_within_a_minute_are_recomputed_together(sp
         "opened further apart": [(0, 630), (61, 62)],
         "the first ended a minute before": [(0, 640), (641, 642)],
         "the first ended earlier": [(0, 639), (641, 642)],
-        "idle for as long as is allowed": [(0, 1), (90, 100)],
-        "idle for longer": [(0, 1), (90, 99)],
+        "the first is long over": [(0, 1), (90, 99)],
     }
     before = [
         (name, seconds, "f") for name, lives in connections.items() for life in lives for seconds in dict.fromkeys(life)
@@ -167,11 +172,10 @@ def test_connections_that_open_or_end_within_a_minute_are_recomputed_together(sp
     held = stored(spark, before, new, known, [file_of("f", len(before) + len(new), 0)])
     assert since(held) == {
         "opened a minute apart": (0, [0, 60, 61, 630, 700]),
-        "opened further apart": (2, [700]),
+        "opened further apart": (1, [61, 62, 700]),
         "the first ended a minute before": (0, [0, 640, 641, 642, 700]),
         "the first ended earlier": (1, [641, 642, 700]),
-        "idle for as long as is allowed": (1, [90, 100, 700]),
-        "idle for longer": (2, [700]),
+        "the first is long over": (1, [90, 99, 700]),
     }
 
 
@@ -192,16 +196,26 @@ def test_a_clock_that_is_set_back_in_a_later_file_hides_no_request(spark: Any) -
     assert since(held) == {"x": (0, [0, 100, 400, 8000, 8100])}
 
 
-@pytest.mark.parametrize(
-    ("level", "missing", "is_over"), [("DEBUG", False, True), ("INFO", False, False), ("DEBUG", True, False)]
-)
-def test_silence_ends_a_connection_only_where_all_is_logged(
-    spark: Any, level: str, missing: bool, is_over: bool
-) -> None:
-    last = 2000 if missing else 3700
-    files = [file_of("f", 1, 0, AT, last=last), file_of("next", 1, 3700)]
-    held = stored(spark, old(("x", 0)), [("x", 3700, "next")], [("x", 1, 0, 0, 0)], files, level=level)
-    assert since(held) == {"x": (1, [3700]) if is_over else (0, [0, 3700])}
+@pytest.mark.parametrize(("info", "back"), [(0, 0), (3, 0), (3, 3600)])
+def test_what_began_at_info_before_new_requests_at_debug_is_settled_by_these(spark: Any, info: int, back: int) -> None:
+    """Where the clock was set back, nobody knows which connections these are."""
+    before = old(("old", 0), ("settled", 3000), ("unsettled", 3550))
+    connections: list[Connection] = [(name, 1, at, at, place) for place, (name, at, _) in enumerate(before)]
+    held = stored(spark, before, old(("x", 3600)), connections, [file_of("f", 4, 0, step_back=back, info=info)])
+    expected = {"x": (0, [3600])}
+    if info:
+        expected["unsettled"] = (0, [3550])
+    if back:
+        expected |= {"old": (0, [0]), "settled": (0, [3000])}
+    assert since(held) == expected
+
+
+@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
+def test_requests_at_info_settle_nothing(spark: Any, level: str) -> None:
+    held = stored(
+        spark, old(("y", 3550)), old(("x", 3600)), [("y", 1, 3550, 3550, 0)], [file_of("f", 2, 0, info=2)], level=level
+    )
+    assert set(since(held)) == ({"x"} if level == "INFO" else {"x", "y"})
 
 
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
@@ -232,8 +246,10 @@ def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) ->
     held = stored(spark, old(("x", 0)), [], [], [file_of("f", 1, 0)])
     increment = increments.everything(held.requests)
     assert (increment.touched, increment.since) == (None, None)
-    assert [row["kept_connections"] for row in increment.requests.collect()] == [0]
-    assert increment.requests.columns == [*held.requests.columns, "kept_connections"]
+    assert [(row["kept_connections"], row["kept_last_request_at"]) for row in increment.requests.collect()] == [
+        (0, None)
+    ]
+    assert increment.requests.columns == [*held.requests.columns, *KEPT]
 
 
 STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
@@ -245,6 +261,10 @@ STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
         True,
     ),
     "not reported": ([server_log((50, "launched", LATER))], False),
+    "a level, after what was built": ([server_log((8000, "log_level", LATER))], False),
+    "a level, before a request that was built": ([server_log((50, "log_level", LATER))], True),
+    "a limit for idle connections": ([server_log((8000, "max_idle_ms", LATER))], True),
+    "a limit that was known": ([server_log((50, "max_idle_ms", AT), (8000, "max_idle_ms", LATER))], False),
     "taken back, as the name is of two nodes": (
         [server_log((50, "started", AT)), server_log((9999, "started", LATER), node="2", name="other")],
         True,
@@ -259,5 +279,5 @@ def test_a_late_report_of_a_start_touches_all_of_its_broker(spark: Any, name: st
     before, new = old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500))
     connections = [("a", 1, 0.0, 100.0, 0), ("untouched", 1, 3.0, 3.0, 2)]
     held = stored(spark, before, new, connections, [file_of("f", 4, 0), *logs])
-    expected = {"a": (0, [0, 100, 8500]), "untouched": (0, [3])} if is_late else {"a": (1, [8500])}
+    expected = {"a": (0, [0, 100, 8500])} | ({"untouched": (0, [3])} if is_late else {})
     assert since(held) == expected

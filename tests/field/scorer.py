@@ -24,7 +24,7 @@ from .hosts import BROKERS, program_of
 Row = Mapping[str, Any]
 LOGS = ("broker-1/kafka-request.log", "broker-2/kafka-request.log", "broker-3/stdout.log")
 SERVER_LOGS = ("broker-1/server.log", "broker-2/server.log")
-GUILTY = frozenset({("request_version_refused", "legacy")})
+GUILTY = frozenset({("request_version_refused", "legacy"), ("wrong_listener", "wrong-port")})
 """Rules and the programs that do break them."""
 _TOLERANCE = 1.0
 """Seconds between the wire and the log's clock, and the time that a request waits before it counts as begun."""

@@ -88,33 +88,41 @@ def test_a_brokers_start_shows_wherever_its_log_is_cut(tmp_path: Path) -> None:
         (split,) = [row for batch in read_splits([split], "UTC") for row in batch.column("file").to_pylist() if row]
         return bool(split["covers_broker_start"])
 
-    whole = shows(0, ends[-1], 0)
-    assert whole
-    for cut in (1, 2, 5, 19):
-        assert shows(0, ends[cut - 1], 0) or shows(ends[cut - 1], ends[-1], cut)
+    assert shows(0, ends[-1], 0)
+    assert [cut for cut in (1, 2, 5, 19) if not shows(ends[cut - 1], ends[-1], cut)] == []
     assert not shows(ends[0], ends[-1], None)
 
 
-START, WORKS = "10.0.0.1:9092-10.0.0.2:40000-0", "10.0.0.1:9092-10.0.0.2:40000-7"
-STARTING: dict[str, tuple[int, dict[str, Any], bool]] = {
-    "the first request": (0, {"connection": START, "correlation_id": 0}, True),
-    "its second": (0, {"connection": START, "correlation_id": 1}, True),
-    "a later one of that connection": (0, {"connection": START, "correlation_id": 2}, False),
-    "the first of a later connection": (0, {"connection": WORKS, "correlation_id": 0}, False),
-    "the twentieth request": (19, {"connection": START, "correlation_id": 0}, True),
-    "the next one": (20, {"connection": START, "correlation_id": 0}, False),
-    "at INFO": (0, {"connection": START, "correlation_id": 0, "level": "INFO"}, False),
-}
-"""Requests before, the request, and whether it shows a broker's start."""
+@pytest.mark.parametrize("read_before", [0, 1, 19])
+def test_what_contradicts_a_start_may_come_in_a_later_run(tmp_path: Path, read_before: int) -> None:
+    """All of the first requests are judged together, whenever they are read."""
+    log = tmp_path / "kafka-request.log"
+    fetch = {"api": "BROKER_HEARTBEAT", "connection": "10.0.0.1:9093-10.0.0.2:40000-0"}
+    lines = [json_record(correlation_id=number, **fetch) for number in range(19)]
+    for last, shows in (
+        (json_record(connection="10.0.0.1:9092-10.0.0.3:40000-1", correlation_id=99), False),
+        (lines[-1], True),
+    ):
+        log.write_bytes(b"".join([*lines, last]))
+        cut = sum(map(len, lines[:read_before]))
+        (split,) = [
+            row
+            for batch in read_splits([split_of(log, cut, None, read_before)], "UTC")
+            for row in batch.column("file").to_pylist()
+            if row
+        ]
+        assert split["covers_broker_start"] is shows
 
 
-@pytest.mark.parametrize("name", STARTING)
-@pytest.mark.parametrize("record", [json_record, request_header_struct_record])
-def test_only_the_first_requests_show_a_brokers_start(path: Path, name: str, record: Any) -> None:
-    before, request, shows = STARTING[name]
-    lines = [record(connection=WORKS, correlation_id=5 + number) for number in range(before)]
-    split, _ = read(path, b"".join([*lines, record(**request), record(connection=WORKS, correlation_id=99)]))
-    assert (split["covers_broker_start"], split["requests"]) == (shows, before + 2)
+def test_a_file_of_which_its_first_requests_are_known_shows_nothing_more(tmp_path: Path) -> None:
+    log = tmp_path / "kafka-request.log"
+    log.write_bytes(json_record() * 21)
+    (batch,) = [
+        b
+        for b in read_splits([split_of(log, 20 * len(json_record()), None, 20)], "UTC")
+        if b.column("file").null_count == 0
+    ]
+    assert batch.column("file").to_pylist()[0]["covers_broker_start"] is None
 
 
 @pytest.mark.parametrize("name", ["kafka-1.1.1-ssl", "kafka-2.7.2", "kafka-3.9.1-node2", "kafka-2.8.2"])
@@ -160,7 +168,7 @@ def test_a_plain_record_on_which_the_columnar_reading_fails_is_rejected(tmp_path
     with (
         patch.object(columnar, "group_payloads", fails),
         patch.object(parser, "group_payloads", fails),
-        patch.object(worker, "_START_WINDOW", 0),
+        patch.object(worker, "START_WINDOW", 0),
     ):
         batches = list(read_splits([split], "UTC"))
     assert sum(len(batch.column("rejected").drop_null()) for batch in batches) == 3

@@ -260,6 +260,16 @@ def test_it_rejects_a_record_whose_middle_is_missing(text: bytes | None) -> None
 @pytest.mark.parametrize(
     ("data", "more", "text", "found"),
     [
+        (b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Launching ...\n", 0, None, "other_logger"),
+        (b"===> User\nuid=1000(appuser) gid=1000(appuser)\n", 0, None, "other_logger"),
+        (b"\x1b[36mkafka \x1b[0m02:44 \x1b[32mINFO \x1b[0m ==> Welcome to the container\n", 0, None, "other_logger"),
+        (b"OpenJDK 64-Bit Server VM warning: Option x was deprecated\n", 0, None, "other_logger"),
+        (b"Picked up JAVA_TOOL_OPTIONS: -Dx=y\n", 0, None, "other_logger"),
+        (b"===> User\n" + JSON[30:], 0, None, "no_record_start"),
+        (b"===> User\n" + TEXT[30:], 0, None, "no_record_start"),
+        (b"===> User\n" + JSON[JSON.index(b',"totalTimeMs"') :], 0, None, "no_record_start"),
+        (b"===> User\n", 1, None, "no_record_start"),
+        (b"tail ===> User\n", 0, None, "no_record_start"),
         (b"x", 0, None, "no_record_start"),
         (b"x", 1, None, "no_record_start"),
         (b" ", 1, None, "no_record_start"),

@@ -17,7 +17,7 @@ from kafka_clientinfo.ingestion.arrow_schema import FAILED_TYPE, REQUEST_TYPE, P
 from kafka_clientinfo.logs.group_bodies import group_payloads
 from kafka_clientinfo.protocol import request_header_version
 from tests.concerns.group_protocols.messages import METADATA_OWNED, METADATA_V3, T1
-from tests.frames import START, ZERO, at, offer, request, step_back_ms
+from tests.frames import START, ZERO, at, levels, offer, request, step_back_ms
 
 HEX, BASE64, OTHER = "00112233-4455-6677-8899-aabbccddeeff", "ABEiM0RVZneImaq7zN3u/w", "B" * 21 + "A"
 IDS = (None, None, ZERO, BASE64, OTHER, HEX)
@@ -211,7 +211,8 @@ def _failed(dice: Random, place: int) -> dict[str, Any]:
 def _files(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
     files = []
     for name in sorted({row["file_id"] for row in rows}):
-        times = [row["logged_at"] for row in rows if row["file_id"] == name]
+        of_file = [row for row in rows if row["file_id"] == name]
+        times = [row["logged_at"] for row in of_file]
         (cluster, broker), *_ = {(row["cluster"], row["broker"]) for row in rows if row["file_id"] == name}
         files.append(
             dict.fromkeys(("bytes_ingested", "size_on_disk", "records"), 1)
@@ -225,6 +226,7 @@ def _files(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             }
             | {"resume_hash": "", "requests": len(times), "rejected": 0, "first_logged_at": times[0], "damage": None}
             | {"last_logged_at": list(accumulate(times, max))[-1], "step_back_ms": step_back_ms(times), "batch_id": "1"}
+            | levels(of_file)
             | {"covers_broker_start": broker == "b2", "ingested_at": START + timedelta(days=1)}
             | {"broker_events": RESTART if broker == "b2" else []}
         )

@@ -4,6 +4,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ...connections.concern import Columns
+from ...connections.facts import is_watched
 from ...connections.judged import is_api_versions, is_api_versions_success, requests_where
 from ...connections.table import only_of_clients
 from ...protocol import ErrorCode
@@ -58,7 +59,7 @@ def _shown(attempt: Column) -> Column:
 
 
 def _outcome() -> Column:
-    certain = (F.col("start") == "observed") & ~F.col("info_only")
+    certain = (F.col("start") == "observed") & is_watched()
     none = F.when(certain, "not_sent").otherwise("not_observed")
     error = F.col("last_refused.error_code")
     success = (

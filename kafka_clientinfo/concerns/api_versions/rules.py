@@ -10,10 +10,10 @@ from ...settings import Settings
 
 REQUEST_RULES = {
     "went_on_after_invalid_request": RequestRule(
-        "went_on_after_invalid_request", "{api_name} v{api_version} after INVALID_REQUEST"
+        "went_on_after_invalid_request", "{api_name} v{api_version} after INVALID_REQUEST", takes_several=True
     ),
     "fallback_ignores_offer": RequestRule(
-        "falls_below_offer", "ApiVersions v{api_version} although v{offered_max} was offered"
+        "falls_below_offer", "ApiVersions v{api_version} although v{offered_max} was offered", takes_several=True
     ),
 }
 

@@ -1,0 +1,288 @@
+"""Stretches: the times in which a broker's log holds every request, and since when one holds every connection's beginning.
+
+Completeness is a property of a stretch of the log at DEBUG (or TRACE). Where a broker says nothing at that level, its level may
+have been switched, or a file may be missing; so a stretch is a row of runs of requests (`ingested_files.debug_runs`) of one
+broker in the order of its files. A new one begins after
+
+    a hole                                                        | as
+    --------------------------------------------------------------|---------------------------------------------------
+    a silence of more than coverage_gap_ms, within a file or      | nothing tells what was not logged
+    between two                                                   |
+    a silence of more than a second in which server.log says that | the level was another one, or nothing was running;
+    the request logger's level was set, or the broker started     | what it was before and after is judged by records
+    the start of a broker, which a file's first requests show     | all connections are new
+
+A request at INFO belongs to a stretch only if that goes on after it. In a file that is silent so often that not all of its
+silences are known, and some of those may be holes, nothing belongs to one.
+"""
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from ..settings import Settings
+from ..tables.spec import FILE_ORDER
+from .starts import broker_starts, number_before, starts_of_brokers
+
+_MOST_RUNS = 65
+"""As `ingestion.debug_runs` keeps: in a file with so many, some may be left out."""
+_SECOND = 1_000_000
+_AT_START = 2 * _SECOND
+"""Microseconds after the end of a start in which a broker that logs at DEBUG has logged its first request."""
+_YEARS_MS = 10 * 365 * 86_400_000
+"""Stands for connections.max.idle.ms below 0: connections are never closed."""
+_BROKER = ("cluster", "broker")
+_FIRST = "1970-01-01"
+
+
+def in_order(ingested_files: DataFrame) -> DataFrame:
+    """Adds file_no, which orders the files of a broker, to the files that have requests."""
+    order = Window.partitionBy(*_BROKER).orderBy(*FILE_ORDER)
+    has_requests = ingested_files.where(F.col("first_logged_at").isNotNull())
+    return has_requests.withColumn("file_no", F.row_number().over(order))
+
+
+def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Adds to requests the place of their file among its broker's, and what is known of the log there.
+
+    Args:
+        requests: rows of the table `requests`, with `carried`, which holds log_level.
+        ingested_files: the table `ingested_files`, all files of the brokers that occur.
+        settings: `max_idle_ms` and `coverage_gap_ms` are used.
+
+    Returns:
+        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
+        starts_before, the number of starts that the broker reports before the request was logged; stretch, a number for each stretch of a broker, null at INFO; and coverage: since (when the request's stretch began; null where
+        it is of none), started_at (when the broker started that the stretch begins with; null where it does not), and
+        max_idle_ms (of the broker: the setting, or what its own log says if that is more).
+    """
+    # With a partition, as Spark Connect warns of windows without one.
+    brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
+    positions = _with_parts(ingested_files, settings).select(
+        "file_id", "file_no", "first_part", "later_parts", F.dense_rank().over(brokers).alias("broker_no")
+    )
+    files = positions.join(_with_starts(ingested_files), on="file_id", how="inner")
+    joined = requests.join(F.broadcast(files), on="file_id", how="inner")
+    reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
+    part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
+    starts_before = F.col("starts_before_file") + number_before(F.col("starts_in_file"), F.col("logged_at"))
+    located = joined.select(
+        *requests.columns, "broker_no", "file_no", starts_before.alias("starts_before"), part.alias("part")
+    )
+    return located.select(
+        *requests.columns,
+        "broker_no",
+        "file_no",
+        "starts_before",
+        F.when(F.col("carried.log_level") != "INFO", F.col("part.stretch")).alias("stretch"),
+        F.col("part.coverage").alias("coverage"),
+    )
+
+
+def reports(ingested_files: DataFrame) -> DataFrame:
+    """Finds what brokers say of themselves that bears on their connections and on the stretches of their logs.
+
+    Args:
+        ingested_files: the table `ingested_files`; broker_events is used.
+
+    Returns:
+        One row per report: cluster, broker; since, a time before which no request is judged otherwise by it; and
+        ingested_at, the run that has read it.
+    """
+    starts = broker_starts(ingested_files).select(*_BROKER, "since", "ingested_at")
+    said = _events(ingested_files)
+    second = F.expr("INTERVAL 1 SECOND")
+    levels = said.where(F.col("kind") == "log_level").select(
+        *_BROKER, (F.col("at") - second).alias("since"), "ingested_at"
+    )
+    # What a broker states again at each start says nothing new.
+    earlier = Window.partitionBy(*_BROKER).orderBy("ingested_at").rowsBetween(Window.unboundedPreceding, -1)
+    stated = (
+        said.where(F.col("kind") == "max_idle_ms")
+        .groupBy(*_BROKER, "ingested_at")
+        .agg(F.max(_stated_idle()).alias("idle"))
+    )
+    raised = stated.withColumn("before", F.max("idle").over(earlier))
+    limits = raised.where(F.col("before").isNull() | (F.col("idle") > F.col("before")))
+    first = F.lit(_FIRST).cast("timestamp").alias("since")
+    return starts.unionByName(levels).unionByName(limits.select(*_BROKER, first, "ingested_at"))
+
+
+def _events(ingested_files: DataFrame) -> DataFrame:
+    event = F.explode("broker_events").alias("event")
+    said = ingested_files.where(F.col("broker_events").isNotNull()).select(*_BROKER, event)
+    return said.select(
+        *_BROKER, *(F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
+    )
+
+
+def _stated_idle() -> Column:
+    """Takes a stated connections.max.idle.ms; below 0 it closes no connection."""
+    idle = F.when(F.col("kind") == "max_idle_ms", F.col("value")).cast("bigint")
+    return F.when(idle < 0, F.lit(_YEARS_MS)).otherwise(idle)
+
+
+def _with_starts(ingested_files: DataFrame) -> DataFrame:
+    """Finds the number of the broker's starts before each file, and the times of those in it: requests look at few times."""
+    files = ingested_files.where(F.col("first_logged_at").isNotNull())
+    earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
+    joined = files.join(F.broadcast(starts_of_brokers(ingested_files)), on=list(_BROKER), how="left")
+    within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
+    return joined.withColumn("earliest", earliest).select(
+        "file_id",
+        number_before(F.col("starts"), F.col("earliest")).alias("starts_before_file"),
+        within.alias("starts_in_file"),
+    )
+
+
+def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Finds the parts of each file: from an offset on up to the next one, all requests are of one stretch, or of none.
+
+    Returns:
+        cluster, broker, file_id; file_no; first_part, which begins at 0; and later_parts: all of them, null where there is one only.
+    """
+    runs = _in_stretches(_runs(ingested_files), settings)
+    number = F.when(~F.col("is_blind") & F.col("goes_on"), F.col("stretch"))
+    began = F.col("opening.since")
+    coverage = F.struct(
+        F.when(number.isNotNull(), began).alias("since"),
+        F.when(number.isNotNull(), F.col("opening.started_at")).alias("started_at"),
+        "max_idle_ms",
+    )
+    nothing = F.struct(
+        F.lit(None).cast("timestamp").alias("since"),
+        F.lit(None).cast("timestamp").alias("started_at"),
+        "max_idle_ms",
+    )
+    none, has_info = F.lit(None).cast("bigint"), F.col("info_requests") > 0
+    begins_inside = F.col("is_first") & F.col("is_new") & has_info
+    offset = F.when(F.col("is_first") & ~begins_inside, F.lit(0)).otherwise(F.col("began_offset"))
+    has_end = F.col("began_at").isNotNull() & F.col("ends_here") & has_info
+    parts = F.array(
+        F.when(begins_inside, _part(F.lit(0).cast("bigint"), none, nothing)),
+        F.when(F.col("is_first") | F.col("is_new"), _part(offset, number, coverage)),
+        F.when(has_end, _part(F.col("ended_offset") + 1, none, nothing)),
+    )
+    of_file = runs.groupBy(*_BROKER, "file_id", "file_no").agg(F.collect_list(parts).alias("parts"))
+    listed = F.sort_array(F.filter(F.flatten("parts"), lambda part: part.isNotNull()))
+    sorted_ = of_file.select(*_BROKER, "file_id", "file_no", listed.alias("parts"))
+    return sorted_.select(
+        *_BROKER,
+        "file_id",
+        "file_no",
+        F.get("parts", F.lit(0)).alias("first_part"),
+        F.when(F.size("parts") > 1, F.col("parts")).alias("later_parts"),
+    )
+
+
+def _part(offset: Column, stretch: Column, coverage: Column) -> Column:
+    fields = offset.cast("bigint").alias("offset"), stretch.alias("stretch"), coverage.alias("coverage")
+    return F.struct(*fields)
+
+
+def _runs(ingested_files: DataFrame) -> DataFrame:
+    """Lays the files' runs out as rows, beside what the broker's own log says; a file without a run has one row, of nulls."""
+    times = (F.lit(None).cast("timestamp").alias(name) for name in ("began_at", "ended_at"))
+    offsets = (F.lit(None).cast("bigint").alias(name) for name in ("began_offset", "ended_offset"))
+    number = F.coalesce(F.size("debug_runs"), F.lit(0))
+    runs = F.when(number > 0, F.col("debug_runs")).otherwise(F.array(F.struct(*times, *offsets)))
+    files = in_order(ingested_files).select(
+        *_BROKER,
+        "file_id",
+        "file_no",
+        "covers_broker_start",
+        F.coalesce("info_requests", F.lit(0)).alias("info_requests"),
+        (number >= _MOST_RUNS).alias("is_full"),
+        F.explode(runs).alias("run"),
+    )
+    rows = files.select(*(name for name in files.columns if name != "run"), "run.*")
+    return rows.join(F.broadcast(_said_by_brokers(ingested_files)), on=list(_BROKER), how="left")
+
+
+def _said_by_brokers(ingested_files: DataFrame) -> DataFrame:
+    """Collects per broker what its own log says: levels, served and starts (arrays of times), and stated_idle_ms."""
+    said = (
+        _events(ingested_files)
+        .groupBy(*_BROKER)
+        .agg(
+            F.collect_list(F.when(F.col("kind") == "log_level", F.col("at"))).alias("levels"),
+            F.collect_list(F.when(F.col("kind") == "started", F.col("at"))).alias("served"),
+            F.max(_stated_idle()).alias("stated_idle_ms"),
+        )
+    )
+    return said.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="left")
+
+
+def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
+    """Adds to runs where their stretch begins, and how.
+
+    Returns:
+        The runs with is_first (of their file), is_new (a stretch begins with them), is_blind (silences of the file are not
+        known), stretch, opening (since, started_at), goes_on (a run, or a file of INFO only in the midst of a stretch),
+        ends_here (no later run is of its stretch) and max_idle_ms.
+    """
+    order = Window.partitionBy(*_BROKER).orderBy("file_no", "began_offset")
+    before = order.rowsBetween(Window.unboundedPreceding, -1)
+    of_file = Window.partitionBy(*_BROKER, "file_no")
+    same_file = F.coalesce(F.lag("file_no").over(order) == F.col("file_no"), F.lit(False))
+    until = F.when(same_file, F.lag("ended_at").over(order)).otherwise(F.max("ended_at").over(before))
+    follow = runs.select("*", (~same_file).alias("is_first"), until.alias("until"))
+    silent = follow.withColumn("silence", F.unix_micros("began_at") - F.unix_micros("until"))
+    within = F.when(~F.col("is_first"), F.col("silence"))
+    gap = settings.coverage_gap_ms * 1000
+    is_blind = F.coalesce(F.col("is_full") & (F.min(within).over(of_file) > gap), F.lit(False))
+    start = F.array_max(F.filter("starts", _is_in_silence))
+    with_start = silent.select("*", is_blind.alias("is_blind"), start.alias("start"))
+    judged = with_start.withColumn("started_at", _started_at())
+    is_new = F.col("began_at").isNotNull() & F.coalesce(
+        F.col("until").isNull()
+        | (F.col("silence") > gap)
+        | ((F.col("silence") > _SECOND) & _holds_report())
+        | (F.col("is_first") & F.col("covers_broker_start"))
+        | F.col("is_blind")
+        | F.lag("is_blind").over(order),
+        F.lit(False),
+    )
+    cut = judged.withColumn("is_new", is_new)
+    up_to_now = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    opening = F.when(F.col("is_new"), F.struct(F.col("began_at").alias("since"), "started_at"))
+    # In reverse order, as Spark reads a frame that ends at the last row anew for every row.
+    later = Window.partitionBy(*_BROKER).orderBy(-F.col("file_no"), -F.col("began_offset"))
+    later = later.rowsBetween(Window.unboundedPreceding, -1)
+    next_is_new = F.last(F.when(F.col("began_at").isNotNull(), F.col("is_new")), ignorenulls=True).over(later)
+    numbered = cut.select(
+        *(name for name in cut.columns if name != "started_at"),
+        F.sum(F.col("is_new").cast("int")).over(up_to_now).alias("stretch"),
+        F.last(opening, ignorenulls=True).over(up_to_now).alias("opening"),
+        F.coalesce(next_is_new, F.lit(True)).alias("ends_here"),
+        F.greatest(F.lit(settings.max_idle_ms), F.col("stated_idle_ms")).cast("bigint").alias("max_idle_ms"),
+    )
+    goes_on = F.col("began_at").isNotNull() | (~F.col("ends_here") & (F.col("stretch") > 0))
+    return numbered.withColumn("goes_on", goes_on)
+
+
+def _is_in_silence(at: Column) -> Column:
+    """Tells whether something happened in the silence before a run, or within a second of it, as records come late."""
+    is_after = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - _SECOND, F.lit(True))
+    return is_after & (F.unix_micros(at) <= F.unix_micros("began_at") + _SECOND)
+
+
+def _holds_report() -> Column:
+    is_set = F.coalesce(F.exists("levels", _is_in_silence), F.lit(False))
+    return is_set | F.coalesce(F.exists("starts", _is_in_silence), F.lit(False))
+
+
+def _started_at() -> Column:
+    """Takes the time of the start that a run begins with: of the one that its file shows, or that server.log states.
+
+    What server.log states counts only if requests were logged as soon as the broker served them, and the level was not set
+    meanwhile: else it was set without a word (Kafka 2.4 to 3.1), and the broker may have started at another level.
+    """
+    served_before = F.exists(
+        "served",
+        lambda at: (at >= F.col("start")) & (F.unix_micros(at) < F.unix_micros("began_at") - _AT_START),
+    )
+    set_since = F.exists("levels", lambda at: (at >= F.col("start")) & _is_in_silence(at))
+    was_set = F.coalesce(served_before, F.lit(False)) | F.coalesce(set_since, F.lit(False))
+    stated = F.when(~was_set, F.col("start"))
+    shown = F.when(F.col("is_first") & F.col("covers_broker_start"), F.col("began_at"))
+    return F.coalesce(shown, stated)

@@ -1,0 +1,92 @@
+"""What a log's first requests show of its broker's start; most innocent logs begin while the broker works."""
+
+import gzip
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.ingestion.broker_start import START_WINDOW, shows_broker_start
+from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.logs.parser import Parser
+from kafka_clientinfo.logs.request_event import RequestEvent
+from tests.builders import json_record, request_header_struct_record
+
+
+def of(host: int, index: int, port: int = 9092) -> str:
+    return f"10.0.0.1:{port}-10.0.0.{host}:40000-{index}"
+
+
+def fetch(host: int, index: int, correlation_id: int = 0, **given: Any) -> dict[str, Any]:
+    """A replica's fetch."""
+    return {"api": "BROKER_HEARTBEAT", "connection": of(host, index), "correlation_id": correlation_id} | given
+
+
+def ask(host: int, index: int, correlation_id: int = 0, **given: Any) -> dict[str, Any]:
+    return {
+        "api": "API_VERSIONS",
+        "version": 0,
+        "connection": of(host, index),
+        "correlation_id": correlation_id,
+    } | given
+
+
+def work(host: int, index: int, correlation_id: int, **given: Any) -> dict[str, Any]:
+    return {"connection": of(host, index), "correlation_id": correlation_id} | given
+
+
+NEW_LISTENER = ask(9, 0) | {"connection": of(9, 0, 9094)}
+CASES: dict[str, tuple[list[dict[str, Any]], bool]] = {
+    "a broker's connection with INDEX 0": ([fetch(2, 0)], True),
+    "a broker's connection that comes second": ([ask(9, 0), fetch(2, 1)], True),
+    "a broker's connection that asks for versions first": ([ask(2, 0, 13), fetch(2, 0, 12)], True),
+    "two clients at once": ([ask(8, 0), ask(9, 0)], True),
+    "clients at once on two listeners": ([ask(8, 0), NEW_LISTENER], True),
+    "a client with a counter of its own": ([fetch(2, 0), ask(9, 0, 57), work(9, 0, 58)], True),
+    "one client": ([ask(9, 0), work(9, 0, 1)], False),
+    "two clients one after the other": ([ask(8, 0), ask(9, 0, at="2026-11-21 02:50:00,000")], False),
+    "a broker's connection whose earlier ones are missing": ([fetch(2, 1)], False),
+    "a connection that works already": ([fetch(2, 0), work(9, 0, 203)], False),
+    "a fetcher that works already": ([ask(8, 0), ask(9, 0), fetch(2, 0, 200)], False),
+    "an INDEX that nothing explains": ([fetch(2, 0), ask(9, START_WINDOW)], False),
+    "the first connection of a seldom used listener": ([work(8, 6, 14), NEW_LISTENER], False),
+    "a peer's start on a broker that works": ([work(8, 6, 14), fetch(2, 7)], False),
+    "a level that was switched on a quiet broker": ([ask(9, 57), work(9, 57, 2), NEW_LISTENER], False),
+    "INFO": ([fetch(2, 0, level="INFO")], False),
+    "nothing": ([], False),
+}
+
+
+def events(requests: list[dict[str, Any]], record: Any) -> list[RequestEvent]:
+    parser = Parser("UTC")
+    found = [parser.parse(one) for one in split_records([b"".join(record(**request) for request in requests)])]
+    assert all(isinstance(event, RequestEvent) for event in found)
+    return [event for event in found if isinstance(event, RequestEvent)]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("record", [json_record, request_header_struct_record])
+def test_only_what_a_start_alone_gives_shows_it(name: str, record: Any) -> None:
+    requests, expected = CASES[name]
+    assert shows_broker_start(events(requests, record)) is expected
+
+
+def test_a_known_name_shows_that_a_connection_is_older() -> None:
+    first = events([fetch(2, 0), ask(9, 0)], json_record)
+    assert shows_broker_start(first)
+    assert not shows_broker_start([first[0], first[1]._replace(client_software_name="kgo")])
+
+
+def test_a_login_hides_the_first_requests_of_a_connection() -> None:
+    first = events([fetch(2, 0), work(9, 0, 4)], json_record)
+    assert not shows_broker_start(first)
+    hidden = first[1]._replace(security_protocol="SASL_SSL", client_software_name="kgo")
+    assert shows_broker_start([first[0], hidden])
+    assert not shows_broker_start([first[0], hidden._replace(correlation_id=11)])
+
+
+def test_an_excerpt_that_begins_with_a_switch_shows_no_start() -> None:
+    path = Path(__file__).parents[1] / "field" / "excerpts" / "begins-with-switch" / "kafka-request.log.gz"
+    parser = Parser("UTC")
+    first = [parser.parse(record) for record in split_records([gzip.decompress(path.read_bytes())])][:START_WINDOW]
+    assert not shows_broker_start([event for event in first if isinstance(event, RequestEvent)])
