@@ -174,7 +174,7 @@ def _scenario() -> Column:
 
 def _is_made_by_client() -> Column:
     """Tells whether a connection shows that its client made the id: the client had asked nobody for one before."""
-    counts_on = F.col("software").startswith(_COUNTS_ON)
+    counts_on = F.col("software").startswith(_COUNTS_ON) & (F.col("lowest_correlation_id") == 0)
     return F.coalesce(F.col("requested") & F.col("telemetry_id_sent_first") & counts_on, F.lit(False))
 
 

@@ -389,6 +389,19 @@ TELEMETRY: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
         [carries("t6", telemetry_request_id=kafka_id(905), start="before_log", client_id="t6", **JAVA)],
         UNCERTAIN,
     ),
+    "its numbers do not begin at 0": (
+        [
+            carries(
+                "t8",
+                telemetry_request_id=kafka_id(907),
+                telemetry_id_sent_first=True,
+                client_id="t8",
+                **JAVA,
+                **numbered(1, 1),
+            )
+        ],
+        UNCERTAIN,
+    ),
     "another broker gave it": (
         [
             carries("t7", 5, telemetry_request_id=kafka_id(906), telemetry_id_sent_first=True, client_id="t7", **JAVA),
