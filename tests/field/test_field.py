@@ -1,4 +1,6 @@
-"""A cluster run as in the field: every request is read as it was on the wire. `scorer` compares connections with the wire.
+"""A cluster run as in the field is read as it was on the wire, and nobody is accused of what the wire does not show.
+
+`scorer` compares connections with the wire.
 
 Three brokers with addresses of their own; the request log's level switched at run time; a broker killed under its clients;
 an upgrade under live clients; NAT, a container's log, a second listener that is seldom used. Runs for about seven minutes.
@@ -62,3 +64,19 @@ def test_the_run_is_as_in_the_field(scored: Score) -> None:
 def test_every_request_is_read_as_on_the_wire(scored: Score) -> None:
     assert scored.requests > 10_000
     assert scored.unmatched == []
+
+
+def test_no_start_is_observed_that_the_log_does_not_hold(scored: Score) -> None:
+    assert scored.observed == []
+
+
+def test_no_connection_is_cut_and_no_two_are_one(scored: Score) -> None:
+    assert (scored.cut, scored.merged) == ({}, [])
+
+
+def test_brokers_are_brokers_and_clients_are_clients(scored: Score) -> None:
+    assert scored.roles == []
+
+
+def test_nobody_is_accused_of_what_the_wire_does_not_show(scored: Score) -> None:
+    assert scored.innocent() == []
