@@ -36,6 +36,7 @@ API_KEYS = {
     "SHARE": 76,
     "STREAMS": 88,
     "TELEMETRY": 71,
+    "PUSH": 72,
 }
 ZERO = "A" * 22
 

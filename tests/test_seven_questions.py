@@ -89,7 +89,7 @@ FIGURES: dict[str, tuple[str, Callable[[Asked], Any], Callable[[Asked], Any], Ca
         "requests that broke rules",
         by_view("who_misbehaves", "occurrences"),
         lambda asked: summed(asked.command("violations", "--limit", "0")["violations"], "occurrences"),
-        lambda asked: summed(asked.table("rules"), 4),
+        lambda asked: summed(asked.table("rules"), 5),
     ),
     "why_unknown": (
         "connections of unknown software",

@@ -74,7 +74,7 @@ def judged_requests(
     Returns:
         The connection's key and session_no. How the requests of the kind differ: requests (their number); seq (0 for a
         connection's first request), logged_at, correlation_id and byte_offset of the first of them; last_seq; earliest_at
-        and latest_at, the bounds of logged_at. What they share: the record's other columns; error_code, that of ApiVersions
+        and latest_at, the bounds of logged_at; lowest_correlation_id and highest_correlation_id. What they share: the record's other columns; error_code, that of ApiVersions
         inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
         request, response and group_payloads of `GROUP_APIS` and LeaveGroup; first_client_id; was_answered (an ApiVersions request of the
         connection was accepted before), and answer_seq (the seq of the last such request); jumps, repeats and outlasts (of any
@@ -127,6 +127,8 @@ def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
         F.min("seq").alias("seq"),
         F.max("seq").alias("last_seq"),
         *(F.min_by(name, "seq").alias(name) for name in _DIFFERING),
+        F.min("correlation_id").alias("lowest_correlation_id"),
+        F.max("correlation_id").alias("highest_correlation_id"),
         F.min("logged_at").alias("earliest_at"),
         F.max("logged_at").alias("latest_at"),
         *(F.bool_or(name).alias(name) for name in IN_STRETCH),

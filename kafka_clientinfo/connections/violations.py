@@ -82,6 +82,7 @@ def by_connection_id(
     then_by: Sequence[str],
     grep: Column,
     message: Column,
+    binds: Column | None = None,
 ) -> DataFrame:
     """Makes one finding per rule and connection id, as every run computes again what single connections don't show.
 
@@ -93,13 +94,16 @@ def by_connection_id(
         then_by: names of columns that order rows of one time; the first row's example and message are taken.
         grep: goes on, behind the time, an extended regular expression for the record.
         message: what was found.
+        binds: whether the rule's KIP binds (see `RequestRule`); rows of which it does go first.
     """
+    bound = F.lit(True) if binds is None else binds
     pattern = F.concat(time_pattern(F.col(at), settings.log_zone), grep)
     rows = found.select(
         rule.alias("rule"),
         *CONNECTION_ID_KEY,
         F.col(at).alias("at"),
-        F.struct(at, *then_by).alias("order"),
+        bound.alias("binds"),
+        F.struct((~bound).alias("is_free"), at, *then_by).alias("order"),
         F.struct(F.col(at).alias("logged_at"), F.lit(None).cast("int").alias("correlation_id"), pattern.alias("grep")).alias("example"),
         message.alias("message"),
     )  # fmt: skip
@@ -112,6 +116,7 @@ def by_connection_id(
             F.max("at").alias("last_at"),
             F.min_by("example", "order").alias("example"),
             F.min_by("message", "order").alias("message"),
+            F.bool_or("binds").alias("binds"),
         )
     )
 

@@ -94,6 +94,8 @@ def assert_case(judged: Judged, name: str, case: Case, concern: str) -> None:
 def is_bound(rule: str, row: Any) -> bool:
     if rule == "client_id_changed":
         return bool(row["client_id_verdict"] != "not_observed")
+    if rule == "instance_id_different" and row["instance_id_verdict"] == "violating":
+        return True
     return rule not in ONLY_WHERE_BOUND or (row["first_request_v3"] and row["start"] == "observed")
 
 

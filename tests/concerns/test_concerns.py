@@ -20,6 +20,7 @@ from tests.concerns.cases import rules_of
 FOUND_BEYOND_CONNECTIONS = {
     "api_versions": {"versions_learnt_elsewhere"},
     "client_instance_id": {
+        "client_instance_id_on_some_connections",
         "client_instance_id_on_two_hosts",
         "client_instance_id_renewed",
         "client_instance_id_shared",

@@ -47,6 +47,18 @@ def test_brokers_are_brokers_clients_are_clients_and_nobody_is_blamed_for_less(n
     assert (roles, {(row["rule"], row["blames"]) for row in broken}) == SAID[name]
 
 
+SCENARIO = "SELECT telemetry_scenario, scenario_certain, client_by_kip FROM {client_instances}"
+
+
+@pytest.mark.kip("KIP-1313", 8, 30)
+def test_an_id_that_a_broker_gave_is_not_taken_for_the_clients_own() -> None:
+    """Broker-3 gave the id; a log of broker-2 alone does not show that."""
+    (row,) = tables_of("telemetry-on-three-brokers").query(SCENARIO).dicts()
+    assert row == {"telemetry_scenario": "UUID-B", "scenario_certain": True, "client_by_kip": "old"}
+    (row,) = tables_of("telemetry-on-three-brokers/broker-2").query(SCENARIO).dicts()
+    assert row == {"telemetry_scenario": "UUID-R", "scenario_certain": False, "client_by_kip": "either"}
+
+
 def tables_of(name: str) -> MemoryTables:
     settings = load_settings(EXCERPTS / "settings.toml")
     tables = MemoryTables(settings)

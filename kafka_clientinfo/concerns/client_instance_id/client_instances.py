@@ -5,7 +5,8 @@ its like). The same 128 bits are one instance whatever their encoding. Ids that 
 follows no convention has one row per id, and `other_ids` leads from one to the other.
 
 KIP-1313 wants an id to be unique and to stay for a client's life. Three lists name the connections that speak against
-it: the id is in use on another host, another client uses it, or its client shows a new one with every connection.
+it: the id is in use on another host, another client uses it, or its client connects anew with another one. A fourth
+names connections of the client that carry none.
 """
 
 from collections.abc import Callable
@@ -14,23 +15,33 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
-from ...connections.texts import first_entries, looked_up, merged_texts, number_of_texts, sentence, sorted_texts
+from ...connections.texts import (
+    first_entries,
+    looked_up,
+    merged_texts,
+    number_of_texts,
+    sentence,
+    sorted_texts,
+    with_lists,
+)
 from ...protocol import UNKNOWN
 from ...tables.spec import CONNECTION_KEY
+from .lives import IN_TIME, lives, renewed, without_id
 from .uuids import canonical
 
 _KEY = ("cluster", "instance_id")
-_IN_TIME = ("opened_at", "last_request_at", "broker", "connection_id", "opened_seq")
-_CLIENT = ("cluster", "principal", "remote_host", "client_id", "software", "is_header")
-_CLOSE_SECONDS = 60
+_WHO = ("principal", "remote_host", "client_id")
+_COUNTS_ON = "apache-kafka-java "
+"""Software that numbers its requests over all its connections."""
 
 
 def transform(connections: DataFrame) -> DataFrame:
     """Makes one row per id that a client's connection carries."""
     carried = _carried(connections.where(is_client()))
-    is_alone = F.count(F.lit(1)).over(Window.partitionBy(*_KEY)) == 1
-    found = carried.withColumns({"met_host": _met_host(), "differs": _differs(), "is_alone": is_alone})
-    return _by_instance(found.withColumn("previous", _previous_ids()))
+    found = carried.withColumns({"met_host": _met_host(), "differs": _differs()})
+    of_ids = lives(carried)
+    of_clients = with_lists(_with_scenario(_by_instance(found), connections), renewed(of_ids), _KEY)
+    return with_lists(of_clients, without_id(connections, of_ids), _KEY)
 
 
 _SINGLE_IDS = (
@@ -52,7 +63,10 @@ def _carried(connections: DataFrame) -> DataFrame:
         .withColumns({"all_ids": F.transform("ids", lambda one: canonical(one["text"])), "id": F.explode("ids")})
         .withColumn("instance_id", canonical(F.col("id.text")))
     )
-    one = ("last_request_at", "requests", "start", "remote_host", "principal", "client_id", "software", "all_ids")
+    one = (
+        "last_request_at", "requests", "remote_host", "principal", "client_id", "software", "all_ids", "member_ids",
+        "lowest_correlation_id", "highest_correlation_id", "telemetry_id_sent_first",
+    )  # fmt: skip
     return exploded.groupBy(*CONNECTION_KEY, "instance_id").agg(
         *(F.first(name).alias(name) for name in one),
         sorted_texts(F.col("id.kind")).alias("kinds"),
@@ -82,7 +96,7 @@ def _met_host() -> Column:
     To compare with the one that stays open longest is enough to find the first such pair: were an earlier one of a
     third host in the way, it would make a pair itself.
     """
-    earlier = Window.partitionBy(*_KEY).orderBy(*_IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
+    earlier = Window.partitionBy(*_KEY).orderBy(*IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
     longest = F.max(F.when(F.col("remote_host").isNotNull(), F.struct("last_request_at", "remote_host"))).over(earlier)
     overlap = (longest["last_request_at"] >= F.col("opened_at")) & (longest["remote_host"] != F.col("remote_host"))
     return F.when(overlap, longest["remote_host"])
@@ -99,28 +113,12 @@ def _differs() -> Column:
         "principal": F.col("principal"),
         "software": software,
     }
-    earlier = Window.partitionBy(*_KEY).orderBy(*_IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
+    earlier = Window.partitionBy(*_KEY).orderBy(*IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
     parts = []
     for name, value in named.items():
         first = F.first(value, ignorenulls=True).over(earlier)
         parts.append(F.when(value != first, sentence(name + " {value!r} after {first!r}", value=value, first=first)))
     return F.nullif(F.concat_ws(", ", *parts), F.lit(""))
-
-
-def _previous_ids() -> Column:
-    """The ids of the two connections before it, where a client shows a new id with each; null where it does not.
-
-    Three ids in a row, each of no other connection, of one host, principal, client id and software, where each of the
-    connections opened while the one before was open or within a minute. As many processes of one connection each look
-    the same.
-    """
-    in_time = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME)
-    last, second_last = (F.lag(F.struct("instance_id", "is_alone", "last_request_at"), n).over(in_time) for n in (1, 2))
-    gap = F.unix_seconds("opened_at") - F.unix_seconds(last["last_request_at"])
-    gap_before = F.lag(F.unix_seconds("opened_at")).over(in_time) - F.unix_seconds(second_last["last_request_at"])
-    is_alone = F.col("is_header") & F.col("is_alone") & last["is_alone"] & second_last["is_alone"]
-    is_close = (gap <= _CLOSE_SECONDS) & (gap_before <= _CLOSE_SECONDS)
-    return F.when(is_alone & is_close, F.array(second_last["instance_id"], last["instance_id"]))
 
 
 def _connections_where(found: Column, *named: Column) -> Column:
@@ -135,11 +133,6 @@ def _if_instance(found: str) -> Column:
 
 
 def _by_instance(carried: DataFrame) -> DataFrame:
-    scenario = (
-        F.when(F.bool_or("in_header"), "UUID-H")
-        .when(F.bool_or("assigned"), "UUID-B")
-        .when(F.bool_or("requested"), "UUID-R")
-    )
     by_instance = carried.groupBy(*_KEY).agg(
         merged_texts(F.col("kinds")).alias("id_kinds"),
         merged_texts(F.col("encodings")).alias("encodings"),
@@ -155,24 +148,58 @@ def _by_instance(carried: DataFrame) -> DataFrame:
             "two_hosts_connections"
         ),
         _connections_where(_if_instance("differs"), F.col("differs")).alias("shared_connections"),
-        _connections_where(F.col("previous"), F.col("previous").alias("previous_ids")).alias("renewed_connections"),
         sorted_texts(F.col("principal")).alias("principals"),
         sorted_texts(F.col("client_id")).alias("client_ids"),
         sorted_texts(F.col("software")).alias("software"),
         F.sum(F.col("changed").cast("int")).alias("changed_on_connections"),
         F.min(_rank()).alias("alignment"),
         merged_texts(F.col("all_ids"), 21).alias("all_ids"),
-        scenario.alias("telemetry_scenario"),
-        F.bool_and(F.col("start") != "before_log").alias("starts_seen"),
+        _scenario().alias("telemetry_scenario"),
+        F.min(F.struct(*IN_TIME, *_WHO, _is_made_by_client().alias("is_made"))).alias("first"),
     )
-    kind = F.col("telemetry_scenario")
     return by_instance.select(
-        *(name for name in by_instance.columns if name not in ("alignment", "all_ids", "starts_seen")),
+        *(name for name in by_instance.columns if name not in ("alignment", "all_ids")),
         F.slice(F.filter("all_ids", lambda other: other != F.col("instance_id")), 1, 20).alias("other_ids"),
         F.element_at(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).alias("member_id_alignment"),
-        F.when(kind == "UUID-R", F.col("starts_seen")).when(kind.isNotNull(), F.lit(True)).alias("scenario_certain"),
-        looked_up({"UUID-H": "new", "UUID-R": "new", "UUID-B": "old"}, kind).alias("client_by_kip"),
-        looked_up({"UUID-H": "new", "UUID-R": "old", "UUID-B": "either"}, kind).alias("broker_by_kip"),
+    )
+
+
+def _scenario() -> Column:
+    return (
+        F.when(F.bool_or("in_header"), "UUID-H")
+        .when(F.bool_or("assigned"), "UUID-B")
+        .when(F.bool_or("requested"), "UUID-R")
+    )
+
+
+def _is_made_by_client() -> Column:
+    """Tells whether a connection shows that its client made the id: the client had asked nobody for one before."""
+    counts_on = F.col("software").startswith(_COUNTS_ON) & (F.col("lowest_correlation_id") == 0)
+    return F.coalesce(F.col("requested") & F.col("telemetry_id_sent_first") & counts_on, F.lit(False))
+
+
+def _with_scenario(by_instance: DataFrame, connections: DataFrame) -> DataFrame:
+    """Adds what follows from the scenario.
+
+    An id in a request is the client's own only if nobody can have given it: a broker gives one on any connection, which
+    may be in no log. The id's first connection has to be the first that is known of such a client.
+    """
+    kind, by_name = F.col("telemetry_scenario"), {name: F.coalesce(name, F.lit("")) for name in _WHO}
+    made = by_instance.where((kind == "UUID-R") & F.col("first.is_made")).select(*_KEY, "first.*")
+    of_clients = made.select(*_KEY, F.col("opened_at").alias("made_at"), *(c.alias(n) for n, c in by_name.items()))
+    opened = connections.where(is_client()).select("cluster", "opened_at", *(c.alias(n) for n, c in by_name.items()))
+    met = opened.join(of_clients, on=["cluster", *_WHO], how="inner").groupBy(*_KEY)
+    is_first = F.min("opened_at") == F.min("made_at")
+    known = by_instance.join(met.agg(is_first.alias("is_first")), on=list(_KEY), how="left")
+    is_certain = F.when(kind.isNotNull(), (kind != "UUID-R") | F.coalesce("is_first", F.lit(False)))
+    either = F.when((kind == "UUID-R") & ~is_certain, "either")
+    return known.select(
+        *(name for name in known.columns if name not in ("first", "is_first")),
+        is_certain.alias("scenario_certain"),
+        F.coalesce(either, looked_up({"UUID-H": "new", "UUID-R": "new", "UUID-B": "old"}, kind)).alias("client_by_kip"),
+        F.coalesce(either, looked_up({"UUID-H": "new", "UUID-R": "old", "UUID-B": "either"}, kind)).alias(
+            "broker_by_kip"
+        ),
     )
 
 

@@ -8,6 +8,7 @@ from ...connections.concern import Columns
 from ...connections.judged import requests_where
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
+from ...protocol import ErrorCode
 from ...protocol.primitives import ZERO_UUID
 from ...settings import Settings
 from .predicates import is_telemetry
@@ -21,6 +22,7 @@ def aggregates() -> Columns:
         "own_instance_id": _first(F.col("first_instance_id")),
         "first_telemetry_asked_with": _first(F.col("telemetry_asked_with")),
         "telemetry_in_header": F.bool_or(is_telemetry() & has_header_v3()),
+        "instance_id_rejected": requests_where(_is_rejected_for_id()),
     }
 
 
@@ -36,6 +38,9 @@ def _judged() -> Columns:
         "telemetry_request_id": _first(F.col("telemetry_sent_id")),
         "telemetry_response_id": _first(F.col("telemetry_given_id")),
         "member_ids": sorted_texts(F.col("member_id")),
+        "lowest_correlation_id": F.min("lowest_correlation_id"),
+        "highest_correlation_id": F.max("highest_correlation_id"),
+        "telemetry_id_sent_first": _is_sent_first(),
     }
 
 
@@ -56,6 +61,20 @@ def begins_with_header_v3() -> Column:
     return has_header_v3("first.header_version")
 
 
+def is_enforced() -> Column:
+    """Tells whether a broker shows that the rule binds a connection of which the log lacks the first request.
+
+    It refuses requests for their id only if the first one had header v3.
+    """
+    return (F.col("start") != "observed") & (F.col("instance_id_rejected") > 0)
+
+
+def is_contradicted() -> Column:
+    """Tells whether visible requests are wrong, whatever the first one was, which the log lacks: two ids are two."""
+    two_ids = begins_with_header_v3() & (F.col("instance_id_different") > 0)
+    return is_enforced() | ((F.col("start") != "observed") & two_ids)
+
+
 def other_telemetry_id() -> Column:
     """Takes the id in telemetry bodies that is not the one in headers, which KIP-1313 wants to be one; null where none is."""
     ids = F.array_compact(F.array("telemetry_request_id", "telemetry_response_id"))
@@ -64,6 +83,23 @@ def other_telemetry_id() -> Column:
 
 def _first(value: Column) -> Column:
     return F.min_by(value, F.when(value.isNotNull(), F.col("seq")))
+
+
+def _is_rejected_for_id() -> Column:
+    """Tells whether a request breaks the rule of the id and the broker says so; a bad software name is refused alike."""
+    broken = F.col("instance_id_is_zero") | F.col("instance_id_is_missing") | F.col("instance_id_is_different")
+    is_refused = F.coalesce(F.col("error_code") == int(ErrorCode.INVALID_REQUEST), F.lit(False))
+    return broken & is_refused & ~F.col("states_bad_software")
+
+
+def _is_sent_first() -> Column:
+    """Tells whether a telemetry id is sent before anybody can have given it, by a client that numbers its requests over all connections.
+
+    As many requests stand before it on the connection as the client has numbered from 0 on, so it has sent no others.
+    """
+    is_first = (F.col("seq") == F.col("correlation_id")) & F.col("telemetry_sent_id").isNotNull()
+    is_ask = F.col("telemetry_asked_with").isNotNull()
+    return F.min_by(is_first & is_ask, F.when(is_telemetry(), F.col("seq")))
 
 
 def _scenario() -> Column:
@@ -94,6 +130,7 @@ def _verdict() -> Column:
     broken = (F.col("instance_id_zero") + F.col("instance_id_missing") + F.col("instance_id_different")) > 0
     return (
         F.when(F.col("header_v3_requests") == 0, "no_header_v3")
+        .when(is_contradicted(), "violating")
         .when((broken | ~begins_with_header_v3()) & (F.col("start") != "observed"), "start_not_observed")
         .when(~begins_with_header_v3(), "outside_kip_rule")
         .when(broken, "violating")

@@ -1,13 +1,16 @@
 """What holds of the client instance id of one request (KIP-1313), and the ids in telemetry and heartbeats beside it."""
 
+from functools import reduce
+from operator import or_
+
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from ...connections.boundaries import any_before, first_up_to_now, has_header_v3
 from ...connections.concern import Columns
-from ...connections.judged import HEARTBEATS, has_instance_id
+from ...connections.judged import HEARTBEATS, has_instance_id, is_api_versions
 from ...connections.texts import body_text
-from ...protocol import ApiKey
+from ...protocol import BROKER_PATTERN_SQL, ApiKey
 from ...protocol.primitives import ZERO_UUID
 
 _TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
@@ -17,11 +20,14 @@ def reads() -> Columns:
     """Reads the ids of telemetry bodies (KIP-714) and of heartbeats of the newer group protocols (KIP-848)."""
     asks = F.col("api_key") == int(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS)
     member = body_text("request", "memberId")
+    stated = [body_text("request", name) for name in ("clientSoftwareName", "clientSoftwareVersion")]
+    is_bad = (F.coalesce(~text.rlike(BROKER_PATTERN_SQL), F.lit(False)) for text in stated)
     return {
         "telemetry_asked_with": F.when(asks, F.coalesce(body_text("request", "clientInstanceId"), F.lit(""))),
         "telemetry_sent_id": F.when(is_telemetry(), _id(body_text("request", "clientInstanceId"))),
         "telemetry_given_id": F.when(asks, _id(body_text("response", "clientInstanceId"))),
         "member_id": F.when(F.col("api_key").isin(*map(int, HEARTBEATS)) & (member != ""), member),
+        "states_bad_software": is_api_versions() & reduce(or_, is_bad),
     }
 
 

@@ -5,15 +5,30 @@ from pyspark.sql import functions as F
 
 from ...connections.concern import ConnectionRule, RequestRule
 from ...connections.facts import is_client
-from ...connections.texts import sentence, shown
+from ...connections.texts import looked_up, sentence, shown
 from ...connections.violations import by_connection_id
 from ...settings import Settings
-from .facts import begins_with_header_v3, other_telemetry_id
+from .facts import begins_with_header_v3, is_contradicted, is_enforced, other_telemetry_id
 
 
 def _is_bound() -> Column:
-    """Tells whether KIP-1313's rule binds a connection: its first request is in the log, and has header v3."""
-    return is_client() & begins_with_header_v3() & (F.col("start") == "observed")
+    """Tells whether KIP-1313's rule binds a connection: its first request is in the log, and has header v3; or a broker enforces it."""
+    is_seen = begins_with_header_v3() & (F.col("start") == "observed")
+    return is_client() & (is_seen | is_enforced())
+
+
+def _has_one_id() -> Column:
+    """Tells whether all ids of a connection must be one: where the rule binds, and where the log does not show the first request."""
+    return _is_bound() | (is_client() & is_contradicted())
+
+
+_RENEWED = {
+    "member_id": ", with the same member id",
+    "correlation_ids": ", and its correlation ids go on from there",
+    "sequence": "; one process, or as many that ran one after the other",
+}
+_WITHOUT = {"member_id": ", with the same member id", "": "; one client, or another program under its client id"}
+"""Words for what shows, or does not show, that one process is meant."""
 
 
 REQUEST_RULES = {
@@ -24,7 +39,7 @@ REQUEST_RULES = {
         "instance_id_is_missing", "{api_name} v{api_version} has no client instance id", _is_bound
     ),
     "instance_id_different": RequestRule(
-        "instance_id_is_different", "client instance id {client_instance_id!r} after {first_instance_id!r}", _is_bound
+        "instance_id_is_different", "client instance id {client_instance_id!r} after {first_instance_id!r}", _has_one_id
     ),
 }
 
@@ -49,14 +64,31 @@ def findings_shared(client_instances: DataFrame, settings: Settings) -> DataFram
 
 
 def findings_renewed(client_instances: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections with which a client shows a new id once more, after one with each of the two before."""
+    """Finds connections with which a client shows a new id; where it may be another process, that is information."""
     ids = F.array_join(F.transform("previous_ids", lambda other: shown(other)), ", ")
-    words = sentence(" after {ids}", ids=ids)
-    return _found("client_instance_id_renewed", client_instances, "renewed_connections", words, settings)
+    words = sentence(" after {ids}{evidence}", ids=ids, evidence=looked_up(_RENEWED, F.col("evidence")))
+    is_shown = F.col("evidence") != "sequence"
+    return _found("client_instance_id_renewed", client_instances, "renewed_connections", words, settings, is_shown)
 
 
-def _found(rule: str, client_instances: DataFrame, connections: str, words: Column, settings: Settings) -> DataFrame:
-    """Makes one row per connection id of what a list of `client_instances` names.
+def findings_without_id(client_instances: DataFrame, settings: Settings) -> DataFrame:
+    """Finds connections without an id of a client that has one elsewhere; where it may be another program, that is information."""
+    evidence = looked_up(_WITHOUT, F.coalesce("evidence", F.lit("")))
+    words = sentence(" is on other connections of its client, not on this one{evidence}", evidence=evidence)
+    is_shown = F.col("evidence").isNotNull()
+    rule = "client_instance_id_on_some_connections"
+    return _found(rule, client_instances, "connections_without_id", words, settings, is_shown)
+
+
+def _found(
+    rule: str,
+    client_instances: DataFrame,
+    connections: str,
+    words: Column,
+    settings: Settings,
+    binds: Column | None = None,
+) -> DataFrame:
+    """Makes one row per connection id of what a list of `client_instances` names; it is information where the rule does not bind.
 
     What connections show together may change when another one goes on; a connection's key would tie these rows to the runs
     that read it.
@@ -73,4 +105,5 @@ def _found(rule: str, client_instances: DataFrame, connections: str, words: Colu
         then_by=("opened_seq", "instance_id"),  # connections of one id may open at one instant
         grep=F.concat(record, quoted, F.lit('"')),
         message=sentence("client instance id {instance_id!r}{words}", words=words),
+        binds=binds,
     )

@@ -8,7 +8,7 @@ from ...connections.facts import is_exempt
 from ...connections.judged import is_api_versions, requests_where
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
-from ...protocol import UNKNOWN, ErrorCode
+from ...protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ErrorCode
 from ...settings import Settings
 from .policy import policy_verdicts
 from .predicates import becomes, can_name
@@ -73,16 +73,38 @@ def _at_end(logged: str, stated: str) -> Column:
     )
 
 
+def _logs_names() -> Column:
+    """Tells whether the records show what the broker knows of the software: those of 2.5 and later do."""
+    return F.col("last.client_software_name").isNotNull()
+
+
+def _is_name_refused() -> Column:
+    """Tells whether the broker refused a version with a name, after which the client could not, or did not, go on without one by choice.
+
+    2.3 and earlier take no name. Who is offered v3 or later and goes on without a name has chosen that.
+    """
+    error, highest = F.col("last_refused.error_code"), F.coalesce("last_refused.offered_max", F.lit(-1))
+    was_named = (error == int(ErrorCode.UNSUPPORTED_VERSION)) & (
+        F.col("last_refused.version") >= FIRST_VERSION_WITH_SOFTWARE
+    )
+    is_lasting = F.col("api_versions_outcome").isin("fell_back", "rejected_unsupported_version")
+    went_on = F.col("requests") > F.size("attempts")
+    chose_none = (highest >= FIRST_VERSION_WITH_SOFTWARE) & (went_on | (F.col("accepted_attempts") > 0))
+    return F.coalesce(is_lasting & was_named & ~chose_none, F.lit(False))
+
+
 def _reason_unknown() -> Column:
     """Tells why the broker knows no name; KIP-1313 answers INVALID_REQUEST too, whatever the name is."""
     outcome = F.col("api_versions_outcome")
+    is_hidden = (F.col("first.log_generation") == "request_header_struct") & ~_logs_names()
     was_invalid = (F.col("last_api_versions_error") == int(ErrorCode.INVALID_REQUEST)) | (
         outcome == "negotiated_after_invalid_request"
     )
     return (
         F.when(F.col("software_resets") > 0, "reset_by_older_version")
         .when(was_invalid, F.when(F.col("refused_names") > 0, "invalid_name").otherwise("invalid_request"))
-        .when(outcome == "rejected_unsupported_version", "version_rejected")
+        .when((outcome == "rejected_unsupported_version") | _is_name_refused(), "version_rejected")
+        .when((outcome == "not_observed") & is_hidden, "not_logged")
         .when(outcome.isin("not_sent", "not_observed"), outcome)
         .when(F.col("became.software.name") == UNKNOWN, "version_without_name")
         .otherwise("not_logged")
@@ -93,7 +115,8 @@ def _of_policy(settings: Settings, name: Column, version: Column) -> Columns:
     """Makes all verdicts of conf/client_policy.toml on a connection, and the first, which is the one that it gets."""
     if not settings.policy.judges:
         return {"policy_verdict": F.lit(None).cast("string")}
-    verdicts = policy_verdicts(settings.policy, name, version, F.coalesce("client_id", F.lit("")))
+    can_be_known = _logs_names() & ~_is_name_refused()
+    verdicts = policy_verdicts(settings.policy, name, version, F.coalesce("client_id", F.lit("")), can_be_known)
     first = F.coalesce(F.get(verdicts, F.lit(0)), F.lit("allowed"))
     return {
         "policy_verdicts": F.when(~is_exempt(settings), verdicts),

@@ -14,8 +14,13 @@ _COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
 _LONGEST_VERSION = 64
 
 
-def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Column) -> Column:
-    """Lists every verdict of the policy that a client deserves, in the order in which they count; empty where it is allowed."""
+def policy_verdicts(
+    policy: Policy, name: Column, version: Column, client_id: Column, can_be_known: Column | None = None
+) -> Column:
+    """Lists every verdict of the policy that a client deserves, in the order in which they count; empty where it is allowed.
+
+    `can_be_known` tells whether its broker takes and its log shows software names: else nobody can be asked for one.
+    """
     known = name != UNKNOWN
     allowed = [item for item, _ in policy.software]
     only_these = bool(allowed) and policy.other_software == "refused"
@@ -25,7 +30,9 @@ def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Co
     seen, is_short = F.substring(client_id, 1, LONGEST_TEXT), F.length(client_id) <= LONGEST_TEXT
     matches = [is_short & seen.rlike(rf"\A(?:{pattern})\z") for pattern in policy.client_id_patterns]
     deserved = {
-        "software_unknown": ~known & F.lit(policy.unknown_software == "refused"),
+        "software_unknown": ~known
+        & F.lit(policy.unknown_software == "refused")
+        & (F.lit(True) if can_be_known is None else can_be_known),
         "software_not_allowed": known & ~name.isin(allowed) if only_these else F.lit(False),
         "version_unreadable": known & minimum.isNotNull() & ~readable,
         "version_too_old": readable & minimum.isNotNull() & (compared_versions(version, minimum) < 0),

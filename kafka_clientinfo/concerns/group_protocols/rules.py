@@ -18,6 +18,7 @@ REQUEST_RULES = {
         "went_on_after_inconsistent",
         "{api_name} v{api_version} after SyncGroup was answered with INCONSISTENT_GROUP_PROTOCOL",
         applies=lambda: _is_in_one_group(),
+        takes_several=True,
     ),
 }
 

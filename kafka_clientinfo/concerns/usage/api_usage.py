@@ -24,7 +24,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     used = _with_offered(_by_answer(judged_requests))
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version")
     total = used.groupBy(*key).agg(
-        F.max("api_name").alias("api_name"),
+        F.array_max(F.collect_set("api_name")).alias("api_name"),
         *(F.sum(name).alias(name) for name in ("requests", "errors", "unsupported")),
         F.min("first_at").alias("first_at"),
         F.max("last_at").alias("last_at"),

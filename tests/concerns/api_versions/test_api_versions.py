@@ -159,7 +159,8 @@ CASES: dict[str, Case] = {
         {"start": "hidden_by_sasl", "api_versions_outcome": "negotiated", "api_versions_successes": 1},
     ),
     "INFO would not show it": Case(
-        [request("?", 0, correlation_id=0, log_level="INFO")], {"api_versions_outcome": "not_observed"}
+        [request("?", 0, correlation_id=0, log_level="INFO", broker="info", file_id="info")],
+        {"api_versions_outcome": "not_observed"},
     ),
     "0.10 takes v0 only": Case(
         [old(0, 3, None), old(1, 0, None)],

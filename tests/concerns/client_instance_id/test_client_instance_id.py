@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.concerns.cases import Case, Judged, assert_case, assert_message
-from tests.frames import ZERO, request
+from tests.frames import ZERO, named, request
 
 BITS = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
 ID = base64.urlsafe_b64encode(BITS.bytes).rstrip(b"=").decode()
@@ -22,6 +22,10 @@ def v3(seconds: float, instance: str | None = ID, api: str = "METADATA", **given
 
 def v2(seconds: float, api: str = "METADATA", **given: Any) -> dict[str, Any]:
     return request("?", seconds, api, header_version=2, **given)
+
+
+def sasl(row: dict[str, Any]) -> dict[str, Any]:
+    return row | {"security_protocol": "SASL_SSL"}
 
 
 def heartbeat(seconds: float, member: str) -> dict[str, Any]:
@@ -58,6 +62,7 @@ CASES: dict[str, Case] = {
             "instance_id_verdict": "no_header_v3",
             "member_ids": [],
             "member_id_alignment": "none",
+            "telemetry_id_sent_first": None,
         },
     ),
     "zero at first": Case(
@@ -85,16 +90,61 @@ CASES: dict[str, Case] = {
             "instance_id_verdict": "outside_kip_rule",
         },
     ),
-    "the first request is not in the log": Case(
-        [v3(LATE), v3(LATE + 1, OTHER)],
-        {"start": "before_log", "instance_id_different": 1, "instance_id_verdict": "start_not_observed"},
+    "an older header first, whatever the broker says": Case(
+        [v2(0), v3(1), v3(2, OTHER, error_code=42)], {"instance_id_verdict": "outside_kip_rule"}
     ),
-    "nothing is wrong, whatever came before the log": Case(
-        [v3(LATE), v3(LATE + 1)], {"start": "before_log", "instance_id_verdict": "conforming"}
+    "the first request is not in the log, and there are two ids": Case(
+        [v3(LATE), v3(LATE + 1, OTHER)],
+        {"start": "before_log", "instance_id_different": 1} | VIOLATING,
+        {"instance_id_different": 1},
+    ),
+    "the first request is not in the log": Case(
+        [v3(LATE), v2(LATE + 1), v3(LATE + 2, ZERO)],
+        {"start": "before_log", "instance_id_missing": 1, "instance_id_verdict": "start_not_observed"},
+    ),
+    "SASL hides the first requests, and there are two ids": Case(
+        [sasl(v3(0)), sasl(v3(1, OTHER))],
+        {"start": "hidden_by_sasl", "instance_id_different": 1} | VIOLATING,
+        {"instance_id_different": 1},
+    ),
+    "two ids, and one request without": Case(
+        [sasl(v3(0)), sasl(v3(1, OTHER)), sasl(v2(2))], VIOLATING, {"instance_id_different": 1}
     ),
     "SASL hides the first requests": Case(
-        [v3(0, security_protocol="SASL_SSL"), v3(1, OTHER, security_protocol="SASL_SSL")],
-        {"start": "hidden_by_sasl", "instance_id_different": 1, "instance_id_verdict": "start_not_observed"},
+        [sasl(v3(0)), sasl(v2(1)), sasl(v3(2, ZERO))],
+        {"start": "hidden_by_sasl", "instance_id_zero": 1, "instance_id_verdict": "start_not_observed"},
+    ),
+    "an older header first, then two ids, and what came before is hidden": Case(
+        [sasl(v2(0)), sasl(v3(1)), sasl(v3(2, OTHER))],
+        {"instance_id_different": 1, "instance_id_verdict": "start_not_observed"},
+    ),
+    "the broker refuses a request without the id": Case(
+        [sasl(v3(0)), sasl(v2(1, error_code=42)), sasl(v2(2))], VIOLATING, {"instance_id_missing": 2}
+    ),
+    "the broker refuses another id after an older header": Case(
+        [sasl(v2(0)), sasl(v3(1)), sasl(v3(2, OTHER, error_code=42))], VIOLATING, {"instance_id_different": 1}
+    ),
+    "the broker refuses the zero id, before the log": Case(
+        [v3(LATE), v3(LATE + 1, ZERO, error_code=42)], VIOLATING, {"instance_id_zero": 1}
+    ),
+    "the broker refuses what is not wrong": Case(
+        [sasl(v3(0)), sasl(v3(1, error_code=42))], {"instance_id_verdict": "conforming"}
+    ),
+    "the broker answers otherwise": Case(
+        [sasl(v3(0)), sasl(v2(1, error_code=16))], {"instance_id_verdict": "start_not_observed"}
+    ),
+    "the broker refuses the software name": Case(
+        [sasl(v3(0)), sasl(v2(1, "AV", version=3, request=named("my client", "1"), error_code=42))],
+        {"instance_id_missing": 1, "instance_id_verdict": "start_not_observed"},
+    ),
+    "the broker refuses the software version": Case(
+        [sasl(v3(0)), sasl(v2(1, "AV", version=3, request=named("kgo", "1_0"), error_code=42))],
+        {"instance_id_verdict": "start_not_observed"},
+    ),
+    "the broker refuses ApiVersions without the id": Case(
+        [sasl(v3(0)), sasl(v2(1, "AV", version=3, request=named("kgo", "1"), error_code=42))],
+        VIOLATING,
+        {"instance_id_missing": 1},
     ),
     "an older header first, and what came before is hidden": Case(
         [v2(0, security_protocol="SASL_SSL"), v3(1, security_protocol="SASL_SSL")],
@@ -121,11 +171,28 @@ CASES: dict[str, Case] = {
     "another member id": Case([v3(0), heartbeat(1, "consumer-1")], {"member_id_alignment": "different"}),
     "telemetry id from the broker": Case(
         [telemetry(0, ZERO, ID), telemetry(1, ID, ZERO)],
-        {"telemetry_scenario": "UUID-B", "telemetry_response_id": ID, "telemetry_request_id": ID},
+        {
+            "telemetry_scenario": "UUID-B",
+            "telemetry_response_id": ID,
+            "telemetry_request_id": ID,
+            "telemetry_id_sent_first": False,
+        },
     ),
     "telemetry id in the header": Case([v3(0), v3(1, api="TELEMETRY", request="{}")], {"telemetry_scenario": "UUID-H"}),
     "telemetry id in the request": Case(
-        [telemetry(0, ID, ZERO)], {"telemetry_scenario": "UUID-R", "telemetry_request_id": ID}
+        [telemetry(0, ID, ZERO)],
+        {"telemetry_scenario": "UUID-R", "telemetry_request_id": ID, "telemetry_id_sent_first": True},
+    ),
+    "telemetry id in a request with later numbers": Case(
+        [v2(0), telemetry(2, ID, ZERO), v2(3)],
+        {"telemetry_id_sent_first": False, "lowest_correlation_id": 0, "highest_correlation_id": 3},
+    ),
+    "telemetry id in a request with the next number": Case(
+        [v2(0), v2(1), telemetry(2, ID, ZERO), telemetry(9, ID, ZERO)], {"telemetry_id_sent_first": True}
+    ),
+    "telemetry id in data that nobody asked for": Case(
+        [request("?", 0, "PUSH", request=f'{{"clientInstanceId":"{ID}"}}')],
+        {"telemetry_request_id": ID, "telemetry_id_sent_first": False},
     ),
     "another telemetry id than in the header": Case(
         [v3(0), telemetry(1, OTHER, ZERO)],

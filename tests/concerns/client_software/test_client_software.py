@@ -5,11 +5,13 @@ from typing import Any
 import pytest
 
 from tests.concerns.cases import Case, Judged, assert_case, assert_message
-from tests.frames import api_versions, named, request
+from tests.frames import api_versions, named, offer, request
 
 KGO = {"client_software_name": "kgo", "client_software_version": "1"}
 NOT_LOGGED = {"client_software_name": None, "client_software_version": None}
 """2.4 takes names and logs none."""
+OF_STRUCTS = NOT_LOGGED | {"log_generation": "request_header_struct"}
+"""1.0 to 2.4: their records show no names."""
 
 
 def av(
@@ -47,8 +49,51 @@ CASES: dict[str, Case] = {
         [av(0, 2), request("?", 1)], {"reason_unknown": "version_without_name", "software_valid_by_kip": None}
     ),
     "asked for too much": Case([av(0, 9, error=35)], {"reason_unknown": "version_rejected"}),
-    "fell back to v0": Case(
-        [av(0, 9, error=35), av(1, 0), request("?", 2)], {"reason_unknown": "version_without_name"}
+    "fell back to v0, as nothing was offered": Case(
+        [av(0, 9, error=35), av(1, 0), request("?", 2)], {"reason_unknown": "version_rejected"}
+    ),
+    "2.3 takes no name": Case(
+        [av(0, error=35, **OF_STRUCTS), av(1, 2, **OF_STRUCTS), request("?", 2, **OF_STRUCTS)],
+        {"reason_unknown": "version_rejected"},
+    ),
+    "fell back to what was offered, which has no name": Case(
+        [av(0, 4, error=35, response=offer(0, 2)), av(1, 2), request("?", 2)], {"reason_unknown": "version_rejected"}
+    ),
+    "fell back to v0, although a version with a name was offered": Case(
+        [av(0, 4, error=35, response=offer(0, 3)), av(1, 0), request("?", 2)],
+        {"reason_unknown": "version_without_name"},
+    ),
+    "fell back from a version without a name": Case(
+        [av(0, 2, error=35, response=offer(0, 1)), av(1, 1), request("?", 2)],
+        {"reason_unknown": "version_without_name"},
+    ),
+    "fell back to v0 after another error": Case(
+        [av(0, 3, error=42, name="kgo"), av(1, 0)], {"reason_unknown": "invalid_request"}
+    ),
+    "0.11 takes no name": Case(
+        [
+            av(0, log_generation="api_key_struct", **NOT_LOGGED),
+            av(1, 1, log_generation="api_key_struct", **NOT_LOGGED),
+        ],
+        {"reason_unknown": "version_rejected"},
+    ),
+    "2.4 asked before the log": Case(
+        [request("?", 0, correlation_id=70, **OF_STRUCTS)], {"reason_unknown": "not_logged"}
+    ),
+    "2.4 never asked": Case([request("?", 0, correlation_id=0, **OF_STRUCTS)], {"reason_unknown": "not_sent"}),
+    "2.4 asked without a name": Case(
+        [av(0, 2, **OF_STRUCTS), request("?", 1, **OF_STRUCTS)], {"reason_unknown": "version_without_name"}
+    ),
+    "2.5 asked before the log": Case(
+        [request("?", 0, correlation_id=70, log_generation="request_header_struct")],
+        {"reason_unknown": "not_observed"},
+    ),
+    "2.4 asked under SASL": Case(
+        [request("?", 0, security_protocol="SASL_SSL", **OF_STRUCTS)], {"reason_unknown": "not_logged"}
+    ),
+    "0.10 asked before the log": Case(
+        [request("?", 0, correlation_id=70, log_generation="api_key_struct", **NOT_LOGGED)],
+        {"reason_unknown": "not_observed"},
     ),
     "a bad name": Case(
         [av(0, name="my client", error=42), request("?", 1)],
@@ -155,7 +200,7 @@ CASES: dict[str, Case] = {
         {"client_software_name": "unknown", "reason_unknown": None, "policy_verdict": None},
     ),
     "of a broker": Case(
-        [av(0, name="my client"), request("?", 1, "UPDATE_METADATA", client_id="1")],
+        [av(0, name="my client", error=42), request("?", 1, "UPDATE_METADATA", client_id="1")],
         {
             "role": "broker",
             "invalid_software_texts": ["my client"],

@@ -10,7 +10,7 @@ from kafka_clientinfo.concerns.client_software.policy import compared_versions, 
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import Case, Judged, assert_message
-from tests.frames import request
+from tests.frames import api_versions, named, offer, request
 
 POLICY = Policy(
     software=(("kgo", "1.10"), ("rdkafka", None)),
@@ -32,8 +32,11 @@ def client(name: str, version: str, **given: Any) -> dict[str, Any]:
     return request("?", 0, client_software_name=name, client_software_version=version, **given)
 
 
-# a connection's only request, and its verdict
-JUDGED: dict[str, tuple[dict[str, Any], str | None]] = {
+NOT_LOGGED = {"client_software_name": None, "client_software_version": None}
+OF_STRUCTS = NOT_LOGGED | {"log_generation": "request_header_struct"}
+"""1.0 to 2.4: their records show no names."""
+# a connection's only request or requests, and its verdict
+JUDGED: dict[str, tuple[dict[str, Any] | list[dict[str, Any]], str | None]] = {
     "old": (client("kgo", "v1.9.3"), "version_too_old"),
     "a release candidate": (client("kgo", "1.10.0-rc1"), "version_too_old"),
     "the minimum": (client("kgo", "1.10.0"), "allowed"),
@@ -52,8 +55,41 @@ JUDGED: dict[str, tuple[dict[str, Any], str | None]] = {
     "exempt": (request("?", 0, client_id="my app", listener="INSIDE"), "exempt"),
     "forwarding": (request("?", 0, is_forwarded=True, client_id="my app"), None),
     "a broker": (request("?", 0, "UPDATE_METADATA", client_id="1"), None),
+    # Nobody is asked for a name that the broker refuses or the log does not show.
+    "2.3 refuses the name": (
+        [
+            api_versions("?", 0, 3, error_code=35, **OF_STRUCTS),
+            api_versions("?", 1, 2, **OF_STRUCTS),
+            request("?", 2, **OF_STRUCTS),
+        ],
+        "allowed",
+    ),
+    "2.3, and no name": ([api_versions("?", 0, 2, **OF_STRUCTS), request("?", 1, **OF_STRUCTS)], "allowed"),
+    "2.4, before the log": (request("?", 0, correlation_id=70, **OF_STRUCTS), "allowed"),
+    "2.4, SASL": (request("?", 0, security_protocol="SASL_SSL", **OF_STRUCTS), "allowed"),
+    "2.4, and another name": (
+        [api_versions("?", 0, 3, request=named("sarama", "1"), **OF_STRUCTS), request("?", 1, **OF_STRUCTS)],
+        "software_not_allowed",
+    ),
+    "2.4, and a bad client id": (request("?", 0, client_id="my app", **OF_STRUCTS), "client_id_not_allowed"),
+    "0.11": (request("?", 0, log_generation="api_key_struct", **NOT_LOGGED), "allowed"),
+    "nothing offered, so v0": ([api_versions("?", 0, 3, error_code=35), api_versions("?", 1, 0)], "allowed"),
+    "refused, and no more": (api_versions("?", 0, 4, error_code=35, response=offer(0, 3)), "allowed"),
+    "refused, and on without a name": (
+        [api_versions("?", 0, 4, error_code=35, response=offer(0, 3)), request("?", 1)],
+        "software_unknown",
+    ),
+    "v0 although v3 was offered": (
+        [api_versions("?", 0, 4, error_code=35, response=offer(0, 3)), api_versions("?", 1, 0)],
+        "software_unknown",
+    ),
+    "v2 was refused": (
+        [api_versions("?", 0, 2, error_code=35), api_versions("?", 1, 0), request("?", 2)],
+        "software_unknown",
+    ),
+    "2.5 shows that no name came": (request("?", 0, log_generation="request_header_struct"), "software_unknown"),
 }
-CASES = {name: Case([row]) for name, (row, _) in JUDGED.items()}
+CASES = {name: Case(rows if isinstance(rows, list) else [rows]) for name, (rows, _) in JUDGED.items()}
 MESSAGES = {
     "policy_software": ("not on the list", "software 'sarama' '9'"),
     "policy_unknown_software": ("unknown", "software 'unknown' 'unknown'"),
