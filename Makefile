@@ -128,7 +128,8 @@ $(VENV)/.mutants: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,mutants]'
 	@touch $@
 
-mutants: setup $(VENV)/.mutants ## Change the package in 400 places (or MUTANTS=--help …) and see the tests fail
+mutants: setup $(VENV)/.mutants ## Break each statement of the KIPs, then change 400 places (or MUTANTS=--planted, MUTANTS=--help …): tests must fail
+	$(if $(MUTANTS),,$(BIN)/python -m tests.mutants --planted)
 	$(BIN)/python -m tests.mutants $(or $(MUTANTS),--sample 400)
 
 $(VENV)/.release: $(VENV)/.installed

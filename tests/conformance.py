@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "conformance.md"
@@ -44,15 +45,16 @@ def marks() -> Iterator[Mark]:
         for node in ast.walk(ast.parse(text)):
             for decorator in getattr(node, "decorator_list", ()):
                 if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "pytest.mark.kip":
-                    yield _mark(decorator, path.relative_to(ROOT).as_posix(), node.name, text)
+                    yield _mark(decorator, path.relative_to(ROOT).as_posix(), node, text)
 
 
-def _mark(decorator: ast.Call, file: str, test: str, text: str) -> Mark:
+def _mark(decorator: ast.Call, file: str, test: Any, text: str) -> Mark:
     document, *numbers = (ast.literal_eval(argument) for argument in decorator.args)
     case = next((ast.literal_eval(keyword.value) for keyword in decorator.keywords if keyword.arg == "case"), None)
-    # A case counts where the module names it beside the mark.
+    # A case counts where the module names it beside the mark, and each case is a test of its own.
     elsewhere = any(f'"{case}"' in line and "mark.kip" not in line for line in text.splitlines())
-    return Mark(document, tuple(numbers), case, file, test, case is None or elsewhere)
+    has_cases = any("pytest.mark.parametrize" in ast.unparse(one) for one in test.decorator_list)
+    return Mark(document, tuple(numbers), case, file, test.name, case is None or (elsewhere and has_cases))
 
 
 def markdown() -> str:

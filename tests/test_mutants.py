@@ -75,3 +75,16 @@ def test_another_process_imports_the_mutant(tmp_path: Path, monkeypatch: pytest.
             [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
         )
         assert done.stdout == expected
+
+
+def test_a_mark_names_the_tests_of_a_function_or_of_its_case() -> None:
+    pytest.importorskip("cosmic_ray")
+    from tests.conformance import Mark
+    from tests.mutants.by_statement import Item, named_by
+
+    file, cases = "tests/a.py", ("", "a case", "3-a case", "a case of another kind", "another-case")
+    items = [Item(f"{file}::test_it[{case}]", file, "test_it", case, False) for case in cases]
+    items.append(Item("tests/b.py::test_it[a case]", "tests/b.py", "test_it", "a case", False))
+    mark = Mark("KIP-1", (1,), "a case", file, "test_it", True)
+    assert [item.case for item in named_by(mark, items)] == ["a case", "3-a case"]
+    assert [item.case for item in named_by(Mark("KIP-1", (1,), None, file, "test_it", True), items)] == [*cases]

@@ -173,6 +173,7 @@ def test_it_tells_what_the_log_shows_of_a_start(found: dict[str, list[Any]], nam
     assert [row["start"] for row in found[name]] == STARTS[name][1]
 
 
+@pytest.mark.kip("KIP-511", 25, case="a broker's name on a controller's listener")
 @pytest.mark.parametrize("name", ROLES)
 def test_it_tells_brokers_by_what_they_do(found: dict[str, list[Any]], name: str) -> None:
     given, role = ROLES[name]

@@ -20,6 +20,7 @@ from collections import Counter
 from pathlib import Path
 from random import Random
 
+from . import by_statement
 from .changes import Mutant, chosen
 from .explained import ROOT, explanations
 from .reach import Reach, digests, file_of, measure, merged, packed, unpacked
@@ -71,8 +72,12 @@ def main() -> int:
     parser.add_argument("--least", type=float, default=95, help="percent that must be killed or explained")
     parser.add_argument("--list", action="store_true", help="print the mutants, and run nothing")
     parser.add_argument("--verbose", action="store_true", help="print which test kills a mutant, and after how long")
+    parser.add_argument("--planted", nargs="*", metavar="STATEMENT", help='only planted.toml, or of it "KIP-559 15" …')
     arguments = parser.parse_args()
     os.chdir(ROOT)
+    if arguments.planted is not None:
+        gc.freeze()
+        return by_statement.main(arguments.planted, arguments.verbose)
     mutants = chosen(arguments.files or ["kafka_clientinfo"], arguments.sample, Random(arguments.seed))
     print(f"{len(mutants)} mutants (seed {arguments.seed})", flush=True)
     if arguments.list:

@@ -6,9 +6,9 @@ import resource
 import signal
 import sys
 import tempfile
-from collections.abc import Collection, Container, Sequence
+from collections.abc import Callable, Collection, Container, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import hypothesis
 import pytest
@@ -181,34 +181,76 @@ class Runner:
     def _fork(
         self, mutant: Mutant | None, phases: Sequence[list[str]], spark: SharedSpark | None, with_samples: bool = False
     ) -> Outcome:
-        reading, writing = os.pipe()
-        process = os.fork()
-        if process == 0:
-            os.close(reading)
-            passed, test = False, ""
-            try:
-                _prepare(mutant)
-                for tests in phases:
-                    seconds = _STARTUP + 3 * self.reach.cost(tests) + _SAMPLE_SECONDS * (spark is not None)
-                    signal.setitimer(signal.ITIMER_PROF, seconds)  # whoever does not come back is ended
-                    signal.setitimer(signal.ITIMER_REAL, _PATIENCE * seconds)
-                    plugin = Only(tests, self.reach.tests, spark, with_samples)
-                    passed, test = _passes(tests, plugin), plugin.failed
-                    if not passed:
-                        break
-            except BaseException as error:
-                passed, test = False, f"{type(error).__name__}: {error}"
-            os.write(writing, json.dumps([passed, test]).encode()[:4000])
-            os._exit(0)
-        os.close(writing)
-        with os.fdopen(reading, "rb") as pipe:
-            said = pipe.read()
-        _, status = os.waitpid(process, 0)
-        if os.WIFSIGNALED(status):
-            is_late = os.WTERMSIG(status) in (signal.SIGPROF, signal.SIGALRM)
-            return Outcome("timeout" if is_late else "killed", f"signal {os.WTERMSIG(status)}")
-        passed, test = json.loads(said)
-        return Outcome("survived" if passed else "killed", test)
+        extra = _STARTUP + _SAMPLE_SECONDS * (spark is not None)
+        runs = [
+            Run(tests, Only(tests, self.reach.tests, spark, with_samples), extra + 3 * self.reach.cost(tests))
+            for tests in phases
+        ]
+        return forked_tests(mutant, runs)
+
+
+class Run(NamedTuple):
+    """Tests, the plugin that chooses them, and the seconds of a processor after which they are ended."""
+
+    tests: Sequence[str]
+    plugin: Only
+    seconds: float
+
+
+class Change(Protocol):
+    """A mutant as the process needs it that imports it."""
+
+    @property
+    def module(self) -> str: ...
+    @property
+    def file(self) -> str: ...
+    def source(self) -> str:
+        """Return the file's text with the change."""
+        ...
+
+
+def forked_tests(mutant: Change | None, runs: Sequence[Run]) -> Outcome:
+    """Run tests against a mutant in a forked process, up to the first run in which one fails."""
+
+    def work() -> tuple[bool, str]:
+        for one in runs:
+            _end_after(one.seconds)
+            if not _passes(one.tests, one.plugin):
+                return False, one.plugin.failed
+        return True, ""
+
+    passed, said = forked(mutant, work)
+    if passed is None:
+        is_late = said in (signal.SIGPROF, signal.SIGALRM)
+        return Outcome("timeout" if is_late else "killed", f"signal {said}")
+    return Outcome("survived" if passed else "killed", said)
+
+
+def forked(mutant: Change | None, work: Callable[[], tuple[bool, Any]]) -> tuple[bool | None, Any]:
+    """Return what work returns in a forked process that imports a mutant; None and the signal if one ended it."""
+    reading, writing = os.pipe()
+    process = os.fork()
+    if process == 0:
+        os.close(reading)
+        try:
+            _prepare(mutant)
+            said = work()
+        except BaseException as error:
+            said = False, f"{type(error).__name__}: {error}"[:3000]
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(json.dumps(said).encode())
+        os._exit(0)
+    os.close(writing)
+    with os.fdopen(reading, "rb") as pipe:
+        said = pipe.read()
+    _, status = os.waitpid(process, 0)
+    return (None, os.WTERMSIG(status)) if os.WIFSIGNALED(status) else tuple(json.loads(said))
+
+
+def _end_after(seconds: float) -> None:
+    """End this process if it takes so many seconds of a processor from now on, or many times as long by the clock."""
+    signal.setitimer(signal.ITIMER_PROF, seconds)
+    signal.setitimer(signal.ITIMER_REAL, _PATIENCE * seconds)
 
 
 def _passes(tests: Sequence[str], plugin: Only) -> bool:
@@ -216,7 +258,7 @@ def _passes(tests: Sequence[str], plugin: Only) -> bool:
     return not tests or run(["-x", *files], plugin) in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
 
 
-def _prepare(mutant: Mutant | None) -> None:
+def _prepare(mutant: Change | None) -> None:
     """Silence this process, bound its memory, and have it and the processes that it starts import the mutant."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):

@@ -119,6 +119,7 @@ def it_pairs_by_correlation_ids_of_any_size() -> None:
     assert [(item.correlation_id, item.response) for item in exchanges] == [(number, answer(number)) for number in ids]
 
 
+@pytest.mark.kip("KIP-35", 18)
 def it_takes_a_version_newer_than_the_schemas_to_have_their_last_header() -> None:
     """ApiVersions v99 with header 2 and a body of which an id of header 3 could be the beginning."""
     frame = request(7, 18, 99, b"x" * 15 + b"\0" * 5)

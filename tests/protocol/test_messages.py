@@ -169,7 +169,7 @@ def it_writes_the_instance_id_of_header_3() -> None:
     assert (read.header_version, read.body) == (3, {})
 
 
-@pytest.mark.kip("KIP-511", 1, 3, 25)
+@pytest.mark.kip("KIP-511", 1, 3)
 def it_reads_kip_511s_request() -> None:
     body = {"clientSoftwareName": "apache-kafka-java", "clientSoftwareVersion": "2.4.0"}
     frame = protocol.encode_request(Request(header(18, 3, clientId="c"), body))
@@ -282,6 +282,9 @@ def it_reads_kip_559s_fields() -> None:
     assert (body["protocolType"], body["protocolName"]) == ("consumer", None)
     with pytest.raises(EncodeError, match="protocolName: None is no string"):
         protocol.encode_response(Response({"correlationId": 1}, {"protocolName": None}, 11, 6))
+    for version in range(10):
+        names = [field.name for field in protocol.fields(11, version, "request") or ()]
+        assert {"protocolType", "protocols"} <= set(names)
     for kind in ("request", "response"):
         names = [field.name for field in protocol.fields(14, 5, kind) or ()]
         assert "protocolType" in names

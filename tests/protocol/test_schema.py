@@ -117,6 +117,7 @@ def it_reads_schemas_as_the_kips_print_them() -> None:
     assert [schema.header_version(version) for version in range(5)] == [1, 1, 2, 3, 3]
 
 
+@pytest.mark.kip("KIP-1313", 36, 37)
 @pytest.mark.parametrize(
     ("headers", "message"),
     [

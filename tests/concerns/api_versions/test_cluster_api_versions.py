@@ -117,6 +117,7 @@ def test_brokers_without_an_answer_are_counted(found: dict[str, dict[int, Any]])
     assert {item["brokers_silent"] for item in found["old"].values()} == {0}
 
 
+@pytest.mark.kip("KIP-35", 21)
 def test_what_an_api_allows_and_what_the_feature_needs_are_kept_apart(found: dict[str, dict[int, Any]]) -> None:
     (zstd,) = [f for f in found["KIP-35"][0]["features"] if f["feature"] == "zstd_compression"]
     assert (zstd["kip"], zstd["min_version"], zstd["met"], zstd["usable"]) == ("KIP-110", 7, False, False)

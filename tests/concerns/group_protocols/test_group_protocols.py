@@ -318,8 +318,11 @@ def test_it_tells_what_a_group_does(found: Found, name: str) -> None:
     assert {key: plain(found.groups[name][key]) for key in CASES[name][1]} == CASES[name][1]
 
 
+@pytest.mark.kip("KIP-559", 7)
 def test_who_only_describes_a_group_takes_no_part(found: Found) -> None:
     assert (found.groups["told"]["connections"], found.groups["told"]["protocol_types"]) == (0, ["consumer"])
+    assert plain(found.groups["told"]["self_describing"]) == [counts("DESCRIBE_GROUPS", 3, "response", 1)]
+    assert found.groups["told"]["not_self_describing"] == []
     assert found.groups["dead"]["protocol_types"] == []
 
 
