@@ -9,15 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from kafka_clientinfo import cli, derivation, pipeline, steps
 from kafka_clientinfo.engine.reading import local_tables
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.refused_rows import RefusedRowsError
+from kafka_clientinfo.refused_rows import RefusedRowsError, describe, is_refusal
+from kafka_clientinfo.tables.spec import CONNECTION_KEY, table_spec
 from tests.builders import json_record
 from tests.equality import assert_same_tables
+from tests.frames import API_KEYS, at, frame, ledger
 
 TABLES = {name for name, step in steps.steps().items() if step.write_mode}
 
@@ -73,6 +77,102 @@ def test_any_other_error_ends_the_build_at_once() -> None:
 
     with pytest.raises(ValueError, match=r"broker_api_versions|judged_requests"):
         derivation._in_order_of_inputs(derive)
+
+
+Key = dict[str, Any]
+
+
+def connection(broker: str, number: int) -> Key:
+    return dict(zip(CONNECTION_KEY, ("c", broker, f"{number}", at(number), 0), strict=True))
+
+
+OPENED = (
+    connection("b", 1) | {"file_id": "f1", "byte_offset": 10, "principal": "User:a", "client_id": "app"},
+    connection("b", 2) | {"file_id": "f1", "byte_offset": 90, "principal": "User:a"},
+    connection("other", 1) | {"file_id": "f2", "byte_offset": 0, "principal": "User:b", "client_id": "app"},
+)
+"""Connections with the place of their first request."""
+JUDGED = (
+    (connection("b", 1), "f1", 10, ("METADATA", 9, 1), None, None),
+    (connection("b", 1), "f1", 20, ("METADATA", 9, 2), None, None),
+    (connection("b", 1), "f1", 30, ("METADATA", 10, 2), None, None),
+    (connection("b", 2), "f1", 90, ("METADATA", 9, 2), None, "{'groups':'g'}"),
+    (connection("b", 2), "f1", 100, ("JOIN", 5, 1), '{"groupId":"another"}', None),
+    (connection("b", 2), "f1", 110, ("JOIN", 5, 1), '{"groupId":"g"}', "{}"),
+    (connection("b", 2), "f1", 120, ("DESCRIBE", 5, 1), None, '{"groups":[{"groupId":"told"}]}'),
+    (connection("other", 1), "f2", 0, ("SYNC", 5, 1), '{"groupId":"g"}', None),
+)
+"""Requests: connection, place, API with its version and the header's, bodies."""
+
+
+@pytest.fixture(scope="module")
+def places(spark: Any) -> Callable[[str, Key], str]:
+    """Give what is said of a row of a table that has its key and nothing else."""
+    judged = [
+        (*key.values(), file_id, offset, API_KEYS[api], version, header, *bodies)
+        for key, file_id, offset, (api, version, header), *bodies in JUDGED
+    ]
+    columns = ", ".join(f"{column.name} {column.type}" for column in table_spec("connections").columns[:5])
+    columns += ", file_id string, byte_offset bigint, api_key int, api_version int, header_version int"
+    in_groups = [connection("b", 2) | {"group_id": name} for name in ("g", "told")]
+    whole = {
+        "connections": frame(spark, "connections", list(OPENED)),
+        "connection_groups": frame(spark, "connection_groups", in_groups),
+        "ingested_files": ledger(spark, {"file_id": "f1", "path": "/a"}, {"file_id": "f2", "path": "/b"}),
+    }
+    requests = spark.createDataFrame(judged, f"{columns}, request string, response string")
+
+    def place(table: str, key: Key) -> str:
+        said = describe(frame(spark, table, [key]), table_spec(table), whole.__getitem__, requests)
+        return said.partition(", of the record at ")[2]
+
+    return place
+
+
+@pytest.mark.parametrize(
+    ("table", "key", "place"),
+    [
+        ("connections", connection("b", 2), "byte 90 of /a"),
+        ("api_usage", connection("b", 1) | {"api_key": 3, "api_version": 9, "header_version": 2}, "byte 20 of /a"),
+        ("api_usage", connection("b", 1) | {"api_key": 3, "api_version": 10, "header_version": 2}, "byte 30 of /a"),
+        ("connection_groups", connection("b", 2) | {"group_id": "g"}, "byte 110 of /a"),
+        ("connection_groups", connection("b", 2) | {"group_id": "nobody's"}, "byte 90 of /a"),
+        ("group_protocols", {"cluster": "c", "group_id": "g"}, "byte 110 of /a"),
+        ("violations", {"rule": "r", "cluster": "c", "group_id": "told"}, "byte 120 of /a"),
+        ("violations", {"rule": "r"} | connection("other", 1), "byte 0 of /b"),
+        ("violations", {"rule": "r", "cluster": "c", "broker": "other"}, "byte 0 of /b"),
+        ("violations", {"rule": "r", "cluster": "c"}, ""),
+        ("client_inventory", {"cluster": "c", "principal": "User:a", "client_id": None}, "byte 90 of /a"),
+        ("broker_api_versions", {"cluster": "c", "broker": "b", "api_key": API_KEYS["JOIN"]}, "byte 100 of /a"),
+    ],
+)  # fmt: skip
+def test_the_record_of_a_refused_row_is_the_first_that_its_key_leads_to(
+    places: Callable[[str, Key], str], table: str, key: Key, place: str
+) -> None:
+    assert places(table, key) == place
+
+
+def test_what_is_refused_is_named_with_the_rows_key(spark: Any) -> None:
+    host = {"cluster": "c", "first_seen": at(1), "last_seen": at(1), "requests": 1, "ingested_at": at(2)}
+    fine = {"host": "fine"} | host
+    cases = [
+        ([], "a constraint refuses a row"),
+        ([{"host": "h" * 201} | host | {"requests": None}], f"column requests is null in the row of cluster 'c', host '{'h' * 200}'"),
+        ([{"host": "h"} | host | {"last_seen": at(0)}], "CHECK order fails (first_seen <= last_seen) in the row of cluster 'c', host 'h'"),
+    ]  # fmt: skip
+    for wrong, said in cases:
+        rows = frame(spark, "broker_hosts", [fine, *wrong])
+        nothing = frame(spark, "connections", [])
+        assert describe(rows, table_spec("broker_hosts"), {"connections": nothing}.__getitem__, nothing) == said
+
+
+def test_deltas_refusals_are_told_from_its_other_errors(spark: Any, tmp_path: Path) -> None:
+    table = f"delta.`{tmp_path}`"
+    spark.sql(f"CREATE TABLE {table} (a INT NOT NULL) USING delta TBLPROPERTIES ('delta.constraints.c' = 'a > 0')")
+    for value, refused in [("NULL", True), ("0", True), ("'x' DIV 0", False)]:
+        with pytest.raises((PySparkException, Py4JJavaError)) as raised:
+            spark.sql(f"INSERT INTO {table} SELECT {value}")
+        assert is_refusal(raised.value) == refused, value
 
 
 @pytest.mark.long

@@ -89,19 +89,18 @@ def as_tables(result: Impact) -> list[Table]:
     """What is not ok at the target, and with all targets the counts by release and the matrix."""
     found = []
     if result.target is not None:
-        found.append(_table("rows", f"Kafka {result.target}", result.rows, sum(result.found.values())))
+        found.append(_table(f"Kafka {result.target}", result.rows, sum(result.found.values())))
     if result.by_release:
         counts = [{"release": name} | numbers for name, numbers in result.by_release.items()]
-        found.append(_table("by_release", "Clients by release", counts, len(counts)))
-        found.append(
-            _table("matrix", "Clients that are not fine at every release", result.matrix, result.matrix_clients)
-        )
+        found.append(_table("Clients by release", counts, len(counts)))
+        found.append(_table("Clients that are not fine at every release", result.matrix, result.matrix_clients))
     return found
 
 
-def _table(name: str, title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
+def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
+    """Make a table that JSON has in a document, so that it needs no other name than its title."""
     columns = tuple(rows[0]) if rows else ()
-    return Table(name, title, columns, [tuple(row.values()) for row in rows], total - len(rows))
+    return Table(title, title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
 def as_text(result: Impact, owned: Table | None = None) -> str:

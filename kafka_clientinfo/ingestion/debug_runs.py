@@ -84,8 +84,8 @@ def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:
         return found
     by_length = sorted(range(1, len(found)), key=lambda at: (found[at]["began_at"] - found[at - 1]["ended_at"], at))
     left_out = set(by_length[:too_many])
-    kept = found[:1]
-    for place, run in enumerate(found[1:], 1):
+    kept: list[_Run] = []
+    for place, run in enumerate(found):
         if place in left_out:
             kept[-1] = _both(kept[-1], run)
         else:

@@ -102,7 +102,8 @@ def _value(kind: EventKind, found: re.Match[bytes]) -> str | None:
         return setting[1].decode() if setting else None
     if kind == "log_level":
         return f"{found[1].decode()}={(found[2] or b'').decode()}"
-    return found[found.lastindex or 0].decode()
+    *_, last = found.groups()
+    return str(last, "ascii")
 
 
 E = TypeVar("E")
@@ -124,7 +125,7 @@ def distinct_events(events: Iterable[E], said: Callable[[E], tuple[str, str | No
         kind, value = said(event)
         if kind in ("launched", "started"):
             last.clear()
-        elif last.get(kind, "") == value:
+        elif (kind, value) in last.items():
             continue
         last[kind] = value
         found.append(event)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
@@ -115,11 +115,26 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
+@example("x" * 61, "x" * 62)
 def test_file_names_are_safe_and_differ(one: str, other: str) -> None:
     names = [Message(Owner(name), TARGET, "").file_name for name in (one, other)]
-    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,80}\.md", name) for name in names)
+    assert all(re.fullmatch(r"[a-z0-9][a-z0-9-]{0,68}\.md", name) for name in names)
     assert (names[0] == names[1]) == (one == other)
     assert Message(None, TARGET, "").file_name not in names
+
+
+@pytest.mark.parametrize(
+    ("owner", "begins"),
+    [
+        ("Payments & Co.", "payments-co-"),
+        ("Zürich", "zurich-"),
+        ("\N{CJK UNIFIED IDEOGRAPH-4E2D}", ""),
+        ("a" * 60 + "b", "a" * 60 + "-"),
+        ("a" * 59 + " b", "a" * 59 + "-"),
+    ],
+)
+def test_a_file_name_begins_with_the_letters_of_its_owner(owner: str, begins: str) -> None:
+    assert re.fullmatch(rf"{begins}[0-9a-f]{{8}}\.md", Message(Owner(owner), TARGET, "").file_name)
 
 
 @pytest.mark.parametrize("option", ["--messages", "--webhook"])

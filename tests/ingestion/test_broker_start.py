@@ -10,7 +10,7 @@ from kafka_clientinfo.ingestion.broker_start import START_WINDOW, shows_broker_s
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.parser import Parser
 from kafka_clientinfo.logs.request_event import RequestEvent
-from tests.builders import json_record, request_header_struct_record
+from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 
 
 def of(host: int, index: int, port: int = 9092) -> str:
@@ -69,6 +69,19 @@ def events(requests: list[dict[str, Any]], record: Any) -> list[RequestEvent]:
 def test_only_what_a_start_alone_gives_shows_it(name: str, record: Any) -> None:
     requests, expected = CASES[name]
     assert shows_broker_start(events(requests, record)) is expected
+
+
+@pytest.mark.parametrize("record", [api_key_struct_record, name_text_record])
+def test_before_ids_have_an_index_a_brokers_first_request_shows_it(record: Any) -> None:
+    assert shows_broker_start(events([fetch(2, 0)], record))
+    assert not shows_broker_start(events([fetch(2, 0, 1)], record))
+    assert not shows_broker_start(events([work(2, 0, 0), work(3, 0, 0)], record))
+
+
+def test_a_fetch_is_a_brokers_if_it_names_a_replica() -> None:
+    (fetched,) = events([work(2, 0, 0)], json_record)
+    shown = [shows_broker_start([fetched._replace(replica_id=replica)]) for replica in (None, -2, -1, 0, 1)]
+    assert shown == [False, False, False, True, True]
 
 
 def test_a_known_name_shows_that_a_connection_is_older() -> None:

@@ -85,3 +85,13 @@ def test_the_longest_silences_stay() -> None:
     assert len(runs) == MOST_SILENCES + 1
     assert all(later[0] - earlier[1] >= 3 for earlier, later in itertools.pairwise(runs))
     assert (runs[0][0], runs[-1][1]) == (0, pytest.approx(seconds[-1]))
+
+
+@given(st.lists(st.integers(2, 9), min_size=MOST_SILENCES - 1, max_size=MOST_SILENCES + 3))
+def test_of_too_many_silences_the_shortest_are_left_out_and_of_equal_ones_the_earlier(silences: list[int]) -> None:
+    seconds = [0.0, *itertools.accumulate(map(float, silences))]
+    runs, _ = runs_of(debug(*seconds))
+    stay = sorted(range(len(silences)), key=lambda place: (silences[place], place))[-MOST_SILENCES:]
+    begins = [0, *(place + 1 for place in sorted(stay))]
+    ends = [*(begin - 1 for begin in begins[1:]), len(silences)]
+    assert runs == [(seconds[begin], seconds[end], begin, end) for begin, end in zip(begins, ends, strict=True)]

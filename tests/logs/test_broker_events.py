@@ -127,6 +127,14 @@ def test_a_line_of_a_client_inside_another_record_does_not_count(message: str) -
     assert events_of(f"{STAMP}{message}{after}".encode(), mixed=True) == []
 
 
+def test_a_record_that_is_too_long_says_nothing() -> None:
+    message = b"INFO KafkaConfig values: \n\tconnections.max.idle.ms = 7\n%b (kafka.server.KafkaConfig)\n"
+    record, lines = STAMP.encode() + message, (b"\t" + b"x" * 98 + b"\n") * 650
+    rest = b"\t%b\n" % (b"x" * ((64 << 10) - len(record % lines) - 2))
+    assert [event.value for event in events_of(record % (lines + rest), mixed=False)] == ["7"]
+    assert events_of(record % (lines + b"\tx" + rest[1:]), mixed=False) == []
+
+
 def test_a_record_without_a_time_says_nothing() -> None:
     message = next(iter(SAID))
     assert events_of(f"[2026-02-31 21:36:13,091] {message}\n".encode(), mixed=False) == []
@@ -152,7 +160,7 @@ EVENTS = st.lists(
     st.builds(
         BrokerEvent,
         st.integers(0, 9),
-        st.sampled_from(["launched", "log_level", "version"]),  # type: ignore[arg-type]
+        st.sampled_from(["launched", "started", "log_level", "version"]),  # type: ignore[arg-type]
         st.sampled_from(["a", "b"]),
     ),
     max_size=20,
@@ -163,12 +171,13 @@ EVENTS = st.lists(
 def test_what_repeats_is_left_out_wherever_a_file_is_cut(first: list[BrokerEvent], then: list[BrokerEvent]) -> None:
     whole = distinct_events([*first, *then], said)
     assert whole == distinct_events([*distinct_events(first, said), *distinct_events(then, said)], said)
-    assert [one for one in whole if one.kind == "launched"] == [
-        one for one in [*first, *then] if one.kind == "launched"
-    ]
+    starts = ("launched", "started")
+    assert [one for one in whole if one.kind in starts] == [one for one in [*first, *then] if one.kind in starts]
 
 
 def test_a_level_that_is_set_again_after_a_start_counts() -> None:
     debug, launch = BrokerEvent(1, "log_level", "x=DEBUG"), BrokerEvent(2, "launched", None)
+    start = BrokerEvent(3, "started", "1")
     assert distinct_events([debug, debug, launch, debug], said) == [debug, launch, debug]
+    assert distinct_events([debug, start, debug, start, debug], said) == [debug, start, debug, start, debug]
     assert distinct_events([launch] * (MOST_EVENTS + 1), said) == [launch] * MOST_EVENTS

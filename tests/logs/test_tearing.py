@@ -113,6 +113,7 @@ def test_records_that_are_torn_one_after_the_other() -> None:
 def test_a_torn_record_of_another_kind(other: bytes, whole: bytes) -> None:
     for at in range(1, len(other) - 1):
         check(other[:at], whole)
+        check(other[:at], whole[:-1] + b"\r\n")
 
 
 @pytest.mark.parametrize(
