@@ -10,7 +10,7 @@ from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.on_duckdb.dataframe import SparkSession
 from kafka_clientinfo.on_duckdb.derive import _rules_on_duckdb
 from kafka_clientinfo.tables.spec import table_spec
-from tests.concerns.client_instance_id.test_client_instances import LIVES, OTHERS_OF_BROKERS, TELEMETRY, WITHOUT
+from tests.concerns.client_instance_id.test_lives import LIVES, OTHERS_OF_BROKERS, TELEMETRY, WITHOUT
 from tests.frames import as_stored, frame
 
 from .comparing import compared
