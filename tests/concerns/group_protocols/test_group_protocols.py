@@ -188,6 +188,22 @@ CASES: dict[str, Case] = {
         [assigned(0, 5, T1, kind="consumer")],
         {"assignments": [ASSIGNMENT], "verified_sync_requests": 1, "unverified_sync_requests": 0},
     ),
+    "a SyncGroup without an answer that tells its type": (
+        [
+            message(
+                0,
+                "SYNC",
+                5,
+                {
+                    "memberId": "m1",
+                    "protocolType": "consumer",
+                    "protocolName": "range",
+                    "assignments": [{"memberId": "m1", "assignment": T1}],
+                },
+            )
+        ],
+        {"assignments": [ASSIGNMENT], "undecoded_payloads": 0},
+    ),
     "names that agree": (
         [join(0, 7, names=("range", "roundrobin"), generation=3), sync(1, 5, generation=3)],
         {"protocol_name_mismatches": 0},
@@ -313,6 +329,7 @@ def plain(value: Any) -> Any:
 @pytest.mark.kip("KIP-559", 15, case="inconsistent")
 @pytest.mark.kip("KIP-559", 16, 20, case="an older SyncGroup after its JoinGroup")
 @pytest.mark.kip("KIP-559", 19, case="a SyncGroup that tells its type")
+@pytest.mark.kip("KIP-559", 19, case="a SyncGroup without an answer that tells its type")
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_what_a_group_does(found: Found, name: str) -> None:
     assert {key: plain(found.groups[name][key]) for key in CASES[name][1]} == CASES[name][1]
@@ -321,8 +338,9 @@ def test_it_tells_what_a_group_does(found: Found, name: str) -> None:
 @pytest.mark.kip("KIP-559", 7)
 def test_who_only_describes_a_group_takes_no_part(found: Found) -> None:
     assert (found.groups["told"]["connections"], found.groups["told"]["protocol_types"]) == (0, ["consumer"])
-    assert plain(found.groups["told"]["self_describing"]) == [counts("DESCRIBE_GROUPS", 3, "response", 1)]
-    assert found.groups["told"]["not_self_describing"] == []
+    for name in ("told", "dead"):  # also where the type is empty
+        assert plain(found.groups[name]["self_describing"]) == [counts("DESCRIBE_GROUPS", 3, "response", 1)]
+        assert found.groups[name]["not_self_describing"] == []
     assert found.groups["dead"]["protocol_types"] == []
 
 

@@ -133,7 +133,9 @@ def rows(impact: Any) -> dict[str, Any]:
 
 @pytest.mark.kip("KIP-511", 27, case="no longer advertised")
 @pytest.mark.kip("KIP-35", 14, case="ApiVersions is always answered")
+@pytest.mark.kip("KIP-35", 14, case="ApiVersions of any version is answered")
 @pytest.mark.kip("KIP-35", 19, case="a fixed version")
+@pytest.mark.kip("KIP-35", 19, case="a downgrade of one who does not")
 @pytest.mark.kip("KIP-1313", 44, case="header v3 hides ApiVersions")
 @pytest.mark.kip("KIP-35", 5, case="advertised and refused")
 @pytest.mark.parametrize("name", CASES)
