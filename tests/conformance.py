@@ -16,7 +16,8 @@ PAGE = ROOT / "docs" / "conformance.md"
 _HEAD = """# Conformance
 
 What the KIPs state, where it is held, and the tests that fail if it is not. Written from `docs/statements.toml` and the
-tests' marks by `make docs`; edit those. Paths are under `kafka_clientinfo/` unless they begin with `schemas/`.
+tests' marks by `make docs`; edit those. Paths are under `kafka_clientinfo/` unless they begin with `schemas/`. That the
+tests fail is seen by `make mutants`, which breaks each statement as `tests/mutants/planted.toml` says.
 """
 
 

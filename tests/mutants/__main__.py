@@ -8,6 +8,9 @@ that reach the line run before those that reach only the module, the module's ow
 before slow, as many as fit into --seconds and --spark-seconds of a processor. A line that runs only while its module is
 imported, as a table's, is reached by the tests that reach a line with the name that it gives, or that name it themselves.
 What survives is equivalent to the original (then `explained.toml` says why), or a test is missing.
+
+With --planted it makes the changes of `planted.toml` instead, each of which breaks a statement of a KIP, and runs the
+tests that the statement names (`by_statement`).
 """
 
 import argparse
