@@ -136,7 +136,7 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
     more = len(uses) - len(rows)
     return [
         f"## {_TITLES[verdict]}",
-        as_markdown([Table("uses", "", columns, rows)]),
+        as_markdown([Table("", columns, rows)]),
         *([f"… and {number(more)} more, which `kafka-clientinfo upgrade` lists."] if more else []),
     ]
 
