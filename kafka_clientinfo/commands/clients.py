@@ -39,7 +39,7 @@ def execute(context: Context) -> int:
     else:
         columns = ", ".join(_SHOWN) if is_text(given) else "*"
         statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
-        found = ask(scope, "clients", "", statement, None, limit)
+        found = ask(scope, "", statement, None, limit)
         if owners.rules:
             found = Ownership(owners, scope).with_owners(found)
     show(given, [found], notes)

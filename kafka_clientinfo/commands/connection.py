@@ -68,10 +68,9 @@ def execute(context: Context) -> int:
     connection_id = console.argument("ID", given.id)
     order = ", ".join(("opened_at", *CONNECTION_KEY))
     statement = f"SELECT * FROM {{connections}} AS c WHERE connection_id = {{id}} ORDER BY {order}"
-    found = ask(scope, "connections", "", statement, {"id": connection_id}, limit_of(given))
+    found = ask(scope, "", statement, {"id": connection_id}, limit_of(given))
     failed = ask(
         scope,
-        "failed_requests",
         "Requests and logins that a broker refused (server.log)",
         "SELECT logged_at, cluster, broker, api_name, api_version, reason, detail FROM {failed_requests} AS f "
         "WHERE connection_id = {id} ORDER BY logged_at, byte_offset",
@@ -103,7 +102,7 @@ def _life(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     same += " AND opened_at = CAST({opened_at} AS TIMESTAMP)"
     key["opened_at"] = f"{connection['opened_at']:%Y-%m-%d %H:%M:%S.%f}"
     return connection | {
-        name: ask(tables, name, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
+        name: ask(tables, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
         for name, title, columns, table, order in _PARTS
     }
 
@@ -115,8 +114,8 @@ def _parts(life: dict[str, Any], place: str) -> list[Table]:
     attempts = [tuple(attempt.values()) for attempt in life["api_versions_attempts"]]
     names = ("version", "error_code", "offered_min", "offered_max")
     return [
-        Table(f"connection_{place.partition(' ')[0]}", title, ("what", "value"), facts),
-        Table("api_versions", "ApiVersions requests, in order", names, attempts),
+        Table(title, ("what", "value"), facts),
+        Table("ApiVersions requests, in order", names, attempts),
         *(life[name] for name, *_ in _PARTS),
     ]
 

@@ -230,7 +230,7 @@ def _of_clients(name: str, title: str, columns: Sequence[str], found: KeyedRows)
     columns = (*columns, *_COUNTS)
     rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in found]
     rows.sort(key=lambda row: (-row[-len(_COUNTS)], _texts(row)))
-    return Table(name, title, (*_WHO, *columns), rows)
+    return Table(title, (*_WHO, *columns), rows, name=name)
 
 
 def _more_violations(before: ByKey, after: ByKey) -> Table:
@@ -242,7 +242,7 @@ def _more_violations(before: ByKey, after: ByKey) -> Table:
     more.sort(key=lambda item: (item[0], -item[1][-2], _texts(item[1])))
     columns = ("severity", "blames", "rule", *_WHO, "group_id", "before", "after", "last_at")
     title = "More violations, by connections or groups"
-    return Table("more_violations", title, columns, [line for _, line in more])
+    return Table(title, columns, [line for _, line in more], name="more_violations")
 
 
 def _is_worse(found: Iterable[Table]) -> bool:

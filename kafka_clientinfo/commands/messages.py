@@ -136,7 +136,7 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
     more = len(uses) - len(rows)
     return [
         f"## {_TITLES[verdict]}",
-        as_markdown([Table("uses", "", columns, rows)]),
+        as_markdown([Table("", columns, rows)]),
         *([f"… and {number(more)} more, which `kafka-clientinfo upgrade` lists."] if more else []),
     ]
 
@@ -170,9 +170,8 @@ def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
 
 def _taken(target: str, name: str) -> str:
     """The versions of an API that a release takes, as ranges."""
-    broker, key = release(target), api_key(name)
-    found = broker.apis.get(key) if key is not None else None
-    if found is None or key is None:
+    broker = release(target)
+    if (key := api_key(name)) is None or (found := broker.apis.get(key)) is None:
         return "none, as it does not have it"
     taken = [version for version in range(found.low, found.high + 1) if broker.refused.get((key, version)) != "version"]
     begins = [version for version in taken if version - 1 not in taken]

@@ -57,18 +57,18 @@ class Table:
     """A part of an answer.
 
     Attributes:
-        name: its key in JSON.
         title: the line above it in text, and its heading in Markdown; none where it is empty.
         columns: names, which are keys in JSON and the header of CSV.
         rows: values as `engine.Rows` has them.
         more: rows that a limit left out.
+        name: its key in JSON, if that is made of several tables.
     """
 
-    name: str
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Sequence[Any]]
     more: int = 0
+    name: str = ""
 
     @property
     def total(self) -> int:
@@ -119,15 +119,15 @@ def is_text(arguments: argparse.Namespace) -> bool:
 
 def ask(
     tables: "Tables | Scope",
-    name: str,
     title: str,
     statement: str,
     parameters: Mapping[str, str | int] | None = None,
     limit: int = 0,
+    name: str = "",
 ) -> Table:
     """A table from SQL that names tables and parameters in braces; what a limit leaves out is counted, and 0 is none."""
     found = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
-    answer = Table(name, title, found.names, found.rows).first(limit)
+    answer = Table(title, found.names, found.rows, name=name).first(limit)
     if answer.more:
         ((total,),) = tables.query(f"SELECT count(*) AS total FROM ({statement}) AS answer", parameters)
         answer = replace(answer, more=total - limit)

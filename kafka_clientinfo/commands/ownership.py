@@ -135,7 +135,7 @@ class Ownership:
             clients = len(grouped(rows, CLIENT))
             lines.append((*named(owner), clients, *counts, *_span(rows, "first_seen", "last_seen")))
         lines.sort(key=lambda line: (-line[columns.index("connections")], line[0] or ""))
-        return Table("owners", title, columns, lines).first(limit)
+        return Table(title, columns, lines, name="owners").first(limit)
 
     def violations(self, condition: str, parameters: Mapping[str, str], limit: int = 0) -> Table:
         """Violations by owner and rule, errors first; `condition` is SQL that chooses some, with its parameters."""
@@ -155,7 +155,7 @@ class Ownership:
             line = (*named(owner), *kind, *counts, *_span(of_rule, "first_at", "last_at"))
             lines.append((of_rule[0]["place"], line))
         lines.sort(key=lambda item: (item[0], -item[1][5], item[1][4], item[1][3], item[1][0] or ""))
-        return Table("violations", "", columns, [line for _, line in lines]).first(limit)
+        return Table("", columns, [line for _, line in lines]).first(limit)
 
     def impact(self, target: str) -> dict[Owner | None, OwnerImpact]:
         """The verdict on a release for each owner, and for clients without one.
@@ -231,15 +231,16 @@ def owners_table(found: Mapping[Owner | None, OwnerImpact], target: str, limit: 
             )
         )
     lines.sort(key=lambda line: (-line[2], -line[3], -line[4], line[0] or ""))
-    return Table("by_owner", f"Clients by owner, Kafka {target}", columns, lines).first(limit)
+    return Table(f"Clients by owner, Kafka {target}", columns, lines).first(limit)
 
 
 def owners_of_uses(found: Mapping[Owner | None, OwnerImpact]) -> dict[tuple[Any, ...], list[str]]:
     """Names of the owners of each use."""
     names: dict[tuple[Any, ...], set[str]] = {}
     for owner, part in found.items():
-        for use in part.uses if owner else ():
-            names.setdefault(tuple(use[name] for name in USE), set()).add(owner.name if owner else "")
+        if owner is not None:
+            for use in part.uses:
+                names.setdefault(tuple(use[name] for name in USE), set()).add(owner.name)
     return {use: sorted(of_use) for use, of_use in names.items()}
 
 

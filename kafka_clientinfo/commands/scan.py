@@ -194,8 +194,8 @@ class _Scan:
         reports = self._reading.reports
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
         scope = Scope(self._tables)
-        who = ask(scope, "clients", "Who connects", _WHO, None, limit)
-        parts = [Table("files", "", _OF_FILE, rows), who, *findings(scope, limit)]
+        who = ask(scope, "Who connects", _WHO, None, limit, "clients")
+        parts = [Table("", _OF_FILE, rows, name="files"), who, *findings(scope, limit)]
         return parts if verdict is None else [*parts, *upgrade.as_tables(verdict)]
 
     def _document(self, parts: list[Table], verdict: Impact | None) -> dict[str, Any]:

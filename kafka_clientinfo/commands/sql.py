@@ -33,7 +33,7 @@ def execute(context: Context) -> int:
     tables = context.tables()
     state = require_state(tables.state(), context.warehouse)
     try:
-        found = ask(tables, "rows", "", read_only(query), None, limit_of(context.arguments))
+        found = ask(tables, "", read_only(query), None, limit_of(context.arguments))
     except Exception as error:
         if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyspark"):
             raise ConfigError(f"the query cannot be answered: {_reason(error)}") from None

@@ -54,7 +54,7 @@ def execute(context: Context) -> int:
     owners = given_owners(context)
     scope, notes = context.scope("connections")
     limit = limit_of(context.arguments)
-    clusters = ask(scope, "clusters", "Connections by cluster", _CLUSTERS, None, limit)
+    clusters = ask(scope, "Connections by cluster", _CLUSTERS, None, limit, "clusters")
     stored = require_state(scope.tables.state(), context.warehouse).rows
     counts = {name: stored[name] for name in table_specs() if name in stored}
     parts = [clusters, rows_of_tables(counts, context.warehouse), *findings(scope, limit)]
@@ -70,9 +70,9 @@ def execute(context: Context) -> int:
 
 def rows_of_tables(counts: Mapping[str, int], root: str) -> Table:
     """The number of rows of each table."""
-    return Table("tables", f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()))
+    return Table(f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()), name="tables")
 
 
 def findings(scope: Scope, limit: int) -> list[Table]:
     """Client connections by software and by outcome, and violations by rule; those without rows are left out."""
-    return [ask(scope, name, title, statement, None, limit) for name, title, statement in _FINDINGS]
+    return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS]

@@ -98,9 +98,8 @@ def as_tables(result: Impact) -> list[Table]:
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
-    """Make a table that JSON has in a document, so that it needs no other name than its title."""
     columns = tuple(rows[0]) if rows else ()
-    return Table(title, title, columns, [tuple(row.values()) for row in rows], total - len(rows))
+    return Table(title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
 def as_text(result: Impact, owned: Table | None = None) -> str:

@@ -58,10 +58,10 @@ def _violations(scope: Scope, names: Sequence[str], limit: int, ownership: Owner
     condition, parameters = _of_rules(names)
     if ownership is None:
         statement = f"SELECT * FROM {{violations}} AS t{condition} ORDER BY {_ORDER}"
-        return ask(scope, "violations", "", statement, parameters, limit)
+        return ask(scope, "", statement, parameters, limit)
     endpoint = ", ".join(f"c.{name} AS its_{name}" for name in ENDPOINT)
     statement = f"SELECT * FROM (SELECT t.*, {endpoint} FROM {WITH_CONNECTION}{condition}) AS v ORDER BY {_ORDER}"
-    found = ask(scope, "violations", "", statement, parameters, limit)
+    found = ask(scope, "", statement, parameters, limit)
     rows, own = [], len(found.columns) - len(ENDPOINT)
     group = found.columns.index("group_id")
     for row in found.rows:
@@ -99,7 +99,7 @@ def _as_text(found: Table, notes: Sequence[str]) -> str:
     broken = [rule for name in dict.fromkeys(row["rule"] for row in rows) if (rule := rules().get(name))]
     advice = [f"{rule.name}: {rule.asks}. {rule.advice}" for rule in broken]
     header = (*_SHOWN, "owner") if "owner" in found.columns else _SHOWN
-    parts = [as_text([Table("violations", "", header, lines)])]
+    parts = [as_text([Table("", header, lines)])]
     if found.more:
         parts.append(f"{console.number(found.more)} more are not shown; use --rule, --since or --limit 0.")
     return "\n\n".join([*parts, "\n".join(advice), *notes])

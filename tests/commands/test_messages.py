@@ -3,10 +3,11 @@
 import json
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands import webhook
+from kafka_clientinfo.commands import messages, webhook
 from kafka_clientinfo.commands.messages import Message
 from kafka_clientinfo.commands.webhook import TOKEN, Webhook
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
@@ -112,6 +113,32 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
         "upgrade kafka-python to 2.1.5 or later.",
         "upgrade sarama\\| to 1.46 or later, once the brokers have Kafka 3.9.1, which both it and today's clients work with.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("target", "api", "taken"),
+    [
+        ("4.0.1", "PRODUCE", "v3 to v12"),
+        ("0.10.0.1", "LIST_OFFSETS", "v0"),
+        ("4.0.1", "LEADER_AND_ISR", "none, as it does not have it"),
+        ("4.0.1", "API_999", "none, as it does not have it"),
+    ],
+)
+def test_it_names_the_versions_that_a_release_takes(target: str, api: str, taken: str) -> None:
+    assert messages._taken(target, api) == taken
+
+
+@pytest.mark.parametrize(
+    ("refused", "taken"),
+    [((0, 3), "v1 to v2 and v4 to v5"), ((1, 2, 3), "v0 and v4 to v5"), (range(6), "none"), ((), "v0 to v5")],
+)
+def test_versions_that_a_release_refuses_though_it_has_them_are_not_named(
+    refused: Iterable[int], taken: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = {(0, 5): "another reason", (1, 1): "version"} | {(0, version): "version" for version in refused}
+    broker = SimpleNamespace(apis={0: SimpleNamespace(low=0, high=5)}, refused=answers)
+    monkeypatch.setattr(messages, "release", lambda _: broker)
+    assert messages._taken("x", "PRODUCE") == taken
 
 
 @given(st.text(min_size=1), st.text(min_size=1))

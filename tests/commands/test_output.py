@@ -40,7 +40,7 @@ FORMULAS = (
 
 
 def table(*rows: tuple[Any, ...], columns: tuple[str, ...] = ("a", "b"), more: int = 0, title: str = "") -> Table:
-    return Table("rows", title, columns, rows, more)
+    return Table(title, columns, rows, more, "rows")
 
 
 def text_of(tables: list[Table], width: int, colours: bool, notes: list[str] | None = None) -> str:
@@ -58,7 +58,7 @@ def test_json_of_one_table_is_an_array_and_of_several_an_object() -> None:
         {"a": 1, "b": "2026-11-21T02:00:00.125Z"},
         {"a": None, "b": ["/w==", {"1": "1.5"}]},
     ]
-    assert json.loads(as_json([one, Table("x", "", ("c",), [])]))["x"] == []
+    assert json.loads(as_json([one, Table("", ("c",), [], name="x")]))["x"] == []
     assert json.loads(as_json([one], document={"a": TIME})) == {"a": "2026-11-21T02:00:00.125Z"}
     assert as_json([table((float("nan"), "\x1b\u202e"))]) == '[{"a": null, "b": "\\u001b\\u202e"}]'
 

@@ -5,11 +5,17 @@ import io
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands.ownership import ENDPOINT, Ownership
+from kafka_clientinfo.engine.answers import Rows
+from kafka_clientinfo.engine.reading import local_tables
+from kafka_clientinfo.filters import Scope
+from kafka_clientinfo.owners import parse_owners
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 HOSTILE_OWNER = "Pay|ments <script>`\\u202e"
@@ -120,12 +126,48 @@ def test_violations_by_owner(warehouse: Path, owners: str, capsys: pytest.Captur
     assert "its_principal" not in listed[0]
 
 
-def test_a_violation_of_a_group_has_the_owner_of_the_group(tmp_path: Path, owners: str) -> None:
-    from kafka_clientinfo.commands.ownership import ENDPOINT, Ownership
-    from kafka_clientinfo.engine.reading import local_tables
-    from kafka_clientinfo.filters import Scope
-    from kafka_clientinfo.owners import parse_owners
+def test_violations_of_an_owner_come_by_severity_number_rule_and_whom_they_blame() -> None:
+    """Those of an owner, a rule and whom it blames are one row; enforcement is null only if it is of all of them."""
+    nobody = dict.fromkeys((*ENDPOINT, "group_id"))
 
+    def kind(rule: str, blames: str, number: int, place: int = 1, rejected: int | None = None, **more: Any) -> Any:
+        severity = ("error", "warning")[place]
+        counts = {"violations": number, "occurrences": 2 * number, "rejected": rejected, "place": place}
+        return (
+            {"rule": rule, "blames": blames, "severity": severity, "first_at": number, "last_at": number}
+            | counts
+            | more
+        )
+
+    kinds = [
+        kind("b", "client", 1),
+        kind("a", "client", 1),
+        kind("a", "broker", 1),
+        kind("c", "client", 2),
+        kind("d", "client", 3, rejected=4),
+        kind("d", "client", 2),
+        kind("z", "client", 1, place=0),
+        kind("a", "client", 1, client_id="e", remote_host="h"),
+    ]
+    rows = [nobody | row for row in kinds]
+    scope = SimpleNamespace(
+        query=lambda *_: Rows(tuple(rows[0]), [tuple(row[name] for name in rows[0]) for row in rows])
+    )
+    owners = parse_owners("[[owners]]\nowner = 'E'\nclient_ids = ['e']", "x")
+    found = Ownership(owners, scope).violations("", {})  # type: ignore[arg-type]
+    names = ("rule", "blames", "owner", "violations", "occurrences", "rejected", "first_at", "last_at")
+    assert [tuple(row[name] for name in names) for row in found.dicts()] == [
+        ("z", "client", None, 1, 2, None, 1, 1),
+        ("d", "client", None, 5, 10, 4, 2, 3),
+        ("c", "client", None, 2, 4, None, 2, 2),
+        ("a", "broker", None, 1, 2, None, 1, 1),
+        ("a", "client", None, 1, 2, None, 1, 1),
+        ("a", "client", "E", 1, 2, None, 1, 1),
+        ("b", "client", None, 1, 2, None, 1, 1),
+    ]
+
+
+def test_a_violation_of_a_group_has_the_owner_of_the_group(tmp_path: Path, owners: str) -> None:
     tables = local_tables(str(fleet(tmp_path / "w", USES)))
     assert tables is not None
     rules = parse_owners("[[owners]]\nowner = 'G'\ngroups = ['g']\n[[owners]]\nowner = 'E'\nprincipals = ['']", "x")

@@ -163,7 +163,12 @@ def test_following_answers_again_and_ends_at_ctrl_c(
     assert signal.getsignal(signal.SIGINT) is before
 
 
-@pytest.mark.parametrize("seconds", ["nan", "inf", "1e999", "-1", "0", "x", "9" * 400])
+@pytest.mark.parametrize("seconds", ["0.1", "86400"])
+def test_the_shortest_and_the_longest_time_between_answers_are_taken(seconds: str) -> None:
+    assert cli.command_line().parse_args(["scan", "-", f"--every={seconds}"]).every == float(seconds)
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "1e999", "-1", "0", "0.09", "86400.1", "x", "9" * 400])
 def test_a_time_between_answers_is_one(seconds: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["scan", "-", "--follow", f"--every={seconds}"]) == 2
     assert "give seconds from 0.1 to 86,400" in capsys.readouterr().err
