@@ -27,7 +27,7 @@ from .ingestion.plan import Plan, PlannedFile, make_plan
 from .ingestion.problems import Problem
 from .ingestion.reading_progress import watched
 from .ingestion.repeated_hour import TIMES, moved_row, moves
-from .ingestion.split_statistics import file_report, file_row, rotated, was_read, wrongly_cut
+from .ingestion.split_statistics import file_report, file_row, restart_times, rotated, was_read, wrongly_cut
 from .ingestion.storage import StoredFile
 from .settings import Settings
 from .tables.spec import table_spec, table_specs
@@ -238,13 +238,15 @@ def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
     """Whether new bytes show something of what was read of a known file before: what was derived of it did not know that.
 
-    That is whether it begins with its broker's start, and, where it is silent too often, that silences are left out.
+    That is whether it begins with its broker's start, that a restart was none, and, where it is silent too often, that silences
+    are left out.
     """
     known = file.known
     if known is None:
         return False
     hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(known.get("debug_runs"))
-    return hides or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
+    was_none = bool(restart_times(known) - restart_times(row))
+    return hides or was_none or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
 
 
 def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:

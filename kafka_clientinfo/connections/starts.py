@@ -1,4 +1,4 @@
-"""When a broker started, by its own log: no connection outlives the process that accepted it.
+"""When a broker started, by its own log or by its requests: no connection outlives the process that accepted it.
 
 A start is what the broker reports once it serves its listeners. Its connections are newer than the beginning of that
 process, which stands before the report; after a kill there is no line of a shutdown. A process that begins and never
@@ -64,10 +64,12 @@ def broker_starts(ingested_files: DataFrame) -> DataFrame:
 def starts_of_brokers(ingested_files: DataFrame) -> DataFrame:
     """Gathers the certain starts of each broker: cluster, broker and starts, their times in order.
 
-    Beside those that brokers report, these are the starts that the first requests of a file show, after another file.
+    Beside those that brokers report, these are the starts that the first requests of a file show, after another file, and
+    those that requests inside a file show.
     """
     reported = broker_starts(ingested_files).where(F.col("is_certain")).select(*_BROKER, "since")
-    starts = reported.unionByName(_shown_by_files(ingested_files))
+    shown = shown_restarts(ingested_files).where(F.col("is_certain")).select(*_BROKER, "since")
+    starts = reported.unionByName(_shown_by_files(ingested_files)).unionByName(shown)
     return starts.groupBy(*_BROKER).agg(F.array_sort(F.collect_list("since")).alias("starts"))
 
 
@@ -83,6 +85,37 @@ def _shown_by_files(ingested_files: DataFrame) -> DataFrame:
     silence = F.unix_micros("first_logged_at") - F.unix_micros("silent_since")
     just_before = F.col("first_logged_at") - F.make_dt_interval(secs=F.lit(0.000001))
     return follow.where(F.col("covers_broker_start") & (silence > _SECOND)).select(*_BROKER, just_before.alias("since"))
+
+
+def shown_restarts(ingested_files: DataFrame) -> DataFrame:
+    """Finds the restarts that requests inside a file show, without a word of the broker.
+
+    If another file of that name goes on meanwhile, it may be that of another broker, which has not ended.
+
+    Returns:
+        As `broker_starts`.
+    """
+    event = F.explode(F.filter("broker_events", lambda event: event["kind"] == "restarted")).alias("event")
+    shown = ingested_files.select(*_BROKER, "file_id", event).select(
+        *_BROKER, "file_id", F.col("event.at").alias("since"), F.col("event.ingested_at").alias("shown_at")
+    )
+    others = ingested_files.where(F.col("first_logged_at").isNotNull()).select(
+        *_BROKER, F.col("file_id").alias("other"), "first_logged_at", "last_logged_at", "ingested_at"
+    )
+    goes_on = (
+        (F.col("other") != F.col("file_id"))
+        & (F.col("first_logged_at") < F.col("since"))
+        & (F.col("last_logged_at") > F.col("since"))
+    )
+    beside = shown.join(others, on=list(_BROKER), how="left").withColumn("goes_on", F.coalesce(goes_on, F.lit(False)))
+    return (
+        beside.groupBy(*_BROKER, "file_id", "since")
+        .agg(
+            (~F.bool_or("goes_on")).alias("is_certain"),
+            F.greatest(F.max("shown_at"), F.max(F.when(F.col("goes_on"), F.col("ingested_at")))).alias("ingested_at"),
+        )
+        .select(*_BROKER, "since", "is_certain", "ingested_at")
+    )
 
 
 def number_before(starts: Column, at: Column) -> Column:

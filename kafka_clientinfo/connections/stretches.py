@@ -21,7 +21,7 @@ from pyspark.sql import functions as F
 
 from ..settings import Settings
 from ..tables.spec import FILE_ORDER
-from .starts import broker_starts, number_before, starts_of_brokers
+from .starts import broker_starts, number_before, shown_restarts, starts_of_brokers
 
 _MOST_RUNS = 65
 """As `ingestion.debug_runs` keeps: in a file with so many, some may be left out."""
@@ -88,7 +88,8 @@ def reports(ingested_files: DataFrame) -> DataFrame:
         One row per report: cluster, broker; since, a time before which no request is judged otherwise by it; and
         ingested_at, the run that has read it.
     """
-    starts = broker_starts(ingested_files).select(*_BROKER, "since", "ingested_at")
+    starts = broker_starts(ingested_files).unionByName(shown_restarts(ingested_files))
+    starts = starts.select(*_BROKER, "since", "ingested_at")
     said = _events(ingested_files)
     second = F.expr("INTERVAL 1 SECOND")
     levels = said.where(F.col("kind") == "log_level").select(

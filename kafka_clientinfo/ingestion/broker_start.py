@@ -1,4 +1,4 @@
-"""Whether a log begins with its broker's start: judged by its first requests alone.
+"""Whether a log begins with its broker's start, or goes on with one after a silence: judged by its first requests.
 
 At a start every connection is new, and the INDEX in connection ids counts from 0 on each network processor. One INDEX of 0
 shows nothing: each listener has processors of its own, so a seldom used one gives it to its first clients years after the
@@ -13,11 +13,20 @@ switched begins with connections that have been open for long:
     an INDEX that the connections so far do not explain  | others were opened before the log began
 
 Before 1.0 ids have no INDEX; there a broker's request with correlation id 0 shows the start.
+
+Inside a log the requests before the silence tell more, and more is at stake, as a start ends every connection. Connections
+go to the processors of their listener in turn. So once one with INDEX 1 was logged, none with INDEX 0 opens on that listener
+in this process any more; the innocent exceptions are a client that had connected long before it sent its first
+request, and network threads that were added. Such a connection shows the restart if it is a broker's, or if there are two,
+and if no other connection goes on, or has an INDEX that goes on. A client without ApiVersions may count its requests over all of
+its connections, so one that seems to go on contradicts no broker's connection.
 """
 
 import itertools
 import re
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Protocol, TypeVar
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.request_event import RequestEvent
@@ -25,6 +34,8 @@ from ..protocol import UNKNOWN, ApiKey
 
 START_WINDOW = 20
 """Requests at a file's beginning that are judged."""
+RESTART_WINDOWS = (START_WINDOW, 200)
+"""Requests after a silence that are judged, first so many, then so many: a broker's own listener may be busy at first."""
 _AT_ONCE = 2_000_000
 """Microseconds between two connections that open at about the same time."""
 _HIDDEN_BY_SASL = 10
@@ -32,11 +43,31 @@ _HIDDEN_BY_SASL = 10
 _INDEX = re.compile(r"-(\d{1,10})\Z")
 
 
+class LoggedRequest(Protocol):
+    """What is judged of a request."""
+
+    @property
+    def connection_id(self) -> str: ...
+    @property
+    def correlation_id(self) -> int: ...
+    @property
+    def api_key(self) -> int: ...
+    @property
+    def client_software_name(self) -> str | None: ...
+    @property
+    def replica_id(self) -> int | None: ...
+    @property
+    def security_protocol(self) -> str | None: ...
+    @property
+    def log_generation(self) -> str: ...
+
+
+R = TypeVar("R", bound=LoggedRequest)
+
+
 def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
     """Return whether a log whose first requests these are begins with its broker's start."""
-    openings: dict[str, RequestEvent] = {}
-    for event in first:
-        openings.setdefault(event.connection_id, event)
+    openings = _first_of_each(first)
     if not all(_may_open(event) and _index(event) < START_WINDOW for event in openings.values()):
         return False
     logged = [event for event in openings.values() if event.log_level != "INFO"]
@@ -49,7 +80,87 @@ def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
     return _are_at_once(event.logged_at for event in logged if _index(event) == 0)
 
 
-def _may_open(event: RequestEvent) -> bool:
+def shows_restart(first: Sequence[LoggedRequest], before: Mapping[str, int]) -> bool:
+    """Return whether the first requests after a silence show that the broker started in it.
+
+    Args:
+        first: these requests.
+        before: connection ids that were logged before the silence, each with its last correlation id.
+    """
+    openings = _first_of_each(first)
+    if not all(_has_index(event) for event in first):
+        return False
+    highest = _highest_indexes(before)
+    if not _begin_anew(openings.values(), highest):
+        return False
+    # A connection id that is used again counts from the beginning.
+    opened = [
+        event
+        for event in openings.values()
+        if _may_open(event) and event.correlation_id <= before.get(event.connection_id, event.correlation_id)
+    ]
+    of_brokers = {event.connection_id for event in first if _is_of_a_broker(event)}
+    unclear = [event for event in openings.values() if event not in opened]
+    low = max((_index(event) for event in opened), default=-1)
+    if not all(_may_be_new(event, low) and event.connection_id not in of_brokers for event in unclear):
+        return False
+    proofs = [event for event in opened if event.connection_id not in before and _shows_new_count(event, highest)]
+    is_by_broker = any(event.connection_id in of_brokers for event in proofs)
+    if unclear:
+        return is_by_broker and len(proofs) >= len(unclear)
+    return is_by_broker or len(proofs) > 1
+
+
+def _highest_indexes(connection_ids: Iterable[str]) -> dict[str, int]:
+    """Return the highest INDEX on each listener."""
+    highest: dict[str, int] = {}
+    for connection_id in connection_ids:
+        if found := _INDEX.search(connection_id):
+            listener = connection_id.partition("-")[0]
+            highest[listener] = max(highest.get(listener, 0), int(found[1]))
+    return highest
+
+
+def _begin_anew(openings: Iterable[LoggedRequest], highest: Mapping[str, int]) -> bool:
+    """Return whether no INDEX goes on: each is below the highest one before, or explained by the new connections.
+
+    Where none above 0 was logged before, connections that sent nothing may explain it as well.
+    """
+    number: Counter[str] = Counter()
+    for event in openings:
+        listener, index = _listener(event), _index(event)
+        before = highest.get(listener, 0)
+        if index >= RESTART_WINDOWS[-1] or (before > 0 and number[listener] < index >= before):
+            return False
+        number[listener] += 1
+    return True
+
+
+def _shows_new_count(event: LoggedRequest, highest: Mapping[str, int]) -> bool:
+    """Return whether a request is a connection's first one, and its INDEX shows that connections are counted anew.
+
+    Brokers send as soon as they have connected, so for theirs any lower INDEX does.
+    """
+    if event.correlation_id != 0 and event.api_key != ApiKey.API_VERSIONS:
+        return False
+    index, last = _index(event), highest.get(_listener(event), 0)
+    return last >= 1 and (index == 0 or (_is_first(event) and index < last - 1))
+
+
+def _may_be_new(event: LoggedRequest, low: int) -> bool:
+    """Return whether a request can be the first one of a client that counts over all its connections."""
+    return event.client_software_name == UNKNOWN and _index(event) <= low
+
+
+def _first_of_each(requests: Iterable[R]) -> dict[str, R]:
+    """Return the first request of each connection id."""
+    openings: dict[str, R] = {}
+    for event in requests:
+        openings.setdefault(event.connection_id, event)
+    return openings
+
+
+def _may_open(event: LoggedRequest) -> bool:
     """Return whether a request can be its connection's first one."""
     if (event.security_protocol or "").startswith("SASL"):
         return event.correlation_id <= _HIDDEN_BY_SASL
@@ -58,24 +169,24 @@ def _may_open(event: RequestEvent) -> bool:
     return event.api_key == ApiKey.API_VERSIONS or event.correlation_id in (0, 1)
 
 
-def _listener(event: RequestEvent) -> str:
+def _listener(event: LoggedRequest) -> str:
     """Return the local address of a connection, which stands before its remote one."""
     return event.connection_id.partition("-")[0]
 
 
-def _is_of_a_broker(event: RequestEvent) -> bool:
+def _is_of_a_broker(event: LoggedRequest) -> bool:
     return event.api_key in INTER_BROKER_APIS or (event.replica_id is not None and event.replica_id >= 0)
 
 
-def _is_first(event: RequestEvent) -> bool:
+def _is_first(event: LoggedRequest) -> bool:
     return _is_of_a_broker(event) and event.correlation_id == 0
 
 
-def _has_index(event: RequestEvent) -> bool:
+def _has_index(event: LoggedRequest) -> bool:
     return event.log_generation in ("json", "request_header_struct")
 
 
-def _index(event: RequestEvent) -> int:
+def _index(event: LoggedRequest) -> int:
     """Return the INDEX of a connection on its network processor, -1 where none is logged."""
     found = _INDEX.search(event.connection_id) if _has_index(event) else None
     return int(found[1]) if found else -1

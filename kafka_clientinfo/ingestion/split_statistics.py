@@ -11,13 +11,15 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from ..logs.broker_events import distinct_events
+from ..logs.broker_events import MOST_EVENTS, distinct_events
 from .debug_runs import joined
 from .plan import PlannedFile
 from .problems import REPLACED, Problem
 from .problems import rotated as rotated_file
 
 Statistics = Mapping[str, Any]
+RESTARTED = "restarted"
+"""The kind of the events that requests show; brokers report the others."""
 
 
 def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -114,9 +116,27 @@ def _covers_broker_start(before: Statistics, own: Iterable[Statistics]) -> bool:
 
 
 def _broker_events(before: Statistics, own: Iterable[Statistics], now: datetime) -> list[Statistics]:
-    """What the broker said of itself in the file; an event keeps the time of the run that read it."""
+    """What the broker said of itself in the file, and the restarts that it shows; an event keeps the time of the run that read it."""
+    known = before.get("broker_events") or ()
     new = [{**event, "ingested_at": now} for split in own for event in split.get("broker_events") or ()]
-    return distinct_events([*(before.get("broker_events") or ()), *new], lambda event: (event["kind"], event["value"]))
+    said = [event for event in [*known, *new] if event["kind"] != RESTARTED]
+    return distinct_events(said, lambda event: (event["kind"], event["value"])) + _restarts(known, new)
+
+
+def _restarts(known: Iterable[Statistics], new: Iterable[Statistics]) -> list[Statistics]:
+    """The restarts that the file shows; those that its last requests showed to an earlier run have been judged again."""
+    earlier = {event["at"]: event for event in known if event["kind"] == RESTARTED}
+    shown = {at: event for at, event in earlier.items() if event["value"].isdecimal()}
+    for event in new:
+        if event["kind"] == RESTARTED:
+            read_at = earlier.get(event["at"], event)["ingested_at"]
+            shown.setdefault(event["at"], {**event, "ingested_at": read_at})
+    return list(shown.values())[:MOST_EVENTS]
+
+
+def restart_times(file: Statistics) -> set[datetime]:
+    """Return when a file shows restarts, by its row of ingested_files."""
+    return {event["at"] for event in file.get("broker_events") or () if event["kind"] == RESTARTED}
 
 
 def _step_back_ms(before: Statistics, own: Sequence[Statistics]) -> int:

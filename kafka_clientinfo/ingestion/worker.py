@@ -30,6 +30,7 @@ from .discovery import framing_of, is_server_log
 from .plan import Split
 from .problems import REPLACED
 from .repeated_hour import begins_again
+from .restarts import Restarts
 from .storage import HeldFile
 
 BATCH_ROWS = 16384
@@ -114,6 +115,7 @@ class SplitReader:
         self.tail = Tail()
         self.times = LoggedTimes()
         self.debug_runs = DebugRuns()
+        self.restarts = Restarts(split.start)
         self.zone = zone
         self.first_requests: list[RequestEvent] = []
         before = int((split.file.known or {}).get("requests", 0))
@@ -173,24 +175,27 @@ class SplitReader:
             raise _ReplacedError
 
     def _look_back(self, file: HeldFile) -> None:
-        """Parse what stands before a split that begins inside a file, for the parser's memory only."""
+        """Parse what stands before a split that begins inside a file, for the memory of twins and of silences only."""
         start = self.split.start
         if start == 0:
             self._tell_beginning(file)
             return
         before = reached = max(0, start - LOOKBACK)
+        requests: list[RequestEvent] = []
         try:
             self._tell_repeated_hour(file, before)
             for record, is_sure in self._before(file, before, start):
                 reached = record.offset + record.length
                 self.tail.add(record.data if reached <= start else record.data[: start - record.offset])
-                if is_sure:
-                    guarded(self.parser.parse, record)
+                event = guarded(self.parser.parse, record) if is_sure else None
+                if isinstance(event, RequestEvent):
+                    requests.append(event)
         except CorruptFile:
             pass  # what is read next finds the damage again
         finally:
             if reached < start:
                 self.tail = Tail()
+            self.restarts.look_back(requests)
 
     def _read_beginning_again(self, file: HeldFile) -> None:
         """Take the file's first requests that an earlier run has read, as all of the first ones are judged together."""
@@ -316,6 +321,7 @@ class SplitReader:
             arrays = self.requests.arrays()
             self.times.note(arrays[_LOGGED_AT])
             self.debug_runs.note(arrays[_LOGGED_AT], arrays[_OFFSET], arrays[_LEVEL])
+            self.restarts.note(arrays)
             yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
@@ -332,6 +338,8 @@ class SplitReader:
 
     def statistics(self) -> Part:
         """The statistics of what has been read."""
+        is_end = self.split.end is None or self.error is not None
+        events = [*distinct_events(self.events, said), *self.restarts.found(is_end)]
         row = (
             self.split.file.file_id,
             self.split.start,
@@ -349,7 +357,7 @@ class SplitReader:
             self.debug_runs.info_requests,
             self.debug_runs.runs(),
             shows_broker_start(self.first_requests) if self.start_window > 0 else None,
-            [(*event, None) for event in distinct_events(self.events, said)],
+            [(*event, None) for event in events],
             self.error,
             self.misread_at,
             self.shown_at,

@@ -14,6 +14,8 @@ nothing below it: whatever a client wrote before it, or behind it, would stand i
     version     | of Kafka                                    | the release
     log_level   | LOGGER=LEVEL; LOGGER= if the level is unset | the level of a logger that decides on request logs
     max_idle_ms | connections.max.idle.ms                     | the setting, as printed at a start and after changes
+    restarted   | number of requests; with "so far" at the    | nothing, but so many requests after a silence show a
+                | end of a file                               | start of the broker (`ingestion.restarts`)
 
 Kafka 2.4 to 3.1 change levels without a word.
 """
@@ -24,7 +26,7 @@ from typing import Literal, NamedTuple, TypeVar
 
 from .clock import LogClock
 
-EventKind = Literal["launched", "started", "stopping", "stopped", "version", "log_level", "max_idle_ms"]
+EventKind = Literal["launched", "started", "stopping", "stopped", "version", "log_level", "max_idle_ms", "restarted"]
 
 MOST_EVENTS = 1000
 """Of one file; the first ones count, so that a file that grows keeps what it has shown."""

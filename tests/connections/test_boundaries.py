@@ -225,6 +225,10 @@ def reported(*events: tuple[float, str, str | None]) -> dict[str, Any]:
     return {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": said, "covers_broker_start": False}
 
 
+def shows_restart(seconds: float) -> Any:
+    return reported((seconds, "restarted", "20"))["broker_events"]
+
+
 STARTED = ((90, "launched", None), (91, "launched", None), (95, "started", "1"))
 # Per case: the seconds of the requests of one id, what the broker reports, and how many requests each connection has.
 STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
@@ -262,6 +266,8 @@ STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
     "a file that begins with a start": ([1, 100, 101], [], [1, 2]),
     "a file that begins with a start while another goes on": ([1, 130, 100, 101], [], [4]),
     "a file that begins with a start without a silence": ([1, 99.5, 100, 101], [], [4]),
+    "requests that show a restart": ([1, 94, 96, 101], [], [2, 2]),
+    "a file that shows a restart while another goes on": ([1, 130, 100, 101], [], [4]),
     "other reports": ([1, 100], [reported((50, "version", "3.9.1"), (60, "log_level", "kafka=INFO"))], [2]),
     "none": ([1, 100], [], [2]),
 }
@@ -279,6 +285,8 @@ def test_a_brokers_start_ends_its_connections(spark: Any) -> None:
         for number, second in enumerate(seconds)
     ]
     begins = {file_of(name, 100): {"covers_broker_start": True} for name in STARTS if name.startswith("a file")}
+    begins["requests that show a restart"] = {"broker_events": shows_restart(95)}
+    begins["a file that shows a restart while another goes on 2"] = {"broker_events": shows_restart(100.5)}
     requests, files = log(spark, rows, **begins)
     server_logs = [
         file | {"broker": file["broker"].replace("b", name, 1), "file_id": f"{name} {file['file_id']}"}

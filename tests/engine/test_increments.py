@@ -260,6 +260,8 @@ STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
         [server_log((5000, "started", AT)), server_log((50, "launched", LATER), name="earlier")],
         True,
     ),
+    "shown by requests": ([server_log((50, "restarted", LATER))], True),
+    "shown by requests, after what was built": ([server_log((8000, "restarted", LATER))], False),
     "not reported": ([server_log((50, "launched", LATER))], False),
     "a level, after what was built": ([server_log((8000, "log_level", LATER))], False),
     "a level, before a request that was built": ([server_log((50, "log_level", LATER))], True),

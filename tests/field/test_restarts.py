@@ -53,6 +53,17 @@ def test_one_id_is_two_connections(name: str, tmp_path: Path) -> None:
     assert {row[0] for row in found if found.count(row) > 1} <= shown
 
 
+def test_a_restart_shows_without_the_brokers_own_log(tmp_path: Path) -> None:
+    logs = tmp_path / "logs"
+    logs.mkdir()
+    shutil.copy(EXCERPTS / "killed-and-restarted" / "kafka-request.log.gz", logs)
+    tables = tables_of(str(logs), tmp_path)
+    assert rows(tables, "SELECT count(*) FROM {ingested_files}") == [(1,)]
+    query = "SELECT connection_id, start, requests FROM {connections} ORDER BY connection_id, session_no"
+    expected = CONNECTIONS["killed-and-restarted"]
+    assert [row for row in rows(tables, query) if row[0] == expected[0][0]] == expected
+
+
 FINDINGS: dict[str, Counter[tuple[str, str]]] = {
     "wrong-port": Counter({("wrong_listener", "client"): 15}),
     "upgraded-under-its-client": Counter(

@@ -1,0 +1,188 @@
+"""Restarts inside a file: after a silence, its first requests show that the broker has started meanwhile.
+
+A broker goes on with its log after a restart, and says nothing of it there. A window of requests after each silence is judged by
+`broker_start`, together with the connection ids of the `LOOKBACK` bytes before it. So all of it lies near by in the file, and
+how a file is cut, and when it grows, makes no difference: a split parses what stands before it anyway, and judges the
+windows that end in it. A window at the end of a file is judged as far as it goes, and once more when the file has grown.
+The windows are judged in their order, as after a restart only what follows it counts.
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..logs.apis import INTER_BROKER_APIS
+from ..logs.broker_events import BrokerEvent
+from ..logs.request_event import RequestEvent
+from ..protocol import ApiKey
+from .arrow_schema import EVENT_FIELDS
+from .broker_start import RESTART_WINDOWS, shows_restart
+from .debug_runs import SILENCE
+
+LOOKBACK = 1 << 20
+"""Bytes before a silence in which connection ids are looked at."""
+_SILENCE_MICROS = SILENCE.days * 86_400_000_000 + SILENCE.seconds * 1_000_000 + SILENCE.microseconds
+
+
+class _Request(NamedTuple):
+    connection_id: str
+    correlation_id: int
+    api_key: int
+    client_software_name: str | None
+    replica_id: int | None
+    security_protocol: str | None
+    log_generation: str
+
+
+_PLACE = ("logged_at", "byte_offset", "log_level")
+_NAMES = (*_PLACE, *_Request._fields)
+_FIELDS = {field.name: (number, field.type) for number, field in enumerate(EVENT_FIELDS) if field.name in _NAMES}
+_SCHEMA = pa.schema([(name, _FIELDS[name][1]) for name in _NAMES])
+_BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
+
+
+class Restarts:
+    """Notes the restarts that a split shows."""
+
+    def __init__(self, start: int) -> None:
+        """Take the offset at which the split starts."""
+        self._start = start
+        self._rows = _SCHEMA.empty_table()
+        self._state = _State()
+        self._found: list[BrokerEvent] = []
+
+    def look_back(self, events: Sequence[RequestEvent]) -> None:
+        """Take in requests before the split, all of them at once."""
+        columns = {name: pa.array([getattr(event, name) for event in events], _FIELDS[name][1]) for name in _NAMES}
+        self._add(pa.table(columns, schema=_SCHEMA))
+
+    def note(self, arrays: Sequence[pa.Array]) -> None:
+        """Take in further requests, as the arrays of `EVENT_FIELDS`, in their order."""
+        self._add(pa.table([arrays[_FIELDS[name][0]] for name in _NAMES], schema=_SCHEMA))
+
+    def found(self, is_end: bool) -> list[BrokerEvent]:
+        """Return the restarts so far, with those that show at the end of the file if that is reached."""
+        if not is_end:
+            return self._found
+        at_end, _ = _judge(_Windows(self._rows), self._state, is_end=True)
+        return self._found + [restart.event._replace(value=f"{restart.event.value} so far") for restart in at_end]
+
+    def _add(self, rows: pa.Table) -> None:
+        is_debug = pc.not_equal(rows["log_level"], "INFO")
+        rows = rows if pc.all(is_debug).as_py() else rows.filter(is_debug)
+        if len(rows) == 0:
+            return
+        windows = _Windows(pa.concat_tables([self._rows, rows]))
+        restarts, self._state = _judge(windows, self._state, is_end=False)
+        self._found += [restart.event for restart in restarts if restart.settled_at >= self._start]
+        waiting = (begin for begin in windows.begins if windows.offsets[begin] > self._state.judged)
+        # A silence shows only if the request before it is there.
+        first = max(0, next(waiting, windows.size) - 1)
+        # Chunks are made one, as they would become ever more of a log that comes in small parts.
+        self._rows = windows.rows.slice(min(first, windows.before(first + 1))).combine_chunks()
+
+
+class _State(NamedTuple):
+    """How far windows are judged.
+
+    Attributes:
+        judged: offset of the first request of the latest window that is judged.
+        latest: that of the latest window that shows a restart.
+        settled_at: offset of the request up to which one had to read for all of that.
+    """
+
+    judged: int = -1
+    latest: int = -1
+    settled_at: int = -1
+
+
+class _Restart(NamedTuple):
+    event: BrokerEvent
+    settled_at: int
+
+
+def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_Restart], _State]:
+    """Find restarts in windows that were not judged yet, up to the first one that is not whole, if more may follow."""
+    found = []
+    for begin in windows.begins:
+        offset = int(windows.offsets[begin])
+        if offset <= state.judged:
+            continue
+        size = windows.restart_size(begin, state.latest, is_end)
+        whole = begin + (size or RESTART_WINDOWS[-1])
+        if whole > windows.size and not is_end:
+            break
+        settled_at = max(state.settled_at, int(windows.offsets[min(whole, windows.size) - 1]))
+        state = _State(offset, offset if size else state.latest, settled_at)
+        if size:
+            # Records are written a little out of order: half of the shortest silence parts the two processes.
+            at = int(windows.times[begin]) - _SILENCE_MICROS // 2
+            found.append(_Restart(BrokerEvent(at, "restarted", str(size)), settled_at))
+    return found, state
+
+
+class _Windows:
+    """Requests at DEBUG, and the windows of them that follow silences.
+
+    Attributes:
+        rows: the requests.
+        size: their number.
+        times: when they were logged, in microseconds.
+        offsets: where they stand.
+        begins: the numbers of the first requests of windows.
+    """
+
+    def __init__(self, rows: pa.Table) -> None:
+        self.rows = rows
+        self.size = len(rows)
+        self.times: npt.NDArray[np.int64] = rows["logged_at"].cast(pa.int64()).to_numpy()
+        self.offsets: npt.NDArray[np.int64] = rows["byte_offset"].to_numpy()
+        self.begins: list[int] = (np.flatnonzero(np.diff(self.times) > _SILENCE_MICROS) + 1).tolist()
+        self._proofs = np.concatenate([[0], np.cumsum(self._may_prove())]) if self.begins else None
+
+    def _may_prove(self) -> npt.NDArray[np.bool_]:
+        """Tell which requests may show a restart, as most silences are followed by none."""
+        low = pc.less_equal(self.rows["correlation_id"], 10)
+        opens = pc.or_(low, pc.equal(self.rows["api_key"], int(ApiKey.API_VERSIONS)))
+        is_lowest = pc.and_(opens, pc.ends_with(self.rows["connection_id"], "-0"))
+        is_brokers = pc.is_in(self.rows["api_key"], value_set=_BROKERS_KEYS)
+        begins = pc.and_(is_brokers, pc.equal(self.rows["correlation_id"], 0))
+        found: npt.NDArray[np.bool_] = pc.or_(is_lowest, begins).to_numpy() & self._is_new()
+        return found
+
+    def _is_new(self) -> npt.NDArray[np.bool_]:
+        """Tell of which requests the connection id was not logged in the `LOOKBACK` bytes before."""
+        ids = self.rows["connection_id"].combine_chunks().dictionary_encode().indices.to_numpy()
+        order = np.argsort(ids, kind="stable")
+        follows = np.diff(ids[order]) == 0
+        is_near = np.diff(self.offsets[order]) <= LOOKBACK
+        is_new = np.ones(self.size, dtype=np.bool_)
+        is_new[order[1:]] = ~(follows & is_near)
+        return is_new
+
+    def before(self, row: int) -> int:
+        """Return the first row that is looked at to judge what follows a silence before this one."""
+        return int(np.searchsorted(self.offsets, self.offsets[min(row, self.size - 1)] - LOOKBACK))
+
+    def restart_size(self, begin: int, latest: int, is_end: bool) -> int | None:
+        """Judge a window by what stands before it, from the latest restart on.
+
+        Returns:
+            How many requests show a restart; None if they do not.
+        """
+        most = min(begin + RESTART_WINDOWS[-1], self.size)
+        if self._proofs is None or self._proofs[most] == self._proofs[begin]:
+            return None
+        first = max(self.before(begin), int(np.searchsorted(self.offsets, latest)))
+        before = self.rows.slice(first, begin - first)
+        earlier = dict(zip(before["connection_id"].to_pylist(), before["correlation_id"].to_pylist(), strict=True))
+        rows = self.rows.slice(begin, most - begin).select(_Request._fields).to_pylist()
+        requests = [_Request(**row) for row in rows]
+        sizes = [size for size in RESTART_WINDOWS if size <= len(requests)]
+        if is_end and len(requests) not in sizes:
+            sizes.append(len(requests))
+        return next((size for size in sizes if shows_restart(requests[:size], earlier)), None)

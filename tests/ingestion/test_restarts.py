@@ -1,0 +1,248 @@
+"""Restarts inside a file, by the requests after a silence; a broker that goes on shows none, whatever its log leaves out."""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kafka_clientinfo.ingestion import restarts
+from tests.builders import START, api_key_struct_record, json_record, request_header_struct_record
+from tests.ingestion.splitting import Runs, read_in_splits
+
+Request = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("restarts") / "kafka-request.log"
+
+
+def of(host: int, index: int, client_port: int = 40000, port: int = 9092) -> str:
+    return f"10.0.0.1:{port}-10.0.0.{host}:{client_port}-{index}"
+
+
+def work(at: float, connection: str, correlation_id: int, **given: Any) -> Request:
+    return {"at": at, "connection": connection, "correlation_id": correlation_id} | given
+
+
+def ask(at: float, connection: str, correlation_id: int = 0) -> Request:
+    """The first request of a client."""
+    return work(at, connection, correlation_id, api="API_VERSIONS", version=0)
+
+
+def beat(at: float, connection: str, correlation_id: int = 0, **given: Any) -> Request:
+    """A broker's request."""
+    return work(at, connection, correlation_id, api="BROKER_HEARTBEAT") | given
+
+
+def working(at: float, correlation_id: int = 100) -> list[Request]:
+    """A broker at work: one of its fellows, and clients of which the newest has INDEX 2."""
+    return [
+        beat(at, of(2, 0), correlation_id),
+        work(at + 0.1, of(7, 0), correlation_id),
+        work(at + 0.2, of(8, 2), correlation_id),
+    ]
+
+
+BUSY = [beat(30 + number / 10, of(2, 0, 40001, 9093), number) for number in range(60)]
+CASES: dict[str, tuple[list[Request], list[float]]] = {
+    "a broker's connection": ([*working(0), beat(30, of(2, 0, 40001))], [30]),
+    "two clients of a single broker": ([work(0, of(8, 2), 99), ask(30, of(8, 0, 1)), ask(30.5, of(9, 0))], [30]),
+    "a client that counts over all its connections": (
+        [*working(0), beat(30, of(2, 0, 40001)), work(30.1, of(7, 0), 101)],
+        [30],
+    ),
+    "a broker's connection with a low INDEX": ([work(0, of(8, 6), 9), beat(30, of(2, 1))], [30]),
+    "a listener of brokers that is busy first": ([*working(0), *BUSY, ask(37, of(8, 0, 1)), ask(37, of(9, 0))], [30]),
+    "two restarts": (
+        [*working(0), beat(30, of(2, 0, 2)), work(30, of(8, 1, 2), 0), beat(60, of(2, 0, 3)), ask(60, of(8, 0, 3))],
+        [30, 60],
+    ),
+    "a silence after a restart": ([*working(0), beat(30, of(2, 0, 2)), ask(40, of(8, 0, 2)), ask(41, of(9, 0))], [30]),
+    "a client that comes before the others after a restart": (
+        [*working(0), ask(30, of(9, 0)), ask(40, of(8, 0, 2))],
+        [30],
+    ),
+    "a level that was off": ([*working(0), *working(30, 203), ask(30.5, of(9, 3))], []),
+    "a level that was off on a quiet broker": ([*working(0), ask(30, of(9, 3)), ask(30.1, of(7, 2, 2))], []),
+    "a level that was off while nobody but brokers worked": ([*working(0), beat(30, of(2, 0), 203)], []),
+    "a new listener of a quiet broker": (
+        [*working(0), ask(30, of(8, 0, 1, 9094)), ask(30, of(9, 0, 1, 9094)), beat(30, of(2, 0, 2, 9094))],
+        [],
+    ),
+    "a young broker": (
+        [beat(0, of(2, 0)), ask(0, of(8, 0)), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), beat(31, of(3, 0))],
+        [],
+    ),
+    "one client": ([*working(0), ask(30, of(9, 0)), work(30, of(9, 0), 1)], []),
+    "two clients, while a third one may go on": (
+        [*working(0), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), work(30, of(7, 0), 101)],
+        [],
+    ),
+    "two clients, while a broker goes on": (
+        [*working(0), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), beat(30, of(2, 0), 101)],
+        [],
+    ),
+    "two clients, while a client goes on": (
+        [*working(0), ask(30, of(9, 0)), ask(30, of(9, 0, 2)), work(30, of(8, 2), 101)],
+        [],
+    ),
+    "more than one client may go on beside a broker's connection": (
+        [*working(0), beat(30, of(2, 0, 2)), work(30, of(7, 0), 101), work(30, of(6, 0), 55)],
+        [],
+    ),
+    "network threads that were added": (
+        [*working(0), ask(30, of(9, 3)), beat(30, of(2, 0, 2)), ask(30, of(8, 0, 2)), work(30, of(8, 2), 101)],
+        [],
+    ),
+    "network threads that were added on a quiet broker": (
+        [*working(0), ask(30, of(9, 3)), ask(30, of(8, 0, 2)), ask(30, of(8, 0, 3))],
+        [],
+    ),
+    "connections that were logged before": (
+        [*working(0), ask(0.5, of(9, 0)), ask(0.5, of(9, 0, 2)), ask(30, of(9, 0), 2), ask(30, of(9, 0, 2), 2)],
+        [],
+    ),
+    "logins that are slow": (
+        [
+            work(second, of(host, index), number, security_protocol="SASL_SSL")
+            for number, second in enumerate((0, 30))
+            for host, index in ((7, 0), (8, 0), (9, 1))
+        ],
+        [],
+    ),
+    "no silence": ([*working(0), beat(1.2, of(2, 0, 40001))], []),
+    "INFO": ([*working(0), beat(30, of(2, 0, 40001), level="INFO")], []),
+}
+
+
+def shown(file: dict[str, Any]) -> list[tuple[Any, str]]:
+    """When a file shows restarts, and by how many requests."""
+    return [(event["at"], event["value"]) for event in file["broker_events"] if event["kind"] == "restarted"]
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("record", [json_record, request_header_struct_record])
+def test_only_what_a_restart_alone_gives_shows_it(path: Path, name: str, record: Callable[..., bytes]) -> None:
+    requests, expected = CASES[name]
+    (file,) = Runs(path).read(b"".join(record(**request) for request in requests)).files.values()
+    half = timedelta(seconds=0.5)
+    assert [at + half for at, _ in shown(file)] == [START + timedelta(seconds=second) for second in expected]
+
+
+def test_ids_without_index_show_none(path: Path) -> None:
+    requests = [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 0))]
+    data = b"".join(api_key_struct_record(**request) for request in requests)
+    assert [shown(file) for file in Runs(path).read(data).files.values()] == [[]]
+
+
+def test_what_contradicts_a_restart_may_come_in_a_later_run(path: Path) -> None:
+    lines = [json_record(**one) for one in (*working(0), beat(30, of(2, 0, 40001)), work(30, of(8, 2), 101))]
+    runs = Runs(path).read(b"".join(lines[:-1]))
+    assert [value for file in runs.files.values() for _, value in shown(file)] == ["1 so far"]
+    assert [shown(file) for file in runs.read(b"".join(lines)).files.values()] == [[]]
+
+
+def test_a_restart_keeps_the_time_of_the_run_that_saw_it_first(path: Path) -> None:
+    lines = [json_record(**one) for one in (*working(0), *(beat(30, of(2, 0, 40001), number) for number in range(250)))]
+    runs, read_at = Runs(path), set()
+    for end, value in ((4, "1 so far"), (9, "6 so far"), (40, "20"), (250, "20")):
+        (file,) = runs.read(b"".join(lines[:end])).files.values()
+        assert [one for _, one in shown(file)] == [value]
+        read_at |= {event["ingested_at"] for event in file["broker_events"]}
+    assert len(read_at) == 1
+
+
+class Broker:
+    """A broker as it counts its connections; brokers and clients send as soon as they have connected."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.port = 1024
+        self.accepted = {9092: 0, 9093: 0}
+        self.open: list[Request] = []
+
+    def connect(self, listener: int, is_broker: bool) -> Request:
+        number, self.port = self.accepted[listener], self.port + 1
+        self.accepted[listener] += 1
+        connection = of(2 if is_broker else 8, number // 3, self.port, listener)
+        self.open.append((beat if is_broker else ask)(self.now, connection))
+        return self.open[-1]
+
+    def go_on(self, place: int) -> Request:
+        request = self.open[place % len(self.open)]
+        request |= {"at": self.now, "correlation_id": request["correlation_id"] + 1}
+        if request["api"] == "API_VERSIONS":
+            request |= {"api": "METADATA", "version": 1, "software": ("kgo", "1")}
+        return request
+
+    def does(self, steps: list[tuple[str, int]]) -> Iterator[bytes]:
+        for step, number in steps:
+            self.now += number / 100
+            if step == "silence":
+                self.now += 1 + number
+            elif step == "restart":
+                self.now += 3
+                self.accepted, self.open = dict.fromkeys(self.accepted, 0), []
+            elif step == "connect" or not self.open:
+                yield json_record(**self.connect(9093 if number % 5 == 0 else 9092, number % 2 == 0))
+            else:
+                yield json_record(**self.go_on(number))
+
+
+def ids(lines: Iterable[bytes]) -> set[bytes]:
+    return {line.partition(b'"connection":"')[2].partition(b'"')[0] for line in lines}
+
+
+def is_cut(lines: list[bytes], at: datetime) -> bool:
+    """Return whether a connection had requests before and after this time; no two connections have one id here."""
+    return bool(ids(line for line in lines if logged(line) < at) & ids(line for line in lines if logged(line) > at))
+
+
+def logged(line: bytes) -> datetime:
+    return datetime.strptime(line[1:24].decode(), "%Y-%m-%d %H:%M:%S,%f").replace(tzinfo=UTC)
+
+
+Steps = list[tuple[str, int]]
+FIRST: Steps = [("connect", number) for number in (1, 2, 3, 4, 5, 6)]
+
+
+def steps_of(*kinds: str, most: int) -> st.SearchStrategy[Steps]:
+    return st.lists(st.tuples(st.sampled_from(kinds), st.integers(0, 20)), max_size=most)
+
+
+@settings(max_examples=60)
+@given(steps_of("connect", "go on", "go on", "silence", most=60), st.integers(1, 5))
+def test_a_broker_that_goes_on_shows_no_restart(path: Path, steps: Steps, sampled: int) -> None:
+    lines = list(Broker().does([*FIRST, *steps]))[::sampled]
+    assert [shown(file) for file in Runs(path).read(b"".join(lines)).files.values()] == [[]]
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(steps_of("connect", "connect", "go on", "silence", most=12), min_size=2, max_size=5),
+    st.integers(1, 6000),
+    st.lists(st.floats(0, 1), max_size=4),
+    st.sampled_from([1500, 1 << 20]),
+)
+def test_however_a_log_is_cut_and_grows_it_shows_the_same(
+    path: Path, lives: list[Steps], split_bytes: int, sizes: list[float], lookback: int
+) -> None:
+    lines = list(Broker().does([step for life in lives for step in (("restart", 0), *FIRST, *life)]))
+    log = b"".join(lines)
+    with patch.object(restarts, "LOOKBACK", lookback), patch.object(restarts, "RESTART_WINDOWS", (3, 8)):
+        whole = [shown(file) for file in Runs(path).read(log).files.values()]
+        _, split, _ = read_in_splits(path, split_bytes, 4)
+        assert [shown(split)] == whole
+        runs = Runs(path)
+        for size in sorted(sizes):
+            runs.read(log[: int(size * len(log))])
+        assert [shown(file) for file in runs.read(log).files.values()] == whole
+    if lookback > len(log):
+        assert len(whole[0]) >= len(lives) - 1
+        assert not any(is_cut(lines, at) for at, _ in whole[0])
