@@ -8,8 +8,12 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands.upgrade import as_text
 from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo.impact import Impact
 from kafka_clientinfo.tables import broker_releases
+from kafka_clientinfo.tables.broker_releases import VERDICTS
+from kafka_clientinfo.tables.spec import CLIENT
 from tests.concerns.usage import uses
 from tests.frames import at, frame, ledger
 
@@ -151,6 +155,24 @@ def test_text_names_who_breaks_and_why(spark: Any, warehouse: str, capsys: pytes
     assert "held_back_by_broker: " in said
     assert "requests are from 2026-11-21 02:00 to 2026-11-21 02:00 UTC" in said
     assert not set(said) & set("\x1b\r\u202e")
+
+
+@pytest.mark.parametrize(
+    ("hosts", "owners", "ends"),
+    [
+        ([], None, "(unknown)  2026-11-21 02:00  why"),
+        (["h1", "h2", "h3"], [], "h1, h2, h3  2026-11-21 02:00  why  -"),
+        (["h1", "h2", "h3", "h4"], ["A", "B"], "h1, h2, h3, … (1,234)  2026-11-21 02:00  why  A, B"),
+    ],
+)
+def test_text_names_some_hosts_and_all_owners(hosts: list[str], owners: list[str] | None, ends: str) -> None:
+    row: dict[str, Any] = {name: name for name in CLIENT} | {"api_name": "FETCH", "api_version": 3, "requests": 7}
+    row |= {"verdict": "removed", "reason": "why", "refused_from": None, "upgrade_to": None, "last_seen": at(0)}
+    row |= {"hosts": 1234 if len(hosts) > 3 else len(hosts), "host_list": hosts}
+    row |= {} if owners is None else {"owners": owners}
+    result = Impact("4.0.1", clients=dict.fromkeys(VERDICTS, 0), rows=[row], found={"removed": 1})
+    (line,) = [line for line in as_text(result).splitlines() if "FETCH v3" in line]
+    assert line.rstrip().endswith(f"7  {ends}"), line
 
 
 def test_a_log_at_info_says_what_it_cannot_know(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,54 @@
+"""The text of a run: what was read, what was not and why, and what is in the tables if there are any."""
+
+from argparse import Namespace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.commands.context import Context
+from kafka_clientinfo.commands.run import _as_text, totals
+from kafka_clientinfo.ingest_step import RunReport
+from kafka_clientinfo.ingestion.problems import Problem
+from tests.commands.fleet_on_disk import fleet, use
+
+
+@pytest.fixture(scope="module")
+def context(tmp_path_factory: pytest.TempPathFactory) -> Context:
+    root = fleet(tmp_path_factory.mktemp("run") / "w", [use("app", "10.1.0.1")])
+    return Context(Namespace(warehouse=str(root), conf=None))
+
+
+def file(name: str, **given: Any) -> dict[str, Any]:
+    numbers = {"from_offset": 100, "to_offset": 2300, "requests": 1000, "rejected": 3, "pending_bytes": 17}
+    return {"path": name, "broker": "b1", "ignored": {"server": 4, "trace": 5}, "error": None} | numbers | given
+
+
+def test_it_says_what_was_read_and_what_was_not(context: Context) -> None:
+    files = [file("/l/a"), file("/l/b\x1b", error="a bad\nblock", ignored={})]
+    report = RunReport(
+        files=files, unchanged=["x"], problems=[Problem("/l/c", "unreadable", "no archive")], too_late=1200
+    )
+    lines = [" ".join(line.split()) for line in _as_text(report, 1.26, context).splitlines()]
+    assert lines == [
+        "Read 2 files, 4,400 bytes of log, 2,000 requests in 1.3 s; 1 files have nothing new.",
+        "too late: 1,200 requests of connections that retention has deleted; not kept",
+        "broker requests rejected ignored waiting bytes path",
+        "b1 1,000 3 9 17 /l/a",
+        "b1 1,000 3 0 17 /l/b\ufffd",
+        "unreadable: /l/c: no archive",
+        "damaged: /l/b\ufffd: a bad\ufffdblock",
+    ]
+
+
+def test_it_shows_the_tables_if_they_were_built(context: Context) -> None:
+    nothing = "Read 0 files, 0 bytes of log, 0 requests in 0.0 s; 0 files have nothing new."
+    assert _as_text(RunReport(), 0, context) == nothing
+    first, tables, *found = _as_text(RunReport(tables={"requests": 12_345}), 0, context).split("\n\n")
+    assert first == nothing
+    assert tables.startswith(f"Tables in {context.warehouse}\n")
+    assert "12,345" in tables
+    assert any("kgo" in part for part in found)
+
+
+def test_totals_are_of_all_files() -> None:
+    assert totals([file("a"), file("b", rejected=2000)], "rejected", "pending_bytes") == ["2,003", "34"]
