@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.connections.stretches import with_log_position
+from kafka_clientinfo.connections.stretches import reports, with_log_position
 from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
 from kafka_clientinfo.settings import Settings
 from tests.frames import START, at, frame, log, request
@@ -157,3 +157,25 @@ def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(spa
     limits = {row[0]: row[1] for row in located.select("broker", "coverage.max_idle_ms").collect()}
     assert limits.pop("never") > 365 * 86_400_000
     assert limits == {"silent": 600_000, "less": 600_000, "more": 900_000}
+
+
+def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(spark: Any) -> None:
+    """Of the limits for idle connections those that are greater than what earlier runs have read count."""
+    said = [
+        (0, 10, "max_idle_ms", "600000"),
+        (1, 20, "max_idle_ms", "900000"),
+        (2, 30, "max_idle_ms", "700000"),
+        (3, 40, "max_idle_ms", "900000"),
+        (4, 50, "max_idle_ms", "-1"),
+        (5, 60, "log_level", "root=INFO"),
+        (6, 70, "version", "4.0.1"),
+        (7, 80, "started", "1"),
+    ]
+    events = [
+        {"at": at(second), "kind": kind, "value": value, "ingested_at": at(run)} for run, second, kind, value in said
+    ]
+    file = {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": events}
+    found = reports(frame(spark, "ingested_files", [file]))
+    run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
+    ever = -START.timestamp()
+    assert sorted(map(tuple, found.select(run, since).collect())) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 80)]
