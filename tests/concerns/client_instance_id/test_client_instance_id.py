@@ -168,6 +168,7 @@ CASES: dict[str, Case] = {
     "a member id of 22 characters that is no uuid": Case(
         [v3(0), heartbeat(1, ID[:-1] + "B")], {"member_ids": [ID[:-1] + "B"], "member_id_alignment": "different"}
     ),
+    "an empty member id": Case([v3(0), heartbeat(1, "")], {"member_ids": [], "member_id_alignment": "none"}),
     "another member id": Case([v3(0), heartbeat(1, "consumer-1")], {"member_id_alignment": "different"}),
     "telemetry id from the broker": Case(
         [telemetry(0, ZERO, ID), telemetry(1, ID, ZERO)],
