@@ -29,9 +29,11 @@ ROOT = Path(__file__).resolve().parent.parent
 LOG = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 RECORDS = 500
 STEPS = (
+    "broker_hosts",
     "judged_requests",
     "connections",
     "group_messages",
+    "group_memberships",
     "connection_groups",
     "api_usage",
     "broker_api_versions",

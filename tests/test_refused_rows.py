@@ -63,7 +63,9 @@ def test_steps_that_need_a_refused_table_are_left_out_and_no_others() -> None:
 
     with pytest.raises(WarehouseError) as raised:
         derivation._in_order_of_inputs(derive)
-    needing = {"group_protocols", "client_inventory", "violations"}
+    needing = {
+        "group_protocols", "group_type_conflicts", "group_unoffered_protocols", "client_inventory", "violations",
+    }  # fmt: skip
     assert set(begun) == set(steps.steps()) - needing
     assert str(raised.value).startswith(
         "client_connections is not written: a reason of client_connections; connection_groups is not written: a reason of "

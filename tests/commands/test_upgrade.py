@@ -50,7 +50,14 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
         role = {"role": "client", "api_versions_outcome": "negotiated"}
         connections.append(connection | who | software | role)
         api = {"api_key": key, "api_name": name, "api_version": version, "header_version": 1, "highest_used": version}
-        counts = {"requests": 10, "errors": 0, "first_at": at(1), "last_at": at(2), "info_only": False}
+        counts = {
+            "requests": 10,
+            "errors": 0,
+            "unsupported": 0,
+            "first_at": at(1),
+            "last_at": at(2),
+            "info_only": False,
+        }
         used.append(connection | api | counts | given)
     offer = {
         "cluster": "new",
