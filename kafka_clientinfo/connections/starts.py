@@ -8,11 +8,19 @@ reports that it has started ends nobody's connections: somebody has started a se
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ..logs.broker_events import RESTARTED
 from ..tables.spec import FILE_ORDER
 
 _SECOND = 1_000_000
 _BROKER = ("cluster", "broker")
 _FIRST, _LAST = "1970-01-01", "9999-01-01"
+
+
+def broker_events(ingested_files: DataFrame) -> DataFrame:
+    """Lays out what brokers say of themselves: cluster, broker, file_id, and at, kind, value and ingested_at of each event."""
+    event = F.explode("broker_events").alias("event")
+    fields = (F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
+    return ingested_files.select(*_BROKER, "file_id", event).select(*_BROKER, "file_id", *fields)
 
 
 def broker_starts(ingested_files: DataFrame) -> DataFrame:
@@ -27,12 +35,10 @@ def broker_starts(ingested_files: DataFrame) -> DataFrame:
         One row per start: cluster, broker; since, after which every request is of this process or a later one; is_certain,
         false where the name is that of several nodes; and ingested_at, the run that has shown it as it is.
     """
-    event = F.explode("broker_events").alias("event")
-    fields = (F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
-    reported = ingested_files.select(*_BROKER, event).select(*_BROKER, *fields)
     # A broker may write to a file and to a console, and both may be read.
     events = (
-        reported.where(F.col("kind").isin("launched", "started", "stopped"))
+        broker_events(ingested_files)
+        .where(F.col("kind").isin("launched", "started", "stopped"))
         .groupBy(*_BROKER, "at", "kind")
         .agg(F.max("value").alias("value"), F.min("ingested_at").alias("ingested_at"))
     )
@@ -95,9 +101,10 @@ def shown_restarts(ingested_files: DataFrame) -> DataFrame:
     Returns:
         As `broker_starts`.
     """
-    event = F.explode(F.filter("broker_events", lambda event: event["kind"] == "restarted")).alias("event")
-    shown = ingested_files.select(*_BROKER, "file_id", event).select(
-        *_BROKER, "file_id", F.col("event.at").alias("since"), F.col("event.ingested_at").alias("shown_at")
+    shown = (
+        broker_events(ingested_files)
+        .where(F.col("kind") == RESTARTED)
+        .select(*_BROKER, "file_id", F.col("at").alias("since"), F.col("ingested_at").alias("shown_at"))
     )
     others = ingested_files.where(F.col("first_logged_at").isNotNull()).select(
         *_BROKER, F.col("file_id").alias("other"), "first_logged_at", "last_logged_at", "ingested_at"

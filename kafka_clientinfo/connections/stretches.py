@@ -20,11 +20,9 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ..settings import Settings
-from ..tables.spec import FILE_ORDER
-from .starts import broker_starts, number_before, shown_restarts, starts_of_brokers
+from ..tables.spec import FILE_ORDER, MOST_DEBUG_RUNS
+from .starts import broker_events, broker_starts, number_before, shown_restarts, starts_of_brokers
 
-_MOST_RUNS = 65
-"""As `ingestion.debug_runs` keeps: in a file with so many, some may be left out."""
 _SECOND = 1_000_000
 _AT_START = 2 * _SECOND
 """Microseconds after the end of a start in which a broker that logs at DEBUG has logged its first request."""
@@ -51,9 +49,10 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
 
     Returns:
         The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
-        starts_before, the number of starts that the broker reports before the request was logged; stretch, a number for each stretch of a broker, null at INFO; and coverage: since (when the request's stretch began; null where
-        it is of none), started_at (when the broker started that the stretch begins with; null where it does not), and
-        max_idle_ms (of the broker: the setting, or what its own log says if that is more).
+        starts_before, the number of the broker's starts before the request was logged; stretch, a number for each stretch
+        of a broker, null at INFO; and coverage: since (when the request's stretch began; null if it is of none),
+        started_at (when the broker started, if the stretch begins with that; else null), and max_idle_ms (of the
+        broker: the setting, or what its own log says if that is more).
     """
     # With a partition, as Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
@@ -90,7 +89,7 @@ def reports(ingested_files: DataFrame) -> DataFrame:
     """
     starts = broker_starts(ingested_files).unionByName(shown_restarts(ingested_files))
     starts = starts.select(*_BROKER, "since", "ingested_at")
-    said = _events(ingested_files)
+    said = broker_events(ingested_files)
     second = F.expr("INTERVAL 1 SECOND")
     levels = said.where(F.col("kind") == "log_level").select(
         *_BROKER, (F.col("at") - second).alias("since"), "ingested_at"
@@ -106,14 +105,6 @@ def reports(ingested_files: DataFrame) -> DataFrame:
     limits = raised.where(F.col("before").isNull() | (F.col("idle") > F.col("before")))
     first = F.lit(_FIRST).cast("timestamp").alias("since")
     return starts.unionByName(levels).unionByName(limits.select(*_BROKER, first, "ingested_at"))
-
-
-def _events(ingested_files: DataFrame) -> DataFrame:
-    event = F.explode("broker_events").alias("event")
-    said = ingested_files.where(F.col("broker_events").isNotNull()).select(*_BROKER, event)
-    return said.select(
-        *_BROKER, *(F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
-    )
 
 
 def _stated_idle() -> Column:
@@ -139,7 +130,8 @@ def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """Finds the parts of each file: from an offset on up to the next one, all requests are of one stretch, or of none.
 
     Returns:
-        cluster, broker, file_id; file_no; first_part, which begins at 0; and later_parts: all of them, null where there is one only.
+        cluster, broker, file_id; file_no; first_part, which begins at 0; and later_parts: all of them, null if there is
+        one only.
     """
     runs = _in_stretches(_runs(ingested_files), settings)
     number = F.when(~F.col("is_blind") & F.col("goes_on"), F.col("stretch"))
@@ -181,7 +173,7 @@ def _part(offset: Column, stretch: Column, coverage: Column) -> Column:
 
 
 def _runs(ingested_files: DataFrame) -> DataFrame:
-    """Lays the files' runs out as rows, beside what the broker's own log says; a file without a run has one row, of nulls."""
+    """Lays out the runs of files, with what the broker's own log says; a file without a run has one row, of nulls."""
     times = (F.lit(None).cast("timestamp").alias(name) for name in ("began_at", "ended_at"))
     offsets = (F.lit(None).cast("bigint").alias(name) for name in ("began_offset", "ended_offset"))
     number = F.coalesce(F.size("debug_runs"), F.lit(0))
@@ -192,7 +184,7 @@ def _runs(ingested_files: DataFrame) -> DataFrame:
         "file_no",
         "covers_broker_start",
         F.coalesce("info_requests", F.lit(0)).alias("info_requests"),
-        (number >= _MOST_RUNS).alias("is_full"),
+        (number >= MOST_DEBUG_RUNS).alias("is_full"),
         F.explode(runs).alias("run"),
     )
     rows = files.select(*(name for name in files.columns if name != "run"), "run.*")
@@ -202,7 +194,7 @@ def _runs(ingested_files: DataFrame) -> DataFrame:
 def _said_by_brokers(ingested_files: DataFrame) -> DataFrame:
     """Collects per broker what its own log says: levels, served and starts (arrays of times), and stated_idle_ms."""
     said = (
-        _events(ingested_files)
+        broker_events(ingested_files)
         .groupBy(*_BROKER)
         .agg(
             F.collect_list(F.when(F.col("kind") == "log_level", F.col("at"))).alias("levels"),

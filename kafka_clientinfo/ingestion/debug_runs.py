@@ -14,9 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..tables.spec import MOST_DEBUG_RUNS
+
 SILENCE = timedelta(seconds=1)
-MOST_SILENCES = 64
-_SILENCE_MICROS = SILENCE // timedelta(microseconds=1)
+MOST_SILENCES = MOST_DEBUG_RUNS - 1
+SILENCE_MICROS = SILENCE // timedelta(microseconds=1)
 _Run = Mapping[str, Any]
 
 
@@ -50,7 +52,7 @@ class DebugRuns:
         if len(logged_at) == 0:
             return
         times, places = logged_at.cast(pa.int64()).to_numpy(), offsets.to_numpy()
-        begins = np.flatnonzero(np.diff(times) > _SILENCE_MICROS) + 1
+        begins = np.flatnonzero(np.diff(times) > SILENCE_MICROS) + 1
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
         found = (
             DebugRun(int(times[begin]), int(times[end]), int(places[begin]), int(places[end]))
@@ -62,7 +64,7 @@ class DebugRuns:
 
     def runs(self) -> list[DebugRun]:
         """Return the runs so far."""
-        rows = joined((run._asdict() for run in self._runs), _SILENCE_MICROS)
+        rows = joined((run._asdict() for run in self._runs), SILENCE_MICROS)
         return [DebugRun(**row) for row in rows]
 
 

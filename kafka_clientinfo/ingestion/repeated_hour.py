@@ -10,7 +10,7 @@ so the tables depend on the files and not on the order in which they were read. 
 other files had moved its rows to the second reading, and it then goes back to the hour's beginning, they move back.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 from zoneinfo import ZoneInfo
@@ -183,11 +183,13 @@ def moved_row(row: Mapping[str, Any], move: Move) -> dict[str, Any]:
     """Return a file's row of ingested_files after a move of its rows."""
     if move.until is not None:  # `file_row` has set these times right
         return dict(row)
-    times = {name: row[name] for name in ("first_logged_at", "last_logged_at") if row[name] is not None}
-    events = [{**event, "at": move.moved(event["at"])} for event in row.get("broker_events") or ()]
-    runs = [
-        {**run, **{name: move.moved(run[name]) for name in ("began_at", "ended_at")}}
-        for run in row.get("debug_runs") or ()
-    ]
-    moved = {name: move.moved(time) for name, time in times.items()}
-    return {**row, **moved, "debug_runs": runs, "broker_events": events}
+    return with_times(row, move.moved)
+
+
+def with_times(row: Mapping[str, Any], moved: Callable[[datetime], datetime]) -> dict[str, Any]:
+    """Return a row of ingested_files in which each time of a record is moved."""
+    times = {name: moved(row[name]) for name in ("first_logged_at", "last_logged_at") if row.get(name) is not None}
+    ends = ("began_at", "ended_at")
+    runs = [{**run, **{name: moved(run[name]) for name in ends}} for run in row.get("debug_runs") or ()]
+    events = [{**event, "at": moved(event["at"])} for event in row.get("broker_events") or ()]
+    return {**row, **times, "debug_runs": runs, "broker_events": events}

@@ -16,16 +16,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..logs.apis import INTER_BROKER_APIS
-from ..logs.broker_events import BrokerEvent
+from ..logs.broker_events import RESTARTED, BrokerEvent
 from ..logs.request_event import RequestEvent
 from ..protocol import ApiKey
 from .arrow_schema import EVENT_FIELDS
 from .broker_start import RESTART_WINDOWS, shows_restart
-from .debug_runs import SILENCE
+from .debug_runs import SILENCE_MICROS
 
 LOOKBACK = 1 << 20
 """Bytes before a silence in which connection ids are looked at."""
-_SILENCE_MICROS = SILENCE.days * 86_400_000_000 + SILENCE.seconds * 1_000_000 + SILENCE.microseconds
 
 
 class _Request(NamedTuple):
@@ -120,8 +119,8 @@ def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_Rest
         state = _State(offset, offset if size else state.latest, settled_at)
         if size:
             # Records are written a little out of order: half of the shortest silence parts the two processes.
-            at = int(windows.times[begin]) - _SILENCE_MICROS // 2
-            found.append(_Restart(BrokerEvent(at, "restarted", str(size)), settled_at))
+            at = int(windows.times[begin]) - SILENCE_MICROS // 2
+            found.append(_Restart(BrokerEvent(at, RESTARTED, str(size)), settled_at))
     return found, state
 
 
@@ -141,7 +140,7 @@ class _Windows:
         self.size = len(rows)
         self.times: npt.NDArray[np.int64] = rows["logged_at"].cast(pa.int64()).to_numpy()
         self.offsets: npt.NDArray[np.int64] = rows["byte_offset"].to_numpy()
-        self.begins: list[int] = (np.flatnonzero(np.diff(self.times) > _SILENCE_MICROS) + 1).tolist()
+        self.begins: list[int] = (np.flatnonzero(np.diff(self.times) > SILENCE_MICROS) + 1).tolist()
         self._proofs = np.concatenate([[0], np.cumsum(self._may_prove())]) if self.begins else None
 
     def _may_prove(self) -> npt.NDArray[np.bool_]:

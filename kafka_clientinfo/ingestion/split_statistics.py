@@ -11,15 +11,14 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from ..logs.broker_events import MOST_EVENTS, distinct_events
+from ..logs.broker_events import MOST_EVENTS, RESTARTED, distinct_events
 from .debug_runs import joined
 from .plan import PlannedFile
 from .problems import REPLACED, Problem
 from .problems import rotated as rotated_file
+from .repeated_hour import with_times
 
 Statistics = Mapping[str, Any]
-RESTARTED = "restarted"
-"""The kind of the events that requests show; brokers report the others."""
 
 
 def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -93,13 +92,7 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
 def _set_right(known: Statistics, own: Iterable[Statistics]) -> Statistics:
     """Return what earlier runs noted of a file, with times by the reading that its new bytes show."""
     by = next((split["shown_at"] - split["misread_at"] for split in own if split["shown_at"] is not None), timedelta())
-    times = {name: known[name] + by for name in ("first_logged_at", "last_logged_at") if known.get(name)}
-    runs = [
-        {**run, "began_at": run["began_at"] + by, "ended_at": run["ended_at"] + by}
-        for run in known.get("debug_runs") or ()
-    ]
-    events = [{**event, "at": event["at"] + by} for event in known.get("broker_events") or ()]
-    return {**known, **times, "debug_runs": runs, "broker_events": events}
+    return with_times(known, lambda time: time + by)
 
 
 def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:

@@ -28,6 +28,8 @@ from .clock import LogClock
 
 EventKind = Literal["launched", "started", "stopping", "stopped", "version", "log_level", "max_idle_ms", "restarted"]
 
+RESTARTED: EventKind = "restarted"
+"""The kind of the events that requests show; brokers report the others."""
 MOST_EVENTS = 1000
 """Of one file; the first ones count, so that a file that grows keeps what it has shown."""
 _LONGEST = 64 << 10
