@@ -46,13 +46,12 @@ def aggregates() -> Columns:
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
         "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
-        "info_only": F.bool_and(F.col("log_level") == "INFO"),
         **{name: F.bool_or(name) for name in IN_STRETCH},
     }
 
 
 def columns(settings: Settings) -> Columns:
-    """Columns of the table `connections` that no concern owns, and `info_only`: all its records are of INFO level."""
+    """Columns of the table `connections` that no concern owns."""
     first = ("file_id", "byte_offset", "remote_host", "remote_port", "listener", "security_protocol", "principal")
     is_told = (F.col("first.log_generation") == "json") & (processor_text() != "")
     return {
@@ -137,9 +136,9 @@ def _is_other_software() -> Column:
 def _role(settings: Settings) -> Column:
     """Tells the role by what a connection does.
 
-    A name that only brokers have counts together with the host of a broker (this one's, or one in broker_hosts) or a
-    controller's listener; so does there a node's id. Clients come to a controller's listener too: tools that KIP-919 lets ask there, and whoever has its
-    port for a bootstrap address.
+    A name that only brokers have counts together with the host of a broker (this one's, or one in broker_hosts). On a
+    controller's listener it counts by itself, and so does a node's id. Clients come there too: tools that KIP-919 allows,
+    and programs that have the controller's port in their bootstrap address.
     """
     client_id = F.col("first.client_id")
     own_host = F.regexp_extract(_connection_id(), _LOCAL_HOST, 1) == F.col("first.remote_host")

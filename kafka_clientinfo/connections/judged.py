@@ -74,20 +74,20 @@ def judged_requests(
     Returns:
         The connection's key and session_no. How the requests of the kind differ: requests (their number); seq (0 for a
         connection's first request), logged_at, correlation_id and byte_offset of the first of them; last_seq; earliest_at
-        and latest_at, the bounds of logged_at; lowest_correlation_id and highest_correlation_id. What they share: the record's other columns; error_code, that of ApiVersions
-        inferred where no response is logged; api_ranges (what an ApiVersions response offers, for `range_of`);
-        request, response and group_payloads of `GROUP_APIS` and LeaveGroup; first_client_id; was_answered (an ApiVersions request of the
-        connection was accepted before), and answer_seq (the seq of the last such request); jumps, repeats and outlasts (of any
-        of them, see `boundaries.IN_STRETCH`); coverage and heard_until (of a connection's first request, see
-        `with_connection`); and the concerns' columns.
+        and latest_at, the bounds of logged_at; lowest_correlation_id and highest_correlation_id. What they share: the record's
+        other columns; error_code, that of ApiVersions inferred if no response is logged; api_ranges (what an ApiVersions
+        response offers, for `range_of`); request, response and group_payloads of `GROUP_APIS` and LeaveGroup;
+        first_client_id; was_answered (an ApiVersions request of the connection was accepted before), and answer_seq (the
+        seq of the last such request); jumps, repeats and outlasts (of any of them, see `boundaries.IN_STRETCH`); coverage
+        and heard_until (of a connection's first request, see `with_connection`); and the concerns' columns.
     """
     kept = [name for name in KEPT if name in requests.columns]
     of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
     looked_at = {"error_code", "api_ranges", *(name for concern in concerns for name in concern.looks_back_at)}
     read = dict(_read()) | of_concerns
     carried = [F.col(name) for name in _CARRIED] + _named({n: c for n, c in read.items() if n not in looked_at})
-    stated = body_text("request", "clientSoftwareName")
-    stated_software = F.when(is_api_versions() & stated.rlike(BROKER_PATTERN_SQL), stated)
+    stated = read["sent_software_name"]
+    stated_software = F.when(stated.rlike(BROKER_PATTERN_SQL), stated)
     narrow = requests.where(~F.col("is_duplicate")).select(
         "file_id",
         *_LOOKED_AT,

@@ -14,9 +14,7 @@ _COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")
 _LONGEST_VERSION = 64
 
 
-def policy_verdicts(
-    policy: Policy, name: Column, version: Column, client_id: Column, can_be_known: Column | None = None
-) -> Column:
+def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Column, can_be_known: Column) -> Column:
     """Lists every verdict of the policy that a client deserves, in the order in which they count; empty where it is allowed.
 
     `can_be_known` tells whether its broker takes and its log shows software names: else nobody can be asked for one.
@@ -30,9 +28,7 @@ def policy_verdicts(
     seen, is_short = F.substring(client_id, 1, LONGEST_TEXT), F.length(client_id) <= LONGEST_TEXT
     matches = [is_short & seen.rlike(rf"\A(?:{pattern})\z") for pattern in policy.client_id_patterns]
     deserved = {
-        "software_unknown": ~known
-        & F.lit(policy.unknown_software == "refused")
-        & (F.lit(True) if can_be_known is None else can_be_known),
+        "software_unknown": ~known & F.lit(policy.unknown_software == "refused") & can_be_known,
         "software_not_allowed": known & ~name.isin(allowed) if only_these else F.lit(False),
         "version_unreadable": known & minimum.isNotNull() & ~readable,
         "version_too_old": readable & minimum.isNotNull() & (compared_versions(version, minimum) < 0),

@@ -108,23 +108,21 @@ def _is_outside() -> Column:
 
     ApiVersions itself may be tried above the range: the broker's answer tells what to fall back to (KIP-511).
     """
-    inside = F.coalesce(F.col("api_version").between(F.col("low"), F.col("high")), F.lit(False))
-    known = F.col("answer_seq").isNotNull() & F.coalesce("is_answered", F.lit(False))
-    return known & ~inside & (F.col("api_key") != int(ApiKey.API_VERSIONS))
+    return _is_after_answer() & F.coalesce("is_answered", F.lit(False)) & ~_is_offered()
 
 
 def _is_refused_inside() -> Column:
-    """Tells whether some of the requests are unsupported although an answer before them offers their version.
+    """Tells whether some of the requests are unsupported although an answer before them offers their version."""
+    return (F.col("unsupported") > 0) & _is_after_answer() & _is_offered()
 
-    ApiVersions itself is not asked about.
-    """
-    inside = F.coalesce(F.col("api_version").between(F.col("low"), F.col("high")), F.lit(False))
-    return (
-        (F.col("unsupported") > 0)
-        & F.col("answer_seq").isNotNull()
-        & inside
-        & (F.col("api_key") != int(ApiKey.API_VERSIONS))
-    )
+
+def _is_after_answer() -> Column:
+    """Tells whether requests other than ApiVersions came after an answer."""
+    return F.col("answer_seq").isNotNull() & (F.col("api_key") != int(ApiKey.API_VERSIONS))
+
+
+def _is_offered() -> Column:
+    return F.coalesce(F.col("api_version").between(F.col("low"), F.col("high")), F.lit(False))
 
 
 def _deprecated() -> Column:

@@ -135,7 +135,7 @@ PERMISSIVE: dict[str, Policy] = {
 @pytest.fixture(scope="module")
 def refused(spark: Any) -> dict[str, set[str]]:
     """The verdicts of each permissive policy over unknown software, and over software that no list names."""
-    columns = F.col("name"), F.col("version"), F.col("client_id")
+    columns = F.col("name"), F.col("version"), F.col("client_id"), F.lit(True)
     clients = relation_of(
         spark, [("unknown", "unknown", "app"), ("rdkafka", "2", "app")], "name string, version string, client_id string"
     )
