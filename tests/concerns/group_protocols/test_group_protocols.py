@@ -1,41 +1,27 @@
 """KIP-559 by group: kinds, types and names, self-describing messages, members, subscriptions, inconsistencies."""
 
-from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns.group_protocols import (
-    connection_groups,
-    group_memberships,
     group_messages,
-    group_protocols,
-    group_type_conflicts,
-)
-from kafka_clientinfo.concerns.group_protocols.rules import (
-    findings_inconsistent,
-    findings_mixed_types,
-    findings_name_mismatch,
 )
 from kafka_clientinfo.connections.judged import judged_requests
-from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.connections.violations import violations
-from kafka_clientinfo.rules import rules
 from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import with_needed
+from tests.concerns.group_protocols.groups import ASSIGNMENT, SUBSCRIPTION, Found, plain
 from tests.concerns.group_protocols.messages import (
     METADATA_OWNED,
     METADATA_V3,
     T1,
     assigned,
     heartbeat,
-    in_group,
     join,
     message,
     sync,
 )
-from tests.frames import as_stored, at, log, request
+from tests.frames import log, request
 
 Case = tuple[list[dict[str, Any]], dict[str, Any]]
 
@@ -44,20 +30,6 @@ def counts(api: str, version: int, side: str, messages: int) -> dict[str, Any]:
     return {"api_name": api, "api_version": version, "message": side, "messages": messages}
 
 
-SUBSCRIPTION = {
-    "member_id": "m1",
-    "protocol_name": "range",
-    "version": 3,
-    "topics": ["t1"],
-    "owned_partitions": [],
-    "rack_id": "",
-}
-ASSIGNMENT = {
-    "member_id": "m1",
-    "type_told_by": "message",
-    "version": 0,
-    "partitions": [{"topic": "t1", "partitions": [0, 1]}],
-}
 TWICE = [{"name": "range", "metadata": metadata} for metadata in (METADATA_V3, METADATA_OWNED)]
 CASES: dict[str, Case] = {
     "self-describing": (
@@ -246,83 +218,6 @@ CASES: dict[str, Case] = {
 }
 
 
-# Connection: requests whose protocol name is another one, and how the message tells of the first.
-NAMES: dict[str, tuple[list[dict[str, Any]], str]] = {
-    "not offered": (
-        [join(0, 7, names=("sticky", "x"))],
-        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky', 'x'",
-    ),
-    "not offered beside one without a name": (
-        [join(0, 7, names=(None, "sticky"))],
-        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky'",
-    ),
-    "answered otherwise": (
-        [sync(0, 5, name="range", answered="sticky", error_code=0)],
-        "SYNC_GROUP v5 with protocol name 'range' was answered with 'sticky'",
-    ),
-    "chosen otherwise": (
-        [join(0, 7, names=("range", "x"), generation=3), sync(1, 5, name="x", generation=3, error_code=23)],
-        "SYNC_GROUP v5 with protocol name 'x' after JoinGroup chose 'range'",
-    ),
-    "offered otherwise": (
-        [join(0, 7, chosen=None, generation=3), sync(1, 5, name="x", generation=3)],
-        "SYNC_GROUP v5 with protocol name 'x' after offering 'range'",
-    ),
-}
-# What breaks KIP-559: the request that shows it, and the message.
-MISMATCH = join(0, told="connect")
-MESSAGES = {
-    "group_name_mismatch": NAMES["chosen otherwise"][1],
-    "group_type_mismatch": "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
-    "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL",
-    "mixed_protocol_types": "group 'members of different types' has members of type 'connect' at a time with those of "
-    "'consumer'",
-}
-
-
-@dataclass(frozen=True)
-class Found:
-    groups: dict[str, dict[str, Any]]
-    violations: dict[tuple[str, str], Any]
-    """By group, or connection id, and rule."""
-
-
-@pytest.fixture(scope="module")
-def found(spark: Any) -> Found:
-    """All cases in one log; each is a group, and a connection, of its own name."""
-    rows = [in_group(row, name) for name, (messages, _) in CASES.items() for row in messages]
-    rows += [in_group(row, name) for name, (messages, _) in NAMES.items() for row in messages]
-    rows.append(in_group(MISMATCH, "mismatch"))
-    described = [{"groupId": "told", "protocolType": "consumer", "protocolData": "range", "members": []}]
-    described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
-    rows.append(message(0, "DESCRIBE", 3, {"groups": ["told", "dead"]}, {"groups": described}))
-    settings, needed = Settings(), with_needed("group_protocols")
-    judged = judged_requests(*log(spark, rows), settings, needed).localCheckpoint()
-    opened = connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")).localCheckpoint()
-    messages = group_messages.transform(judged)
-    memberships = group_memberships.transform(messages, judged, settings)
-    derived = connection_groups.transform(messages, memberships, settings).localCheckpoint()
-    of_connections = as_stored(derived, "connection_groups")
-    groups = as_stored(group_protocols.transform(of_connections, opened), "group_protocols").localCheckpoint()
-    conflicts = group_type_conflicts.transform(of_connections)
-    findings = [findings_inconsistent(groups), findings_mixed_types(conflicts)]
-    findings.append(findings_name_mismatch(derived, opened))
-    broken = violations(judged, opened, findings, settings, needed).collect()
-    return Found(
-        {row["group_id"]: row.asDict(recursive=True) for row in groups.collect()},
-        {(row["group_id"] or row["connection_id"], row["rule"]): row for row in broken},
-    )
-
-
-def plain(value: Any) -> Any:
-    """Seconds for times, and of a subscription what a case states."""
-    if isinstance(value, list):
-        stated = (*SUBSCRIPTION, *ASSIGNMENT)
-        is_dated = ("stated_at", "assigned_at")
-        return [{k: v for k, v in e.items() if k in stated} if {*is_dated} & {*e} else e for e in value]
-    return (value.timestamp() - at(0).timestamp()) if hasattr(value, "timestamp") else value
-
-
 @pytest.mark.kip("KIP-559", 3, 4, 5, 6, case="self-describing")
 @pytest.mark.kip("KIP-559", 13, case="before KIP-559")
 @pytest.mark.kip("KIP-559", 14, 16, case="a SyncGroup with the type or the name alone")
@@ -346,62 +241,6 @@ def test_who_only_describes_a_group_takes_no_part(found: Found) -> None:
 
 def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: Found) -> None:
     assert found.groups["inconsistent"]["inconsistent_example"]["grep"].endswith('"correlationId":5,')
-
-
-# rule: group or connection, occurrences, seconds of the first and the last, correlation id of the example
-VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
-    "group_name_mismatch": ("chosen otherwise", 1, 1, 1, 1),
-    "group_type_mismatch": ("mismatch", 1, 0, 0, 0),
-    "inconsistent_group_protocol": ("inconsistent", 3, 5, 9, 5),
-    "mixed_protocol_types": ("members of different types", 4, 1, 4, 1),
-}
-
-
-@pytest.mark.kip("KIP-559", 17)
-@pytest.mark.parametrize("rule", VIOLATIONS)
-def test_its_violations_say_what_was_found(found: Found, rule: str) -> None:
-    name, occurrences, first, last, correlation_id = VIOLATIONS[rule]
-    row = found.violations[name, rule]
-    assert row["message"] == f"{MESSAGES[rule]}; {rules()[rule].asks}"
-    assert (row["occurrences"], plain(row["first_at"]), plain(row["last_at"])) == (occurrences, first, last)
-    assert row["example"]["correlation_id"] == correlation_id
-
-
-@pytest.mark.parametrize("rule", ["inconsistent_group_protocol", "mixed_protocol_types"])
-def test_what_a_group_breaks_is_a_row_without_a_connection(found: Found, rule: str) -> None:
-    row = found.violations[VIOLATIONS[rule][0], rule]
-    assert (row["connection_id"], row["broker"], row["opened_at"], row["opened_seq"]) == (None, None, None, None)
-
-
-def test_no_other_case_breaks_a_rule(found: Found) -> None:
-    enforced = {(name, "inconsistent_group_protocol") for name in ("members of different types", "chosen otherwise")}
-    names = {(name, "group_name_mismatch") for name in NAMES}
-    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | enforced | names
-
-
-@pytest.mark.kip("KIP-559", 18)
-@pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_was_not_offered_chosen_or_answered_is_found(found: Found, name: str) -> None:
-    row = found.violations[name, "group_name_mismatch"]
-    assert row["message"].startswith(NAMES[name][1] + "; ")
-    assert (row["occurrences"], row["group_id"], row["connection_id"]) == (1, name, name)
-    assert found.groups[name]["protocol_name_mismatches"] == 1
-
-
-# rule: how many of the requests the broker rejected, and how many it took
-ENFORCED = {
-    "group_name_mismatch": (1, 0),
-    "group_type_mismatch": (0, 0),
-    "inconsistent_group_protocol": (3, 0),
-    "mixed_protocol_types": (2, 1),
-}
-
-
-@pytest.mark.kip("KIP-559", 15)
-@pytest.mark.parametrize("rule", ENFORCED)
-def test_a_violation_says_whether_the_broker_enforced_the_rule(found: Found, rule: str) -> None:
-    row = found.violations[VIOLATIONS[rule][0], rule]
-    assert (row["rejected"], row["taken"]) == ENFORCED[rule]
 
 
 def test_a_group_that_is_described_does_not_take_along_the_others(spark: Any) -> None:

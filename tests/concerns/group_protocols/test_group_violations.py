@@ -1,0 +1,70 @@
+"""What groups break of KIP-559, with the request that shows it, and the message."""
+
+import pytest
+
+from kafka_clientinfo.rules import rules
+from tests.concerns.group_protocols.groups import NAMES, Found, plain
+
+MESSAGES = {
+    "group_name_mismatch": NAMES["chosen otherwise"][1],
+    "group_type_mismatch": "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
+    "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL",
+    "mixed_protocol_types": "group 'members of different types' has members of type 'connect' at a time with those of "
+    "'consumer'",
+}
+
+
+# rule: group or connection, occurrences, seconds of the first and the last, correlation id of the example
+VIOLATIONS: dict[str, tuple[str, int, int, int, int]] = {
+    "group_name_mismatch": ("chosen otherwise", 1, 1, 1, 1),
+    "group_type_mismatch": ("mismatch", 1, 0, 0, 0),
+    "inconsistent_group_protocol": ("inconsistent", 3, 5, 9, 5),
+    "mixed_protocol_types": ("members of different types", 4, 1, 4, 1),
+}
+
+
+@pytest.mark.kip("KIP-559", 17)
+@pytest.mark.parametrize("rule", VIOLATIONS)
+def test_its_violations_say_what_was_found(found: Found, rule: str) -> None:
+    name, occurrences, first, last, correlation_id = VIOLATIONS[rule]
+    row = found.violations[name, rule]
+    assert row["message"] == f"{MESSAGES[rule]}; {rules()[rule].asks}"
+    assert (row["occurrences"], plain(row["first_at"]), plain(row["last_at"])) == (occurrences, first, last)
+    assert row["example"]["correlation_id"] == correlation_id
+
+
+@pytest.mark.parametrize("rule", ["inconsistent_group_protocol", "mixed_protocol_types"])
+def test_what_a_group_breaks_is_a_row_without_a_connection(found: Found, rule: str) -> None:
+    row = found.violations[VIOLATIONS[rule][0], rule]
+    assert (row["connection_id"], row["broker"], row["opened_at"], row["opened_seq"]) == (None, None, None, None)
+
+
+def test_no_other_case_breaks_a_rule(found: Found) -> None:
+    enforced = {(name, "inconsistent_group_protocol") for name in ("members of different types", "chosen otherwise")}
+    names = {(name, "group_name_mismatch") for name in NAMES}
+    assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | enforced | names
+
+
+@pytest.mark.kip("KIP-559", 18)
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_that_was_not_offered_chosen_or_answered_is_found(found: Found, name: str) -> None:
+    row = found.violations[name, "group_name_mismatch"]
+    assert row["message"].startswith(NAMES[name][1] + "; ")
+    assert (row["occurrences"], row["group_id"], row["connection_id"]) == (1, name, name)
+    assert found.groups[name]["protocol_name_mismatches"] == 1
+
+
+# rule: how many of the requests the broker rejected, and how many it took
+ENFORCED = {
+    "group_name_mismatch": (1, 0),
+    "group_type_mismatch": (0, 0),
+    "inconsistent_group_protocol": (3, 0),
+    "mixed_protocol_types": (2, 1),
+}
+
+
+@pytest.mark.kip("KIP-559", 15)
+@pytest.mark.parametrize("rule", ENFORCED)
+def test_a_violation_says_whether_the_broker_enforced_the_rule(found: Found, rule: str) -> None:
+    row = found.violations[VIOLATIONS[rule][0], rule]
+    assert (row["rejected"], row["taken"]) == ENFORCED[rule]
