@@ -165,7 +165,7 @@ def rows_of(folder: Path, name: str) -> tuple[list[dict[str, Any]], list[dict[st
 
 
 def shown_at(file: dict[str, Any], moment: Any) -> dict[str, Any]:
-    """A file whose reports a run at this moment has read."""
+    """A file with reports that a run at this moment has read."""
     return file | {"broker_events": [event | {"ingested_at": moment} for event in file["broker_events"]]}
 
 
@@ -182,16 +182,16 @@ def test_an_increment_gives_what_a_full_build_gives_of_logs_whose_level_was_swit
         ends = [record.offset + record.length for record in split_records([log])]
         for number, end in enumerate(ends[place] for place in range(3, len(ends), 17)):
             name, is_early = f"{excerpt}-{number}", number % 2 == 0
-            for whose, content, with_server in ((first, log[:end], is_early), (whole, log, True)):
-                folder = tmp_path / ("first" if whose is first else "whole") / name
+            for part, content, with_server in ((first, log[:end], is_early), (whole, log, True)):
+                folder = tmp_path / ("first" if part is first else "whole") / name
                 folder.mkdir(parents=True)
                 (folder / "kafka-request.log").write_bytes(content)
                 if with_server:
                     (folder / "server.log").write_bytes(server)
                 requests, files = rows_of(folder, name)
-                times = [START if whose is first or row["byte_offset"] < end else LATER for row in requests]
-                whose[0].extend(row | {"ingested_at": time} for row, time in zip(requests, times, strict=True))
-                whose[1].extend(shown_at(file, START if is_early else LATER) for file in files)
+                times = [START if part is first or row["byte_offset"] < end else LATER for row in requests]
+                part[0].extend(row | {"ingested_at": time} for row, time in zip(requests, times, strict=True))
+                part[1].extend(shown_at(file, START if is_early else LATER) for file in files)
     requests, files = frame(spark, "requests", whole[0]), frame(spark, "ingested_files", whole[1])
     full = as_shown(judged_connections(requests, files, FIELD))
     parts = frame(spark, "requests", first[0]), frame(spark, "ingested_files", first[1])

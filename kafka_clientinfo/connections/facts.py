@@ -63,7 +63,7 @@ def columns(settings: Settings) -> Columns:
 
 
 def shown_as_brokers(connections: DataFrame, new_requests: DataFrame) -> DataFrame:
-    """Finds the connection ids of clients under a broker's name that come from a host which new requests show to be a broker's.
+    """Finds connection ids of clients under a broker's name, from a host that new requests show to be a broker's.
 
     Args:
         connections: the table `connections`.

@@ -52,7 +52,7 @@ GROUP_APIS = (
     ApiKey.DESCRIBE_GROUPS,
     *HEARTBEATS,
 )
-"""APIs of groups whose messages are counted."""
+"""APIs of groups; their messages are counted."""
 _WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
 """APIs whose bodies go along."""
 
@@ -69,7 +69,7 @@ def judged_requests(
             connections on, with `boundaries.KEPT`.
         ingested_files: the table `ingested_files`, all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
-        concerns: whose columns are added.
+        concerns: their columns are added.
 
     Returns:
         The connection's key and session_no. How the requests of the kind differ: requests (their number); seq (0 for a

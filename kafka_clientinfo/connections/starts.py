@@ -26,7 +26,7 @@ def broker_events(ingested_files: DataFrame) -> DataFrame:
 def broker_starts(ingested_files: DataFrame) -> DataFrame:
     """Finds the starts that brokers report in their logs.
 
-    Logs of two nodes under the name of one broker tell of starts, but not whose connections they end.
+    Logs of two nodes under the name of one broker show starts, but not which connections these end.
 
     Args:
         ingested_files: the table `ingested_files`; broker_events is used.

@@ -20,7 +20,7 @@ def connections(
     Args:
         judged_requests: see `judged.judged_requests`.
         settings: of the run.
-        concerns: whose columns are added.
+        concerns: their columns are added.
         broker_hosts: the table `broker_hosts`; None if no host is known to be a broker's.
 
     Returns:

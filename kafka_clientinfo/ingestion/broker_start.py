@@ -3,8 +3,8 @@
 At a start every connection is new, and the INDEX in connection ids counts from 0 on each network processor. One INDEX of 0
 shows nothing: each listener has processors of its own, so a seldom used one gives it to its first clients years after the
 start. So a start is shown by a connection of a broker that is one of the first of its listener, as these connect first and
-stay, or by two connections that open with INDEX 0 at about the same time. What contradicts it counts more, as a log whose level was
-switched begins with connections that have been open for long:
+stay, or by two connections that open with INDEX 0 at about the same time. What contradicts it counts more, as a log begins
+with connections that have been open for long if its level was switched:
 
     the first record of a connection                     | shows
     -----------------------------------------------------|-------------------------------------------
@@ -66,7 +66,7 @@ R = TypeVar("R", bound=LoggedRequest)
 
 
 def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
-    """Return whether a log whose first requests these are begins with its broker's start."""
+    """Return whether a log with these first requests begins with its broker's start."""
     openings = _first_of_each(first)
     if not all(_may_open(event) and _index(event) < START_WINDOW for event in openings.values()):
         return False

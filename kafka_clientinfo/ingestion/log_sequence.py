@@ -1,7 +1,7 @@
 """The order of one broker's logs in an hour that a zone repeats: which of them fit into which reading of the hour.
 
 One broker writes its logs one after the other. So `readings_of` takes the readings by which the logs overlap least.
-If several do so, the silences between the logs decide: it takes those whose squares have the least sum. A log that is
+If several do so, the silences between the logs decide: it takes the readings with the least sum of their squares. A log that is
 put where it doesn't belong leaves a gap in its own place and crowds another one, and a sum of squares shows that. A
 silence longer than the hour counts as an hour: it shows only that other logs are missing. If the sums are equal as
 well, no time shows the order, and the logs that begin earlier in the hour get its first reading.

@@ -3,7 +3,7 @@
 Such records stand in server.log, or in the one file that all loggers share. A broker writes nothing into them that came
 from a client: numbers, its own words, and names of loggers, which it takes only if it has a logger of that name. They
 are one line each, but for the settings. So a record counts only if it is exactly that, with its logger at the end and
-nothing below it: whatever a client wrote before it, or behind it, would stand in the same record (`broker_records`).
+nothing below it: whatever a client wrote before or after it would stand in the same record (`broker_records`).
 
     kind        | value                                       | what it says
     ------------|---------------------------------------------|------------------------------------------------------

@@ -64,7 +64,7 @@ def renewed(lives_of_ids: DataFrame) -> DataFrame:
 
 
 def _evidence() -> Column:
-    """Tells what shows that a life is of the process of the life before, or that three follow each other; null if nothing does."""
+    """Names what shows that a life is of the process of the life before, or that three are in a row; null if nothing does."""
     step = F.col("lowest").cast("bigint") - F.col("last.highest")
     goes_on = ((step == 1) & (F.col("last.highest") >= _FEW)) | (
         step.between(1, _STEP) & (F.col("last.highest") >= _MANY)
@@ -84,15 +84,21 @@ def _is_after(other: str) -> Column:
 
 
 def _follows(other: str) -> Column:
-    """Tells whether a life begins after another one; at once they are of several processes, unless each has one connection to a broker of its own."""
+    """Tells whether a life begins after another one, or whether each has one connection, to a broker of its own.
+
+    Other lives at one time are of several processes.
+    """
     is_single = (F.col("number") == 1) & (F.col(f"{other}.number") == 1)
     return _is_after(other) | (is_single & (F.col("first.broker") != F.col(f"{other}.first.broker")))
 
 
 def without_id(connections: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
-    """Finds connections without an id that a client opens while it has one elsewhere: cluster, instance_id, connections_without_id.
+    """Finds connections without an id that a client opens while it has one elsewhere.
 
     The broker must have taken header v3 on a connection that was open then: it may have been upgraded, or downgraded since.
+
+    Returns:
+        cluster, instance_id and connections_without_id.
     """
     of_broker = Window.partitionBy("cluster", "broker").orderBy(*IN_TIME).rowsBetween(Window.unboundedPreceding, 0)
     clients = lives_of_ids.select(*CLIENT).distinct()

@@ -12,13 +12,13 @@ from .facts import begins_with_header_v3, is_contradicted, is_enforced, other_te
 
 
 def _is_bound() -> Column:
-    """Tells whether KIP-1313's rule binds a connection: its first request is in the log, and has header v3; or a broker enforces it."""
+    """Tells whether KIP-1313's rule binds a connection: its logged first request has header v3, or a broker enforces it."""
     is_seen = begins_with_header_v3() & (F.col("start") == "observed")
     return is_client() & (is_seen | is_enforced())
 
 
 def _has_one_id() -> Column:
-    """Tells whether all ids of a connection must be one: where the rule binds, and where the log does not show the first request."""
+    """Tells whether all ids of a connection must be one: if the rule binds, or if the log lacks the first request."""
     return _is_bound() | (is_client() & is_contradicted())
 
 
@@ -72,7 +72,7 @@ def findings_renewed(client_instances: DataFrame, settings: Settings) -> DataFra
 
 
 def findings_without_id(client_instances: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections without an id of a client that has one elsewhere; where it may be another program, that is information."""
+    """Finds connections without an id of a client that has one elsewhere; if it may be another program, as information."""
     evidence = looked_up(_WITHOUT, F.coalesce("evidence", F.lit("")))
     words = sentence(" is on other connections of its client, not on this one{evidence}", evidence=evidence)
     is_shown = F.col("evidence").isNotNull()
@@ -88,7 +88,7 @@ def _found(
     settings: Settings,
     binds: Column | None = None,
 ) -> DataFrame:
-    """Makes one row per connection id of what a list of `client_instances` names; it is information where the rule does not bind.
+    """Makes one row per connection id in a list of `client_instances`; it is information if the rule does not bind.
 
     What connections show together may change when another one goes on; a connection's key would tie these rows to the runs
     that read it.

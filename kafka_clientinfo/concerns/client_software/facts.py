@@ -79,7 +79,7 @@ def _logs_names() -> Column:
 
 
 def _is_name_refused() -> Column:
-    """Tells whether the broker refused a version with a name, after which the client could not, or did not, go on without one by choice.
+    """Tells whether the broker refused a version with a name, and the client did not then choose to go without one.
 
     2.3 and earlier take no name. Who is offered v3 or later and goes on without a name has chosen that.
     """

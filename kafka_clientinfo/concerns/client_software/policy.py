@@ -15,7 +15,7 @@ _LONGEST_VERSION = 64
 
 
 def policy_verdicts(policy: Policy, name: Column, version: Column, client_id: Column, can_be_known: Column) -> Column:
-    """Lists every verdict of the policy that a client deserves, in the order in which they count; empty where it is allowed.
+    """Lists every verdict of the policy on a client, in the order in which they count; empty if it is allowed.
 
     `can_be_known` tells whether its broker takes and its log shows software names: else nobody can be asked for one.
     """

@@ -95,9 +95,9 @@ def _where() -> Column:
 def _offer() -> Column:
     first = F.get("offers", F.lit(0))
     offered = sentence(" although v{low} to v{high} was offered", low=first["low"], high=first["high"])
-    told = F.when(F.size("offers") == 0, " although no version was offered").otherwise(offered)
+    words = F.when(F.size("offers") == 0, " although no version was offered").otherwise(offered)
     is_version = (F.col("reason") == "unsupported_version") & ~_is_at_the_wrong_port()
-    return F.when(is_version & F.col("asked") & ~F.col("detail").contains(_NOT_ENABLED), told).otherwise("")
+    return F.when(is_version & F.col("asked") & ~F.col("detail").contains(_NOT_ENABLED), words).otherwise("")
 
 
 def _with_listener(failed: DataFrame, listeners: DataFrame, settings: Settings) -> DataFrame:

@@ -130,7 +130,7 @@ def _entries(events: DataFrame, settings: Settings) -> DataFrame:
 def _with_heartbeats(entries: DataFrame, judged_requests: DataFrame) -> DataFrame:
     """Lets the last member of a connection last as long as its heartbeats are taken, if it is about one group only.
 
-    Heartbeats of several groups cannot be told apart here, as their bodies do not go along.
+    Which group a heartbeat is for is not known here, as bodies of heartbeats do not go along.
     """
     taken = (F.col("api_key") == int(ApiKey.HEARTBEAT)) & (F.col("error_code") == int(ErrorCode.NONE))
     beats = judged_requests.where(taken).groupBy(*CONNECTION_KEY).agg(F.max("latest_at").alias("beats_until"))

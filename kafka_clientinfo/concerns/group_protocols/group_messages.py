@@ -38,9 +38,11 @@ def transform(judged_requests: DataFrame) -> DataFrame:
 
     Returns:
         `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at, is_rejected, is_taken and place of the
-        request; sent, answer and payloads, what is read of its bodies; answered, whether an answer is logged; sent_type, told_type and told_name, the
-        protocol type of the request, and the type and name of the answer; members, the member ids that a leader is answered
-        with, null of more than `MOST_MEMBERS`; joined, what the JoinGroup before a SyncGroup says; and name_mismatch. Of DescribeGroups, payloads are null: it is not told which of its groups they belong to.
+        request; sent, answer and payloads, what is read of its bodies; answered, whether an answer is logged; sent_type,
+        told_type and told_name, the protocol type of the request, and the type and name of the answer; members, the
+        member ids that a leader is answered with, null of more than `MOST_MEMBERS`; joined, what the JoinGroup before a
+        SyncGroup says; and name_mismatch. Of DescribeGroups, payloads are null, as nothing says which of its groups they
+        belong to.
     """
     chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
         *CONNECTION_KEY,

@@ -4,7 +4,7 @@ A group has one type as long as it has members; a group that was empty in betwee
 contradicts another one only if it is stated while a member of the other one is in the group. That is so
 - between two signs of life of that member, or until it leaves: whatever the coordinator answers;
 - until its session times out, if the coordinator does not take the other type, or takes it in the same generation.
-Longer silence, and members at several coordinators, whose clocks may differ, show nothing.
+Longer silence shows nothing, nor do members at several coordinators, as clocks of these may differ.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -21,7 +21,7 @@ _STAY = ("begin", "until", "may_last_until", "protocol_type", "from_generation",
 
 
 def transform(connection_groups: DataFrame) -> DataFrame:
-    """Makes one row per entry of `connection_groups.memberships` whose type contradicts that of its group.
+    """Makes one row per entry of `connection_groups.memberships` with a type that contradicts that of its group.
 
     Returns:
         cluster and group_id; own_type, the group's, which is the one of the member that was there first; and the fields of

@@ -63,7 +63,7 @@ def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
 
 
 def findings_mixed_types(group_type_conflicts: DataFrame) -> DataFrame:
-    """Finds groups whose members state several protocol types at a time; the one that was there first is the group's own."""
+    """Finds groups with members of several protocol types at a time; the first one is the group's own."""
     types = F.array_join(
         F.transform(F.slice(F.array_sort(F.collect_set("protocol_type")), 1, 5), lambda one: shown(one)), ", "
     )

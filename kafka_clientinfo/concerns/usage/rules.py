@@ -45,7 +45,7 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
 
 
 def findings_unsupported(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
-    """Finds connections whose requests are answered with UNSUPPORTED_VERSION although their version was offered."""
+    """Finds connections with requests that were answered with UNSUPPORTED_VERSION although their version was offered."""
     used = api_usage.where(F.col("requests_unsupported") > 0)
     features = {api: feature for feature, apis in _FEATURES.items() for api in apis.split()}
     low, high = (F.col(f"first_request_unsupported.{bound}") for bound in ("low", "high"))
