@@ -15,14 +15,14 @@ import vl_convert
 from ..console import safe
 
 _SVG = "http://www.w3.org/2000/svg"
-_ELEMENTS = frozenset({"svg", "g", "path", "rect", "line", "text", "tspan", "circle"})
+_ELEMENTS = frozenset({"svg", "g", "path", "line", "text"})
 _ATTRIBUTES = frozenset(
     {
-        "cx", "cy", "d", "dx", "dy", "fill", "fill-opacity", "font-size", "font-weight", "height",
-        "opacity", "r", "stroke", "stroke-dasharray", "stroke-miterlimit", "stroke-width", "text-anchor", "transform",
-        "viewBox", "width", "x", "x1", "x2", "y", "y1", "y2",
+        "d", "fill", "font-size", "font-weight", "height", "opacity", "stroke", "stroke-miterlimit", "stroke-width",
+        "text-anchor", "transform", "viewBox", "width", "x2", "y2",
     }
 )  # fmt: skip
+"""What Vega draws these plots with, but for marks of accessibility, classes and clip paths."""
 _LABEL = 34
 """Characters of a label."""
 SERIES = 6

@@ -266,6 +266,21 @@ def test_a_label_of_a_plot_is_text(text: str) -> None:
     assert {name for name, _ in Attributes.of(drawn) if name.startswith(("on", "style", "href", "xlink"))} == set()
 
 
+def test_plots_are_drawn_with_shapes_and_their_looks_alone() -> None:
+    colours = {"a": "var(--s0)", "b": "var(--s1)"}
+    drawn = [
+        plots.bars([("one", 3, "a"), ("two", 2, "b")], colours, "Bars", "requests"),
+        plots.stacked_by_release(
+            {"4.0": {"a": 3, "b": 1}, "4.1": {"a": 2, "b": 2}}, {"a": "a", "b": "b"}, colours, "4.1", "Releases"
+        ),
+        plots.over_time({"one": [1, 2, 3], plots.OTHERS: [3, 0, 1]}, 0, 60_000_000, "Over time"),
+    ]
+    elements = [element for text in drawn for element in ET.fromstring(text).iter()]
+    assert {element.tag.rpartition("}")[2] for element in elements} == {"svg", "g", "path", "line", "text"}
+    looks = "d fill font-size font-weight height opacity stroke stroke-miterlimit stroke-width text-anchor transform viewBox width x2 y2"
+    assert {name for element in elements for name in element.attrib} == {*looks.split(), "role", "aria-label"}
+
+
 def test_every_word_of_a_vocabulary_is_explained() -> None:
     checks = dict(table_spec("connections").checks)
     for check, table in (("outcome_known", "outcomes"), ("reason_known", "reasons")):
