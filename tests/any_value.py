@@ -2,7 +2,8 @@
 
 The records are those of sample_logs, one for each API and version, shortened. A case is one such record with its odd
 value, and the records around it that make the value count: a SyncGroup has the JoinGroup before it. Every case has a
-connection, a client id, groups and members of its own, so that no other record hides what becomes of it.
+connection, a client id, groups and members of its own, so that no other record hides what becomes of it. Only odd values in
+bodies that no table keeps share connections, as all that their records can change is how they are parsed.
 
 A broker writes some of these values only if a client sent them, some never: a log may be damaged or forged, and is read
 all the same.
@@ -20,7 +21,7 @@ from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
 
-from kafka_clientinfo.logs.apis import CONTROL_APIS, INTER_BROKER_APIS
+from kafka_clientinfo.logs.apis import CONTROL_APIS, INTER_BROKER_APIS, REPLICA_APIS
 from kafka_clientinfo.protocol import api_key
 
 from .builders import json_record
@@ -37,6 +38,11 @@ _JSON = re.compile(rb"Completed request:(\{\".*\}) \(kafka\.request\.logger\)")
 _LONGEST_LIST = 2
 _KEPT_RANGES = (3, 18)
 """The APIs that an answer to ApiVersions keeps."""
+_BODIES = ("request", "response")
+_SHARING = 50
+"""Cases that share a connection."""
+_OF_CLIENTS, _OF_BROKERS = 1 << 17, 1 << 18
+"""Where the numbers of shared connections begin."""
 _TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs", "sendTimeMs")  # fmt: skip
 
 
@@ -209,8 +215,9 @@ def case_of(change: Change, number: int) -> Case:
     elif change.api == "API_VERSIONS":
         order += [("METADATA", 12)]
     records = []
+    connection, first_id = _connection(change, number)
     for at, key in enumerate(order):
-        document = _of_connection(known[key], number, at)
+        document = _of_connection(known[key], connection, first_id + at)
         if key == (change.api, change.version):
             for path, value in change.values:
                 document = changed(document, path, value)
@@ -219,11 +226,17 @@ def case_of(change: Change, number: int) -> Case:
     return Case(f"{change.api} v{change.version}: {what}", records)
 
 
+def _connection(change: Change, number: int) -> tuple[int, int]:
+    """Return the number of a case's connection, and its first correlation id."""
+    key = api_key(change.api)
+    if key in CONTROL_APIS | REPLICA_APIS or any(path[0] not in _BODIES for path, _ in change.values):
+        return number, 0
+    kind = _OF_BROKERS if key in INTER_BROKER_APIS else _OF_CLIENTS
+    return kind + number // _SHARING, number % _SHARING
+
+
 def _shown(value: Any) -> str:
     return "missing" if value is MISSING else f"{value!r:.60}"
-
-
-_BODIES = ("request", "response")
 
 
 def single_changes(how_many: Callable[[str, int, Path_], int]) -> Iterator[Change]:

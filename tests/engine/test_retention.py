@@ -128,7 +128,11 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehou
     assert (state.deleted, state.deleting) == (DELETED, None)
     assert datetime.fromisoformat(str(state.retained_from)) == at(1000)
     assert state.rows == lake.rows()
-    # Again, and with a longer time: the instant never goes back.
+
+
+@pytest.mark.long
+def test_the_instant_never_goes_back(lake: Warehouse) -> None:
+    retain(lake, 1, at(1000) + DAY)
     assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
     assert retain(lake, 1, at(1300) + DAY)["requests"] == 9
     assert lake.state.deleted["requests"] == 15
