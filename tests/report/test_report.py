@@ -190,7 +190,7 @@ def test_a_page_of_the_longest_texts_stays_short(tmp_path: Path) -> None:
             "connection_id": f"{n}",
             "remote_host": f"{n}",
         }
-        for n in range(2_000)
+        for n in range(700)
     ]
     longest = [f"{n}{'<' * 500}" for n in range(20)]
     texts = dict.fromkeys(("client_ids", "software", "hosts", "brokers"), longest)
@@ -256,6 +256,16 @@ def test_buckets_hold_their_span(first: int, length: int) -> None:
     assert cut.start <= first < cut.start + cut.width
     assert cut.start + (cut.count - 1) * cut.width <= first + length < cut.start + cut.count * cut.width
     assert cut.count <= MOST
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(100, "second"), (1_000, "10 seconds"), (7_000, "minute"), (30_000, "5 minutes"), (70_000, "10 minutes"),
+     (200_000, "30 minutes"), (400_000, "hour"), (1_200_000, "3 hours"), (2_500_000, "6 hours"), (5_000_000, "12 hours"),
+     (10_000_000, "day"), (70_000_000, "week"), (300_000_000, "30 days"), (1_000_000_000, "365 days")],
+)  # fmt: skip
+def test_buckets_are_as_wide_as_a_span_takes(seconds: int, words: str) -> None:
+    assert buckets(0, seconds * 1_000_000).words == words
 
 
 @pytest.mark.parametrize("text", HOSTILE)
