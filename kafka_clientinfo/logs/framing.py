@@ -18,6 +18,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from .broker_records import LOGIN, has_ended, has_whole_trace
+from .json_run import JsonRun
 from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger
 from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, last_settled, text_end
 
@@ -194,6 +195,8 @@ class _Splitter:
         self.truncated = 0
         self.search_from = 0
         self.forged = 0
+        self.json_run = JsonRun()
+        self.is_torn = False
 
     def feed(self, block: bytes) -> Iterator[RawRecord]:
         self.buffer = self.buffer + block if self.buffer else block
@@ -224,21 +227,36 @@ class _Splitter:
                 newline = buffer.find(_PREFIX_ANCHOR, newline)
             if newline < 0 or len(buffer) - newline < longest:
                 self.search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
-                return -1
+                return self._upgrade(start, len(buffer))
             at = newline + 1
             is_prefix = PREFIX.match(buffer, at) is not None
             if is_prefix or (self.framing.may_be_torn and TORN_PREFIX.match(buffer, at)):
                 if self.framing.starts_record(buffer, start, at):
                     self.search_from = at
                     return at
+                if (upgrade := self._upgrade(start, at)) >= 0:
+                    return upgrade
                 self.forged += is_prefix
+
+    def _upgrade(self, start: int, end: int) -> int:
+        """Return where requests in JSON begin that show the request in text at `start` to be torn; -1 if none do."""
+        if self.truncated or not self.framing.may_be_torn:
+            return -1
+        if self.json_run.offset != self.offset:
+            self.json_run = JsonRun(self.offset)
+        first = self.json_run.find(self.buffer, start, end)
+        if not first:
+            return -1
+        self.is_torn = True
+        self.search_from = first
+        return first
 
     def _cut(self, data: bytes, finished: bool = True) -> Iterable[RawRecord]:
         """Return the record that framing has cut, or the records in it where it is torn."""
         places: Sequence[int] = cuts(data) if self.framing.may_be_torn else ()
         if not finished and places:
             places = last_settled(data, places)
-        return self._pieces(data, places, finished) if places else (self._record(data, finished),)
+        return self._pieces(data, places, finished) if places or self.is_torn else (self._record(data, finished),)
 
     def _record(self, data: bytes, finished: bool = True) -> RawRecord:
         record = RawRecord(self.offset, data, len(data) + self.truncated, finished, self.forged)
@@ -250,13 +268,14 @@ class _Splitter:
         """Yield the records of a torn one: further ones begin at `places` inside it."""
         for begin, end in pairwise((0, *places, len(data))):
             piece, is_last = data[begin:end], end == len(data)
-            torn = not is_last and is_torn(piece)
+            torn = self.is_torn if is_last else is_torn(piece)
             length = len(piece) + (self.truncated if begin < KEPT_HEAD <= end else 0)
             # What seemed to be text of a torn record is a start, or stands in what is rejected.
             forged = 0 if torn or begin else self.forged
             yield RawRecord(self.offset, piece, length, finished or not is_last, forged, torn=torn)
             self.offset += length
         self.truncated = self.forged = 0
+        self.is_torn = False
 
     def _taken(self, start: int, end: int, taken: int) -> RawRecord:
         data = self.buffer[max(start, end - KEPT_TAIL) : end]

@@ -13,6 +13,8 @@ LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
 LOGGER_WINDOW = 300
 _USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
 COMPLETED = b"Completed request:"
+JSON_START = COMPLETED + b'{"isForwarded":'
+"""How a request in JSON begins in every release. No text in JSON holds it: its quotes have no backslash."""
 HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")
 """How `KafkaApis` begins its trace of a request, which holds what the client wrote as it is, in every release."""
 

@@ -13,7 +13,7 @@ Before 2.8 a client can write an inner record into its client id or a topic, and
 follow: then the request is read with what the client wrote for API, version and client id, on the client's own
 connection. In records of other kinds no broker's own words need to follow a client's text, so there an inner record
 counts only in the middle of a line, where a line break gives a client no more than it does in `framing`; in a trace of
-`KafkaApis` it never counts. A line of JSON, and a request in text with connection and times, end with their line.
+`KafkaApis` it never counts. Requests in JSON after a torn one in text are found by their length (`json_run`). A line of JSON, and a request in text with connection and times, end with their line.
 """
 
 import re
@@ -24,6 +24,7 @@ from .generations.fields import LoggedRequest
 from .record_marks import (
     COMPLETED,
     HANDLING,
+    JSON_START,
     PREFIX,
     PREFIX_LENGTH,
     ends_with_logger,
@@ -34,8 +35,6 @@ from .record_marks import (
 from .request_event import MalformedRecord
 
 _JSON = COMPLETED + b'{"'
-JSON_START = _JSON + b'isForwarded":'
-"""How a request in JSON begins in every release. No text in JSON holds it: its quotes have no backslash."""
 TEXT_STARTS = tuple(COMPLETED + begin for begin in (b"RequestHeader(apiKey=", b"{api_key=", b"Name:"))
 _RECEIVED_END = b"(kafka.network.RequestChannel$)\n"
 _REQUEST_END = b" (kafka.request.logger)\n"

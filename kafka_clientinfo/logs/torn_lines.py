@@ -8,8 +8,8 @@ whole request. What stands before is the half of another record.
 from collections.abc import Callable, Iterator
 from itertools import islice
 
-from .record_marks import COMPLETED
-from .tearing import JSON_START, TEXT_STARTS, may_follow
+from .record_marks import COMPLETED, JSON_START
+from .tearing import TEXT_STARTS, may_follow
 
 _LONGEST_HEAD = 1 << 10
 """Wrapper, time, level, thread and logger of a line are shorter."""

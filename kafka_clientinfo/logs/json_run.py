@@ -1,0 +1,111 @@
+"""Requests in JSON after a torn one in text: a broker before 2.8 was killed, and a later release goes on in the file.
+
+Strategy. A request in text has no end of its own, and what follows a torn one may be a client's text: before 2.8 a
+client id or a topic may hold any number of whole lines in JSON. But a string of the protocol is short, and between two
+strings of a request the broker writes words of its own. So lines in JSON that follow each other without such words, and
+are longer than a string can be, were not written by a client: the request in text is torn before the first of them.
+
+| between two strings of a request in text stands | and the lines |
+|---|---|
+| the name of the next field, `,group_id=`; in 0.8 `; Topics: ` | begin anew after a line that holds one |
+| a comma, in a list of strings or by topic, `topics=[a,b]` | show nothing: JSON holds commas, too, so a client can write lines without end |
+
+Nothing is concluded after more than `SEARCHED` bytes, so that a record of which the middle is dropped is cut alike.
+"""
+
+import re
+
+from .record_marks import COMPLETED, JSON_START, LOGGER_WINDOW, PREFIX, PREFIX_LENGTH, prefix_of
+
+LONGEST_TEXT = 3 * 32_767
+"""Bytes of a string of the protocol as a log shows it: of each invalid byte it shows the three of U+FFFD."""
+SEARCHED = 1 << 20
+
+_END = re.compile(rb"\} ?\([A-Za-z_][\w.$]{0,255}\)\r?\n")
+_NEXT_FIELD = re.compile(rb"[,{( ][a-z_]\w{2,99}=|; ?[A-Z]\w{2,99}:")
+"""No field that follows a string has a shorter name; names in certificates, as `OU=` or `dc=`, are no fields."""
+_OPENING = re.compile(rb"=\[(?![{\]])|=\{(?!\})| -- (?![{[\r\n])")
+"""What may begin a list of strings, a map by strings, or a body in a notation of its own."""
+_NO_LISTS = (b"replicas", b"isr", b"offline_replicas", b"replica_nodes", b"isr_nodes", b"partitions", b"offsets",
+             b"partition_indexes", b"old_style_offsets", b"coordinator", b"partition_header", b"_tagged_fields",
+             b"api_key", b"api_version", b"client_id", b"apiKey", b"apiVersion", b"clientId")  # fmt: skip
+"""Fields of which none holds several strings: lists of numbers, single structs, and those of the header."""
+_STRINGLESS = tuple(before + name for name in _NO_LISTS for before in (b",", b"{", b" ", b"("))
+_TIMES = b";totalTime:"
+_CLIENT_ID = b"ClientId:"
+
+
+def _is_json_request(data: bytes, start: int, line_end: int) -> bool:
+    """Return whether a line is one request in JSON from its prefix to its logger, and not a torn one with another."""
+    prefix = PREFIX.match(data, start, line_end)
+    if prefix is None or not data.startswith(JSON_START, prefix.end()):
+        return False
+    if data.find(JSON_START, prefix.end() + 1, line_end) >= 0:
+        return False
+    end = _END.search(data, max(start, line_end - LOGGER_WINDOW), line_end)
+    return end is not None and end.end() == line_end
+
+
+class JsonRun:
+    """The search for such lines in one record, which goes on where it ended when more of the record is known.
+
+    Attributes:
+        offset: where the record begins in the file.
+    """
+
+    def __init__(self, offset: int = 0) -> None:
+        self.offset = offset
+        self._reached = 0
+        self._first = 0
+        self._begin = 0
+        self._is_hopeless = False
+
+    def find(self, data: bytes, start: int, end: int) -> int:
+        """Return where the first request in JSON begins after the torn one in data[start:end]; 0 if none is shown."""
+        end = min(end, start + SEARCHED)
+        while not self._is_hopeless and not self._is_shown():
+            line = start + self._reached
+            line_end = data.find(b"\n", line, end) + 1
+            if not line_end:
+                return 0
+            self._add(data, start, line, line_end)
+        return 0 if self._is_hopeless else _on_torn_line(data, start, start + self._first)
+
+    def _is_shown(self) -> bool:
+        return self._begin > 0 and self._reached - self._begin > LONGEST_TEXT
+
+    def _add(self, data: bytes, start: int, line: int, line_end: int) -> None:
+        self._reached = line_end - start
+        is_json = _is_json_request(data, line, line_end)
+        self._first = (self._first or line - start) if is_json else 0
+        self._begin = (self._begin or line - start) if is_json and not _holds_field(data, line, line_end) else 0
+        if is_json and data.find(_TIMES, line, line_end) >= 0:
+            self._is_hopeless = True  # with its logger, the line ends a request in text
+        elif self._is_shown():
+            self._is_hopeless = not _is_in_one_string(data, start, start + self._begin)
+
+
+def _on_torn_line(data: bytes, start: int, first: int) -> int:
+    """Return where the request begins that stands before `first` on the torn line itself; `first` if none does."""
+    line = max(start, data.rfind(b"\n", start, first - 1)) + 1
+    words = data.rfind(JSON_START, line, first)
+    bracket = data.rfind(b"[", max(line, words - PREFIX_LENGTH), words) if words >= 0 else -1
+    return bracket if bracket >= 0 and _is_json_request(data, bracket, first) else first
+
+
+def _holds_field(data: bytes, start: int, end: int) -> bool:
+    has_mark = data.find(b"=", start, end) >= 0 or data.find(b";", start, end) >= 0  # most lines hold neither
+    return has_mark and _NEXT_FIELD.search(data, start, end) is not None
+
+
+def _is_in_one_string(data: bytes, start: int, end: int) -> bool:
+    """Return whether a client's text that goes on at `end` must be one string, if data[start:end] is a request in text."""
+    prefix = prefix_of(data, start)
+    if prefix is None or not data.startswith(COMPLETED, prefix.end()):
+        return False
+    words = prefix.end() + len(COMPLETED)
+    if data.startswith(b"Name:", words):
+        client_id = data.find(_CLIENT_ID, words, end)
+        return client_id < 0 or data.find(b";", client_id, end) < 0
+    openings = _OPENING.finditer(data, words, end)
+    return all(data.endswith(_STRINGLESS, words, one.start()) for one in openings)
