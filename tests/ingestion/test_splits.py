@@ -4,6 +4,7 @@ Texts of a client are forged of whole records, ends and starts of records of eve
 loggers; they stand in a raw client id (before 2.8), a JSON one, or a `received request` line of TRACE.
 """
 
+import gzip
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -176,6 +177,22 @@ def test_runs_on_a_torn_log_that_grows_make_the_rows_of_one(path: Path, log: byt
     for size in sorted(sizes):
         runs.read(log[: round(size * len(log))])
     assert without_texts(runs.read(log)) == without_texts(whole)
+
+
+@pytest.mark.parametrize("first", [json_record, request_header_struct_record])
+def test_the_requests_of_an_upgraded_broker_are_read_however_the_file_comes(tmp_path: Path, first: Record) -> None:
+    """In splits, compressed, and as it grows: at first they may be text of the torn request, and wait."""
+    log = first() * 40 + request_header_struct_record(client_id="torn")[:150]
+    lines = [json_record(client_id="upgraded", correlation_id=number) for number in range(400)]
+    whole, path = log + b"".join(lines), tmp_path / "kafka-request.log"
+    same_rows(save(path, whole), 20_000)
+    rows = Runs(tmp_path / "whole.log").read(whole).rows
+    assert [row["correlation_id"] for row in rows["request"][40:]] == list(range(400))
+    assert [(row["reason"], row["raw_length"]) for row in rows["rejected"]] == [("unfinished", 150)]
+    assert Runs(tmp_path / "packed.log.gz").read(gzip.compress(whole)).rows == rows
+    runs = Runs(tmp_path / "grown.log").read(log + b"".join(lines[:100]))
+    assert len(runs.rows["request"]) == 40
+    assert runs.read(whole).rows == rows
 
 
 def without_texts(runs: Runs) -> tuple[Any, ...]:
