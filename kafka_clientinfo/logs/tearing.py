@@ -175,7 +175,7 @@ def _next(record: bytes, start: int) -> int:
             if inner and _is_bare(record, start, inner):
                 return inner
     if prefix is not None and record.startswith(COMPLETED, words):
-        return _after_text(record, words)
+        return _after_text(record, start, words)
     # The whole request at its end has its logger; a search through every line of other kinds would take long.
     return _last_whole(record, words, False) if record.endswith(_REQUEST_LOGGER_ENDS) else 0
 
@@ -188,10 +188,10 @@ def _after_json(record: bytes, body_start: int) -> int:
     return (_rest(record, line_end) if ends_with_logger(record, body_start, line_end) else 0) or inner
 
 
-def _after_text(record: bytes, words: int) -> int:
+def _after_text(record: bytes, start: int, words: int) -> int:
     line_end = _rest(record, text_end(record, words, len(record)))
     # Other programs end lines as with a logger, too.
-    if line_end and ends_with_logger(record, words, len(record)) and not is_whole(record[:line_end]):
+    if line_end and ends_with_logger(record, words, len(record)) and not is_whole(record[start:line_end]):
         line_end = 0
     if record.find(COMPLETED, words + 1) < 0:
         return line_end

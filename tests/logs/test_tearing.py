@@ -135,6 +135,13 @@ def test_output_of_other_programs_after_a_whole_record_belongs_to_no_record(whol
     assert found.rejected == banner
 
 
+def test_output_of_other_programs_after_a_whole_record_that_follows_a_half() -> None:
+    half, whole = request_header_struct_record(client_id="first")[:120], api_key_struct_record(client_id="second")
+    found = read(half + b"\n" + whole + b" (a)\n" + WHOLE)
+    assert [at for at, _ in found.requests] == [len(half) + 1, len(half) + 1 + len(whole + b" (a)\n")]
+    assert found.rejected == half + b"\n (a)\n"
+
+
 @pytest.mark.parametrize(
     "client_id", ["Completed request:{", "x[2026-11-21 12:00:00,000] DEBUG Completed request:{",
                   "[2026-11-21 12:00:00,000] DEBUG Completed request:RequestHeader(apiKey="]
