@@ -29,6 +29,8 @@ _AT_START = 2 * _SECOND
 _YEARS_MS = 10 * 365 * 86_400_000
 """Stands for connections.max.idle.ms below 0: connections are never closed."""
 _BROKER = ("cluster", "broker")
+_BOUNDS = ("first_logged_at", "last_logged_at", "step_back_ms")
+"""Columns of a file between which its requests were logged."""
 _FIRST = "1970-01-01"
 
 
@@ -56,10 +58,7 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
     """
     # With a partition, as Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
-    positions = _with_parts(ingested_files, settings).select(
-        "file_id", "file_no", "first_part", "later_parts", F.dense_rank().over(brokers).alias("broker_no")
-    )
-    files = positions.join(_with_starts(ingested_files), on="file_id", how="inner")
+    files = _with_parts(ingested_files, settings).withColumn("broker_no", F.dense_rank().over(brokers)).drop(*_BROKER)
     joined = requests.join(F.broadcast(files), on="file_id", how="inner")
     reached = F.filter("later_parts", lambda part: part["offset"] <= F.col("byte_offset"))
     part = F.when(F.col("later_parts").isNull(), F.col("first_part")).otherwise(F.element_at(reached, -1))
@@ -113,25 +112,13 @@ def _stated_idle() -> Column:
     return F.when(idle < 0, F.lit(_YEARS_MS)).otherwise(idle)
 
 
-def _with_starts(ingested_files: DataFrame) -> DataFrame:
-    """Finds the number of the broker's starts before each file, and the times of those in it: requests look at few times."""
-    files = ingested_files.where(F.col("first_logged_at").isNotNull())
-    earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
-    joined = files.join(F.broadcast(starts_of_brokers(ingested_files)), on=list(_BROKER), how="left")
-    within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
-    return joined.withColumn("earliest", earliest).select(
-        "file_id",
-        number_before(F.col("starts"), F.col("earliest")).alias("starts_before_file"),
-        within.alias("starts_in_file"),
-    )
-
-
 def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """Finds the parts of each file: from an offset on up to the next one, all requests are of one stretch, or of none.
 
     Returns:
-        cluster, broker, file_id; file_no; first_part, which begins at 0; and later_parts: all of them, null if there is
-        one only.
+        cluster, broker, file_id; file_no; first_part, which begins at 0; later_parts: all of them, null if there is one
+        only; starts_before_file, the number of the broker's starts before the file, and starts_in_file, the times of
+        those in it: requests look at few times.
     """
     runs = _in_stretches(_runs(ingested_files), settings)
     number = F.when(~F.col("is_blind") & F.col("goes_on"), F.col("stretch"))
@@ -155,15 +142,21 @@ def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         F.when(F.col("is_first") | F.col("is_new"), _part(offset, number, coverage)),
         F.when(has_end, _part(F.col("ended_offset") + 1, none, nothing)),
     )
-    of_file = runs.groupBy(*_BROKER, "file_id", "file_no").agg(F.collect_list(parts).alias("parts"))
+    of_file = runs.groupBy(*_BROKER, "file_id", "file_no").agg(
+        F.collect_list(parts).alias("parts"), *(F.first(name).alias(name) for name in (*_BOUNDS, "starts"))
+    )
     listed = F.sort_array(F.filter(F.flatten("parts"), lambda part: part.isNotNull()))
-    sorted_ = of_file.select(*_BROKER, "file_id", "file_no", listed.alias("parts"))
+    earliest = F.col("first_logged_at") - F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
+    sorted_ = of_file.withColumns({"parts": listed, "earliest": earliest})
+    within = F.filter("starts", lambda start: (start >= F.col("earliest")) & (start < F.col("last_logged_at")))
     return sorted_.select(
         *_BROKER,
         "file_id",
         "file_no",
         F.get("parts", F.lit(0)).alias("first_part"),
         F.when(F.size("parts") > 1, F.col("parts")).alias("later_parts"),
+        number_before(F.col("starts"), F.col("earliest")).alias("starts_before_file"),
+        within.alias("starts_in_file"),
     )
 
 
@@ -182,6 +175,7 @@ def _runs(ingested_files: DataFrame) -> DataFrame:
         *_BROKER,
         "file_id",
         "file_no",
+        *_BOUNDS,
         "covers_broker_start",
         F.coalesce("info_requests", F.lit(0)).alias("info_requests"),
         (number >= MOST_DEBUG_RUNS).alias("is_full"),
@@ -202,7 +196,7 @@ def _said_by_brokers(ingested_files: DataFrame) -> DataFrame:
             F.max(_stated_idle()).alias("stated_idle_ms"),
         )
     )
-    return said.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="left")
+    return said.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="full_outer")
 
 
 def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
@@ -219,7 +213,12 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
     same_file = F.coalesce(F.lag("file_no").over(order) == F.col("file_no"), F.lit(False))
     until = F.when(same_file, F.lag("ended_at").over(order)).otherwise(F.max("ended_at").over(before))
     follow = runs.select("*", (~same_file).alias("is_first"), until.alias("until"))
-    silent = follow.withColumn("silence", F.unix_micros("began_at") - F.unix_micros("until"))
+    silent = follow.withColumns(
+        {
+            "silence": F.unix_micros("began_at") - F.unix_micros("until"),
+            "run_before_began_at": F.lag("began_at").over(order),
+        }
+    )
     within = F.when(~F.col("is_first"), F.col("silence"))
     gap = settings.coverage_gap_ms * 1000
     is_blind = F.coalesce(F.col("is_full") & (F.min(within).over(of_file) > gap), F.lit(False))
@@ -254,9 +253,13 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _is_in_silence(at: Column) -> Column:
-    """Tells whether something happened in the silence before a run, or within a second of it, as records come late."""
+    """Tells whether something happened in the silence before a run, or within a second of it, as records come late.
+
+    What happened before the run before this one is not of this silence, however short that run is.
+    """
     is_after = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - _SECOND, F.lit(True))
-    return is_after & (F.unix_micros(at) <= F.unix_micros("began_at") + _SECOND)
+    is_later = F.coalesce(at >= F.col("run_before_began_at"), F.lit(True))
+    return is_after & is_later & (F.unix_micros(at) <= F.unix_micros("began_at") + _SECOND)
 
 
 def _holds_report() -> Column:

@@ -97,6 +97,18 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         {"g": {"covers_broker_start": True}},
         [(1, 0, None), (2, 30, 30), (2, 30, 30)],
     ),
+    "a file that begins with a start, of a broker that reports": (
+        logged(0) + logged(30, 40, file="g"),
+        [(0, "max_idle_ms", "600000")],
+        {"g": {"covers_broker_start": True}},
+        [(1, 0, None), (2, 30, 30), (2, 30, 30)],
+    ),
+    "a start, one request, and a silence": (
+        logged(0, 30, 40),
+        [(29.5, "launched", None), (29.9, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 29.5), (2, 30, 29.5)],
+    ),
     "a clock that is set back": (logged(1000, 400, 401), [], {}, [(1, 1000, None)] * 3),
     "a file that is silent too often": (
         logged(*(301 * number for number in range(MOST_SILENCES + 2))),
