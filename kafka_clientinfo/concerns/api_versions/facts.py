@@ -7,7 +7,7 @@ from ...connections.concern import Columns
 from ...connections.facts import is_watched
 from ...connections.judged import is_api_versions, is_api_versions_success, requests_where
 from ...connections.table import only_of_clients
-from ...protocol import ErrorCode
+from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ErrorCode
 from ...settings import Settings
 from .predicates import loses_name, offered
 
@@ -51,6 +51,16 @@ def columns(settings: Settings) -> Columns:
         **only_of_clients(judged),
         "api_versions_inferred": (F.size("attempts") > 0) & (F.col("first.log_generation") == "api_key_struct"),
     }
+
+
+def knows_software() -> Column:
+    """Tells whether the broker of a connection knows KIP-511, so that it should say which versions of ApiVersions it takes.
+
+    From 2.5 on records say the client's software, and so does every record in JSON; 2.4 offers a version that carries it.
+    """
+    says = (F.col("first.log_generation") == "json") | F.col("first.client_software_name").isNotNull()
+    takes = F.exists("api_versions_attempts", lambda one: one["offered_max"] >= FIRST_VERSION_WITH_SOFTWARE)
+    return says | F.coalesce(takes, F.lit(False))
 
 
 def _shown(attempt: Column) -> Column:

@@ -40,13 +40,9 @@ def predicates() -> Columns:
 
 
 def _refuses_without_offer() -> Column:
-    """Tells whether a broker that knows KIP-511 answers UNSUPPORTED_VERSION without the range of ApiVersions.
-
-    From 2.4 on a record says the client's software, and so does every record in JSON. Of older brokers nothing is asked.
-    """
+    """Tells whether an answer of UNSUPPORTED_VERSION lacks the range of ApiVersions."""
     refused = is_api_versions() & (F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION))
-    knows = (F.col("log_generation") == "json") | F.col("client_software_name").isNotNull()
-    return refused & knows & F.col("answered_error").isNotNull() & offered()["maxVersion"].isNull()
+    return refused & F.col("answered_error").isNotNull() & offered()["maxVersion"].isNull()
 
 
 def loses_name(version: Column, highest: Column) -> Column:

@@ -4,9 +4,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ...connections.concern import RequestRule
+from ...connections.facts import is_client
 from ...connections.texts import sentence
 from ...connections.violations import by_connection_id
 from ...settings import Settings
+from .facts import knows_software
 
 REQUEST_RULES = {
     "went_on_after_invalid_request": RequestRule(
@@ -16,7 +18,9 @@ REQUEST_RULES = {
         "falls_below_offer", "ApiVersions v{api_version} although v{offered_max} was offered", takes_several=True
     ),
     "refused_without_range": RequestRule(
-        "refuses_without_offer", "ApiVersions v{api_version} was answered with UNSUPPORTED_VERSION and no range"
+        "refuses_without_offer",
+        "ApiVersions v{api_version} was answered with UNSUPPORTED_VERSION and no range",
+        lambda: is_client() & knows_software(),
     ),
 }
 

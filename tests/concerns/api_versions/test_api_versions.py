@@ -76,6 +76,15 @@ CASES: dict[str, Case] = {
         [text(av(0, 3, UNSUPPORTED, NOTHING_OFFERED), None), text(av(1, 0), None)],
         {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
     ),
+    "to zero, nothing offered by 2.3, whose answer offers no version with a name": Case(
+        [text(av(0, 3, UNSUPPORTED, NOTHING_OFFERED), None), text(av(1, 0, 0, offer(0, 2)), None)],
+        {"fallback_kind": "to_zero_nothing_offered"},
+    ),
+    "to zero, nothing offered by what answers for 2.4": Case(
+        [text(av(0, 4, UNSUPPORTED, NOTHING_OFFERED), None), text(av(1, 0, 0, offer(0, 3)), None)],
+        {"fallback_kind": "to_zero_nothing_offered"},
+        {"refused_without_range": 1},
+    ),
     "to zero, nothing offered by 2.4": Case(
         [text(av(0, 4, UNSUPPORTED, NOTHING_OFFERED), "unknown"), text(av(1, 0), "unknown")],
         {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
