@@ -9,7 +9,8 @@ broker in the order of its files. A new one begins after
     a silence of more than coverage_gap_ms, within a file or      | nothing tells what was not logged
     between two                                                   |
     a silence of more than a second in which server.log says that | the level was another one, or nothing was running;
-    the request logger's level was set, or the broker started     | what it was before and after is judged by records
+    the request logger's level was set, or the broker started, or | what it was before and after is judged by records
+    at whose end a request is logged that sets levels of loggers  |
     the start of a broker, which a file's first requests show     | all connections are new
 
 A request at INFO belongs to a stretch only if that goes on after it. In a file that is silent so often that not all of its
@@ -19,6 +20,7 @@ silences are known, and some of those may be holes, nothing belongs to one.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ..logs.broker_events import LOGGER_SET
 from ..settings import Settings
 from ..tables.spec import FILE_ORDER, MOST_DEBUG_RUNS
 from .starts import broker_events, broker_starts, number_before, shown_restarts, starts_of_brokers
@@ -90,9 +92,7 @@ def reports(ingested_files: DataFrame) -> DataFrame:
     starts = starts.select(*_BROKER, "since", "ingested_at")
     said = broker_events(ingested_files)
     second = F.expr("INTERVAL 1 SECOND")
-    levels = said.where(F.col("kind") == "log_level").select(
-        *_BROKER, (F.col("at") - second).alias("since"), "ingested_at"
-    )
+    levels = said.where(_sets_level()).select(*_BROKER, (F.col("at") - second).alias("since"), "ingested_at")
     # What a broker states again at each start says nothing new.
     earlier = Window.partitionBy(*_BROKER).orderBy("ingested_at").rowsBetween(Window.unboundedPreceding, -1)
     stated = (
@@ -104,6 +104,11 @@ def reports(ingested_files: DataFrame) -> DataFrame:
     limits = raised.where(F.col("before").isNull() | (F.col("idle") > F.col("before")))
     first = F.lit(_FIRST).cast("timestamp").alias("since")
     return starts.unionByName(levels).unionByName(limits.select(*_BROKER, first, "ingested_at"))
+
+
+def _sets_level() -> Column:
+    """Tells whether an event sets the level of a logger that decides on the log, or may do so."""
+    return F.col("kind").isin("log_level", LOGGER_SET)
 
 
 def _stated_idle() -> Column:
@@ -191,7 +196,7 @@ def _said_by_brokers(ingested_files: DataFrame) -> DataFrame:
         broker_events(ingested_files)
         .groupBy(*_BROKER)
         .agg(
-            F.collect_list(F.when(F.col("kind") == "log_level", F.col("at"))).alias("levels"),
+            F.collect_list(F.when(_sets_level(), F.col("at"))).alias("levels"),
             F.collect_list(F.when(F.col("kind") == "started", F.col("at"))).alias("served"),
             F.max(_stated_idle()).alias("stated_idle_ms"),
         )

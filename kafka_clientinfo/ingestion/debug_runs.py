@@ -6,7 +6,7 @@ by what server.log says of the logger's level at that time. A busy broker is har
 one the longest `MOST_SILENCES` are kept, which are those that are judged.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, NamedTuple
 
@@ -14,12 +14,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from ..logs.apis import LOGGER_API
+from ..logs.broker_events import LOGGER_SET, BrokerEvent
 from ..tables.spec import MOST_DEBUG_RUNS
+from .arrow_schema import EVENT_FIELDS
 
 SILENCE = timedelta(seconds=1)
 MOST_SILENCES = MOST_DEBUG_RUNS - 1
 SILENCE_MICROS = SILENCE // timedelta(microseconds=1)
 _Run = Mapping[str, Any]
+_NAMES = [field.name for field in EVENT_FIELDS]
+_API_KEY, _RESPONSE, _STARTED_AT = (_NAMES.index(name) for name in ("api_key", "response", "started_at"))
 
 
 class DebugRun(NamedTuple):
@@ -66,6 +71,19 @@ class DebugRuns:
         """Return the runs so far."""
         rows = joined((run._asdict() for run in self._runs), SILENCE_MICROS)
         return [DebugRun(**row) for row in rows]
+
+
+def loggers_set(arrays: Sequence[pa.Array]) -> list[BrokerEvent]:
+    """Return the requests, as the arrays of `EVENT_FIELDS`, that set loggers: the first ones after the level is raised.
+
+    The answer, which is kept of no other request of this API, says neither which loggers nor what level. A request came
+    before what it set, and at INFO it is not logged.
+    """
+    is_set = pc.and_(pc.equal(arrays[_API_KEY], LOGGER_API), arrays[_RESPONSE].is_valid())
+    if not pc.any(is_set).as_py():
+        return []
+    times = arrays[_STARTED_AT].filter(is_set).cast(pa.int64())
+    return [BrokerEvent(at, LOGGER_SET, None) for at in times.to_pylist()]
 
 
 def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import Any
 
-from ..logs.broker_events import MOST_EVENTS, RESTARTED, distinct_events
+from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, distinct_events
 from .debug_runs import joined
 from .plan import PlannedFile
 from .problems import REPLACED, Problem
@@ -109,11 +109,13 @@ def _covers_broker_start(before: Statistics, own: Iterable[Statistics]) -> bool:
 
 
 def _broker_events(before: Statistics, own: Iterable[Statistics], now: datetime) -> list[Statistics]:
-    """What the broker said of itself in the file, and the restarts that it shows; an event keeps the time of the run that read it."""
+    """What the broker said of itself in the file, and what requests show of its loggers and restarts; an event keeps the time of the run that read it."""
     known = before.get("broker_events") or ()
     new = [{**event, "ingested_at": now} for split in own for event in split.get("broker_events") or ()]
-    said = [event for event in [*known, *new] if event["kind"] != RESTARTED]
-    return distinct_events(said, lambda event: (event["kind"], event["value"])) + _restarts(known, new)
+    said = [event for event in [*known, *new] if event["kind"] not in (LOGGER_SET, RESTARTED)]
+    logger_set = [event for event in [*known, *new] if event["kind"] == LOGGER_SET][:MOST_EVENTS]
+    distinct = distinct_events(said, lambda event: (event["kind"], event["value"]))
+    return distinct + logger_set + _restarts(known, new)
 
 
 def _restarts(known: Iterable[Statistics], new: Iterable[Statistics]) -> list[Statistics]:

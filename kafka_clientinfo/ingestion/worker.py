@@ -25,7 +25,7 @@ from ..logs.server_log import FailedRequest
 from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
-from .debug_runs import DebugRuns
+from .debug_runs import DebugRuns, loggers_set
 from .discovery import framing_of, is_server_log
 from .plan import Split
 from .problems import REPLACED
@@ -124,6 +124,7 @@ class SplitReader:
         self.misread_at: int | None = None
         self.shown_at: int | None = None
         self.events: list[BrokerEvent] = []
+        self.loggers_set: list[BrokerEvent] = []
 
     def parts(self) -> Iterator[Part]:
         """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
@@ -322,6 +323,7 @@ class SplitReader:
             self.times.note(arrays[_LOGGED_AT])
             self.debug_runs.note(arrays[_LOGGED_AT], arrays[_OFFSET], arrays[_LEVEL])
             self.restarts.note(arrays)
+            self.loggers_set += loggers_set(arrays)
             yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
@@ -339,7 +341,8 @@ class SplitReader:
     def statistics(self) -> Part:
         """The statistics of what has been read."""
         is_end = self.split.end is None or self.error is not None
-        events = [*distinct_events(self.events, said), *self.restarts.found(is_end)]
+        shown = [*self.loggers_set[:MOST_EVENTS], *self.restarts.found(is_end)]
+        events = [*distinct_events(self.events, said), *shown]
         row = (
             self.split.file.file_id,
             self.split.start,

@@ -21,6 +21,10 @@ CONTROL_APIS = _keys(
 
 SaslAuthenticate is left out on purpose, as its body holds credentials."""
 
+LOGGER_API = _KEYS["INCREMENTAL_ALTER_CONFIGS"]
+"""The API that sets levels of a broker's loggers. Its answer is kept if it names loggers; no other body of it is, as they
+hold passwords."""
+
 INTER_BROKER_APIS = _keys(
     """LEADER_AND_ISR STOP_REPLICA UPDATE_METADATA CONTROLLED_SHUTDOWN WRITE_TXN_MARKERS VOTE BEGIN_QUORUM_EPOCH
     END_QUORUM_EPOCH ALTER_PARTITION ENVELOPE FETCH_SNAPSHOT BROKER_REGISTRATION BROKER_HEARTBEAT

@@ -14,6 +14,7 @@ nothing below it: whatever a client wrote before or after it would stand in the 
     version     | of Kafka                                    | the release
     log_level   | LOGGER=LEVEL; LOGGER= if the level is unset | the level of a logger that decides on request logs
     max_idle_ms | connections.max.idle.ms                     | the setting, as printed at a start and after changes
+    logger_set  | null                                        | nothing, but a request of the log has set loggers
     restarted   | number of requests; with "so far" at the    | nothing, but so many requests after a silence show a
                 | end of a file                               | start of the broker (`ingestion.restarts`)
 
@@ -26,10 +27,13 @@ from typing import Literal, NamedTuple, TypeVar
 
 from .clock import LogClock
 
-EventKind = Literal["launched", "started", "stopping", "stopped", "version", "log_level", "max_idle_ms", "restarted"]
+EventKind = Literal[
+    "launched", "started", "stopping", "stopped", "version", "log_level", "max_idle_ms", "logger_set", "restarted"
+]
 
+LOGGER_SET: EventKind = "logger_set"
 RESTARTED: EventKind = "restarted"
-"""The kind of the events that requests show; brokers report the others."""
+"""The kinds of the events that requests show; brokers report the others."""
 MOST_EVENTS = 1000
 """Of one file; the first ones count, so that a file that grows keeps what it has shown."""
 _LONGEST = 64 << 10

@@ -66,6 +66,12 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         {},
         [(1, 0, None), (2, 30, None)],
     ),
+    "a request that sets loggers, at the end of a silence": (
+        logged(0, 30),
+        [(29.8, "logger_set", None)],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
     "a level that was set while requests were logged": (
         logged(*(number / 2 for number in range(5))),
         [(1.2, "log_level", "kafka.request.logger=DEBUG")],

@@ -202,3 +202,36 @@ def test_the_tail_holds_no_more_records_than_the_window_needs(monkeypatch: pytes
         needed = (so_far[at:] for at in range(number - 1, -1, -1))
         expected = next((some for some in needed if len(b"".join(some)) >= window), so_far)
         assert [*tail.records] == expected
+
+
+def logger_answer(kind: int) -> dict[str, Any]:
+    answer = {"errorCode": 0, "errorMessage": None, "resourceType": kind, "resourceName": "1"}
+    return {"throttleTimeMs": 0, "responses": [answer]}
+
+
+STRUCT_ANSWER = "{throttle_time_ms=0,responses=[{error_code=0,error_message=null,resource_type=%d,resource_name=1}]}"
+
+
+@pytest.mark.parametrize("is_plain", [True, False])
+@pytest.mark.parametrize(("kind", "is_set"), [(8, True), (4, False), (2, False)])
+def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_is_kept(
+    path: Path, kind: int, is_set: bool, is_plain: bool
+) -> None:
+    """The request came before what it set; of other resources the bodies may hold passwords."""
+    secret = {"request": {"resources": [{"configs": [{"value": "secret"}]}]}, "total": 500.0}
+    alter = {"api": "INCREMENTAL_ALTER_CONFIGS", "version": 1, "at": "2026-11-21 12:00:01,000"}
+    data = json_record(at="2026-11-21 12:00:00,000") + json_record(**alter, **secret, response=logger_answer(kind))
+    if not is_plain:
+        struct = {"request": "{resources=[{value=secret}]}", "total": 500.0, "response": STRUCT_ANSWER % kind}
+        data = request_header_struct_record(**alter, **struct)
+    with patch.object(worker, "START_WINDOW", 0):
+        split, _ = read(path, data)
+        bodies = [
+            row
+            for batch in read_splits([split_of(path)], "UTC")
+            for row in batch.column("request").to_pylist()
+            if row is not None and row["api_key"] == api_key("INCREMENTAL_ALTER_CONFIGS")
+        ]
+    events = [(event["kind"], f"{event['at']:%H:%M:%S.%f}", event["value"]) for event in split["broker_events"]]
+    assert events == ([("logger_set", "12:00:00.500000", None)] if is_set else [])
+    assert [(row["request"], row["response"] is not None) for row in bodies] == [(None, is_set)]

@@ -8,7 +8,7 @@ import json
 import re
 from typing import Any, NamedTuple
 
-from ..apis import CONTROL_APIS, REPLICA_APIS
+from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS
 from ..json_bodies import json_body
 from ..request_event import MalformedRecord
 from ..text_tail import LONGEST_MS, TextTail, Times
@@ -18,6 +18,7 @@ from .plain_json import CONNECTION, REQUEST
 _RESPONSE = b',"response":'
 # The top-level error code stands before any array or after all of them, never inside: the first brace opens the
 # body and the last one closes it.
+_LOGGER = b'"resourceType":8,'
 _ERROR_LEFT = re.compile(rb'\{(?:"\w+":(?:-?\d+|null|true|false|"[^"\\]*"),){0,6}"errorCode":(-?\d{1,6})[,}]')
 _ERROR_RIGHT = re.compile(rb'"errorCode":(-?\d{1,6})\}\Z')
 _ERROR_CODE = b'"errorCode":'
@@ -71,9 +72,14 @@ def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> B
     return Bodies(
         json_error_code(data, answer, at_connection),
         json_body(data[start:end]) if kept else None,
-        json_body(data[answer:at_connection]) if kept else None,
+        json_body(data[answer:at_connection]) if kept or _names_logger(data, answer, at_connection, key) else None,
         _replica_id(data, start, end) if key in REPLICA_APIS else None,
     )
+
+
+def _names_logger(data: bytes, start: int, end: int, key: int) -> bool:
+    """Tell whether an answer names a broker's loggers, of which it says that they were set."""
+    return key == LOGGER_API and data.find(_LOGGER, start, end) >= 0
 
 
 def json_error_code(data: bytes, start: int, end: int) -> int | None:

@@ -14,7 +14,7 @@ import json
 import re
 
 from ...protocol import api_key
-from ..apis import CONTROL_APIS, REPLICA_APIS
+from ..apis import CONTROL_APIS, LOGGER_API, REPLICA_APIS
 from ..request_event import MalformedRecord
 from ..struct_text import struct_body
 from ..text_tail import read_tail
@@ -132,14 +132,14 @@ def read_request_header_struct(message: bytes) -> LoggedRequest:
     between = message.find(_RESPONSE, found.end(), tail.start)
     request_end = between if between >= 0 else tail.start
     response = message[between + len(_RESPONSE) : tail.start] if between >= 0 else b""
-    kept = key in CONTROL_APIS
+    kept, names_logger = key in CONTROL_APIS, key == LOGGER_API and b"resource_type=8," in response
     return LoggedRequest(
         "request_header_struct",
         header,
         tail,
         error_code=text_error_code(response),
         request=struct_body(message[found.end() : request_end], key, version, "request") if kept else None,
-        response=struct_body(response, key, version, "response") if kept else None,
+        response=struct_body(response, key, version, "response") if kept or names_logger else None,
         replica_id=_replica_id(key, message, found.end()),
     )
 
