@@ -22,6 +22,8 @@ from .tables.spec import table_specs
 
 SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
 """Relations that no step makes."""
+_WHOLE_SOURCES = SOURCES - {"requests", "new_requests"}
+"""Those of them that a run takes whole."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,10 @@ class Step:
     def is_of_whole_tables(self) -> bool:
         """Whether it is made of whole tables, and not of what a run computes again of them.
 
-        Where no table says so, that is where it needs nothing but derived tables.
+        Where no table says so, that is where it needs nothing but derived tables, and sources that are whole.
         """
-        derived = {name for name, spec in table_specs().items() if spec.derived}
-        return self.write_mode == "overwrite" or (self.write_mode is None and set(self.needs) <= derived)
+        whole = _WHOLE_SOURCES | {name for name, spec in table_specs().items() if spec.derived}
+        return self.write_mode == "overwrite" or (self.write_mode is None and set(self.needs) <= whole)
 
 
 @lru_cache(maxsize=1)

@@ -1,27 +1,27 @@
 """What a broker advertised at a time, by the rows of `broker_api_versions` (KIP-35)."""
 
-from pyspark.sql import Column
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from .starts import life_at
 
-def advertised_at(offers: str, at: Column) -> Column:
-    """Chooses the ranges of an API that were advertised at a time.
 
-    What was answered before and after that time was advertised then; where nothing was, the last answer before it tells.
-    What was only answered later tells nothing of that time.
+def of_processes(ranges: DataFrame, starts: DataFrame) -> DataFrame:
+    """Lays out ranges by the processes of their broker that gave them as answers.
 
     Args:
-        offers: a column of an array of structs with first_seen and last_seen, sorted.
-        at: the time.
+        ranges: rows of `broker_api_versions`.
+        starts: the starts of brokers, as `starts_of_brokers` makes them.
 
     Returns:
-        The elements of the array that were advertised then, in its order; several where a range was given up and taken
-        back, or listeners differ; none if nothing was answered until then.
+        The rows with process, the time of the start, once for each process that is known to have given the range; and
+        is_newest, whether no later start of the broker is known.
     """
-    then = F.filter(offers, lambda offer: (offer["first_seen"] <= at) & (offer["last_seen"] >= at))
-    ended = F.transform(F.filter(offers, lambda offer: offer["last_seen"] <= at), lambda offer: offer["last_seen"])
-    before = F.filter(offers, lambda offer: offer["last_seen"] == F.array_max(ended))
-    return F.when(F.size(then) > 0, then).otherwise(before)
+    joined = ranges.join(F.broadcast(starts), on=["cluster", "broker"], how="left")
+    began = F.array_distinct(F.array(*(life_at("starts", F.col(at))["begin"] for at in ("first_seen", "last_seen"))))
+    is_newest = F.coalesce(F.col("process") >= F.array_max("starts"), F.lit(True))
+    exploded = joined.withColumn("process", F.explode(began)).withColumn("is_newest", is_newest)
+    return exploded.select(*ranges.columns, "process", "is_newest")
 
 
 def offered_before(offers: str, life: str, at: Column) -> Column:
@@ -36,7 +36,8 @@ def offered_before(offers: str, life: str, at: Column) -> Column:
         at: the time.
 
     Returns:
-        As `advertised_at`, and none if no such answer is known.
+        The elements of the array that were advertised then, in its order; several where a range was given up and taken
+        back, or listeners differ; none if no such answer is known.
     """
     begin, end = F.col(f"{life}.begin"), F.col(f"{life}.end")
 

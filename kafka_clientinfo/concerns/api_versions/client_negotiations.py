@@ -17,7 +17,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from ...connections.facts import is_client
-from ...connections.offers import advertised_at
+from ...connections.offers import offered_before
+from ...connections.starts import life_at, starts_of_brokers
 from ...connections.texts import first_entries, joined_by
 from ...tables.spec import CONNECTION_KEY
 
@@ -27,11 +28,15 @@ _IN_TIME = ("opened_at", "broker", "connection_id", "opened_seq")
 
 
 def transform(
-    connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame, failed_requests: DataFrame
+    connections: DataFrame,
+    api_usage: DataFrame,
+    broker_api_versions: DataFrame,
+    failed_requests: DataFrame,
+    ingested_files: DataFrame,
 ) -> DataFrame:
     """Makes one row per client that goes by what it learnt earlier, or whose host tried again after a refusal."""
     clients = connections.where(is_client()).select(*CONNECTION_KEY, *_CLIENT[1:], _listener(), "api_versions_outcome")
-    reused = _reused(clients, api_usage, broker_api_versions)
+    reused = _reused(clients, api_usage, broker_api_versions, starts_of_brokers(ingested_files))
     retried = _retried(clients, api_usage, failed_requests)
     same = [F.col(f"r.{name}").eqNullSafe(F.col(f"t.{name}")) for name in _CLIENT]
     both = reused.alias("r").join(retried.alias("t"), on=same, how="full_outer")
@@ -42,7 +47,7 @@ def transform(
     )
 
 
-def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> DataFrame:
+def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame, starts: DataFrame) -> DataFrame:
     """Finds connections that ask nothing, after one of their client that asked, and the APIs whose range is another one."""
     learnt = F.when(F.col("asks"), F.struct("opened_at", "broker", "listener"))
     in_time = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME)
@@ -58,19 +63,26 @@ def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame) -> Data
         api_usage.select(*CONNECTION_KEY, "api_key", "api_name", "api_version"), on=list(CONNECTION_KEY), how="inner"
     )
     used = _of_one_program(every).where(F.col("is_silent") & F.col("learnt").isNotNull())
-    advertised = F.broadcast(_by_broker(ranges))
-    names = {"broker": "learnt_from", "listener": "learnt_on", "advertised": "learnt_ranges"}
+    advertised = F.broadcast(_by_broker(ranges, starts))
+    names = {"broker": "learnt_from", "listener": "learnt_on", "advertised": "learnt_ranges", "starts": "learnt_starts"}
     then = advertised.withColumnsRenamed(names)
     known = (
         used.withColumns({"learnt_from": F.col("learnt.broker"), "learnt_on": F.col("learnt.listener")})
         .join(advertised, on=["cluster", "broker", "listener", "api_key"], how="left")
         .join(then, on=["cluster", "learnt_from", "learnt_on", "api_key"], how="left")
     )
-    now, before = _at("advertised", F.col("opened_at")), _at("learnt_ranges", F.col("learnt.opened_at"))
+    lives = {
+        "life": life_at("starts", F.col("opened_at")),
+        "learnt_life": life_at("learnt_starts", F.col("learnt.opened_at")),
+    }
+    now = _at("advertised", "life", F.col("opened_at"))
+    before = _at("learnt_ranges", "learnt_life", F.col("learnt.opened_at"))
     change = F.struct("api_name", "api_version", before.alias("learnt"), now.alias("advertised"))
     is_other = now.isNotNull() & before.isNotNull() & (now != before)
-    of_connection = known.groupBy(*CONNECTION_KEY, *_CLIENT[1:], "learnt").agg(
-        first_entries(F.when(is_other, change)).alias("changed")
+    of_connection = (
+        known.withColumns(lives)
+        .groupBy(*CONNECTION_KEY, *_CLIENT[1:], "learnt")
+        .agg(first_entries(F.when(is_other, change)).alias("changed"))
     )
     entry = F.struct(
         *_IN_TIME,
@@ -110,17 +122,19 @@ def _of_one_program(used: DataFrame) -> DataFrame:
     return of_one.select(*used.columns)
 
 
-def _by_broker(ranges: DataFrame) -> DataFrame:
+def _by_broker(ranges: DataFrame, starts: DataFrame) -> DataFrame:
+    """Collects what was advertised per broker, listener and API, with the starts of the broker."""
     offer = F.struct("first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high"))
     by_listener = ranges.withColumn("listener", _listener())
-    return by_listener.groupBy("cluster", "broker", "listener", "api_key").agg(
+    collected = by_listener.groupBy("cluster", "broker", "listener", "api_key").agg(
         F.array_sort(F.collect_list(offer)).alias("advertised")
     )
+    return collected.join(F.broadcast(starts), on=["cluster", "broker"], how="left")
 
 
-def _at(ranges: str, moment: Column) -> Column:
-    """Takes the range that was advertised at a time: of several the one that began last."""
-    advertised = advertised_at(ranges, moment)
+def _at(ranges: str, life: str, moment: Column) -> Column:
+    """Takes the range that the broker's process advertised at a time: of several the one that began last."""
+    advertised = offered_before(ranges, life, moment)
     found = F.get(advertised, F.size(advertised) - 1)
     return F.when(found.isNotNull(), F.struct(found["low"].alias("low"), found["high"].alias("high")))
 

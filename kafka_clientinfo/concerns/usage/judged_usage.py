@@ -14,6 +14,8 @@ from pyspark.sql import functions as F
 from ...arrow_rows import relation_of
 from ...connections.boundaries import has_header_v3
 from ...connections.facts import is_client
+from ...connections.offers import of_processes
+from ...connections.starts import life_at, starts_of_brokers
 from ...connections.texts import number_of_texts, sorted_texts
 from ...tables.broker_releases import api_traits, judgements, releases
 from ...tables.spec import CLIENT, CONNECTION_KEY
@@ -22,14 +24,24 @@ _USE = ("api_key", "api_version", "by_broker", "fixed")
 _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
 
 
-def transform(connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+def transform(
+    connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame, ingested_files: DataFrame
+) -> DataFrame:
     """Makes one row per client, API and version that it used on clients' connections, with what each known release makes of it.
 
     Returns:
         The columns of the table `upgrade_impact` but for those that tell what to upgrade to.
     """
-    used = _used(connections, api_usage)
-    return _judged(_aggregated(_limited(used, _brokers(api_usage, broker_api_versions))))
+    starts = starts_of_brokers(ingested_files)
+    by_process = _with_process(api_usage, starts)
+    used = _used(connections, by_process)
+    return _judged(_aggregated(_limited(used, _brokers(by_process, of_processes(broker_api_versions, starts)))))
+
+
+def _with_process(api_usage: DataFrame, starts: DataFrame) -> DataFrame:
+    """Adds process, which tells the processes of a broker apart: what an earlier one took says nothing of this one."""
+    joined = api_usage.join(F.broadcast(starts), on=["cluster", "broker"], how="left")
+    return joined.withColumn("process", life_at("starts", F.col("first_at"))["begin"]).drop("starts")
 
 
 def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
@@ -47,8 +59,8 @@ def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
 
 
 def _brokers(api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
-    """Takes, per broker and API, the highest version that it offered (the lowest such, if that changed) or anybody used."""
-    key = ("cluster", "broker", "api_key")
+    """Takes, per process of a broker and API, the highest version that it offered (the lowest such, of several listeners) or anybody used."""
+    key = ("cluster", "broker", "process", "api_key")
     offered = broker_api_versions.groupBy(*key).agg(F.min("max_version").alias("broker_max"))
     taken = api_usage.groupBy(*key).agg(F.max("api_version").alias("highest_taken"))
     return taken.join(offered, on=list(key), how="left")
@@ -56,7 +68,7 @@ def _brokers(api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
 
 def _limited(used: DataFrame, brokers: DataFrame) -> DataFrame:
     """Adds `limit`: whether client or broker kept the version from being higher; null where the log does not tell."""
-    joined = used.join(F.broadcast(brokers), on=["cluster", "broker", "api_key"], how="left")
+    joined = used.join(F.broadcast(brokers), on=["cluster", "broker", "process", "api_key"], how="left")
     version = F.col("api_version")
     fixed = F.col("not_sent") & ~F.col("asks")
     limit = (

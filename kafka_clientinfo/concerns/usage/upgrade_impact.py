@@ -12,6 +12,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ...arrow_rows import relation_of
+from ...connections.offers import of_processes
+from ...connections.starts import starts_of_brokers
 from ...connections.texts import joined_by, looked_up
 from ...protocol import UNKNOWN
 from ...tables.broker_releases import releases
@@ -24,7 +26,7 @@ _LONGEST_OWN_ID = 255
 """Client ids that are longer are not matched: libraries pick short ones."""
 
 
-def transform(judged_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
+def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_files: DataFrame) -> DataFrame:
     """Adds to every client, API and version what to do about the releases that refuse it.
 
     Returns:
@@ -33,7 +35,8 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame) -> DataFr
         release of Kafka to upgrade brokers to before that).
     """
     named = judged_usage.withColumn("library", _library())
-    joined = joined_by(named, F.broadcast(_advised(named, broker_api_versions)), CLIENT)
+    ranges = of_processes(broker_api_versions, starts_of_brokers(ingested_files)).where(F.col("is_newest"))
+    joined = joined_by(named, F.broadcast(_advised(named, ranges)), CLIENT)
     return joined.withColumns({name: _refused_only(name) for name in ("upgrade_to", "upgrade_over")})
 
 
@@ -69,13 +72,16 @@ def _current() -> Column:
     return F.when(text == "", F.array()).otherwise(F.split(text, r"\.").cast("array<int>"))
 
 
-def _advised(named: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
-    """Makes one row per client that a release refuses and whose library is known, with upgrade_to and upgrade_over."""
+def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
+    """Makes one row per client that a release refuses and whose library is known, with upgrade_to and upgrade_over.
+
+    `ranges` are those that brokers offer today, since their last start.
+    """
     refusals = F.array_distinct(F.flatten(F.collect_list(F.map_keys("refused_by")))).alias("refusals")
     used = F.collect_list(F.struct("api_key", "api_version")).alias("used")
     clients = named.where(F.col("library").isNotNull()).groupBy(*CLIENT, "library").agg(refusals, used)
     broken = clients.where(F.size("refusals") > 0).withColumns({"current": _current(), "use": F.explode("used")})
-    today = broker_api_versions.groupBy("cluster", "api_key").agg(
+    today = ranges.groupBy("cluster", "api_key").agg(
         F.max("min_version").alias("broker_min"), F.min("max_version").alias("broker_max")
     )
     uses = broken.select("*", "use.*").join(F.broadcast(today), on=["cluster", "api_key"], how="left")

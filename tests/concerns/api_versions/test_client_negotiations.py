@@ -77,6 +77,8 @@ CONNECTIONS = [
     connection("leaps up", "27", 300, "negotiated", remote_host="h6"),
     connection("asks before a range is taken back", "17", 50, "negotiated", **TAKES_BACK),
     connection("asks before a range is taken back", "18", 300, **TAKES_BACK),
+    connection("meets a restarted broker", "28", 0, "negotiated"),
+    connection("meets a restarted broker", "29", 300, broker="restarted"),
 ]
 USED = [
     *(
@@ -99,6 +101,9 @@ USED = [
 RANGES = [offered("b", 0, 11, 0, 90), offered("b", 4, 17, 100, 900), offered("other", 0, 17, 0, 900)]
 RANGES += [offered("b", 0, 1, 0, 900) | {"listener": "M"}]
 RANGES += [offered("takes back", 0, 9, 0, 900), offered("takes back", 0, 12, 100, 200)]
+RANGES += [offered("restarted", 0, 9, 0, 90), offered("restarted", 0, 11, 400, 900)]
+STARTED = {"at": at(200), "kind": "started", "value": "1", "ingested_at": at(0)}
+FILES = [{"cluster": "c", "broker": "restarted", "file_id": "s", "broker_events": [STARTED]}]
 FAILED = [
     refused(13, 290),
     refused(13, 295),
@@ -140,6 +145,11 @@ EXPECTED = [
         reused=[(at(300), "takes back", "18", 0, at(50), "takes back", [])],
     ),
     of_client(
+        "meets a restarted broker",
+        reusing_connections=1,
+        reused=[(at(300), "restarted", "29", 0, at(0), "b", [])],
+    ),
+    of_client(
         "two listeners",
         reusing_connections=1,
         outdated_connections=1,
@@ -177,6 +187,7 @@ MESSAGES = {
 @pytest.fixture(scope="module")
 def relation(spark: Any) -> Any:
     tables = {"connections": CONNECTIONS, "api_usage": USED, "broker_api_versions": RANGES, "failed_requests": FAILED}
+    tables["ingested_files"] = FILES
     made = client_negotiations.transform(*(frame(spark, name, rows) for name, rows in tables.items()))
     return as_stored(made, "client_negotiations").localCheckpoint()
 

@@ -8,7 +8,7 @@ import pytest
 from kafka_clientinfo.tables.broker_releases import REASONS, releases
 from tests.concerns.usage import uses
 from tests.concerns.usage.uses import FETCH, HEARTBEAT, JOIN, PRODUCE, connection, usage
-from tests.frames import as_stored, frame
+from tests.frames import as_stored, at, frame
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,29 @@ CASES: dict[str, Case] = {
         refused="below_range",
         columns={"limited_by": "client"},
     ),
+    "what a broker offered before it was started again": Case(
+        [connection("?", "not_observed", broker="restarted")],
+        [usage(FETCH, 3, broker="restarted", first_at=at(20))],
+        "4.0.1",
+        undecided="held_back_by_broker",
+        columns={"limited_by": "broker"},
+    ),
+    "what others used before the broker was started again": Case(
+        [connection("?", broker="silent"), connection("? 2", role="broker", broker="silent")],
+        [
+            usage(FETCH, 2, broker="silent", first_at=at(20)),
+            usage(FETCH, 3, broker="silent", connection_id="? 2"),
+        ],
+        "4.0.1",
+        undecided="held_back_by_broker",
+        columns={"limited_by": "broker"},
+    ),
+    "what a broker offered before its start, and nothing after": Case(
+        [connection("?", "not_observed", broker="silent")],
+        [usage(JOIN, 1, broker="silent", first_at=at(20))],
+        "4.0.1",
+        columns={"limited_by": "unknown"},
+    ),
     "an INFO log": Case(
         NOT_OBSERVED,
         [usage(FETCH, 3, deprecated=True, info_only=True)],
@@ -118,7 +141,23 @@ def impact(spark: Any) -> Any:
         {"cluster": name, "broker": "old", "listener": "L", "api_key": 1, "min_version": 0, "max_version": 3}
         for name in CASES
     ]
-    tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers}
+    offers += [
+        {"cluster": name, "broker": broker, "listener": "L", "api_key": key, "min_version": 0, "max_version": highest}
+        | {"first_seen": at(first), "last_seen": at(last)}
+        for name in CASES
+        for broker, key, highest, first, last in (
+            ("restarted", 1, 12, 1, 9),
+            ("restarted", 1, 3, 15, 30),
+            ("silent", 11, 7, 1, 9),
+        )
+    ]
+    started = [{"at": at(10), "kind": "started", "value": "1", "ingested_at": at(0)}]
+    files = [
+        {"cluster": name, "broker": broker, "file_id": f"{name} {broker}", "broker_events": started}
+        for name in CASES
+        for broker in ("restarted", "silent")
+    ]
+    tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers, "ingested_files": files}
     made = uses.impact(*(frame(spark, name, rows) for name, rows in tables.items()))
     return as_stored(made, "upgrade_impact").localCheckpoint()
 

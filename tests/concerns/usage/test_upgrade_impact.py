@@ -9,7 +9,7 @@ from kafka_clientinfo.concerns.usage import upgrade_impact
 from kafka_clientinfo.tables.client_libraries import parse_libraries
 from tests.concerns.usage import uses
 from tests.concerns.usage.uses import FETCH, PRODUCE, connection, usage
-from tests.frames import as_stored, frame
+from tests.frames import as_stored, at, frame
 
 METADATA, UNPLAYED = (3, "METADATA"), (29, "DESCRIBE_ACLS")
 LIBRARIES = r"""
@@ -62,6 +62,8 @@ speaks = {PRODUCE = [3, 9], FETCH = [4, 12], METADATA = [9, 12]}
 OLD, TODAY = {0: (0, 2), 1: (0, 3), 3: (0, 5)}, {0: (0, 9), 1: (0, 12), 3: (0, 9)}
 OFFERS = {"old": [OLD], "today": [TODAY], "mixed": [TODAY, OLD, TODAY], "raised": [TODAY, TODAY | {3: (6, 9)}, TODAY]}
 """Ranges that each broker advertises, by the word that a case has for its brokers."""
+RESTARTED = [(OLD, 0, 9), (TODAY, 20, 30)]
+"""Ranges of one broker before and after its start, each with the seconds of its first and last answer."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +105,16 @@ CASES = {
     "one of today's brokers takes no newer version": Case(
         ("new", "4.0"), "app", [usage(FETCH, 3, 3), usage(METADATA, 4)], "New only", "5.0", "2.4.1", "mixed", "not_sent"
     ),
+    "today's broker took no newer version before it was started again": Case(
+        ("new", "4.0"),
+        "app",
+        [usage(FETCH, 3, 3), usage(METADATA, 4)],
+        "New only",
+        "5.0",
+        None,
+        "restarted",
+        "not_sent",
+    ),
     "one of today's brokers takes newer versions only": Case(
         ("lib", "1.2"), "app", [*OLD_FETCH, usage(METADATA, 5, 9)], "Lib", "2.0", None, "raised"
     ),
@@ -118,12 +130,17 @@ def rows(spark: Any) -> dict[str, list[Any]]:
         software = dict(zip(("client_software_name", "client_software_version"), case.software, strict=True))
         opened += [connection("?", case.outcome, cluster=name, client_id=case.client_id, **software)]
         used += [{"cluster": name, "broker": "b", "connection_id": "?"} | row for row in case.used]
-        for number, ranges in enumerate(OFFERS[case.brokers]):
-            place = {"cluster": name, "broker": f"b{number}", "listener": "L"}
+        answers = RESTARTED if case.brokers == "restarted" else [(ranges, 0, 9) for ranges in OFFERS[case.brokers]]
+        for number, (ranges, first, last) in enumerate(answers):
+            broker = "b" if case.brokers == "restarted" else f"b{number}"
+            place = {"cluster": name, "broker": broker, "listener": "L", "first_seen": at(first), "last_seen": at(last)}
             offers += [
                 place | {"api_key": key, "min_version": low, "max_version": high} for key, (low, high) in ranges.items()
             ]
-    tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers}
+    started = {"at": at(10), "kind": "started", "value": "1", "ingested_at": at(0)}
+    restarted = {"file_id": "s", "broker": "b", "broker_events": [started]}
+    files = [restarted | {"cluster": name} for name, case in CASES.items() if case.brokers == "restarted"]
+    tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers, "ingested_files": files}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(upgrade_impact, "client_libraries", lambda: parse_libraries(LIBRARIES))
         made = uses.impact(*(frame(spark, name, given) for name, given in tables.items()))

@@ -43,7 +43,7 @@ def usage(api: tuple[int, str], version: int, advertised_max: int | None = None,
     } | given
 
 
-def impact(connections: Any, api_usage: Any, broker_api_versions: Any) -> Any:
+def impact(connections: Any, api_usage: Any, broker_api_versions: Any, ingested_files: Any) -> Any:
     """What `upgrade_impact` holds, made of these tables."""
-    judged = judged_usage.transform(connections, api_usage, broker_api_versions)
-    return upgrade_impact.transform(judged, broker_api_versions)
+    judged = judged_usage.transform(connections, api_usage, broker_api_versions, ingested_files)
+    return upgrade_impact.transform(judged, broker_api_versions, ingested_files)
