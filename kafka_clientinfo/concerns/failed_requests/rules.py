@@ -37,7 +37,7 @@ def findings_refused(
     settings: Settings,
 ) -> DataFrame:
     """Finds what server.log tells, by connection id: a refused request belongs to no connection of the request log."""
-    failed = _with_listener(failed_requests, broker_listeners, settings)
+    failed = _with_listener(failed_requests, broker_listeners, broker_api_versions, settings)
     others = looked_up(_RULES, F.col("reason"))
     rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
     version = F.coalesce(sentence(" v{api_version}"), F.lit(""))
@@ -79,12 +79,16 @@ def _who_broke_it() -> Column:
 
 def _is_at_the_wrong_port() -> Column:
     """Tells whether a listener of a controller was asked for what brokers serve, or the other way round."""
-    of_brokers, of_controllers = (
-        F.col("api_key").isin(*sorted(apis)) for apis in (BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS)
-    )
+    of_brokers, of_controllers = _of_either()
     not_enabled = F.col("detail").contains(_NOT_ENABLED)
     found = F.when(F.col("on_controller"), of_brokers).otherwise(of_controllers & not_enabled)
     return F.coalesce(F.col("on_controller").isNotNull() & found, F.lit(False))
+
+
+def _of_either() -> tuple[Column, Column]:
+    """Make the conditions that an API is one that only brokers serve, and that only controllers do."""
+    brokers, controllers = (F.col("api_key").isin(*sorted(apis)) for apis in (BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS))
+    return brokers, controllers
 
 
 def _where() -> Column:
@@ -100,14 +104,28 @@ def _offer() -> Column:
     return F.when(is_version & F.col("asked") & ~F.col("detail").contains(_NOT_ENABLED), words).otherwise("")
 
 
-def _with_listener(failed: DataFrame, listeners: DataFrame, settings: Settings) -> DataFrame:
-    """Adds the listener's name by the broker's port where none is logged, and on_controller, null where neither is known."""
+def _with_listener(failed: DataFrame, listeners: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
+    """Adds the listener's name by the broker's port where none is logged, and on_controller, null where neither is known.
+
+    A controllers' listener that the settings do not name is known by its answers to ApiVersions.
+    """
     of_port = listeners.withColumnsRenamed({"listener": "listener_of_port"})
     with_port = failed.withColumn("port", local_port())
     joined = with_port.join(F.broadcast(of_port), on=["cluster", "broker", "port"], how="left")
     named = joined.withColumn("listener", F.coalesce("listener", "listener_of_port"))
-    is_controllers = is_one_of(F.col("listener"), settings.controller_listeners)
-    return named.select(*failed.columns, F.when(F.col("listener").isNotNull(), is_controllers).alias("on_controller"))
+    answered = named.join(F.broadcast(_answers_of_controllers(ranges)), on=["cluster", "listener"], how="left")
+    is_named = is_one_of(F.col("listener"), settings.controller_listeners)
+    is_controllers = is_named | F.coalesce(F.col("answers_as_controller"), F.lit(False))
+    return answered.select(
+        *failed.columns, F.when(F.col("listener").isNotNull(), is_controllers).alias("on_controller")
+    )
+
+
+def _answers_of_controllers(ranges: DataFrame) -> DataFrame:
+    """Finds the listeners that offer what only controllers serve, and nothing that only brokers do."""
+    of_brokers, of_controllers = _of_either()
+    of_listener = ranges.where(F.col("listener").isNotNull()).groupBy("cluster", "listener")
+    return of_listener.agg((F.bool_or(of_controllers) & ~F.bool_or(of_brokers)).alias("answers_as_controller"))
 
 
 def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings: Settings) -> DataFrame:

@@ -71,6 +71,24 @@ FAILED = [
             ("named", "METADATA", {"api_key": 3, "api_version": 1, "detail": NOT_ENABLED, "listener": "CONTROLLER"}),
         )
     ),
+    failure(
+        "unsupported_version",
+        5,
+        broker="custom",
+        api_key=3,
+        api_version=1,
+        detail=NOT_ENABLED,
+        connection_id="10.78.0.2:9193-10.78.1.10:1-0",
+    ),
+    failure(
+        "unsupported_version",
+        5,
+        broker="custom",
+        api_key=3,
+        api_version=9,
+        detail="d",
+        connection_id="10.78.0.2:9092-10.78.1.10:8-0",
+    ),
     failure("other", 6),
     failure("unsupported_version", 9, api_key=3, api_name="METADATA", api_version=1, listener="CONTROLLER"),
 ]
@@ -94,13 +112,21 @@ RANGES = [
     advertised("restarted", 0, 4, 10, 40, api_key=4),
     advertised("restarted", 0, 4, 10, 18, api_key=5),
     advertised("ports", 0, 12, api_key=3),
+    advertised("custom", 0, 1, api_key=63, listener="KRAFT"),
+    advertised("custom", 0, 4, api_key=18, listener="KRAFT"),
+    advertised("custom", 0, 4, api_key=3),
 ]
 STARTS = [
     {"at": at(second), "kind": kind, "value": None, "ingested_at": at(0)}
     for start in (20, 42)
     for second, kind in ((start, "launched"), (start + 1, "started"))
 ]
-LISTENERS = [("c", "ports", "9092", "PLAINTEXT"), ("c", "ports", "9093", "CONTROLLER")]
+LISTENERS = [
+    ("c", "custom", "9193", "KRAFT"),
+    ("c", "custom", "9092", "PLAINTEXT"),
+    ("c", "ports", "9092", "PLAINTEXT"),
+    ("c", "ports", "9093", "CONTROLLER"),
+]
 MESSAGES = {
     "request_version_refused": "PRODUCE v0 from 10.0.0.9 although v2 to v9 was offered: 'UnsupportedVersionException'",
     "advertised_version_refused": "a request v1 from 10.0.0.9 although v0 to v13 was offered: 'd'",
@@ -162,6 +188,8 @@ WHOSE = {
     PORT_9094.format(2): "version_refused_without_offer",
     PORT_9094.format(3): "version_refused_without_offer",
     "named": "wrong_listener",
+    "10.78.0.2:9193-10.78.1.10:1-0": "wrong_listener",
+    "10.78.0.2:9092-10.78.1.10:8-0": "request_version_refused",
 }
 
 
