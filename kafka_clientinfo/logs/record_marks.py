@@ -18,14 +18,22 @@ JSON_START = COMPLETED + b'{"isForwarded":'
 HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")
 """How `KafkaApis` begins its trace of a request, which holds what the client wrote as it is, in every release."""
 
+_BOM = b"\xef\xbb\xbf"
 _FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
-"""What may stand before a file's first record: a byte order mark, and the zeros that a truncated file is refilled with."""
+"""What may stand before a record: a byte order mark, and the zeros of a file that was truncated, or that lost its power."""
 
 
 def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
     """Return the prefix of the record that begins at `start`, after filler if there is any; None if it has no prefix."""
     prefix = PREFIX.match(data, start)
     return prefix or PREFIX.match(data, _FILLER.match(data, start).end())  # type: ignore[union-attr]  # it matches anything
+
+
+def before_filler(data: bytes, start: int) -> int:
+    """Return where the filler begins that stands before `start`; `start` if there is none."""
+    if not data.endswith((b"\0", _BOM), 0, start):
+        return start
+    return len(data[:start].rstrip(b"\0").removesuffix(_BOM))
 
 
 def find_words(data: bytes, start: int) -> int:
@@ -45,6 +53,8 @@ def ends_with_logger(data: bytes, start: int, end: int) -> bool:
 
 def strip_logger(data: bytes) -> bytes | None:
     """The record without ` (logger)` and line end, or None where it does not end with a logger."""
+    if data.endswith((b"\0", b"\0\n")):  # a file system that lost its power leaves zeros in the place of what was lost
+        data = data.rstrip(b"\r\n\0")
     end = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
     if end is None:
         return None

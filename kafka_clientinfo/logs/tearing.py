@@ -13,11 +13,15 @@ Before 2.8 a client can write an inner record into its client id or a topic, and
 follow: then the request is read with what the client wrote for API, version and client id, on the client's own
 connection. In records of other kinds no broker's own words need to follow a client's text, so there an inner record
 counts only in the middle of a line, where a line break gives a client no more than it does in `framing`; in a trace of
-`KafkaApis` it never counts. Requests in JSON after a torn one in text are found by their length (`json_run`). A line of JSON, and a request in text with connection and times, end with their line.
+`KafkaApis` it never counts. Zeros, a byte order mark, and what a container's start script or Java prints may stand
+between the halves; a record of another kind that begins in a request's tail ends the request there. Requests in JSON
+after a torn one in text are found by their length (`json_run`). A line of JSON, and a request in text with connection
+and times, end with their line.
 """
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from itertools import takewhile
 
 from .generations import json, text
 from .generations.fields import LoggedRequest
@@ -27,6 +31,7 @@ from .record_marks import (
     JSON_START,
     PREFIX,
     PREFIX_LENGTH,
+    before_filler,
     ends_with_logger,
     find_words,
     prefix_of,
@@ -43,10 +48,18 @@ _COMMA = len("[2026-11-21 02:45:09")
 _USUAL_WORDS = tuple(b"] %b " % level + COMPLETED for level in (b"DEBUG", b"TRACE", b"INFO"))
 _SHORTEST_HEAD = _TIME_LENGTH + len(_USUAL_WORDS[-1])
 _REQUEST_LOGGER_ENDS = (b"logger)\n", b"logger)\r\n")
+_FILLED = re.compile(rb"\n(?:\xef\xbb\xbf\x00*|\x00+)(?=\[)")
 _TORN = rb"\[[\d :,.TZ+-]{0,40}(?:\] {0,4}[A-Z]{0,5} {0,4})?"
-_TORN_PREFIX = re.compile(_TORN)
+_TORN_PREFIXES = re.compile(rb"(?:" + _TORN + rb"\x00*){1,8}")
+"""Several torn prefixes in a row, each with the zeros after it."""
 TORN_PREFIX = re.compile(_TORN + rb"(?=\[\d{4}-\d\d-\d\d)")
 """The beginning of a line with a torn prefix, if another prefix follows it."""
+_OUTPUT = re.compile(
+    rb"[\r\n]{0,9}(?:\0|===> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: |(?:\x1b\[[\d;]{1,9}m)*kafka [\x1b\d])"
+)
+"""How a container's start script or Java begins to print: no message of a broker begins so."""
+_SURE_WORDS = len("Completed req")
+"""So much of a request's first words begins no other message."""
 _LONGEST_BARE = len(_JSON) + PREFIX_LENGTH + len(JSON_START)
 _TIMES = b";totalTime:"
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
@@ -73,6 +86,7 @@ def cuts(record: bytes) -> list[int]:
     found: list[int] = []
     start = 0
     while (start := _next(record, start)) > 0:
+        start = before_filler(record, start)
         found.append(start)
     return found
 
@@ -102,7 +116,7 @@ def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
     is_text = (
         prefix is not None and record.startswith(COMPLETED, prefix.end()) and not record.startswith(_JSON, prefix.end())
     )
-    is_rest = is_text and prefix_of(record, last) is None and not _TORN_PREFIX.fullmatch(record, last)
+    is_rest = is_text and prefix_of(record, last) is None and not _TORN_PREFIXES.fullmatch(record, last)
     return places[:-1] if last and (is_rest or _is_bare(record, before, last)) else places
 
 
@@ -134,7 +148,7 @@ def may_follow(outer: bytes | None, whole: bytes, is_line: bool) -> bool:
     """
     if not is_whole(whole):
         return False
-    if outer is None or _JSON.startswith(outer):
+    if outer is None or _is_half(outer, 0, len(outer)):
         return True  # torn before a client's text can begin
     if outer.startswith(COMPLETED):
         return outer.startswith(_JSON) == (JSON_START in whole)
@@ -169,9 +183,12 @@ def _next(record: bytes, start: int) -> int:
     words = start if prefix is None else prefix.end()
     if prefix is not None and record.startswith(_JSON, words):
         return _after_json(record, words + len(_JSON))
-    if record.startswith((b"[", b"C"), words):
+    if record.startswith((b"[", b"C"), words) or _OUTPUT.match(record, words):
+        torn = _TORN_PREFIXES.match(record, words)
+        reach = torn.end() if torn else words
+        high = None if _OUTPUT.match(record, _half_end(record, words)) else reach + _LONGEST_BARE
         for mark in (JSON_START, *TEXT_STARTS):
-            inner = next(_starts(record, words, mark, words + _LONGEST_BARE), 0)
+            inner = next(_starts(record, words, mark, high), 0)
             if inner and _is_bare(record, start, inner):
                 return inner
     if prefix is not None and record.startswith(COMPLETED, words):
@@ -189,6 +206,8 @@ def _after_json(record: bytes, body_start: int) -> int:
 
 
 def _after_text(record: bytes, start: int, words: int) -> int:
+    if (inner := _after_filler(record, words) or _in_tail(record, words)) > 0:
+        return inner
     line_end = _rest(record, text_end(record, words, len(record)))
     # Other programs end lines as with a logger, too.
     if line_end and ends_with_logger(record, words, len(record)) and not is_whole(record[start:line_end]):
@@ -196,7 +215,27 @@ def _after_text(record: bytes, start: int, words: int) -> int:
     if record.find(COMPLETED, words + 1) < 0:
         return line_end
     whole = record[:line_end] if line_end else record
-    return _last_whole(whole, words, True) or line_end
+    inner = _last_whole(whole, words, True)
+    before = text_end(record, words, inner) if inner else 0
+    if before and _TORN_PREFIXES.fullmatch(record, before, inner) and is_whole(record[:before]):
+        return before  # the torn prefixes of records that lack the rest
+    return inner or line_end
+
+
+def _after_filler(record: bytes, words: int) -> int:
+    """Return the line end after which a prefix stands with filler before it, if the request ends there; else 0."""
+    for found in _FILLED.finditer(record, words):
+        line_end = found.start() + 1
+        if PREFIX.match(record, found.end()) and text_end(record, words, line_end) == line_end:
+            return line_end
+    return 0
+
+
+def _in_tail(record: bytes, words: int) -> int:
+    """Return where a record that is no request begins in a request's tail, which is then torn; 0 if none does."""
+    times = record.rfind(_TIMES, words)
+    inner = PREFIX.search(record, times) if times >= 0 else None
+    return 0 if inner is None or record.startswith(COMPLETED, inner.end()) else inner.start()
 
 
 def _rest(record: bytes, line_end: int) -> int:
@@ -208,8 +247,22 @@ def _is_bare(record: bytes, start: int, end: int) -> bool:
     """Return whether a record is torn before a client's text can begin."""
     prefix = prefix_of(record, start)
     if prefix is None:
-        return _TORN_PREFIX.fullmatch(record, start, end) is not None
-    return _JSON.startswith(record[prefix.end() : end].rstrip(b"\r\n"))
+        return _TORN_PREFIXES.fullmatch(record, start, end) is not None
+    return _is_half(record, prefix.end(), end)
+
+
+def _is_half(record: bytes, words: int, end: int) -> bool:
+    """Return whether a message is the half of a request's first words, and perhaps what others print after it."""
+    half_end = _half_end(record, words)
+    is_sure = _SURE_WORDS <= half_end - words < len(COMPLETED)
+    is_last = not record[half_end:end].strip(b"\r\n\0")
+    return is_sure or is_last or _OUTPUT.match(record, half_end, end) is not None
+
+
+def _half_end(record: bytes, words: int) -> int:
+    """Return where the half of a request's first words ends that stands at `words`."""
+    pairs = zip(record[words : words + len(_JSON)], _JSON, strict=False)
+    return words + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _last_whole(record: bytes, words: int, is_text: bool) -> int:

@@ -151,6 +151,61 @@ def test_the_words_in_a_text_of_json_tear_nothing(client_id: str) -> None:
     assert [event.client_id for _, event in read(whole * 2).requests] == [client_id] * 2
 
 
+ZEROS = bytes(600)
+STARTED = b"[2026-11-21 12:00:00,000] INFO Registered signal handlers for TERM, INT, HUP (org.apache.kafka.common.utils.LoggingSignalHandler)\n"
+OUTPUT = {
+    "zeros": ZEROS,
+    "zeros and a line end": ZEROS + b"\n",
+    "a banner": BANNER,
+    "a banner of one line": b"===> User\n",
+    "a warning of Java": b"OpenJDK 64-Bit Server VM warning: x\n",
+    "a note of Java": b"Picked up JAVA_TOOL_OPTIONS: -Xmx1g\n",
+    "a coloured banner": b"\x1b[38;5;6mkafka \x1b[38;5;5m12:00:00.00 \x1b[0mINFO ==> Welcome\n",
+}
+
+
+@pytest.mark.parametrize("output", OUTPUT)
+@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+def test_other_output_after_a_torn_record_hides_no_record(build: Build, output: str) -> None:
+    first, whole = build(client_id="first"), build(client_id="second", correlation_id=2)
+    before = build(client_id="before", connection="10.0.0.1:9092-10.0.0.3:50000-7")
+    for at in range(1, len(first) - 1, 1 if output == "a banner" else 5):
+        found = read(before + first[:at] + OUTPUT[output] + whole)
+        assert [event for _, event in found.requests] == [alone(before), alone(whole)], at
+
+
+@pytest.mark.parametrize("filler", [ZEROS, b"\xef\xbb\xbf", b"\xef\xbb\xbf" + ZEROS], ids=["zeros", "mark", "both"])
+@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+def test_filler_after_a_whole_record_belongs_to_no_request(build: Build, filler: bytes) -> None:
+    whole = build(client_id="first")
+    found = read(whole + filler + whole + filler + whole)
+    assert ([event for _, event in found.requests], found.rejected) == ([alone(whole)] * 3, b"")
+
+
+def test_a_whole_record_of_json_may_lack_its_line_end_before_zeros() -> None:
+    for zeros in (ZEROS, ZEROS + b"\n"):
+        assert [event for _, event in read(FIRST[:-1] + zeros + WHOLE).requests] == [alone(FIRST), alone(WHOLE)]
+
+
+@pytest.mark.parametrize("generation", list(TEXT))
+def test_a_record_of_another_kind_in_a_tail_is_no_principal(generation: str) -> None:
+    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
+    for at in range(first.index(b",requestQueueTime"), len(first) - 1):
+        found = read(first[:at] + STARTED + whole)
+        assert (found.requests, found.rejected, found.ignored) == (
+            [(at + len(STARTED), alone(whole))],
+            first[:at],
+            1,
+        )
+
+
+@pytest.mark.parametrize("generation", list(TEXT))
+def test_torn_prefixes_one_after_the_other_tear_no_whole_record(generation: str) -> None:
+    first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
+    for torn in (b"[[", b"[2026-11-21 12:00:00,000[2026", b"[" + ZEROS, b"[2026-11-21 12:00:00,000" + ZEROS + b"["):
+        assert [event for _, event in read(first + torn + whole).requests] == [alone(first), alone(whole)], torn
+
+
 FORGED_JSON = WHOLE.decode().rstrip("\n")
 FORGED_TEXT = request_header_struct_record(client_id="forged", connection="1.1.1.1:1-2.2.2.2:2-3").decode().rstrip("\n")
 
@@ -222,6 +277,20 @@ def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, pattern: s
         assert got[-2]._replace(byte_offset=0) == got[-1]._replace(byte_offset=0), half
         assert got[-1].byte_offset == got[-2].byte_offset + len(whole)
         assert {one.forged_lines for one in got} == {0}
+
+
+@pytest.mark.parametrize(
+    ("pattern", "wrapper"), [("thread_last", "none"), ("bracketed_thread_last", "none"), ("kafka", "cri")]
+)
+@pytest.mark.parametrize("build", [json_record, *TEXT.values()])
+def test_other_output_after_a_torn_line_hides_no_line(build: Build, pattern: str, wrapper: str) -> None:
+    before, first, whole = (wrap(build(client_id=name), pattern, wrapper) for name in ("before", "first", "second"))
+    for output in (b"===> User\n", b"\r\n", ZEROS + b"\n"):
+        for at in range(1, first.index(b"endTime"), 5):
+            got = events(before * 4 + first[:at] + output + whole * 2)
+            found = [one for one in got if isinstance(one, RequestEvent)]
+            assert [one.client_id for one in found] == ["before"] * 4 + ["second"] * 2, (output, at)
+            assert {one.principal for one in found} == {found[0].principal}
 
 
 @pytest.mark.parametrize("build", [json_record, *TEXT.values()])
