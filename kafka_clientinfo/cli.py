@@ -8,7 +8,7 @@ import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from . import __version__, console, failures
 from .address import local_folder
@@ -25,9 +25,19 @@ DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
 _UNCHANGED = "stopped; nothing was changed"
 
 
+class _Parser(argparse.ArgumentParser):
+    """A parser that reports what it cannot print: argparse passes over help that a full disk does not take."""
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        if message and file is not None and file is sys.stdout:
+            console.output(message.removesuffix("\n"))
+        else:
+            super()._print_message(message, file)
+
+
 def command_line() -> argparse.ArgumentParser:
     """The parser of the command line, with every command."""
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="kafka-clientinfo",
         description="Rebuild every client connection from Kafka's request log, as Delta tables.",
     )
@@ -50,6 +60,8 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
         arguments = command_line().parse_args(argv)
     except SystemExit as stop:
         return int(stop.code or DONE)
+    except ClientInfoError as error:
+        return _fail(error, FAILURE)
     context = Context(arguments, spark)
     try:
         _check(arguments)

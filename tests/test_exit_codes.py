@@ -101,6 +101,19 @@ def test_who_does_not_read_the_output_changes_no_verdict_and_a_full_disk_is_name
     assert len(done.stderr.splitlines()) == bool(said)
 
 
+@pytest.mark.parametrize("line", [["--help"], ["--version"], ["verify", "--help"]])
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+def test_help_that_a_full_disk_does_not_take_is_a_failure(
+    line: list[str], unbuffered: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONUNBUFFERED", unbuffered)
+    program = "from kafka_clientinfo import cli; cli.entry()"
+    command = ["bash", "-c", '"$@" > /dev/full', "bash", sys.executable, "-c", program, *line]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    assert (done.returncode, done.stderr.startswith(FULL)) == (1, True)
+
+
 @pytest.mark.parametrize("shell", ["| true", "2>&-", "2> /dev/full"])
 def test_an_error_that_nobody_reads_keeps_its_code(shell: str) -> None:
     assert process("raise ConfigError('found, do this')", shell).returncode == 2
