@@ -42,9 +42,10 @@ _REST = "--limit 0, --json and --csv"
 _NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
 """How file systems refuse to rename any file."""
 _FORMULA = re.compile(
-    r"[\s\0-\x1f\ufeff\u200b-\u200f]*[=+\-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u2212]|[\t\r\n]"
+    r"[\s\0-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff]*"
+    r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u207a-\u207c\u208a-\u208c\u2212\ufb29]|[\t\r\n]"
 )
-"""How a text begins that spreadsheets take for a formula: they pass over blanks and line ends, and read full-width signs."""
+"""How a text begins that spreadsheets take for a formula: they pass over what shows nothing, and read full-width signs."""
 _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
 """What gets a backslash in Markdown; addresses too, of which some readers make links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}

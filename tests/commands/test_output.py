@@ -35,7 +35,7 @@ from kafka_clientinfo.errors import ClientInfoError
 TIME = datetime(2026, 11, 21, 2, 0, 0, 125_000, UTC)
 FORMULAS = (
     "=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\r\n=1", " =1", "\x00=1", "\u00a0+1", "\ufeff@a", "\u3000=1",
-    "\uff1d1", "\uff0b1", "\uff0d1", "\uff20a", "\u22121", "\ufe661", "\ta", "\na",
+    "\uff1d1", "\uff0b1", "\uff0d1", "\uff20a", "\u22121", "\ufe661", "\u207a1", "\ufb291", "\xad=1", "\u202e=1", "\u2060=1", "\x7f=1", "\ufe0f=1", "\ta", "\na",
 )  # fmt: skip
 
 
@@ -101,11 +101,15 @@ def test_markdown_has_no_markup(text: str, shown: str) -> None:
     assert as_markdown([table((text, 1), title="T")]) == f"## T\n\n| a | b |\n| --- | --- |\n| {shown} | 1 |"
 
 
+SHOWS_NOTHING = {0x7F, 0xAD, 0x34F, 0x61C, 0x115F, 0x1160, 0x180E, 0x3164, 0xFEFF} | {
+    *range(32), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xFE00, 0xFE10)
+}  # fmt: skip
+SIGNS = set("=+-@＝＋－＠﹢﹣﹦﹫⁺⁻⁼₊₋₌−﬩")
+
+
 def begins_like_a_formula(cell: str) -> bool:
-    shows_nothing = "".join(
-        c for c in cell if c.isspace() or ord(c) < 32 or c in "\ufeff\u200b\u200c\u200d\u200e\u200f"
-    )
-    return cell[:1] in ("\t", "\r", "\n") or cell.lstrip(shows_nothing)[:1] in set("=+-@＝＋－＠﹢﹣﹦﹫−")
+    shows_nothing = "".join(c for c in cell if c.isspace() or ord(c) in SHOWS_NOTHING)
+    return cell[:1] in ("\t", "\r", "\n") or cell.lstrip(shows_nothing)[:1] in SIGNS
 
 
 @given(st.lists(st.tuples(st.text(), st.text()), max_size=3), st.integers(1, 200))
