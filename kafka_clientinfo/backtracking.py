@@ -47,11 +47,14 @@ def check_pattern(pattern: str, where: str) -> None:
     Raises:
         ConfigError: naming the pattern, the file and key that hold it (`where`), and what to do.
     """
+    with warnings.catch_warnings(action="ignore"):  # of what a later Python may read otherwise, which is refused below
+        _check_cost(pattern, where)
+    check_dialect(without_ends(pattern), where)
+
+
+def _check_cost(pattern: str, where: str) -> None:
     try:
-        with warnings.catch_warnings(
-            action="ignore"
-        ):  # of what a later Python may read otherwise, which is refused below
-            re.compile(pattern)
+        re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise ConfigError(f"{where}: {pattern!r} is no regular expression: {error}") from None
     if "(?P" in pattern:  # Python's own words, which Java does not know
@@ -61,7 +64,6 @@ def check_pattern(pattern: str, where: str) -> None:
             f"{where}: {pattern!r} {why}: a text that is made for it could hold up every run; write it so that each "
             "repetition begins with a character that it does not go on with, as in [a-z]+(-[a-z]+)*"
         )
-    check_dialect(without_ends(pattern), where)
 
 
 def why_refused(pattern: str) -> str | None:

@@ -2,7 +2,7 @@ r"""Which regular expressions Python, Java and RE2 read alike.
 
 A policy's patterns are checked by Python, run by Spark in Java, and by DuckDB in RE2. What the three have in common is
 listed here, and everything else is refused: to Java `[a[b]]` is a union of classes, and `a&&b` in one an intersection;
-RE2 knows no possessive repetition and no look around; flags, `\v` and borders of words differ, and so does what `^`
+RE2 knows no possessive repetition, no look around and no count with a zero in front; flags, `\v` and borders of words differ, and so does what `^`
 and `$` match inside a text. As a pattern matches whole texts, these two say nothing at its ends, and are left out there.
 """
 
@@ -12,9 +12,10 @@ from .errors import ConfigError
 
 _ESCAPE = r"\\(?:[tnrf]|x[0-9a-fA-F]{2}|u(?![dD][89a-fA-F])[0-9a-fA-F]{4}|[!-/:-@\[-^`{-~])"
 _SHORT = r"\\[dDwWsS]"
-_MEMBER = rf"(?:{_ESCAPE}|(?!&&)[^\[\]\\-])"
+_MEMBER = rf"(?:{_ESCAPE}|(?!&&|\|\||~~)[^\[\]\\-])"
+_COUNT = "0|[1-9][0-9]{0,3}"
 _CLASS = rf"\[\^?(?!\^)-?(?:{_SHORT}|{_MEMBER}-{_MEMBER}|{_MEMBER})+-?\]|\[\^?-\]"
-_REPETITION = r"(?:[*+?]|\{(?P<low>[0-9]{1,4})(?P<more>,(?P<high>[0-9]{0,4}))?\})\??(?![*+?{])"
+_REPETITION = rf"(?:[*+?]|\{{(?P<low>{_COUNT})(?P<more>,(?P<high>{_COUNT}|))?\}})\??(?![*+?{{])"
 _PIECE = re.compile(
     rf"(?P<open>\((?:\?:)?(?!\?))|(?P<close>\))|(?P<repetition>{_REPETITION})|(?:{_ESCAPE}|{_SHORT}|{_CLASS}|[^\\\[(){{*+?^$])"
 )

@@ -1,6 +1,7 @@
 """Patterns of a policy mean the same to Python, to Java (Spark) and to RE2 (DuckDB), or are refused."""
 
 import re
+import warnings
 from typing import Any
 
 import duckdb
@@ -15,11 +16,13 @@ ALLOWED = (
     "", "tool-.*", r"team-[a-z]+\..+", "([a-z0-9]|-)+", "[a-z]+(-[a-z]+)*", "(-[a-z]+){0,9}", r"[^-.]+(-[^-.]+)*", r"[\w_]+",
     r"[\w.-]+", "(?:[a-z]+[0-9]+)+", r"(\d|-|é|ж)+", "a{3}b{2,}", "[a^&b]", "a]b}", "[-a]", "[^-]", r"\x41\u00e9", "a&&b",
     r"[\[\]]", "a|", "()", "^app-.*$", r"a\$", r"\^a\{", r"\s+", r"[\s.]+", r"\S+", r"\W", r"[\D]", "a?b*?c", "^a|b$", r"[+\--]",
+    "a{0}", "a{1,2}", "a{10,}", "[|]", "[~a]",
 )  # fmt: skip
 REFUSED = (
     "[a[b]]", "[a&&b]", "[[:alpha:]]", "a*+", "a++", "a?+", "(?i)a", "(?s:.)", "(?=a)a", "(?!a).*", "(?<=a)b", "(?>a)", "(?#x)a",
     "a^b", "a$b", "(a$)", r"\bfoo", r"\Ba", r"\Aa", r"a\Z", r"\v", r"\a", r"\0", r"[\b]", r"(a)\1", r"\N{DIGIT ONE}", r"\h", r"\R",
     r"\p{L}", r"\Qa\E", r"\z", "[]a]", "[^]a]", "[a-c-e]", r"[\w-.]", "[^^]", "{a}", "a{,3}", "a{1001}", "(a{50}b){50}", r"\_",
+    "a{01}", "a{1,02}", "[a||b]", "[a~~b]",
 )  # fmt: skip
 TEXTS = (
     "", "a", "b", "ab", "abc", "-", "--", "tool-", "tool-x", "tool-\r", "tool-\n", "tool-\u2028", "team-a.b", "app-1", "app-\n", "a-b-c",
@@ -32,6 +35,11 @@ TEXTS = (
 def test_it_refuses_what_they_read_differently(pattern: str) -> None:
     with pytest.raises(ConfigError, match=r"^policy.toml: client_id_patterns: "):
         check_pattern(pattern, "policy.toml: client_id_patterns")
+
+
+def test_a_refusal_is_all_that_is_said() -> None:
+    with warnings.catch_warnings(action="error"), pytest.raises(ConfigError):
+        check_pattern("[a&&b]", "x")
 
 
 def expected(pattern: str, text: str) -> bool:
