@@ -58,6 +58,8 @@ def execute(context: Context) -> int:
         raise ConfigError("no target is given; name one with --target, or use --all-targets")
     if given.by and given.target is None:
         raise ConfigError("--by owner needs a release; name one with --target")
+    if given.messages is not None and not given.messages.strip():
+        raise ConfigError(f"--messages is {given.messages!r}; name a folder, or . for this one")
     for option in ("messages", "webhook"):
         if getattr(given, option) is not None and not given.by:
             raise ConfigError(f"--{option} needs --by owner")

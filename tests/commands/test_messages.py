@@ -170,6 +170,13 @@ def test_messages_need_owners(option: str, capsys: pytest.CaptureFixture[str]) -
     assert f"{option} needs --by owner" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("folder", ["", " "])
+def test_a_folder_without_a_name_is_not_this_one(folder: str, capsys: pytest.CaptureFixture[str]) -> None:
+    line = ["upgrade", "--target", TARGET, "--warehouse", "/nowhere", "--by", "owner", "--messages", folder]
+    assert cli.main(line) == 2
+    assert f"--messages is {folder!r}; name a folder" in capsys.readouterr().err
+
+
 def test_a_folder_that_cannot_be_made_is_named(
     warehouse: Path, owners: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
