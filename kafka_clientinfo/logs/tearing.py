@@ -116,7 +116,9 @@ def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
     is_text = (
         prefix is not None and record.startswith(COMPLETED, prefix.end()) and not record.startswith(_JSON, prefix.end())
     )
-    is_rest = is_text and prefix_of(record, last) is None and not _TORN_PREFIXES.fullmatch(record, last)
+    following = prefix_of(record, last)
+    begins_request = following is not None and record.startswith(COMPLETED, following.end())
+    is_rest = is_text and not begins_request and not _TORN_PREFIXES.fullmatch(record, last)
     return places[:-1] if last and (is_rest or _is_bare(record, before, last)) else places
 
 
@@ -235,7 +237,9 @@ def _in_tail(record: bytes, words: int) -> int:
     """Return where a record that is no request begins in a request's tail, which is then torn; 0 if none does."""
     times = record.rfind(_TIMES, words)
     inner = PREFIX.search(record, times) if times >= 0 else None
-    return 0 if inner is None or record.startswith(COMPLETED, inner.end()) else inner.start()
+    if inner is None or COMPLETED.startswith(record[inner.end() : inner.end() + len(COMPLETED)]):
+        return 0  # a request, or the beginning of one at the end of a file
+    return inner.start()
 
 
 def _rest(record: bytes, line_end: int) -> int:

@@ -234,7 +234,9 @@ def test_a_forged_line_that_damage_explains_accuses_nobody_and_is_on_its_own_con
 
 
 @pytest.mark.parametrize("torn", [FIRST[:20], FIRST[:100], FIRST[:-10], FIRST[:-1], PROCESSOR[:150], SERVER[:60],
-                                  request_header_struct_record()[:150]])  # fmt: skip
+                                  request_header_struct_record()[:150], request_header_struct_record()[:-60] + STARTED,
+                                  request_header_struct_record() + b"[2026-11[" + bytes(40), FIRST[:35] + b"===> User\n",
+                                  ])  # fmt: skip
 @pytest.mark.parametrize("whole", [WHOLE, request_header_struct_record(client_id="second")])
 def test_a_log_that_grows_is_read_as_the_whole_log(torn: bytes, whole: bytes) -> None:
     if b"RequestHeader" in torn and torn.startswith(b"[2026-11-21 12:00:00,000] DEBUG") and whole == WHOLE:
