@@ -79,6 +79,17 @@ def test_it_finds_the_server_log_beside_a_log() -> None:
     assert [file.path for file in found] == ["memory://logs/b1/kafka-request.log", "memory://logs/b1/server.log"]
 
 
+def test_it_names_the_folder_that_cannot_be_looked_into(monkeypatch: pytest.MonkeyPatch) -> None:
+    logs = find_logs(["memory://logs/b1/kafka-request.log"])
+
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("kafka_clientinfo.ingestion.discovery.files_below", refuse)
+    with pytest.raises(InputError, match=r"^memory://logs/b1: Permission denied$"):
+        with_server_logs(logs)
+
+
 def statistics(splits: tuple[tuple[Split, ...], ...]) -> list[dict[str, Any]]:
     batches = [batch for task in splits for batch in read_splits(pickle.loads(pickle.dumps(task)), "UTC")]
     return [batch.column("file").to_pylist()[0] for batch in batches if batch.column("file").null_count == 0]
