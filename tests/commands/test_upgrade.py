@@ -72,13 +72,11 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
         "api_usage": frame(spark, "api_usage", used),
         "broker_api_versions": frame(spark, "broker_api_versions", [offer | {"first_seen": at(0), "last_seen": at(9)}]),
     }
-    impact = uses.impact(frame(spark, "connections", connections), **tables)
-    for name, rows in (tables | {"upgrade_impact": impact}).items():
-        lake.overwrite(name, rows, "1")
     ingested = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("old", "new", "info", "empty")]
-    lake.overwrite(
-        "ingested_files", ledger(spark, *ingested, {"file_id": "x", "cluster": "new", "ingested_at": at(99)}), "1"
-    )
+    files = ledger(spark, *ingested, {"file_id": "x", "cluster": "new", "ingested_at": at(99)})
+    impact = uses.impact(frame(spark, "connections", connections), **tables, ingested_files=files)
+    for name, rows in (tables | {"upgrade_impact": impact, "ingested_files": files}).items():
+        lake.overwrite(name, rows, "1")
     lake.update_state(built_until="2026-11-21 02:00:09")
     return lake.root
 
