@@ -234,7 +234,12 @@ def _after_filler(record: bytes, words: int) -> int:
 
 
 def _in_tail(record: bytes, words: int) -> int:
-    """Return where a record that is no request begins in a request's tail, which is then torn; 0 if none does."""
+    """Return where a record that is no request begins in a request's tail, which is then torn; 0 if none does.
+
+    A principal may hold the text of such a record: then the request's own logger still ends it.
+    """
+    if record.endswith(_REQUEST_LOGGER_ENDS):
+        return 0
     times = record.rfind(_TIMES, words)
     inner = PREFIX.search(record, times) if times >= 0 else None
     if inner is None or COMPLETED.startswith(record[inner.end() : inner.end() + len(COMPLETED)]):

@@ -199,6 +199,15 @@ def test_a_record_of_another_kind_in_a_tail_is_no_principal(generation: str) -> 
         )
 
 
+@pytest.mark.parametrize("begin", ["", "\n"], ids=["in the line", "on a line of its own"])
+@pytest.mark.parametrize("build", [request_header_struct_record, api_key_struct_record])
+def test_a_principal_that_holds_the_text_of_a_record_tears_nothing(build: Build, begin: str) -> None:
+    record = build(principal=f"User:x{begin}[2026-11-21 12:00:00,000] INFO Registered")
+    found = read(record + build(client_id="second", correlation_id=2))
+    assert found.requests[0] == (0, alone(record))
+    assert (len(found.requests), found.rejected) == (2, b"")
+
+
 @pytest.mark.parametrize("generation", list(TEXT))
 def test_torn_prefixes_one_after_the_other_tear_no_whole_record(generation: str) -> None:
     first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
