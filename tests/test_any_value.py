@@ -20,6 +20,7 @@ from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings
 
+from .any_text import server_log_cases, text_cases, text_templates
 from .any_value import (
     Case,
     Change,
@@ -29,10 +30,7 @@ from .any_value import (
     few,
     many,
     pairs,
-    server_log_cases,
     single_changes,
-    text_cases,
-    text_templates,
     write_logs,
 )
 from .on_duckdb.comparing import DERIVED, assert_same, in_arrow
