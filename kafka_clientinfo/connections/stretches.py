@@ -9,8 +9,9 @@ broker in the order of its files. A new one begins after
     a silence of more than coverage_gap_ms, within a file or      | nothing tells what was not logged
     between two                                                   |
     a silence of more than a second in which server.log says that | the level was another one, or nothing was running;
-    the request logger's level was set, or the broker started, or | what it was before and after is judged by records
-    at whose end a request is logged that sets levels of loggers  |
+    the request logger's level was set, or the broker started     | what it was before and after is judged by records
+    a silence of more than a second before a request that sets    | the level may have been raised by it
+    levels of loggers                                             |
     the start of a broker, which a file's first requests show     | all connections are new
 
 A request at INFO belongs to a stretch only if that goes on after it. In a file that is silent so often that not all of its

@@ -102,7 +102,7 @@ WORDS = {
 def test_what_clients_write_around_words_of_the_broker_is_text(small: None, case: str) -> None:
     build, fields, words = WORDS[case]
     if words == ",":
-        lines = json_record(principal="User:admin").decode() * 9  # whose commas stand between the strings
+        lines = json_record(principal="User:admin").decode() * 9  # commas stand between the strings
     else:
         lines = "".join(json_record(principal="User:admin", client_id="a" + words + "b").decode() for _ in range(9))
     genuine = build(**{name: text.replace("%s", "x\n" + lines + "\n") for name, text in fields.items()})

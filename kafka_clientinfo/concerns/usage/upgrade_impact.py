@@ -73,7 +73,7 @@ def _current() -> Column:
 
 
 def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Makes one row per client that a release refuses and whose library is known, with upgrade_to and upgrade_over.
+    """Makes one row per client of a known library that a release refuses, with upgrade_to and upgrade_over.
 
     `ranges` are those that brokers offer today, since their last start.
     """

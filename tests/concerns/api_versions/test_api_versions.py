@@ -76,7 +76,7 @@ CASES: dict[str, Case] = {
         [text(av(0, 3, UNSUPPORTED, NOTHING_OFFERED), None), text(av(1, 0), None)],
         {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},
     ),
-    "to zero, nothing offered by 2.3, whose answer offers no version with a name": Case(
+    "to zero, nothing offered by 2.3, which takes no version with a name": Case(
         [text(av(0, 3, UNSUPPORTED, NOTHING_OFFERED), None), text(av(1, 0, 0, offer(0, 2)), None)],
         {"fallback_kind": "to_zero_nothing_offered"},
     ),
