@@ -120,7 +120,7 @@ def frame(spark: Any, table: str, rows: list[dict[str, Any]]) -> Any:
 def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
     """The table ingested_files; of each file only what a case is about: file_id, cluster, ingested_at."""
     numbers = dict.fromkeys(("bytes_ingested", "size_on_disk", "records", "requests"), 1)
-    numbers |= dict.fromkeys(("pending_bytes", "rejected"), 0)
+    numbers |= dict.fromkeys(("first_record_offset", "pending_bytes", "rejected"), 0)
     texts = dict.fromkeys(("path", "broker", "resume_hash", "batch_id"), "x")
     common = (
         {"compressed": False, "covers_broker_start": False, "ignored": {}, "step_back_ms": 0, "broker_events": []}

@@ -1,8 +1,9 @@
 """Which files hold the same log: one content is one log, whatever names, folders, brokers and compression it has.
 
 Files that begin with the same record are compared, because brokers of one image may start alike to the millisecond.
-Two files hold one log if their contents are equal as far as both go; of these the longest is read. What earlier runs
-read is compared as well:
+Two files hold one log if their contents are equal as far as both go, from the first record on; of these the longest is
+read. What stands before that record may differ: a container's banner, a byte order mark, zeros. What earlier runs read
+is compared as well, by the offsets that the log has (`Candidate.aligned`):
 
 | file, against a log of the ledger that begins alike | outcome |
 |---|---|
@@ -19,19 +20,19 @@ import errno
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple
 
 from ..logs.compression import CorruptFile
-from ..logs.reader import FIRST_BLOCK, FileHead, read_blocks, resume_point
+from ..logs.content import Alignment
+from ..logs.reader import FIRST_BLOCK, FileHead, ResumePoint, read_blocks, resume_point
 from .discovery import is_server_log
 from .problems import Problem, reason_of, rotated
 from .storage import StoredFile
 
+Order = Literal["different", "same", "shorter", "longer"]
 Row = Mapping[str, Any]
 """A log's row of ingested_files."""
-FindFile = Callable[[Row], StoredFile | None]
-"""Returns the file that was read for a row, if it lies outside of LOGS and still holds what was read."""
 
 
 class ComparedFileError(Exception):
@@ -75,6 +76,28 @@ class Candidate:
         """Where it lies, for tables and messages."""
         return self.file.path
 
+    def alignment(self, row: Row) -> Alignment:
+        """Return where the first record stands in the file, and in the log of a row."""
+        in_file = self.beginning.first_offset
+        return Alignment(in_file, int(row.get("first_record_offset", in_file)))
+
+    def aligned(self, row: Row) -> StoredFile:
+        """Return the file with the offsets that the log of a row has."""
+        alignment = self.alignment(row)
+        return replace(self.file, alignment=alignment) if alignment.shift else self.file
+
+    def resume_point(self, row: Row) -> ResumePoint:
+        """Look at the place where reading the log of a row ended; raises OSError."""
+        return resume_point(self.aligned(row), int(row["bytes_ingested"]), self.alignment(row).in_log)
+
+    def compare(self, other: "Candidate") -> Order:
+        """Compare the contents from the first records on, as `compare` does."""
+        return compare(self.file, other.file, self.beginning.first_offset, other.beginning.first_offset)
+
+
+FindFile = Callable[[Row], Candidate | None]
+"""Returns the file that was read for a row, if it lies outside of LOGS and still holds what was read."""
+
 
 class Match(NamedTuple):
     """A row of the ledger for content that a file holds.
@@ -103,7 +126,7 @@ class Log:
 
     def add(self, candidate: Candidate) -> bool:
         """Take a file into the log if its content is the same as far as both go; return whether it is."""
-        order = compare(candidate.file, self.longest.file)
+        order = candidate.compare(self.longest)
         if order == "longer":
             self.others.append(self.longest)
             self.longest = candidate
@@ -127,8 +150,14 @@ class AlikeLogs:
     matches: dict[str, Match] = field(default_factory=dict)
 
 
-def compare(first: StoredFile, second: StoredFile) -> Literal["different", "same", "shorter", "longer"]:
+def compare(first: StoredFile, second: StoredFile, first_begin: int = 0, second_begin: int = 0) -> Order:
     """Compare the decompressed contents: how `first` relates to `second`; of damaged files what can be read counts.
+
+    Args:
+        first: a file.
+        second: another one.
+        first_begin: offset from which on the first one counts.
+        second_begin: that of the second one.
 
     Raises:
         ComparedFileError: if one of them cannot be read.
@@ -137,7 +166,7 @@ def compare(first: StoredFile, second: StoredFile) -> Literal["different", "same
         return "different"  # they are read for other things
     if not first.root and not second.root and _is_one_file(first, second):
         return "same"
-    ours, theirs = _pieces(first), _pieces(second)
+    ours, theirs = _pieces(first, first_begin), _pieces(second, second_begin)
     left, right = next(ours, b""), next(theirs, b"")
     while left and right:
         size = min(len(left), len(right))
@@ -154,9 +183,9 @@ def _is_one_file(first: StoredFile, second: StoredFile) -> bool:
         return False  # reading it reports why
 
 
-def _pieces(file: StoredFile) -> Iterator[bytes]:
+def _pieces(file: StoredFile, begin: int) -> Iterator[bytes]:
     try:
-        yield from read_blocks(file, first=FIRST_BLOCK)
+        yield from read_blocks(file, begin, first=FIRST_BLOCK)
     except CorruptFile:
         return
     except OSError as error:
@@ -224,7 +253,7 @@ class _Sorting:
             if _is_same_archive(candidate, row):  # to look inside costs reading it whole
                 return [Match(row, False)]
             try:
-                place = resume_point(candidate.file, int(row["bytes_ingested"]))
+                place = candidate.resume_point(row)
             except OSError as error:
                 raise ComparedFileError(candidate.file, error) from error
             if place.hash is None:
@@ -240,7 +269,7 @@ class _Sorting:
             log = self._by_row.get(id(row))
             if log is None:
                 original = None if row["path"] == candidate.path else self._read_file(row)
-                if original is not None and compare(candidate.file, original) == "different":
+                if original is not None and candidate.compare(original) == "different":
                     continue
                 self._by_row[id(row)] = Log(candidate, row=row)
                 self._alike.logs.append(self._by_row[id(row)])
@@ -259,7 +288,7 @@ class _Sorting:
             original = self._read_file(row) if log is None and row["path"] != candidate.path else None
             if log is not None and log.add(candidate):
                 return True
-            if original is not None and compare(candidate.file, original) != "different":
+            if original is not None and candidate.compare(original) != "different":
                 self._problem(candidate, "copy", f"the same log as {row['path']}, of which more was read before")
                 return True
             is_unproved = is_unproved or (log is None and original is None)

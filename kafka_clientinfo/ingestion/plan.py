@@ -31,7 +31,6 @@ from ..logs.reader import (
     head,
     readable_bytes,
     record_start,
-    resume_point,
 )
 from ..settings import Settings
 from .copies import Candidate, Log, Match, Row, alike_logs
@@ -54,6 +53,7 @@ class PlannedFile:
         was_damaged: whether such a mark was taken off it.
         first_record: hash of its first record.
         layout: how its records are laid out.
+        first_offset: offset of its first record in the log.
     """
 
     file_id: str
@@ -67,11 +67,17 @@ class PlannedFile:
     was_damaged: bool = False
     first_record: str = ""
     layout: Layout = KAFKA
+    first_offset: int = 0
 
     @property
     def path(self) -> str:
         """Where it lies, for tables and messages."""
         return self.file.path
+
+    @property
+    def end(self) -> int:
+        """Return the offset in the log at which the file ends, if it is not compressed."""
+        return self.size_on_disk + (self.file.alignment.shift if self.file.alignment else 0)
 
 
 class Split(NamedTuple):
@@ -110,7 +116,7 @@ class Plan:
     def size(self) -> int:
         """Bytes of log that it reads, roughly where they are compressed."""
         return sum(
-            file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.size_on_disk - file.resume_at)
+            file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.end - file.resume_at)
             for file in self.files
         )
 
@@ -119,8 +125,7 @@ class Plan:
         """Bytes on disk that its tasks read; of a compressed file all, as that is read from its beginning."""
         size = 0
         for file, start, end in (split for content in self.splits for split in content):
-            begin, end = (0, None) if file.compressed else (start, end)
-            size += max(0, (file.size_on_disk if end is None else end) - begin)
+            size += file.size_on_disk if file.compressed else max(0, (file.end if end is None else end) - start)
         return size
 
     def uncut(self, file_ids: Collection[str]) -> "Plan":
@@ -217,20 +222,21 @@ class _Planning:
                 except OSError as error:
                     self.problems.append(Problem(log.longest.path, "unreadable", reason_of(error)))
 
-    def _file_read_before(self, row: Row) -> StoredFile | None:
+    def _file_read_before(self, row: Row) -> Candidate | None:
         """Return the file that was read for a row, if LOGS do not name it and it still holds what was read."""
         path = str(row["path"])
         if path in self._paths or not os.path.isabs(path):
             return None
         try:
             file = local_file(path).measured()
-            first = self._head(file).first_record
+            candidate = Candidate(file, self._head(file), row["cluster"], row["broker"])
+            first = candidate.beginning.first_record
             if first is None or not str(row["file_id"]).startswith(beginning_of(first)):
                 return None
-            place = resume_point(file, int(row["bytes_ingested"]))
+            place = candidate.resume_point(row)
         except OSError:
             return None
-        return file if place.hash == row["resume_hash"] else None
+        return candidate if place.hash == row["resume_hash"] else None
 
     def _settle(self, log: Log, matches: Mapping[str, Match]) -> None:
         planned = self._planned(log)
@@ -263,7 +269,7 @@ class _Planning:
         damaged = bool(row.get("damage"))
         return PlannedFile(
             file_id=identity,
-            file=longest.file,
+            file=longest.aligned(row),
             cluster=cluster,
             broker=broker,
             resume_at=int(row["bytes_ingested"]) if row else 0,
@@ -273,6 +279,7 @@ class _Planning:
             was_damaged=damaged,
             first_record=hash_bytes(first),
             layout=longest.beginning.layout,
+            first_offset=longest.alignment(row).in_log,
         )
 
     def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
@@ -317,13 +324,14 @@ def _news(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Problem
         return planned if match.has_more else None
     is_rotated = row["path"] != planned.path and is_server_log(planned.file)  # what waited for its stack trace is whole
     pending = int(row["pending_bytes"])
-    return planned if planned.size_on_disk != planned.resume_at + pending or (pending and is_rotated) else None
+    return planned if planned.end != planned.resume_at + pending or (pending and is_rotated) else None
 
 
 def _has_more(candidate: Candidate, match: Match) -> bool:
     """Whether a file holds more than was read, beside a record that is not complete."""
     read = int(match.row["bytes_ingested"]) + int(match.row["pending_bytes"])
-    return match.has_more and (candidate.beginning.compressed or candidate.beginning.size != read)
+    end = candidate.beginning.size + candidate.alignment(match.row).shift
+    return match.has_more and (candidate.beginning.compressed or end != read)
 
 
 def _still_damaged(planned: PlannedFile, row: Row) -> PlannedFile | Problem:
@@ -339,7 +347,7 @@ def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Spl
     """One split per task and file at most, and none below split_bytes: few large tasks are fast."""
     starts = [file.resume_at]
     if file.layout.splittable and not file.compressed and not is_server_log(file.file):
-        new_bytes = file.size_on_disk - file.resume_at
+        new_bytes = file.end - file.resume_at
         starts += _cuts(file, max(settings.split_bytes, -(-new_bytes // max(tasks, 1))))
     ends: list[int | None] = [*starts[1:], None]
     yield from (Split(file, start, end) for start, end in zip(starts, ends, strict=True))
@@ -348,7 +356,7 @@ def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Spl
 def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
     at = file.resume_at + step
     last = file.resume_at
-    while at < file.size_on_disk:
+    while at < file.end:
         cut = record_start(file.file, at, file.layout.json_requests)
         if cut is None:
             return
@@ -362,7 +370,7 @@ def _bins(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
     """Splits to tasks of about the same bytes; a task costs a tenth of a second before it reads anything."""
 
     def size(split: Split) -> int:
-        end = split.end if split.end is not None else max(split.file.size_on_disk, split.start + 1)
+        end = split.end if split.end is not None else max(split.file.end, split.start + 1)
         return end - split.start
 
     bins: list[tuple[int, list[Split]]] = [(0, []) for _ in range(max(1, min(tasks, len(splits))))]

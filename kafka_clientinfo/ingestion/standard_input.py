@@ -126,5 +126,6 @@ def planned_stream(stream: Stream, settings: Settings) -> Split:
     beginning: FileHead = head(file, name=settings.log_layout, latest=datetime.now(UTC))
     stream.begin()
     where = (file_id(settings.cluster, BROKER, beginning.first_record or b""), file, settings.cluster, BROKER)
-    planned = PlannedFile(*where, 0, 0, beginning.compressed, None, layout=beginning.layout)
+    layout, first_offset = beginning.layout, beginning.first_offset
+    planned = PlannedFile(*where, 0, 0, beginning.compressed, None, layout=layout, first_offset=first_offset)
     return Split(planned, 0, None)

@@ -25,7 +25,7 @@ from urllib.parse import parse_qsl, unquote, urlencode
 from pyarrow import fs as arrow_fs
 
 from ..errors import InputError
-from ..logs.content import RawBytes, open_regular
+from ..logs.content import Alignment, RawBytes, open_regular
 
 _URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/]*)(?P<key>.*)", re.DOTALL)
 _QUERY = re.compile(r"\?([A-Za-z_][\w.-]*=[^?]*)\Z")
@@ -88,6 +88,7 @@ class StoredFile:
         inode: which file of this machine it was when it was measured, None for remote ones.
         holds_requests: whether its content has shown that it is a request log, whatever its name is.
         other_paths: other names of it in LOGS, through symbolic links.
+        alignment: that of `LogFile`.
     """
 
     path: str
@@ -98,6 +99,7 @@ class StoredFile:
     inode: int | None = None
     holds_requests: bool = False
     other_paths: tuple[str, ...] = ()
+    alignment: Alignment | None = None
 
     @property
     def is_stream(self) -> bool:
@@ -154,8 +156,14 @@ class HeldFile:
     `told` is called with the number of bytes of every read.
     """
 
-    def __init__(self, raw: RawBytes, size: int | None, told: Callable[[int], None] = lambda _: None) -> None:
-        self._raw, self.size, self._told = raw, size, told
+    def __init__(
+        self,
+        raw: RawBytes,
+        size: int | None,
+        told: Callable[[int], None] = lambda _: None,
+        alignment: Alignment | None = None,
+    ) -> None:
+        self._raw, self.size, self._told, self.alignment = raw, size, told, alignment
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """The same file again, from wherever it was left: who reads it goes to a place first."""

@@ -137,7 +137,7 @@ class SplitReader:
     def _parts(self) -> Iterator[Part]:
         try:
             with self.file.open() as raw:
-                yield from self._read(HeldFile(raw, self.file.size, self.told))
+                yield from self._read(HeldFile(raw, self.file.size, self.told, self.file.alignment))
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
             self._stopped(f"{error} behind byte {error.offset} of its content")
@@ -336,7 +336,9 @@ class SplitReader:
         """None where nothing was read up to the place where a later run resumes, so that the known hash stays."""
         if self.split.start and not self.tail.records:
             return None
-        return hash_bytes(b"".join(self.tail.records)[-RESUME_WINDOW:])
+        size = max(0, min(RESUME_WINDOW, self.end - self.split.file.first_offset))
+        content = b"".join(self.tail.records)
+        return hash_bytes(content[max(0, len(content) - size) :])
 
     def statistics(self) -> Part:
         """The statistics of what has been read."""

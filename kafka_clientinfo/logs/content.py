@@ -11,11 +11,28 @@ import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from .compression import SNIFFED, decompressed, is_compressed
+from .compression import SNIFFED, CorruptFile, decompressed, is_compressed
 
 BLOCK = 4 << 20
+
+
+class Alignment(NamedTuple):
+    """Two offsets of a log's first record: in a file, and in the log, which may have begun with another file.
+
+    Attributes:
+        in_file: bytes of the file before the record.
+        in_log: bytes that the log counts before the record.
+    """
+
+    in_file: int
+    in_log: int
+
+    @property
+    def shift(self) -> int:
+        """Return what the log's offsets are greater by than those of the file."""
+        return self.in_log - self.in_file
 
 
 class RawBytes(Protocol):
@@ -34,10 +51,14 @@ class LogFile(Protocol):
     Attributes:
         size: bytes on disk that are read at most, so that a file that grows meanwhile reads the same twice; None
             where its end decides. Fewer bytes than that are an OSError.
+        alignment: where the first record stands, if offsets are those of a log that counts otherwise than this file.
     """
 
     @property
     def size(self) -> int | None: ...
+
+    @property
+    def alignment(self) -> Alignment | None: ...
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Its bytes as they are on disk, seekable; raises OSError."""
@@ -59,9 +80,10 @@ def open_regular(path: str | Path) -> io.FileIO:
 class Content:
     """An open file: what its first bytes say, and its decompressed bytes from anywhere."""
 
-    def __init__(self, raw: RawBytes, limit: int | None) -> None:
+    def __init__(self, raw: RawBytes, limit: int | None, alignment: Alignment | None = None) -> None:
         self._raw = raw
         self._limit = limit
+        self._alignment = alignment
         self._seek(0)
         self.compressed = is_compressed(self._read(SNIFFED))
 
@@ -86,7 +108,27 @@ class Content:
         return data
 
     def blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
-        """Yield decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`."""
+        """Yield decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`.
+
+        In a file with an alignment, zeros and a line end stand for all that is before the first record.
+        """
+        if self._alignment is None:
+            yield from self._own_blocks(start, end, first)
+            return
+        in_log, shift = self._alignment.in_log, self._alignment.shift
+        for at in range(start, in_log if end is None else min(in_log, end), BLOCK):
+            filler = bytes(min(BLOCK, in_log - at) - 1) + (b"\n" if in_log - at <= BLOCK else b"\0")
+            yield filler if end is None else filler[: end - at]
+        if end is not None and end <= in_log:
+            return
+        try:
+            yield from self._own_blocks(max(start, in_log) - shift, None if end is None else end - shift, first)
+        except CorruptFile as error:
+            error.offset += shift
+            raise
+
+    def _own_blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
+        """Yield decompressed bytes by the offsets of the file itself."""
         content = self._unpacked(start) if self.compressed else self._plain(start, end, first)
         at = start
         for block in content:
@@ -124,4 +166,4 @@ def opened(file: Path | LogFile) -> Iterator[Content]:
             yield Content(raw, None)
     else:
         with file.open() as stored:
-            yield Content(stored, file.size)
+            yield Content(stored, file.size, file.alignment)

@@ -23,7 +23,7 @@ from .content import RawBytes as RawBytes
 from .content import open_regular as open_regular
 from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, detect
-from .record_marks import PREFIX
+from .record_marks import LINE_WITH_PREFIX, PREFIX
 from .unwrapping import layout_records
 
 FIRST_BLOCK = 64 << 10
@@ -55,6 +55,7 @@ class FileHead:
         error: why no first record can be read: damaged compressed bytes, or none starts in `START_WINDOW`; else None.
         empty: whether it holds nothing, decompressed, or only the beginning of a line, as a log that was just begun.
         layout: how its records are laid out.
+        first_offset: offset of the first record, 0 if there is none.
     """
 
     first_record: bytes | None
@@ -63,6 +64,7 @@ class FileHead:
     error: str | None = None
     empty: bool = False
     layout: Layout = KAFKA
+    first_offset: int = 0
 
 
 def read_blocks(
@@ -162,7 +164,7 @@ def head(
         OSError: where the file cannot be opened or read.
     """
     first: bytes | None = None
-    error, empty = None, False
+    error, empty, first_offset = None, False, 0
     with opened(file) as content:
         try:
             skipped, blocks = without_filler(content.blocks(0, None, FIRST_BLOCK))
@@ -170,28 +172,34 @@ def head(
             if layout is None and framing is REQUEST_LOG:
                 layout = detect(sample, name, latest)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None
-            first, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
+            first, first_offset, error = _first_record(sample, blocks, skipped, framing, layout or KAFKA)
         except CorruptFile as damage:
             error = str(damage)
         none = empty and first is None and error is None
-        return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA)
+        return FileHead(first, content.size, content.compressed, error, none, layout or KAFKA, first_offset)
 
 
 def _first_record(
     sample: bytes, blocks: Iterator[bytes], at: int, framing: Framing, layout: Layout
-) -> tuple[bytes | None, str | None]:
-    """Return the first record that identifies a file, or None and, if the search was given up, why."""
+) -> tuple[bytes | None, int, str | None]:
+    """Return the first record that identifies a file, and its offset; or None, 0 and, if the search was given up, why."""
     kind = IDENTITY if framing is REQUEST_LOG else framing
     size = _HEAD_BYTES if PREFIX.match(sample) else START_WINDOW
     window = _Window(blocks, at, at + size)
     end = at
     for record in _records(iter(window), at, kind, layout):
         end = record.offset + record.length
+        if record.text is None and (start := LINE_WITH_PREFIX.search(record.data)):
+            before = start.end()  # other output and filler
+            record = record._replace(
+                offset=record.offset + before, data=record.data[before:], length=record.length - before
+            )
         if PREFIX.match(record.data if record.text is None else record.text):
-            return _identifying(record, kind), None
+            identifying = _identifying(record, kind)
+            return identifying, 0 if identifying is None else record.offset, None
         if layout.splittable:
             window.end = end + _HEAD_BYTES  # a record starts there
-    return None, f"no record starts in its first {START_WINDOW >> 20} MiB" if end - at >= START_WINDOW else None
+    return None, 0, f"no record starts in its first {START_WINDOW >> 20} MiB" if end - at >= START_WINDOW else None
 
 
 def _identifying(record: RawRecord, kind: Framing) -> bytes | None:
@@ -231,7 +239,7 @@ class ResumePoint(NamedTuple):
     """What stands around the place where an earlier read ended.
 
     Attributes:
-        hash: of the bytes before it (up to `RESUME_WINDOW`); None where the file does not reach it.
+        hash: of the bytes before it, up to `RESUME_WINDOW` and from the first record on; None where the file does not reach it.
         has_more: whether bytes follow.
     """
 
@@ -239,13 +247,13 @@ class ResumePoint(NamedTuple):
     has_more: bool
 
 
-def resume_point(file: Path | LogFile, offset: int) -> ResumePoint:
-    """Look at the place where an earlier read ended, in one pass.
+def resume_point(file: Path | LogFile, offset: int, first_offset: int = 0) -> ResumePoint:
+    """Look at the place where an earlier read ended, in one pass; `first_offset` is that of the first record.
 
     Raises:
         OSError: where the file cannot be opened or read.
     """
-    start = max(0, offset - RESUME_WINDOW)
+    start = min(offset, max(first_offset, offset - RESUME_WINDOW))
     wanted, content = offset - start, bytearray()
     try:
         for block in read_blocks(file, start, offset + 1, _RESUME_BLOCK):

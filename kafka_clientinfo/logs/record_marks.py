@@ -21,6 +21,8 @@ HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHea
 _BOM = b"\xef\xbb\xbf"
 _FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
 """What may stand before a record: a byte order mark, and the zeros of a file that was truncated, or that lost its power."""
+LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + _FILLER.pattern + rb"(?=" + PREFIX.pattern + rb")")
+"""What ends at the prefix of a line: its filler."""
 
 
 def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:

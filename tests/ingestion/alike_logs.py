@@ -1,10 +1,22 @@
 """Logs of several brokers that begin alike."""
 
+import codecs
+
 from tests.builders import json_record
 
 from .test_unreadable import Tables
 
 BANNER = b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Running preflight checks ...\n"
+LEADS = {
+    "a banner": BANNER,
+    "a byte order mark": codecs.BOM_UTF8,
+    "zeros": b"\0" * 500,
+    "an empty line": b"\n",
+    "an empty line with CR": b"\r\n",
+    "a banner and zeros": BANNER + b"\0" * 500,
+    "more than is hashed": BANNER * 1000,
+}
+"""What may stand before a log's first record."""
 FIRST = json_record(client_id="first")
 
 

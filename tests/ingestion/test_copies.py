@@ -12,7 +12,7 @@ from kafka_clientinfo.ingestion.problems import is_incomplete
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 
-from .alike_logs import A_LONG, B_LONG, BANNER, BIG, FIRST, A, B, C, records, requests_of
+from .alike_logs import A_LONG, B_LONG, BANNER, BIG, FIRST, LEADS, A, B, C, records, requests_of
 from .test_plan import save
 from .test_unreadable import Tables
 
@@ -139,6 +139,58 @@ CASES = {
 }  # fmt: skip
 
 
+def cases_with(lead: bytes) -> dict[str, Case]:
+    """Copies of a log, of which one has something before the first record, and logs that only look alike."""
+    pack, copy = gzip.compress, {"b2/x.log": "copy"}
+    longer = A_LONG + records("a3")
+    return {
+        "beside a plain copy": Case([{LIVE: lead + A, "b2/x.log": A}], {"b1": 9}, copy),
+        "beside a longer one": Case([{LIVE: lead + A, "b2/x.log": A_LONG}], {"b2": 17}, {LIVE: "copy"}),
+        "beside a shorter one": Case([{LIVE: A, "b2/x.log": lead + A_LONG}], {"b2": 17}, {LIVE: "copy"}),
+        "beside a compressed one": Case([{LIVE: lead + A, "b2/x.log": pack(A)}], {"b1": 9}, copy),
+        "compressed": Case([{LIVE: A, "b2/x.log": pack(lead + A)}], {"b1": 9}, copy),
+        "before a plain copy": Case([{LIVE: lead + A}, {"b2/x.log": A}], {"b1": 9}, copy),
+        "after a plain copy": Case([{LIVE: A}, {"b2/x.log": lead + A}], {"b1": 9}, copy),
+        "alone after a plain copy": Case(
+            [{LIVE: A}, {"b2/x.log": lead + A}], {"b1": 9}, copy, logs=[["b1"], ["b2"]]
+        ),
+        "before a longer one": Case([{LIVE: lead + A}, {"b2/x.log": A_LONG}], {"b1": 17}),
+        "after a shorter one": Case([{LIVE: A}, {"b2/x.log": lead + A_LONG}], {"b1": 17}),
+        "after a shorter compressed one": Case([{LIVE: pack(A)}, {"b2/x.log": lead + A_LONG}], {"b1": 17}),
+        "before an older copy": Case([{LIVE: lead + A_LONG}, {"b2/x.log": A}], {"b1": 17}, copy),
+        "after a longer one": Case([{LIVE: A_LONG}, {"b2/x.log": lead + A}], {"b1": 17}, copy),
+        "beside a copy that grows too": Case(
+            [{LIVE: lead + A}, {LIVE: lead + A_LONG, "b2/x.log": A_LONG}], {"b1": 17}, copy
+        ),
+        "moved, compressed, with new bytes": Case(
+            [{LIVE: lead + A}, {LIVE: None, "b2/x.log": pack(A_LONG)}, {"b2/x.log": pack(longer)}], {"b1": 25}
+        ),
+        "left out and put in again": Case([{LIVE: lead + A}, {LIVE: A_LONG}, {LIVE: lead + longer}], {"b1": 25}),
+        "with a record that is not complete": Case(
+            [{LIVE: lead + A + FIRST[:50]}, {LIVE: None, "b2/x.log": A + FIRST[:50]}, {"b2/x.log": A + FIRST}], {"b1": 10}
+        ),
+        "grows into several splits": Case(
+            [{LIVE: lead + BIG[0]}, {LIVE: None, "b2/x.log": BIG[0] + records("more", 60)}], {"b1": 462}
+        ),
+        "cut": Case([{LIVE: lead + A_LONG}, {LIVE: A}], {"b1": 17}, {LIVE: "shorter"}, failures=(1,)),
+        "before another log": Case([{LIVE: lead + A}, {"b2/x.log": B}], {"b1": 9, "b2": 9}),
+        "beside another log": Case([{LIVE: lead + A, "b2/x.log": B}], {"b1": 9, "b2": 9}),
+        "beside another log that is longer": Case([{LIVE: lead + A, "b2/x.log": B_LONG}], {"b1": 9, "b2": 17}),
+        "before one that differs early": Case([{LIVE: lead + BIG[0]}, {"b2/x.log": BIG[1]}], {"b1": 402, "b2": 402}),
+        "equal so far, then both grow": Case(
+            [{LIVE: lead + FIRST, "b2/x.log": FIRST}, {LIVE: lead + A, "b2/x.log": B}], {"b1": 9, "b2": 9}
+        ),
+        "written anew": Case([{LIVE: lead + A}, {LIVE: B}], {"b1": 9}, {LIVE: "rewritten"}, failures=(1,)),
+        "a restart": Case([{LIVE: lead + A}, {LIVE: lead + records("after")}], {"b1": 17}),
+        "a rotated log and its successor": Case(
+            [{LIVE: lead + A}, {LIVE: records("next"), "b1/kafka-request.log.1": lead + A_LONG}], {"b1": 25}
+        ),
+    }  # fmt: skip
+
+
+CASES |= {f"{name}, {case}": of for name, lead in LEADS.items() for case, of in cases_with(lead).items()}
+
+
 def run(tables: Tables, root: Path, case: Case, number: int) -> list[str]:
     for name, data in case.runs[number].items():
         if data is None:
@@ -228,7 +280,7 @@ def test_logs_that_begin_alike_keep_their_identities_in_any_order(tmp_path: Path
 FOLDERS = ("b1", "b2", "archive")
 STEPS = st.lists(
     st.tuples(
-        st.sampled_from(["grow", "grow", "move", "pack", "copy", "copy packed", "remove a copy", "run"]),
+        st.sampled_from(["grow", "grow", "lead", "move", "pack", "copy", "copy packed", "remove a copy", "run"]),
         st.integers(0, 2),
         st.sampled_from(FOLDERS),
     ),
@@ -238,11 +290,15 @@ STEPS = st.lists(
 
 
 class Disk:
-    """Three logs that begin alike, and copies of them, which grow, move and are compressed."""
+    """Three logs that begin alike, and copies of them, which grow, move and are compressed.
+
+    What stands before a log's first record changes too.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root, self.tables, self.names = root, Tables(), 0
         self.contents = [FIRST] * 3
+        self.leads = [b""] * 3
         self.paths = [save(root / "b1" / f"log{number}", FIRST) for number in range(3)]
         self.copies: list[Path] = []
 
@@ -253,14 +309,19 @@ class Disk:
     def step(self, action: str, log: int, folder: str) -> None:
         content, path = self.contents[log], self.paths[log]
         pack = gzip.compress if path.read_bytes()[:1] == b"\x1f" or action == "pack" else bytes
+        lead = self.leads[log]
         if action == "grow":
             self.contents[log] += json_record(client_id=f"log{log}", correlation_id=content.count(b"\n"))
-            save(path, pack(self.contents[log]))
+            save(path, pack(lead + self.contents[log]))
+        elif action == "lead":
+            self.leads[log] = b"" if lead else BANNER
+            save(path, pack(self.leads[log] + content))
         elif action in ("move", "pack"):
             path.unlink()
-            self.paths[log] = save(self.new_path(folder), pack(content))
+            self.paths[log] = save(self.new_path(folder), pack(lead + content))
         elif action.startswith("copy"):
-            self.copies.append(save(self.new_path(folder), gzip.compress(content) if "packed" in action else content))
+            data = gzip.compress(lead + content) if "packed" in action else lead + content
+            self.copies.append(save(self.new_path(folder), data))
         elif action == "remove a copy" and self.copies:
             self.copies.pop(0).unlink()
         elif action == "run":

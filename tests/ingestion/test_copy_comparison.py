@@ -50,10 +50,10 @@ def test_a_copy_that_cannot_be_read_is_reported(
 ) -> None:
     paths = [save(tmp_path / name / "x.log", A) for name in names]
 
-    def failing(file: object, **options: object) -> object:
-        if getattr(file, "path", "") == str(paths[0]):
+    def failing(file: Any, *args: Any, **options: Any) -> Any:
+        if file.path == str(paths[0]):
             raise OSError(5, "Input/output error")
-        return read_blocks(file, **options)  # type: ignore[arg-type]
+        return read_blocks(file, *args, **options)
 
     monkeypatch.setattr(copies, "read_blocks", failing)
     plan = Tables().plan(*paths)
@@ -72,11 +72,11 @@ def test_a_log_that_is_rotated_while_it_is_compared_is_read_by_the_next_run(
     tables.run(tmp_path)
     save(path, A_LONG)
 
-    def and_rotated(file: Any, offset: int) -> Any:
+    def and_rotated(file: Any, *offsets: int) -> Any:
         if is_renamed:
             path.rename(tmp_path / "b1" / "kafka-request.log.1")
         save(path, records("new", 1))
-        return resume_point(file, offset)
+        return resume_point(file, *offsets)
 
     with monkeypatch.context() as patch:
         patch.setattr(copies, "resume_point", and_rotated)

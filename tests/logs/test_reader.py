@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.logs import RawRecord, range_records, reader, split_records
+from kafka_clientinfo.logs import RawRecord, content, range_records, reader, split_records
 from kafka_clientinfo.logs.compression import CorruptFile
+from kafka_clientinfo.logs.content import Alignment
 from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import Layout
 from kafka_clientinfo.logs.reader import (
@@ -29,6 +30,7 @@ from kafka_clientinfo.logs.reader import (
     resume_point,
 )
 from tests.builders import json_record, request_header_struct_record
+from tests.ingestion.alike_logs import LEADS
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 from tests.wrapping import wrap
 
@@ -291,6 +293,7 @@ class Stored:
 
     data: bytes
     size: int | None
+    alignment: Alignment | None = None
 
     def open(self) -> io.BytesIO:
         return io.BytesIO(self.data)
@@ -361,6 +364,42 @@ def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: in
     assert [resume_point(save(data[: offset + more]), offset).has_more for more in (0, 1, 2)] == [False, True, True]
     assert resume_point(save(gzip.compress(data)), offset).hash == expected
     assert resume_point(save(data[: max(0, offset - 1)]), offset).hash == (expected if offset == 0 else None)
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize(("in_file", "in_log"), [(0, 7), (7, 0), (3, 5), (5, 3), (0, 30), (4, 4), (0, 0)])
+def test_a_file_is_read_by_the_offsets_of_its_log(
+    monkeypatch: pytest.MonkeyPatch, in_file: int, in_log: int, pack: Callable[[bytes], bytes]
+) -> None:
+    monkeypatch.setattr(content, "BLOCK", 4)
+    data = bytes(range(65, 85))
+    expected = (bytes(in_log - 1) + b"\n" if in_log else b"") + data[in_file:]
+    packed = pack(data)
+    file = Stored(packed, len(packed), Alignment(in_file, in_log))
+    for start in range(len(expected)):
+        for end in (None, *range(start, len(expected) + 2)):
+            assert b"".join(read_blocks(file, start, end, 2)) == expected[start:end]
+    assert readable_bytes(file) == (len(expected), None)
+    assert {resume_point(file, offset, in_log).hash for offset in range(in_log + 1)} == {hash_bytes(b"")}
+    place = resume_point(file, in_log + 2, in_log)
+    assert place == resume_point(Stored(data, len(data)), in_file + 2, in_file)
+
+
+def test_damage_is_found_by_the_offsets_of_the_log() -> None:
+    packed = gzip.compress(b"x" * 5000)[:-8] + b"damaged!"
+    with pytest.raises(CorruptFile) as of_file:
+        list(read_blocks(Stored(packed, None)))
+    with pytest.raises(CorruptFile) as of_log:
+        list(read_blocks(Stored(packed, None, Alignment(10, 25))))
+    assert of_log.value.offset == of_file.value.offset + 15
+
+
+@pytest.mark.parametrize("lead", LEADS)
+def test_it_finds_the_first_record_after_anything(save: Save, lead: str) -> None:
+    first = json_record(client_id="first")
+    for data in (LEADS[lead] + first + json_record(), gzip.compress(LEADS[lead] + first + json_record())):
+        beginning = head(save(data))
+        assert (beginning.first_record, beginning.first_offset) == (first, len(LEADS[lead]))
 
 
 def test_the_hashes_that_warehouses_keep_stay_the_same() -> None:

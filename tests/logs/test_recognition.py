@@ -92,6 +92,7 @@ class Shrunk:
 
     data: bytes
     size: int = 1 << 20
+    alignment: None = None
 
     def open(self) -> io.BytesIO:
         return io.BytesIO(self.data)

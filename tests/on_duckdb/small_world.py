@@ -222,6 +222,7 @@ def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
                 "cluster": cluster,
                 "broker": broker,
                 "compressed": False,
+                "first_record_offset": 0,
                 "pending_bytes": 0,
             }
             | {"resume_hash": "", "requests": len(times), "rejected": 0, "first_logged_at": times[0], "damage": None}
