@@ -10,7 +10,7 @@ import pytest
 from kafka_clientinfo import cli
 from kafka_clientinfo.engine.warehouse import Warehouse
 
-from .ingestion.alike_logs import BANNER, FIRST, records
+from .ingestion.alike_logs import BANNER, FIRST, LEADS, records
 from .ingestion.test_plan import save
 
 CONSOLES = {"logs/one.log": BANNER + FIRST + records("one", 504), "logs/two.log": BANNER + FIRST + records("two", 664)}
@@ -31,6 +31,12 @@ def write(root: Path, files: dict[str, bytes]) -> None:
         ({"b1/kafka-request.log": FIRST, "b2/kafka-request.log": b"\0" * 5000}, 1, 1),
         ({"b1/kafka-request.log": FIRST, "b2/kafka-request.log": b"\0" * (2 << 20) + records("b2")}, 9, 0),
         ({"b1/kafka-request.log": FIRST, "b2/kafka-request.log": b""}, 1, 0),
+        *(
+            ({"b1/kafka-request.log": lead + records("b"), "b2/kafka-request.log": records("b")}, 8, 0)
+            for lead in LEADS.values()
+        ),
+        ({"b1/x.log": BANNER + records("b"), "b2/x.log.gz": gzip.compress(records("b") + records("later"))}, 16, 0),
+        ({"b1/x.log": BANNER + FIRST + records("b1"), "b2/x.log": FIRST + records("b2")}, 18, 0),
     ],
 )
 def test_the_exit_code_says_whether_every_log_was_read(
@@ -62,20 +68,24 @@ def test_runs_count_every_content_once_and_tell_the_rest(
         assert sum(f["requests"] for f in files) == sum(row["count"] for row in rows)
         return {row["broker"]: row["count"] for row in rows}
 
+    without_banner = CONSOLES["logs/two.log"].removeprefix(BANNER)
     moved, longer = records("moved"), records("moved") + records("after the move")
     write(tmp_path, {**CONSOLES, "b1/kafka-request.log.1": moved, "archive/kafka-request.log.0": moved})
     write(tmp_path, {"b3/kafka-request.log": records("b3"), "b1/kafka-request.log": b"\0" * (1 << 20) + records("b1")})
+    write(tmp_path, {"archive/two.log": without_banner})
     (tmp_path / "current").symlink_to(tmp_path / "b3")
-    copies = {"archive/kafka-request.log.0": "copy", "current/kafka-request.log": "copy"}
+    copies = dict.fromkeys(("archive/kafka-request.log.0", "archive/two.log", "current/kafka-request.log"), "copy")
     assert run("ingest", 0) == copies
     assert counts() == {"logs": 1170, "b1": 16, "b3": 8}
 
     (tmp_path / "b1" / "kafka-request.log.1").unlink()
     write(tmp_path, {"logs/one.log": BANNER + records("restarted", 5), "archive/kafka-request.log.0": longer})
     write(tmp_path, {"b3/kafka-request.log": records("b3", 1) + records("rewritten", 8)})
+    write(tmp_path, {"archive/two.log": without_banner + records("of the copy", 5)})
     assert run("ingest", 1) == {"b3/kafka-request.log": "rewritten"}
-    assert counts() == {"logs": 1175, "b1": 24, "b3": 8}
+    assert counts() == {"logs": 1180, "b1": 24, "b3": 8}
 
     (tmp_path / "b3" / "kafka-request.log").unlink()
-    assert run("run", 0, "logs", "b1", "archive") == {"archive/kafka-request.log.0": "copy"}
-    assert counts() == {"logs": 1175, "b1": 24, "b3": 8}
+    copies = dict.fromkeys(("archive/kafka-request.log.0", "archive/two.log", "logs/two.log"), "copy")
+    assert run("run", 0, "logs", "b1", "archive") == copies
+    assert counts() == {"logs": 1180, "b1": 24, "b3": 8}
