@@ -91,7 +91,12 @@ class Candidate:
         return resume_point(self.aligned(row), int(row["bytes_ingested"]), self.alignment(row).in_log)
 
     def compare(self, other: "Candidate") -> Order:
-        """Compare the contents from the first records on, as `compare` does."""
+        """Compare the contents from the first records on, as `compare` does.
+
+        They count as different if other layouts were found in them, as one of them would be read for something else.
+        """
+        if self.beginning.layout.name != other.beginning.layout.name:
+            return "different"
         return compare(self.file, other.file, self.beginning.first_offset, other.beginning.first_offset)
 
 

@@ -3,7 +3,8 @@
 A file is known by its first complete record that begins with a time and level, not by what stands before it: a
 container's banner, an empty line, a byte order mark, or the zeros of a file that was truncated under its writer. So a
 renamed, grown or compressed file stays the same file. Brokers may start alike: whether two files with one first record
-are one log is decided by `ingestion.copies`. Offsets are those of the decompressed content. A plain file can be read in ranges: a record
+are one log is decided by `ingestion.copies`. Offsets are those of the decompressed content, or of the log that the file
+continues with another beginning (`content.Alignment`). A plain file can be read in ranges: a record
 belongs to the range that holds its first byte, and a range begins where a record does (`record_start`).
 """
 

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from kafka_clientinfo.ingestion import copies
 from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs.reader import read_blocks, resume_point
+from tests.wrapping import wrap
 
-from .alike_logs import A_LONG, BIG, A, records, requests_of
+from .alike_logs import A_LONG, BANNER, BIG, A, records, requests_of
 from .test_plan import save
 from .test_unreadable import Tables
 
@@ -84,6 +85,16 @@ def test_a_log_that_is_rotated_while_it_is_compared_is_read_by_the_next_run(
     assert (problem.path, problem.kind) == (str(path), "rotated" if is_renamed else "unreadable")
     tables.run(tmp_path)
     assert requests_of(tables) == {"b1": 18 if is_renamed else 10}
+
+
+@pytest.mark.parametrize("names", [("b1", "b2"), ("b2", "b1")])
+def test_a_copy_in_which_the_layout_is_not_seen_hides_no_request(tmp_path: Path, names: tuple[str, str]) -> None:
+    log = wrap(A, "bracketed_thread_last", "none")
+    for name, data in zip(names, (BANNER * 1000 + log, log), strict=True):
+        save(tmp_path / name / "kafka-request.log", data)
+    tables = Tables()
+    tables.run(tmp_path)
+    assert requests_of(tables) == {names[1]: 9}
 
 
 PIECES = st.lists(st.sampled_from([b"a", b"b", b"ab" * 3000]), max_size=6).map(b"".join)
