@@ -112,7 +112,7 @@ class Derivation:
             self.committed,
             self.lake.read_snapshot("connections"),
             in_order(self.whole("ingested_files")),
-            reports(self.whole("ingested_files")),
+            reports(self.whole("ingested_files"), self.settings),
             self.lake.state.retained_from,
             self.lake.staging,
         )

@@ -157,10 +157,25 @@ def step_back_ms(logged: Sequence[datetime]) -> int:
 
 def levels(requests: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """What ingested_files says of the levels of a file's requests."""
-    debug = [(row["logged_at"], row["byte_offset"]) for row in requests if row["log_level"] != "INFO"]
-    names = ("began_at", "ended_at", "began_offset", "ended_offset")
-    runs = joined(dict(zip(names, (at, at, offset, offset), strict=True)) for at, offset in debug)
+    debug = [row for row in requests if row["log_level"] != "INFO"]
+    runs = joined(_debug_run(row) for row in debug)
     return {"info_requests": len(requests) - len(debug), "debug_runs": runs}
+
+
+def _debug_run(row: dict[str, Any]) -> dict[str, Any]:
+    """The run of one request at DEBUG."""
+    at, offset, read_at = row["logged_at"], row["byte_offset"], row["ingested_at"]
+    is_named = not row["is_forwarded"] and row["client_software_name"] not in (None, "unknown")
+    return {
+        "began_at": at,
+        "ended_at": at,
+        "began_offset": offset,
+        "ended_offset": offset,
+        "api_versions": read_at if row["api_key"] == API_KEYS["AV"] else None,
+        "software_name": read_at if is_named else None,
+        "omission": None,
+        "continuity": None,
+    }
 
 
 def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any]) -> tuple[Any, Any]:

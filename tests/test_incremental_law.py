@@ -109,7 +109,8 @@ def assert_built_as(
     expected: Counter[str], spark: Any, requests: Any, files: Any, settings: Settings = SETTINGS, **held: Any
 ) -> None:
     """Raise where the new requests, ingested LATER, do not make the same rows as all of them together."""
-    held |= {"files": in_order(files), "reports": reports(files), "staging": Staging(spark, Address("/nowhere"))}
+    held |= {"files": in_order(files), "reports": reports(files, settings)}
+    held["staging"] = Staging(spark, Address("/nowhere"))
     later = requests.where(F.col("ingested_at") > F.lit(START))
     stored = increments.Stored(requests, of_brokers=shown_as_brokers(held["connections"], later), **held)
     increment = increments.since(stored, str(START.replace(tzinfo=None)), settings.coverage_gap_ms)
@@ -230,6 +231,6 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     assert 0 < left.count() < len(all_requests)
     held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
     staging = Staging(spark, Address("/nowhere"))
-    whole = increments.Stored(left, files=in_order(files), reports=reports(files), staging=staging, **held)
+    whole = increments.Stored(left, files=in_order(files), reports=reports(files, SETTINGS), staging=staging, **held)
     expected = built(whole, files, increments.everything_left(whole))
     assert_built_as(expected, spark, left, files, **held)

@@ -6,7 +6,8 @@ between two requests of one id, in log order, where the evidence says that a new
   the logs of 23 real brokers; a correlation id alone raises 821 false alarms, as clients are free to choose it);
 - the software name falls back to unknown, or becomes another one, and the request before does not explain it: only an
   accepted ApiVersions from v3 on names, and only an older or an unsupported one resets (KIP-511);
-- the request before is an accepted ApiVersions that states a name, and the record does not have that name;
+- the request before is an accepted ApiVersions that states a name, and the record does not have that name (neither counts in a
+  log that shows that it was sampled or filtered, see `stretches`);
 - a handshake begins anew, with a correlation id that starts over, after the client had been working;
 - the principal is another one: it is fixed when a connection is authenticated;
 - the broker was started again in between, as it says in its own log (`starts`): no connection outlives that;
@@ -168,7 +169,9 @@ def _differs(name: str) -> Column:
 def _is_boundary() -> Column:
     """Tells whether a new connection begins with a request; the first of a connection id always does."""
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
-    evidence = [_other_client(), _software_lost(), _new_handshake(), _other_principal()]
+    # What has changed a name may be left out of a log that is not complete.
+    is_complete = F.coalesce(F.col("coverage.is_complete"), F.lit(True))
+    evidence = [_other_client(), is_complete & _software_lost(), _new_handshake(), _other_principal()]
     found = ~forwarded & reduce(or_, evidence)
     was_restarted = F.col("starts_before") > _of_previous("starts_before")
     return (

@@ -45,6 +45,7 @@ def aggregates() -> Columns:
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
+        "counts": F.max("highest_correlation_id") > 0,
         "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
         **{name: F.bool_or(name) for name in IN_STRETCH},
     }
@@ -152,8 +153,14 @@ def _role(settings: Settings) -> Column:
 
 
 def is_watched() -> Column:
-    """Tells whether the log held every request when a connection's first one was logged, as far as it shows."""
-    return (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
+    """Tells whether the log held every request when a connection's first one was logged, as far as it shows.
+
+    A log without any ApiVersions request may be filtered, unless its records show software names and nobody has stated one:
+    then only clients that do not ask write there.
+    """
+    at_debug = (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
+    shows_names = F.col("first.client_software_name").isNotNull()
+    return at_debug & F.coalesce(F.col("first.coverage.is_complete"), shows_names)
 
 
 def _start() -> Column:
@@ -165,7 +172,8 @@ def _start() -> Column:
     named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
     evidence = handshake | _is_covered() | _counts_from_start()
-    certain = F.when(is_watched(), evidence).otherwise((F.col("first.correlation_id") == 0) & ~F.col("repeats"))
+    begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & F.col("counts")
+    certain = F.when(is_watched(), evidence).otherwise(begins_at_0)
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
     return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")
 

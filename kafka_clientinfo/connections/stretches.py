@@ -16,6 +16,10 @@ broker in the order of its files. A new one begins after
 
 A request at INFO belongs to a stretch only if that goes on after it. In a file that is silent so often that not all of its
 silences are known, and some of those may be holes, nothing belongs to one.
+
+A log that was sampled or filtered has no stretches either, as silence in it shows nothing. Correlation ids show that requests
+are left out (see `ingestion.omissions`); and if clients had stated their names, but the broker's log holds no ApiVersions
+request of anybody, these are left out.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -35,6 +39,8 @@ _BROKER = ("cluster", "broker")
 _BOUNDS = ("first_logged_at", "last_logged_at", "step_back_ms")
 """Columns of a file between which its requests were logged."""
 _FIRST = "1970-01-01"
+_EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
+"""What a run shows of the log: the time at which it was read."""
 
 
 def in_order(ingested_files: DataFrame) -> DataFrame:
@@ -56,8 +62,10 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
         starts_before, the number of the broker's starts before the request was logged; stretch, a number for each stretch
         of a broker, null at INFO; and coverage: since (when the request's stretch began; null if it is of none),
-        started_at (when the broker started, if the stretch begins with that; else null), and max_idle_ms (of the
-        broker: the setting, or what its own log says if that is more).
+        started_at (when the broker started, if the stretch begins with that; else null), max_idle_ms (of the
+        broker: the setting, or what its own log says if that is more), and is_complete (of the log around it: false if it was
+        sampled or filtered; true if nothing shows that and ApiVersions is logged; null if the broker's log holds neither
+        ApiVersions nor a software name).
     """
     # With a partition, as Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
@@ -79,11 +87,14 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
     )
 
 
-def reports(ingested_files: DataFrame) -> DataFrame:
+def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """Finds what brokers say of themselves that bears on their connections and on the stretches of their logs.
 
+    What their logs show of being complete counts as well.
+
     Args:
-        ingested_files: the table `ingested_files`; broker_events is used.
+        ingested_files: the table `ingested_files`; broker_events and debug_runs are used.
+        settings: as `with_log_position` takes them.
 
     Returns:
         One row per report: cluster, broker; since, a time before which no request is judged otherwise by it; and
@@ -104,7 +115,28 @@ def reports(ingested_files: DataFrame) -> DataFrame:
     raised = stated.withColumn("before", F.max("idle").over(earlier))
     limits = raised.where(F.col("before").isNull() | (F.col("idle") > F.col("before")))
     first = F.lit(_FIRST).cast("timestamp").alias("since")
-    return starts.unionByName(levels).unionByName(limits.select(*_BROKER, first, "ingested_at"))
+    stated = limits.select(*_BROKER, "ingested_at").unionByName(_changes(ingested_files, settings))
+    return starts.unionByName(levels).unionByName(stated.select(*_BROKER, first, "ingested_at"))
+
+
+def _changes(ingested_files: DataFrame, settings: Settings) -> DataFrame:
+    """Finds the runs of the package that changed what is concluded of a log's being complete: cluster, broker and ingested_at."""
+    stretches = _in_stretches(_runs(ingested_files), settings).groupBy(*_BROKER, "stretch")
+    brokers = ingested_files.select(*_BROKER, F.explode("debug_runs").alias("run")).groupBy(*_BROKER)
+    of_stretch = stretches.agg(F.min("omission").alias("omission"), F.min("continuity").alias("other"))
+    of_broker = brokers.agg(F.min("run.software_name").alias("name"), F.min("run.api_versions").alias("other"))
+    # Evidence that is read after what speaks against it changes nothing.
+    shown = of_stretch.select(
+        *_BROKER, _before_other("omission"), F.when(F.col("omission") < F.col("other"), F.col("other"))
+    )
+    asked = of_broker.select(*_BROKER, _before_other("name"), F.col("other"))
+    first, second = "first", "second"
+    changes = shown.toDF(*_BROKER, first, second).unionByName(asked.toDF(*_BROKER, first, second))
+    return changes.select(*_BROKER, F.explode(F.array_compact(F.array(first, second))).alias("ingested_at"))
+
+
+def _before_other(name: str) -> Column:
+    return F.when(F.col("other").isNull() | (F.col(name) < F.col("other")), F.col(name))
 
 
 def _sets_level() -> Column:
@@ -127,17 +159,20 @@ def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         those in it: requests look at few times.
     """
     runs = _in_stretches(_runs(ingested_files), settings)
-    number = F.when(~F.col("is_blind") & F.col("goes_on"), F.col("stretch"))
+    may_be_one = ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
+    number = F.when(may_be_one & F.col("goes_on"), F.col("stretch"))
     began = F.col("opening.since")
     coverage = F.struct(
         F.when(number.isNotNull(), began).alias("since"),
         F.when(number.isNotNull(), F.col("opening.started_at")).alias("started_at"),
         "max_idle_ms",
+        "is_complete",
     )
     nothing = F.struct(
         F.lit(None).cast("timestamp").alias("since"),
         F.lit(None).cast("timestamp").alias("started_at"),
         "max_idle_ms",
+        "is_complete",
     )
     none, has_info = F.lit(None).cast("bigint"), F.col("info_requests") > 0
     begins_inside = F.col("is_first") & F.col("is_new") & has_info
@@ -175,8 +210,9 @@ def _runs(ingested_files: DataFrame) -> DataFrame:
     """Lays out the runs of files, with what the broker's own log says; a file without a run has one row, of nulls."""
     times = (F.lit(None).cast("timestamp").alias(name) for name in ("began_at", "ended_at"))
     offsets = (F.lit(None).cast("bigint").alias(name) for name in ("began_offset", "ended_offset"))
+    evidence = (F.lit(None).cast("timestamp").alias(name) for name in _EVIDENCE)
     number = F.coalesce(F.size("debug_runs"), F.lit(0))
-    runs = F.when(number > 0, F.col("debug_runs")).otherwise(F.array(F.struct(*times, *offsets)))
+    runs = F.when(number > 0, F.col("debug_runs")).otherwise(F.array(F.struct(*times, *offsets, *evidence)))
     files = in_order(ingested_files).select(
         *_BROKER,
         "file_id",
@@ -211,7 +247,7 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
     Returns:
         The runs with is_first (of their file), is_new (a stretch begins with them), is_blind (silences of the file are not
         known), stretch, opening (since, started_at), goes_on (a run, or a file of INFO only in the midst of a stretch),
-        ends_here (no later run is of its stretch) and max_idle_ms.
+        ends_here (no later run is of its stretch), max_idle_ms and is_complete.
     """
     order = Window.partitionBy(*_BROKER).orderBy("file_no", "began_offset")
     before = order.rowsBetween(Window.unboundedPreceding, -1)
@@ -255,7 +291,20 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
         F.greatest(F.lit(settings.max_idle_ms), F.col("stated_idle_ms")).cast("bigint").alias("max_idle_ms"),
     )
     goes_on = F.col("began_at").isNotNull() | (~F.col("ends_here") & (F.col("stretch") > 0))
-    return numbered.withColumn("goes_on", goes_on)
+    return numbered.withColumns({"goes_on": goes_on, "is_complete": _is_complete()})
+
+
+def _is_complete() -> Column:
+    """Tells of a run whether the log around it is complete; see `with_log_position`."""
+    of_broker = Window.partitionBy(*_BROKER)
+    of_stretch = Window.partitionBy(*_BROKER, "stretch")
+    has_omission = F.max("omission").over(of_stretch).isNotNull() & F.max("continuity").over(of_stretch).isNull()
+    has_names = F.max("software_name").over(of_broker).isNotNull()
+    return (
+        F.when(has_omission, F.lit(False))
+        .when(F.max("api_versions").over(of_broker).isNotNull(), F.lit(True))
+        .when(has_names, F.lit(False))
+    )
 
 
 def _is_in_silence(at: Column) -> Column:

@@ -7,33 +7,49 @@ one the longest `MOST_SILENCES` are kept, which are those that are judged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from ..logs.apis import LOGGER_API
 from ..logs.broker_events import LOGGER_SET, BrokerEvent
+from ..protocol import UNKNOWN, ApiKey
 from ..tables.spec import MOST_DEBUG_RUNS
 from .arrow_schema import EVENT_FIELDS
+from .omissions import Omissions
 
 SILENCE = timedelta(seconds=1)
 MOST_SILENCES = MOST_DEBUG_RUNS - 1
 SILENCE_MICROS = SILENCE // timedelta(microseconds=1)
 _Run = Mapping[str, Any]
 _NAMES = [field.name for field in EVENT_FIELDS]
-_API_KEY, _RESPONSE, _STARTED_AT = (_NAMES.index(name) for name in ("api_key", "response", "started_at"))
+_API_KEY, _RESPONSE, _STARTED_AT, _SOFTWARE, _FORWARDED, _GENERATION = map(
+    _NAMES.index, ("api_key", "response", "started_at", "client_software_name", "is_forwarded", "log_generation")
+)
+EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
+"""What a run shows of the log: that ApiVersions is logged, or the broker has no such API (before 0.10); that a client had stated its software's name; that requests are
+left out, and that none is (`omissions`). In ingested_files they are the times of the runs of the package that read it."""
 
 
 class DebugRun(NamedTuple):
-    """A run, from its first request to its last one; times are microseconds since the epoch."""
+    """A run, from its first request to its last one; times are microseconds since the epoch.
+
+    Attributes:
+        api_versions, software_name, omission, continuity: `EVIDENCE`, each the time of the first request that shows it; None if none does.
+    """
 
     began_at: int
     ended_at: int
     began_offset: int
     ended_offset: int
+    api_versions: int | None = None
+    software_name: int | None = None
+    omission: int | None = None
+    continuity: int | None = None
 
 
 class DebugRuns:
@@ -47,23 +63,29 @@ class DebugRuns:
         self._runs: list[DebugRun] = []
         self.info_requests = 0
 
-    def note(self, logged_at: pa.Array, offsets: pa.Array, levels: pa.Array) -> None:
-        """Take in further requests, in their order."""
+    def note(
+        self, logged_at: pa.Array, offsets: pa.Array, levels: pa.Array, shown: Mapping[str, pa.Array] | None = None
+    ) -> None:
+        """Take in further requests, in their order; `shown` has for `EVIDENCE` whether each request shows it."""
         is_debug = pc.not_equal(levels, "INFO")
         info_requests = len(levels) - pc.sum(is_debug).as_py()
         if info_requests:
             self.info_requests += info_requests
             logged_at, offsets = logged_at.filter(is_debug), offsets.filter(is_debug)
+            shown = {name: flags.filter(is_debug) for name, flags in (shown or {}).items()}
         if len(logged_at) == 0:
             return
         times, places = logged_at.cast(pa.int64()).to_numpy(), offsets.to_numpy()
         begins = np.flatnonzero(np.diff(times) > SILENCE_MICROS) + 1
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
-        found = (
+        runs = [
             DebugRun(int(times[begin]), int(times[end]), int(places[begin]), int(places[end]))
             for begin, end in zip(first, last, strict=True)
+        ]
+        flags = {name: np.flatnonzero(values.to_numpy(zero_copy_only=False)) for name, values in (shown or {}).items()}
+        self._runs += (
+            _with_evidence(run, flags, times, begin, end) for run, begin, end in zip(runs, first, last, strict=True)
         )
-        self._runs += found
         if len(self._runs) > 2 * MOST_SILENCES:
             self._runs = self.runs()
 
@@ -71,6 +93,37 @@ class DebugRuns:
         """Return the runs so far."""
         rows = joined((run._asdict() for run in self._runs), SILENCE_MICROS)
         return [DebugRun(**row) for row in rows]
+
+
+def _with_evidence(
+    run: DebugRun, flags: Mapping[str, npt.NDArray[np.intp]], times: npt.NDArray[np.int64], begin: int, end: int
+) -> DebugRun:
+    """Add to a run, which lies between two places, the time of the first request that shows each piece of evidence."""
+    found = {}
+    for name, places in flags.items():
+        at = int(np.searchsorted(places, begin))
+        if at < len(places) and places[at] <= end:
+            found[name] = int(times[places[at]])
+    return run._replace(**found)
+
+
+def evidence(arrays: Sequence[pa.Array], omissions: Omissions) -> dict[str, pa.Array]:
+    """Return what each request shows of `EVIDENCE`, of requests as the arrays of `EVENT_FIELDS`; at least one."""
+    left_out, none = omissions.note(arrays)
+    own = pc.invert(arrays[_FORWARDED])  # the name in a forwarded request was stated to another broker
+    return {
+        "api_versions": pc.or_(
+            pc.equal(arrays[_API_KEY], int(ApiKey.API_VERSIONS)), pc.equal(arrays[_GENERATION], "name_text")
+        ),
+        "software_name": pc.and_(pc.fill_null(pc.not_equal(arrays[_SOFTWARE], UNKNOWN), False), own),
+        "omission": pa.array(left_out),
+        "continuity": pa.array(none),
+    }
+
+
+def read_at(run: _Run, now: datetime) -> _Run:
+    """Return a run as ingested_files has it, with the time at which its evidence was read."""
+    return {**run, **{name: now for name in EVIDENCE if run.get(name) is not None}}
 
 
 def loggers_set(arrays: Sequence[pa.Array]) -> list[BrokerEvent]:
@@ -114,7 +167,13 @@ def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:
 
 
 def _both(run: _Run, following: _Run) -> _Run:
-    return {**run, "ended_at": following["ended_at"], "ended_offset": following["ended_offset"]}
+    ends = {name: following[name] for name in ("ended_at", "ended_offset")}
+    return {**run, **ends, **{name: _earlier(run.get(name), following.get(name)) for name in EVIDENCE}}
+
+
+def _earlier(one: Any, other: Any) -> Any:
+    """Return the earlier of two times, of which each may be None."""
+    return min((at for at in (one, other) if at is not None), default=None)
 
 
 def may_hide_silences(runs: Iterable[_Run] | None) -> bool:

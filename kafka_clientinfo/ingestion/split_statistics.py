@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any
 
 from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, distinct_events
-from .debug_runs import joined
+from .debug_runs import joined, read_at
 from .plan import PlannedFile
 from .problems import REPLACED, Problem
 from .problems import rotated as rotated_file
@@ -81,13 +81,17 @@ def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str,
         "last_logged_at": max(_times([before, *own], "last_logged_at"), default=None),
         "step_back_ms": _step_back_ms(before, own),
         "info_requests": sum(split.get("info_requests") or 0 for split in [before, *own]),
-        "debug_runs": joined(run for split in [before, *own] for run in split.get("debug_runs") or ()),
+        "debug_runs": joined([*(before.get("debug_runs") or ()), *_new_runs(own, now)]),
         "covers_broker_start": _covers_broker_start(before, own),
         "broker_events": _broker_events(before, own, now),
         "damage": next((split["error"] for split in own if split["error"] not in (None, REPLACED)), None),
         "batch_id": batch_id,
         "ingested_at": now,
     }
+
+
+def _new_runs(own: Iterable[Statistics], now: datetime) -> list[Mapping[str, Any]]:
+    return [read_at(run, now) for split in own for run in split.get("debug_runs") or ()]
 
 
 def _set_right(known: Statistics, own: Iterable[Statistics]) -> Statistics:

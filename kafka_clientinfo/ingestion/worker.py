@@ -25,8 +25,9 @@ from ..logs.server_log import FailedRequest
 from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
-from .debug_runs import DebugRuns, loggers_set
+from .debug_runs import DebugRuns, evidence, loggers_set
 from .discovery import framing_of, is_server_log
+from .omissions import Omissions
 from .plan import Split
 from .problems import REPLACED
 from .repeated_hour import begins_again
@@ -115,6 +116,7 @@ class SplitReader:
         self.tail = Tail()
         self.times = LoggedTimes()
         self.debug_runs = DebugRuns()
+        self.omissions = Omissions()
         self.restarts = Restarts(split.start)
         self.zone = zone
         self.first_requests: list[RequestEvent] = []
@@ -197,6 +199,7 @@ class SplitReader:
             if reached < start:
                 self.tail = Tail()
             self.restarts.look_back(requests)
+            self.omissions.look_back(requests)
 
     def _read_beginning_again(self, file: HeldFile) -> None:
         """Take the file's first requests that an earlier run has read, as all of the first ones are judged together."""
@@ -321,7 +324,8 @@ class SplitReader:
         if len(self.requests):
             arrays = self.requests.arrays()
             self.times.note(arrays[_LOGGED_AT])
-            self.debug_runs.note(arrays[_LOGGED_AT], arrays[_OFFSET], arrays[_LEVEL])
+            shown = evidence(arrays, self.omissions)
+            self.debug_runs.note(arrays[_LOGGED_AT], arrays[_OFFSET], arrays[_LEVEL], shown)
             self.restarts.note(arrays)
             self.loggers_set += loggers_set(arrays)
             yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])

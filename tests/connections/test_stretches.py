@@ -193,7 +193,7 @@ def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(spark
         {"at": at(second), "kind": kind, "value": value, "ingested_at": at(run)} for run, second, kind, value in said
     ]
     file = {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": events}
-    found = reports(frame(spark, "ingested_files", [file]))
+    found = reports(frame(spark, "ingested_files", [file]), SETTINGS)
     run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
     ever = -START.timestamp()
     assert sorted(map(tuple, found.select(run, since).collect())) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 80)]

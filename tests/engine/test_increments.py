@@ -12,6 +12,8 @@ from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging, release
+from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.tables.spec import table_spec
 
 from .tiny import AT
 
@@ -25,10 +27,12 @@ CONNECTIONS = (
     "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
     "last_request_at timestamp, file_id string, byte_offset bigint"
 )
+DEBUG_RUNS = next(column.type for column in table_spec("ingested_files").columns if column.name == "debug_runs")
 FILES = (
     "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
     "step_back_ms bigint, requests bigint, ingested_at timestamp, info_requests bigint, "
-    "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>"
+    "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>, "
+    f"covers_broker_start boolean, debug_runs {DEBUG_RUNS}"
 )
 Request = tuple[str, float, str]
 Connection = tuple[str, int, float, float, int]
@@ -52,7 +56,7 @@ def file_of(
     info: int = 0,
 ) -> tuple[Any, ...]:
     last = first + 9000 if last is None else last
-    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, info, None)
+    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, info, None, False, None)
 
 
 VALUES = {"log_level": "kafka=INFO", "max_idle_ms": "900000"}
@@ -96,7 +100,7 @@ def stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
         in_order(relation_of(spark, files, FILES)),
-        reports(relation_of(spark, files, FILES)),
+        reports(relation_of(spark, files, FILES), Settings()),
         retained_from,
         Staging(spark, Address("/nowhere")),
     )

@@ -1,0 +1,135 @@
+"""Requests that a log leaves out, because it was sampled or filtered: correlation ids show it.
+
+Most clients, and all of a broker's fetchers, count the requests of a connection one by one. Java's clients count over all
+brokers, so on one broker their ids go up by more. A log that holds every request therefore has many connections with steps of
+exactly one; one that keeps each second record or fewer has hardly any. Shares that were measured in blocks of real logs:
+
+    log                                   | steps of one | connections with nearly all steps of one
+    --------------------------------------|--------------|-----------------------------------------
+    whole, or without the records of one  | 57 to 100 %  | 44 to 91 %
+    API (27 brokers of all releases)      |              |
+    each second record, or half of them   | 14 to 54 %   | 0 to 14 %
+    each third, fifth, tenth record       | 0 to 52 %    | 0 to 8 %
+
+Steps are counted in blocks of a file, from the beginning of the block on, and judged when there are so many of them as `_LOOKS`
+says. So what stands near by decides, and how a file is cut, and when it grows, makes no difference: a split parses what stands
+before it anyway.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..logs.request_event import RequestEvent
+from .arrow_schema import EVENT_FIELDS
+
+BLOCK = 1 << 20
+"""Bytes of a file in which steps are counted together."""
+_LOOKS = (12, 20, 50, 100, 200, 500, 1000)
+"""Numbers of steps after which a block is judged."""
+_MANY = 100
+"""Steps from which on connections are told apart by nearly all of their steps; of fewer the average share of ones counts."""
+_SEVERAL = 8
+"""Connections that are compared, at least."""
+_FEW = 0.2
+"""Average share of steps of one below which requests are left out."""
+_LONG, _VERY_LONG = 4, 12
+_PROVING = 4
+"""Connections with `_VERY_LONG` steps, all of one, that show a log to be whole, whatever else is in it."""
+_NAMES = ("connection_id", "correlation_id", "byte_offset", "log_level", "is_forwarded")
+_FIELDS = {field.name: (number, field.type) for number, field in enumerate(EVENT_FIELDS) if field.name in _NAMES}
+_SCHEMA = pa.schema([(name, _FIELDS[name][1]) for name in _NAMES[:3]])
+_Flags = npt.NDArray[np.bool_]
+_Numbers = npt.NDArray[np.int64]
+
+
+class Omissions:
+    """Notes which requests of a split complete the evidence that its log leaves out requests, or none."""
+
+    def __init__(self) -> None:
+        self._rows = _SCHEMA.empty_table()
+
+    def look_back(self, events: Sequence[RequestEvent]) -> None:
+        """Take in requests before the split, all of them at once."""
+        columns = [pa.array([getattr(event, name) for event in events], _FIELDS[name][1]) for name in _NAMES]
+        rows, _ = _counted(columns)
+        self._rows = _last_block(rows)
+
+    def note(self, arrays: Sequence[pa.Array]) -> tuple[_Flags, _Flags]:
+        """Take in further requests, as the arrays of `EVENT_FIELDS`, in their order; at least one.
+
+        Returns:
+            For each request, whether it shows that requests are left out; and whether it shows that none is.
+        """
+        rows, places = _counted([arrays[_FIELDS[name][0]] for name in _NAMES])
+        before = len(self._rows)
+        whole = pa.concat_tables([self._rows, rows]).combine_chunks()
+        left_out, none = (np.zeros(len(arrays[0]), dtype=np.bool_) for _ in range(2))
+        for row, shows_omission in _verdicts(whole, before):
+            (left_out if shows_omission else none)[places[row - before]] = True
+        self._rows = _last_block(whole)
+        return left_out, none
+
+
+def _counted(columns: Sequence[pa.Array]) -> tuple[pa.Table, _Numbers]:
+    """Choose the requests that count: at DEBUG, and sent on the connection itself; and return their places."""
+    rows = pa.table(columns, names=_NAMES)
+    counts = pc.and_(pc.not_equal(rows["log_level"], "INFO"), pc.invert(rows["is_forwarded"]))
+    places: _Numbers = np.flatnonzero(counts.to_numpy())
+    return rows.filter(counts).select(_SCHEMA.names).cast(_SCHEMA), places
+
+
+def _last_block(rows: pa.Table) -> pa.Table:
+    """Keep the rows of the block that may go on."""
+    if len(rows) == 0:
+        return rows
+    offsets = rows["byte_offset"].to_numpy()
+    begin = int(np.searchsorted(offsets, offsets[-1] // BLOCK * BLOCK))
+    return rows.slice(begin).combine_chunks()
+
+
+def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
+    """Judge the steps of each block; return rows from `before` on that complete evidence, and whether of an omission."""
+    if len(rows) == 0:
+        return []
+    blocks = rows["byte_offset"].to_numpy() // BLOCK
+    connections = rows["connection_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
+    # Rows of one connection and block follow one another, in the order of the log.
+    order = np.lexsort((connections, blocks))
+    differences = np.diff(rows["correlation_id"].to_numpy().astype(np.int64)[order])
+    is_step = (np.diff(connections[order]) == 0) & (np.diff(blocks[order]) == 0) & (differences > 0)
+    ends = order[1:][is_step]
+    by_place = np.argsort(ends)
+    ends, sizes = ends[by_place], differences[is_step][by_place]
+    found = []
+    for begin, end in _ranges(blocks[ends]):
+        for number in _LOOKS:
+            last = begin + number
+            if last <= end and ends[last - 1] >= before:
+                verdict = _shows_omission(connections[ends[begin:last]], sizes[begin:last] == 1)
+                found += [] if verdict is None else [(int(ends[last - 1]), verdict)]
+    return found
+
+
+def _ranges(blocks: _Numbers) -> list[tuple[int, int]]:
+    begins = [0, *(np.flatnonzero(np.diff(blocks)) + 1).tolist()]
+    return list(zip(begins, [*begins[1:], len(blocks)], strict=True))
+
+
+def _shows_omission(connections: _Numbers, is_one: _Flags) -> bool | None:
+    """Judge steps by their connections, and by whether each is one; None if they show nothing."""
+    of_connection = np.bincount(connections)
+    ones_of = np.bincount(connections, weights=is_one)
+    if ((of_connection >= _VERY_LONG) & (ones_of == of_connection)).sum() >= _PROVING:
+        return False
+    is_long = of_connection >= _LONG
+    if len(is_one) >= _MANY and is_long.sum() >= _SEVERAL:
+        is_regular = is_long & (ones_of * 5 >= of_connection * 4)
+        return True if is_one.sum() * 5 < len(is_one) * 3 and is_regular.sum() * 4 < is_long.sum() else None
+    # One busy client that counts over many brokers is no evidence, so each connection counts the same.
+    has_steps = of_connection > 0
+    shares = ones_of[has_steps] / of_connection[has_steps]
+    return True if len(shares) >= _SEVERAL and shares.mean() < _FEW else None
