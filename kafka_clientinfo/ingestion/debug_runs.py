@@ -110,11 +110,12 @@ def _with_evidence(
 def evidence(arrays: Sequence[pa.Array], omissions: Omissions) -> dict[str, pa.Array]:
     """Return what each request shows of `EVIDENCE`, of requests as the arrays of `EVENT_FIELDS`; at least one."""
     left_out, none = omissions.note(arrays)
+    asks = pc.equal(arrays[_API_KEY], int(ApiKey.API_VERSIONS))
+    # Later ones write the requests of some APIs in this form, but not this one.
+    is_old = pc.and_(pc.equal(arrays[_GENERATION], "name_text"), pc.equal(arrays[_API_KEY], int(ApiKey.METADATA)))
     own = pc.invert(arrays[_FORWARDED])  # the name in a forwarded request was stated to another broker
     return {
-        "api_versions": pc.or_(
-            pc.equal(arrays[_API_KEY], int(ApiKey.API_VERSIONS)), pc.equal(arrays[_GENERATION], "name_text")
-        ),
+        "api_versions": pc.or_(asks, is_old),
         "software_name": pc.and_(pc.fill_null(pc.not_equal(arrays[_SOFTWARE], UNKNOWN), False), own),
         "omission": pa.array(left_out),
         "continuity": pa.array(none),

@@ -2,14 +2,14 @@
 
 Most clients, and all of a broker's fetchers, count the requests of a connection one by one. Java's clients count over all
 brokers, so on one broker their ids go up by more. A log that holds every request therefore has many connections with steps of
-exactly one; one that keeps each second record or fewer has hardly any. Shares that were measured in blocks of real logs:
+exactly one; one that keeps each second record or fewer has hardly any. Measured in blocks of real logs, of all releases and of clusters:
 
-    log                                   | steps of one | connections with nearly all steps of one
-    --------------------------------------|--------------|-----------------------------------------
-    whole, or without the records of one  | 57 to 100 %  | 44 to 91 %
-    API (27 brokers of all releases)      |              |
-    each second record, or half of them   | 14 to 54 %   | 0 to 14 %
-    each third, fifth, tenth record       | 0 to 52 %    | 0 to 8 %
+    log                                    | ones per connection, on average | connections with nearly all steps of one
+    ---------------------------------------|---------------------------------|-----------------------------------------
+    whole, after 12 to 50 steps            | 33 % and more                   |
+    whole, after 100 steps and more        | 60 % and more                   | 24 % and more (16 % once)
+    each second record, or half of them    | 30 to 58 %                      | 0 to 14 % (30 % once)
+    each third, fifth, tenth record        | 0 to 37 %                       | 0 to 8 %
 
 Steps are counted in blocks of a file, from the beginning of the block on, and judged when there are so many of them as `_LOOKS`
 says. So what stands near by decides, and how a file is cut, and when it grows, makes no difference: a split parses what stands
@@ -31,12 +31,13 @@ BLOCK = 1 << 20
 _LOOKS = (12, 20, 50, 100, 200, 500, 1000)
 """Numbers of steps after which a block is judged."""
 _MANY = 100
-"""Steps from which on connections are told apart by nearly all of their steps; of fewer the average share of ones counts."""
-_SEVERAL = 8
-"""Connections that are compared, at least."""
-_FEW = 0.2
-"""Average share of steps of one below which requests are left out."""
+"""Steps from which on it counts too how many connections have nearly all steps of one."""
+_SOME, _SEVERAL = 6, 8
+"""Connections with steps that are compared at least, of few steps and of many."""
+_FEW, _HALF = 0.25, 0.6
+"""Average shares of steps of one per connection below which requests are left out, of few steps and of many."""
 _LONG, _VERY_LONG = 4, 12
+_LONG_ONES = 4
 _PROVING = 4
 """Connections with `_VERY_LONG` steps, all of one, that show a log to be whole, whatever else is in it."""
 _NAMES = ("connection_id", "correlation_id", "byte_offset", "log_level", "is_forwarded")
@@ -125,11 +126,13 @@ def _shows_omission(connections: _Numbers, is_one: _Flags) -> bool | None:
     ones_of = np.bincount(connections, weights=is_one)
     if ((of_connection >= _VERY_LONG) & (ones_of == of_connection)).sum() >= _PROVING:
         return False
-    is_long = of_connection >= _LONG
-    if len(is_one) >= _MANY and is_long.sum() >= _SEVERAL:
-        is_regular = is_long & (ones_of * 5 >= of_connection * 4)
-        return True if is_one.sum() * 5 < len(is_one) * 3 and is_regular.sum() * 4 < is_long.sum() else None
     # One busy client that counts over many brokers is no evidence, so each connection counts the same.
     has_steps = of_connection > 0
     shares = ones_of[has_steps] / of_connection[has_steps]
-    return True if len(shares) >= _SEVERAL and shares.mean() < _FEW else None
+    is_long = of_connection >= _LONG
+    if len(is_one) >= _MANY and is_long.sum() >= _LONG_ONES:
+        is_regular = is_long & (ones_of * 5 >= of_connection * 4)
+        is_sampled = len(shares) >= _SEVERAL and shares.mean() < _HALF and is_regular.sum() * 4 < is_long.sum()
+    else:
+        is_sampled = len(shares) >= _SOME and shares.mean() < _FEW
+    return True if is_sampled else None

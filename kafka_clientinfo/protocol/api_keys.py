@@ -13,6 +13,7 @@ class ApiKey(IntEnum):
     """Keys of the APIs that the package treats by name, under their names in Kafka's ApiKeys enum."""
 
     FETCH = 1
+    METADATA = 3
     OFFSET_COMMIT = 8
     JOIN_GROUP = 11
     HEARTBEAT = 12

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_clientinfo.ingestion.arrow_schema import Part
+from kafka_clientinfo.ingestion.debug_runs import EVIDENCE
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.json_bodies import json_body
 from kafka_clientinfo.on_duckdb import MemoryTables
@@ -133,7 +134,8 @@ def _without_run(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_run(item) for item in value]
     if isinstance(value, dict):
-        return {name: item for name, item in value.items() if name not in NOT_COMPARED}
+        found = {name: item for name, item in value.items() if name not in NOT_COMPARED}
+        return found | {name: found[name] is not None for name in EVIDENCE if name in found}
     return value
 
 
