@@ -1,7 +1,7 @@
 """Small tables of requests, and what is derived of them: only what a case is about is written down."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import accumulate
 from typing import Any
@@ -155,14 +155,14 @@ def step_back_ms(logged: Sequence[datetime]) -> int:
     return max(back, default=timedelta()) // timedelta(milliseconds=1)
 
 
-def levels(requests: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """What ingested_files says of the levels of a file's requests."""
+def levels(requests: Sequence[dict[str, Any]], shown: Callable[[dict[str, Any]], str | None]) -> dict[str, Any]:
+    """What ingested_files says of the levels of a file's requests; `shown` names what correlation ids show at a request."""
     debug = [row for row in requests if row["log_level"] != "INFO"]
-    runs = joined(_debug_run(row) for row in debug)
+    runs = joined(_debug_run(row, shown(row)) for row in debug)
     return {"info_requests": len(requests) - len(debug), "debug_runs": runs}
 
 
-def _debug_run(row: dict[str, Any]) -> dict[str, Any]:
+def _debug_run(row: dict[str, Any], shown: str | None) -> dict[str, Any]:
     """The run of one request at DEBUG."""
     at, offset, read_at = row["logged_at"], row["byte_offset"], row["ingested_at"]
     is_named = not row["is_forwarded"] and row["client_software_name"] not in (None, "unknown")
@@ -173,15 +173,19 @@ def _debug_run(row: dict[str, Any]) -> dict[str, Any]:
         "ended_offset": offset,
         "api_versions": read_at if row["api_key"] == API_KEYS["AV"] else None,
         "software_name": read_at if is_named else None,
-        "omission": None,
-        "continuity": None,
+        **{name: read_at if name == shown else None for name in ("omission", "continuity")},
     }
 
 
-def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any]) -> tuple[Any, Any]:
+def log(
+    spark: Any,
+    requests: Sequence[dict[str, Any]],
+    shown: Callable[[dict[str, Any]], str | None] = lambda row: None,
+    **files: dict[str, Any],
+) -> tuple[Any, Any]:
     """The tables requests and ingested_files; files hold the requests in this order.
 
-    What is not of the file "f" of the broker "b" names its file; `files` gives more columns of them.
+    What is not of the file "f" of the broker "b" names its file; `files` gives more columns of them. See `levels` for `shown`.
     """
     rows = [{"byte_offset": place} | row for place, row in enumerate(requests)]
     of_files: dict[tuple[str, str, str], list[dict[str, Any]]] = {("c", "b", "f"): []}
@@ -198,7 +202,7 @@ def log(spark: Any, requests: Sequence[dict[str, Any]], **files: dict[str, Any])
             "last_logged_at": max(logged, default=START),
             "step_back_ms": step_back_ms(logged),
             "requests": len(logged),
-            **levels(of_files[cluster, broker, file_id]),
+            **levels(of_files[cluster, broker, file_id], shown),
         }
         | files.get(file_id, {})
         for (cluster, broker, file_id), logged in times.items()

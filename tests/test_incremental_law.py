@@ -79,6 +79,12 @@ def made_requests(broker: str, seed: str) -> list[dict[str, Any]]:
     return sent
 
 
+def shown_by_ids(row: dict[str, Any]) -> str | None:
+    """What correlation ids show of the log at some requests: that it leaves some out, or none."""
+    draw = random.Random(f"{row['file_id']} {row['byte_offset']}")
+    return draw.choice(("omission", "continuity")) if draw.random() < 0.04 else None
+
+
 def as_shown(rows: Any) -> Counter[str]:
     return Counter(
         repr(sorted(row.asDict().items())) for row in as_stored(rows, "connections").drop(*NOT_COMPARED).collect()
@@ -127,9 +133,9 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
         cut = random.Random(name).randint(1, len(sent))
         first += sent[:cut]
         all_requests += sent[:cut] + [one | {"ingested_at": LATER} for one in sent[cut:]]
-    requests, files = log(spark, all_requests)
+    requests, files = log(spark, all_requests, shown_by_ids)
     full = as_shown(judged_connections(requests, files))
-    stored = judged_connections(*log(spark, first)).localCheckpoint()
+    stored = judged_connections(*log(spark, first, shown_by_ids)).localCheckpoint()
     assert_built_as(full, spark, requests, files, connections=stored, retained_from=None)
 
 

@@ -227,7 +227,7 @@ def files_of(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
             }
             | {"resume_hash": "", "requests": len(times), "rejected": 0, "first_logged_at": times[0], "damage": None}
             | {"last_logged_at": list(accumulate(times, max))[-1], "step_back_ms": step_back_ms(times), "batch_id": "1"}
-            | levels(of_file)
+            | levels(of_file, lambda row: None)
             | {"covers_broker_start": broker == "b2", "ingested_at": START + timedelta(days=1)}
             | {"broker_events": RESTART if broker == "b2" else []}
         )

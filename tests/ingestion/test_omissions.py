@@ -1,0 +1,87 @@
+"""Correlation ids show a log that leaves out requests, however the file is cut, and whenever it grows."""
+
+import random
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from kafka_clientinfo.ingestion import omissions
+from kafka_clientinfo.ingestion.debug_runs import EVIDENCE
+from tests.builders import json_record
+from tests.ingestion.splitting import Runs, read_in_splits
+
+Counted = tuple[str, int]
+
+
+def connections(number: int, requests: int, step: int = 1) -> list[Counted]:
+    """Requests of as many connections in turn; the ids of each go up by `step`, or by 1 to `step` times 2."""
+    draw = random.Random(f"{number} {requests} {step}")
+    sizes = {name: 1 if step == 1 else draw.randint(1, 2 * step) for name in range(number)}
+    return [
+        (f"10.0.0.1:9092-10.0.0.{name}:400{step}-{name}", place * sizes[name] + (step > 1 and draw.randint(0, 1)))
+        for place in range(requests)
+        for name in range(number)
+    ]
+
+
+def each(number: int, requests: Iterable[Counted]) -> list[Counted]:
+    return [one for place, one in enumerate(requests) if place % number == 0]
+
+
+def at_random(share: float, requests: Iterable[Counted]) -> list[Counted]:
+    draw = random.Random(7)
+    return [one for one in requests if draw.random() < share]
+
+
+BUSY = connections(10, 60)
+# Per case: the requests of a log, and whether they show that some are left out (True), that none is (False), or nothing.
+CASES: dict[str, tuple[list[Counted], bool | None]] = {
+    "a whole log": (BUSY, False),
+    "a whole log of few steps": (connections(10, 4), None),
+    "each third request": (each(3, BUSY), True),
+    "each eleventh request": (each(11, BUSY), True),
+    "half of the requests": (at_random(0.5, BUSY), True),
+    "a tenth of the requests": (at_random(0.1, connections(10, 400)), True),
+    "one client that counts over many brokers": (connections(1, 300, step=8), None),
+    "five clients that count over many brokers": (connections(5, 60, step=8), None),
+    "such clients beside a cluster's own": ([*connections(4, 13), *connections(40, 20, step=8)], False),
+    "an id that never rises": ([(connection, 0) for connection, _ in BUSY], None),
+}
+
+
+def lines(requests: Iterable[Counted]) -> Iterator[bytes]:
+    for second, (connection, correlation_id) in enumerate(requests):
+        yield json_record(at=second / 100, connection=connection, correlation_id=correlation_id)
+
+
+def shown(file: dict[str, Any]) -> dict[str, bool]:
+    return {name: any(run[name] is not None for run in file["debug_runs"]) for name in EVIDENCE[2:]}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_steps_show_whether_requests_are_left_out(name: str, tmp_path: Path) -> None:
+    requests, expected = CASES[name]
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(b"".join(lines(requests)))
+    _, file, _ = read_in_splits(path, 1 << 30, 1)
+    assert shown(file) == {"omission": expected is True, "continuity": expected is False}
+
+
+@pytest.mark.parametrize("block", [20_000, 150_000])
+@pytest.mark.parametrize("name", ["a whole log", "each third request", "half of the requests"])
+def test_however_a_file_is_cut_and_whenever_it_grows_it_shows_the_same(name: str, block: int, tmp_path: Path) -> None:
+    path, whole = tmp_path / "kafka-request.log", b"".join(lines(CASES[name][0]))
+    path.write_bytes(whole)
+    with patch.object(omissions, "BLOCK", block):
+        _, expected, _ = read_in_splits(path, 1 << 30, 1)
+        for split_bytes in (3_000, 17_000, 40_000):
+            _, file, _ = read_in_splits(path, split_bytes, 8)
+            assert file["debug_runs"] == expected["debug_runs"]
+        runs = Runs(path)
+        for end in (len(whole) // 5, len(whole) // 3, len(whole)):
+            runs.read(whole[:end])
+        (file,) = runs.files.values()
+        assert shown(file) == shown(expected)
