@@ -172,7 +172,9 @@ def _start() -> Column:
     named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
     evidence = handshake | _is_covered() | _counts_from_start()
-    begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & F.col("counts")
+    # At DEBUG a client that sends 0 forever has one request only if the others are left out.
+    counts = F.col("counts") | (F.col("first.log_level") == "INFO")
+    begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & counts
     certain = F.when(is_watched(), evidence).otherwise(begins_at_0)
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
     return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")

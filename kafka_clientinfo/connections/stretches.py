@@ -166,13 +166,13 @@ def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
         F.when(number.isNotNull(), began).alias("since"),
         F.when(number.isNotNull(), F.col("opening.started_at")).alias("started_at"),
         "max_idle_ms",
-        "is_complete",
+        F.when(F.col("goes_on"), F.col("is_complete")).alias("is_complete"),
     )
     nothing = F.struct(
         F.lit(None).cast("timestamp").alias("since"),
         F.lit(None).cast("timestamp").alias("started_at"),
         "max_idle_ms",
-        "is_complete",
+        F.lit(None).cast("boolean").alias("is_complete"),
     )
     none, has_info = F.lit(None).cast("bigint"), F.col("info_requests") > 0
     begins_inside = F.col("is_first") & F.col("is_new") & has_info

@@ -39,7 +39,7 @@ class DebugRun(NamedTuple):
     """A run, from its first request to its last one; times are microseconds since the epoch.
 
     Attributes:
-        api_versions, software_name, omission, continuity: `EVIDENCE`, each the time of the first request that shows it; None if none does.
+        api_versions, software_name, omission, continuity: `EVIDENCE`, each the least time of a request that shows it; None if none does.
     """
 
     began_at: int
@@ -98,12 +98,12 @@ class DebugRuns:
 def _with_evidence(
     run: DebugRun, flags: Mapping[str, npt.NDArray[np.intp]], times: npt.NDArray[np.int64], begin: int, end: int
 ) -> DebugRun:
-    """Add to a run, which lies between two places, the time of the first request that shows each piece of evidence."""
+    """Add to a run, which lies between two places, the least time of a request that shows each piece of evidence."""
     found = {}
     for name, places in flags.items():
-        at = int(np.searchsorted(places, begin))
-        if at < len(places) and places[at] <= end:
-            found[name] = int(times[places[at]])
+        first, last = np.searchsorted(places, (begin, end + 1))
+        if first < last:
+            found[name] = int(times[places[first:last]].min())
     return run._replace(**found)
 
 

@@ -12,6 +12,7 @@ from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
 from kafka_clientinfo.engine.keeping import Staging, release
+from kafka_clientinfo.ingestion.debug_runs import EVIDENCE
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables.spec import table_spec
 
@@ -68,7 +69,13 @@ def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str 
         (at(seconds), kind, VALUES.get(kind, node if kind == "started" else None), read)
         for seconds, kind, read in events
     ]
-    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), 0, said)
+    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), 0, said, False, None)
+
+
+def log_that_shows(**evidence: datetime) -> tuple[Any, ...]:
+    """A file of one run of requests, and when each piece of evidence in it was read."""
+    run = (at(0), at(9000), 0, 1, *(evidence.get(name) for name in EVIDENCE))
+    return (*file_of("f", 4, 0)[:-1], [run])
 
 
 def stored(
@@ -277,6 +284,25 @@ STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
     ),
 }
 """Server logs of a broker, and whether all of it is recomputed."""
+EVIDENT: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
+    "ApiVersions is logged": ([log_that_shows(api_versions=LATER)], True),
+    "ApiVersions was logged before": ([log_that_shows(api_versions=AT, software_name=LATER)], False),
+    "names without ApiVersions": ([log_that_shows(software_name=LATER)], True),
+    "requests are left out": ([log_that_shows(api_versions=AT, omission=LATER)], True),
+    "requests were left out before": ([log_that_shows(api_versions=AT, omission=AT)], False),
+    "the log had shown that it is whole": ([log_that_shows(api_versions=AT, continuity=AT, omission=LATER)], False),
+    "the log is whole after all": ([log_that_shows(api_versions=AT, omission=AT, continuity=LATER)], True),
+    "nothing but that it is whole": ([log_that_shows(api_versions=AT, continuity=LATER)], False),
+}
+"""Logs of a broker with what is read in them, and whether all of it is recomputed."""
+
+
+@pytest.mark.parametrize("name", EVIDENT)
+def test_late_evidence_of_a_log_that_leaves_out_requests_touches_all_of_its_broker(spark: Any, name: str) -> None:
+    files, is_late = EVIDENT[name]
+    connections = [("a", 1, 0.0, 100.0, 0), ("untouched", 1, 3.0, 3.0, 2)]
+    held = stored(spark, old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500)), connections, files)
+    assert ("untouched" in since(held)) == is_late
 
 
 @pytest.mark.parametrize("name", STARTS)
