@@ -11,12 +11,21 @@ from tests.frames import api_versions, background, by_connection, in_time, log, 
 
 LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
 REMOTE = "10.0.0.1:9092-10.0.0.9:40000-5"
+NAMED = {"client_software_name": "kgo"}
 JAVA = named("apache-kafka-java", "4.4.0")
 LATE = 900  # seconds after the log's first record: longer than a broker lets a connection be idle
 WHOLE_LOG = {"broker": "whole", "file_id": "whole"}
 """Of a broker whose log covers its start."""
 INFO_LOG = {"broker": "info", "file_id": "info"}
 """Of a broker that logs at INFO only."""
+SAMPLED = {"broker": "sampled", "file_id": "sampled"}
+"""Of a broker whose log leaves out requests, as correlation ids show; ApiVersions is in it."""
+FILTERED = {"broker": "filtered", "file_id": "filtered"}
+"""Of a broker whose log holds no ApiVersions request, though a client had stated its name."""
+UNNAMED = {"broker": "unnamed", "file_id": "unnamed", "client_software_name": None, "log_generation": "api_key_struct"}
+"""Of a broker whose records show no names, and whose log holds no ApiVersions request."""
+OLD_CLIENTS = {"broker": "old clients", "file_id": "old clients"}
+"""Of a broker whose records show names, and which only clients without one use."""
 
 STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "a handshake comes first": ([api_versions("?", 20, 3)], ["observed"]),
@@ -61,6 +70,30 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
         ["before_log"],
     ),
     "a log that covers the broker's start": ([request("?", 0, correlation_id=50, **WHOLE_LOG)], ["observed"]),
+    "a handshake in a sampled log": ([api_versions("?", 20, 3, correlation_id=1, **SAMPLED)], ["before_log"]),
+    "ids that begin at 1 in a sampled log": ([request("?", 20, correlation_id=1, **SAMPLED)], ["before_log"]),
+    "first heard of after the idle limit in a sampled log": ([request("?", LATE, **SAMPLED)], ["before_log"]),
+    "ids that begin at 0 in a sampled log": (
+        [request("?", s, correlation_id=c, **SAMPLED) for s, c in ((20, 0), (21, 9))],
+        ["observed"],
+    ),
+    "a single id 0 in a sampled log": ([request("?", 20, correlation_id=0, **SAMPLED)], ["before_log"]),
+    "ids that begin at 1 in a log without ApiVersions": (
+        [request("?", 20, correlation_id=1, **FILTERED)],
+        ["before_log"],
+    ),
+    "first heard of after the idle limit in a log without ApiVersions": (
+        [request("?", LATE, **FILTERED)],
+        ["before_log"],
+    ),
+    "ids that begin at 1 in a log without ApiVersions and names": (
+        [request("?", 20, correlation_id=1, **UNNAMED)],
+        ["before_log"],
+    ),
+    "ids that begin at 1 in a log of old clients only": (
+        [request("?", 20, correlation_id=1, **OLD_CLIENTS)],
+        ["observed"],
+    ),
     "the second connection of an id": (
         [request("?", 0, correlation_id=50), request("?", 1, correlation_id=40, client_id="other")],
         ["before_log", "observed"],
@@ -163,8 +196,12 @@ def found(spark: Any) -> dict[str, list[Any]]:
         values = dict(given)
         rows.append(request(values.pop("connection", name), 0, values.pop("api", "METADATA"), **values))
     rows += [request(name, 0, log_generation=generation) for name, generation in PROCESSORS]
-    rows = in_time(rows + background(LATE + 800))
-    judged = judged_requests(*log(spark, rows, whole={"covers_broker_start": True}), Settings(), ())
+    rows += [api_versions("asks", 0, 3, **SAMPLED), request("stated its name", 0, **{**FILTERED, **NAMED})]
+    for of_broker in ({}, SAMPLED, FILTERED, UNNAMED, OLD_CLIENTS):
+        rows += background(LATE + 800, **of_broker)
+    shown = {"sampled": "omission"}
+    tables = log(spark, in_time(rows), lambda row: shown.get(row["broker"]), whole={"covers_broker_start": True})
+    judged = judged_requests(*tables, Settings(), ())
     return by_connection(connections(judged, Settings(), ()))
 
 
