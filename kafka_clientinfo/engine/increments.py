@@ -21,6 +21,8 @@ work follows what is new, not the history. What is recomputed, by what is new:
     may have changed places with one        |                           |
     a late report of a broker's start,      | all of its broker, as its | all
     before a request that was built         | connections end there     |
+    evidence that a log leaves out          | all of its broker         | all
+    requests, or that it does not           |                           |
     a host shows to be a broker's           | those from it that bear a | all
                                             | broker's name             |
 
