@@ -67,7 +67,7 @@ class Omissions:
         """
         rows, places = _counted([arrays[_FIELDS[name][0]] for name in _NAMES])
         before = len(self._rows)
-        whole = pa.concat_tables([self._rows, rows]).combine_chunks()
+        whole = pa.concat_tables([self._rows, rows])
         left_out, none = (np.zeros(len(arrays[0]), dtype=np.bool_) for _ in range(2))
         for row, shows_omission in _verdicts(whole, before):
             (left_out if shows_omission else none)[places[row - before]] = True
@@ -80,7 +80,8 @@ def _counted(columns: Sequence[pa.Array]) -> tuple[pa.Table, _Numbers]:
     rows = pa.table(columns, names=_NAMES)
     counts = pc.and_(pc.not_equal(rows["log_level"], "INFO"), pc.invert(rows["is_forwarded"]))
     places: _Numbers = np.flatnonzero(counts.to_numpy())
-    return rows.filter(counts).select(_SCHEMA.names).cast(_SCHEMA), places
+    fields = rows.select(_SCHEMA.names)
+    return (fields if len(places) == len(rows) else fields.filter(counts)).cast(_SCHEMA), places
 
 
 def _last_block(rows: pa.Table) -> pa.Table:
@@ -89,7 +90,7 @@ def _last_block(rows: pa.Table) -> pa.Table:
         return rows
     offsets = rows["byte_offset"].to_numpy()
     begin = int(np.searchsorted(offsets, offsets[-1] // BLOCK * BLOCK))
-    return rows.slice(begin).combine_chunks()
+    return rows.slice(begin)
 
 
 def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
