@@ -31,8 +31,9 @@ _API_KEY, _RESPONSE, _STARTED_AT, _SOFTWARE, _FORWARDED, _GENERATION = map(
     _NAMES.index, ("api_key", "response", "started_at", "client_software_name", "is_forwarded", "log_generation")
 )
 EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
-"""What a run shows of the log: that ApiVersions is logged, or the broker has no such API (before 0.10); that a client had stated its software's name; that requests are
-left out, and that none is (`omissions`). In ingested_files they are the times of the runs of the package that read it."""
+"""What a run shows of the log: that ApiVersions is logged, or the broker has no such API (before 0.10); that a client had
+stated its software's name; that requests are left out, and that none is (`omissions`). In ingested_files they are the times of
+the runs of the package that read it."""
 
 
 class DebugRun(NamedTuple):
@@ -113,10 +114,11 @@ def evidence(arrays: Sequence[pa.Array], omissions: Omissions) -> dict[str, pa.A
     asks = pc.equal(arrays[_API_KEY], int(ApiKey.API_VERSIONS))
     # Later ones write the requests of some APIs in this form, but not this one.
     is_old = pc.and_(pc.equal(arrays[_GENERATION], "name_text"), pc.equal(arrays[_API_KEY], int(ApiKey.METADATA)))
-    own = pc.invert(arrays[_FORWARDED])  # the name in a forwarded request was stated to another broker
+    # The name in a forwarded request was stated to another broker, and who raises the level had stated it before.
+    is_unshown = pc.or_(arrays[_FORWARDED], _sets_loggers(arrays))
     return {
         "api_versions": pc.or_(asks, is_old),
-        "software_name": pc.and_(pc.fill_null(pc.not_equal(arrays[_SOFTWARE], UNKNOWN), False), own),
+        "software_name": pc.and_(pc.fill_null(pc.not_equal(arrays[_SOFTWARE], UNKNOWN), False), pc.invert(is_unshown)),
         "omission": pa.array(left_out),
         "continuity": pa.array(none),
     }
@@ -133,11 +135,15 @@ def loggers_set(arrays: Sequence[pa.Array]) -> list[BrokerEvent]:
     The answer, which is kept of no other request of this API, says neither which loggers nor what level. A request came
     before what it set, and at INFO it is not logged.
     """
-    is_set = pc.and_(pc.equal(arrays[_API_KEY], LOGGER_API), arrays[_RESPONSE].is_valid())
+    is_set = _sets_loggers(arrays)
     if not pc.any(is_set).as_py():
         return []
     times = arrays[_STARTED_AT].filter(is_set).cast(pa.int64())
     return [BrokerEvent(at, LOGGER_SET, None) for at in times.to_pylist()]
+
+
+def _sets_loggers(arrays: Sequence[pa.Array]) -> pa.Array:
+    return pc.and_(pc.equal(arrays[_API_KEY], LOGGER_API), arrays[_RESPONSE].is_valid())
 
 
 def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:
