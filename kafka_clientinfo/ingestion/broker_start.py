@@ -3,7 +3,7 @@
 At a start every connection is new, and the INDEX in connection ids counts from 0 on each network processor. One INDEX of 0
 shows nothing: each listener has processors of its own, so a seldom used one gives it to its first clients years after the
 start. So a start is shown by a connection of a broker that is one of the first of its listener, as these connect first and
-stay, or by two connections that open with INDEX 0 at about the same time. What contradicts it counts more, as a log begins
+stay, or by connections that open with INDEX 0 on two listeners at about the same time. What contradicts it counts more, as a log begins
 with connections that have been open for long if its level was switched:
 
     the first record of a connection                     | shows
@@ -77,7 +77,7 @@ def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
         is_among_first = all((_listener(event), before) in indexes for before in range(_index(event)))
         if event.connection_id in of_brokers and is_among_first and (_has_index(event) or _is_first(event)):
             return True
-    return _are_at_once(event.logged_at for event in logged if _index(event) == 0)
+    return _are_at_once([(event.logged_at, _listener(event)) for event in logged if _index(event) == 0])
 
 
 def shows_restart(first: Sequence[LoggedRequest], before: Mapping[str, int]) -> bool:
@@ -192,6 +192,9 @@ def _index(event: LoggedRequest) -> int:
     return int(found[1]) if found else -1
 
 
-def _are_at_once(times: Iterable[int]) -> bool:
-    ordered = sorted(times)
-    return any(later - earlier <= _AT_ONCE for earlier, later in itertools.pairwise(ordered))
+def _are_at_once(openings: Iterable[tuple[int, str]]) -> bool:
+    """Return whether two listeners got a connection at about the same time."""
+    return any(
+        later - earlier <= _AT_ONCE and one != other
+        for (earlier, one), (later, other) in itertools.combinations(sorted(openings), 2)
+    )
