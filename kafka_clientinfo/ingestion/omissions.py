@@ -1,8 +1,11 @@
 """Requests that a log leaves out, because it was sampled or filtered: correlation ids show it.
 
 Most clients, and all of a broker's fetchers, count the requests of a connection one by one. Java's clients count over all
-brokers, so on one broker their ids go up by more. A log that holds every request therefore has many connections with steps of
-exactly one; one that keeps each second record or fewer has hardly any. Measured in blocks of real logs, of all releases and of clusters:
+brokers, so on one broker of several their ids go up by more: those that state their name count only if many steps show no
+fetcher of another broker. Older ones do not state it, so two fetchers that go on by one show a log to be whole.
+
+A log that holds every request therefore has many connections with steps of exactly one; one that keeps each second record or
+fewer has hardly any. Measured in blocks of real logs, of all releases and of clusters:
 
     log                                    | ones per connection, on average | connections with nearly all steps of one
     ---------------------------------------|---------------------------------|-----------------------------------------
@@ -40,9 +43,27 @@ _LONG, _VERY_LONG = 4, 12
 _LONG_ONES = 4
 _PROVING = 4
 """Connections with `_VERY_LONG` steps, all of one, that show a log to be whole, whatever else is in it."""
-_NAMES = ("connection_id", "correlation_id", "byte_offset", "log_level", "is_forwarded")
+_PROVING_FETCHERS = 2
+"""The same of replicas' fetchers: of two that take turns, a log that has each second request holds one only."""
+_COUNTS_OVER_ALL = "apache-kafka-java"
+"""The software that counts its requests over all brokers."""
+_NAMES = (
+    "connection_id",
+    "correlation_id",
+    "byte_offset",
+    "replica_id",
+    "log_level",
+    "is_forwarded",
+    "client_software_name",
+)
 _FIELDS = {field.name: (number, field.type) for number, field in enumerate(EVENT_FIELDS) if field.name in _NAMES}
-_SCHEMA = pa.schema([(name, _FIELDS[name][1]) for name in _NAMES[:3]])
+_SCHEMA = pa.schema(
+    [
+        *((name, _FIELDS[name][1]) for name in _NAMES[:3]),
+        ("is_fetcher", pa.bool_()),
+        ("counts_over_all", pa.bool_()),
+    ]
+)
 _Flags = npt.NDArray[np.bool_]
 _Numbers = npt.NDArray[np.int64]
 
@@ -77,11 +98,18 @@ class Omissions:
 
 def _counted(columns: Sequence[pa.Array]) -> tuple[pa.Table, _Numbers]:
     """Choose the requests that count: at DEBUG, and sent on the connection itself; and return their places."""
-    rows = pa.table(columns, names=_NAMES)
-    counts = pc.and_(pc.not_equal(rows["log_level"], "INFO"), pc.invert(rows["is_forwarded"]))
+    given = pa.table(columns, names=_NAMES)
+    rows = pa.Table.from_arrays(
+        [
+            *given.columns[:3],
+            pc.fill_null(pc.greater_equal(given["replica_id"], 0), False),
+            pc.fill_null(pc.equal(given["client_software_name"], _COUNTS_OVER_ALL), False),
+        ],
+        schema=_SCHEMA,
+    )
+    counts = pc.and_(pc.not_equal(given["log_level"], "INFO"), pc.invert(given["is_forwarded"]))
     places: _Numbers = np.flatnonzero(counts.to_numpy())
-    fields = rows.select(_SCHEMA.names)
-    return (fields if len(places) == len(rows) else fields.filter(counts)).cast(_SCHEMA), places
+    return rows if len(places) == len(rows) else rows.filter(counts), places
 
 
 def _last_block(rows: pa.Table) -> pa.Table:
@@ -106,12 +134,16 @@ def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
     ends = order[1:][is_step]
     by_place = np.argsort(ends)
     ends, sizes = ends[by_place], differences[is_step][by_place]
+    is_fetcher, over_all = (rows[name].to_numpy()[ends] for name in ("is_fetcher", "counts_over_all"))
     found = []
     for begin, end in _ranges(blocks[ends]):
         for number in _LOOKS:
             last = begin + number
             if last <= end and ends[last - 1] >= before:
-                verdict = _shows_omission(connections[ends[begin:last]], sizes[begin:last] == 1)
+                steps = np.arange(begin, last)
+                if number < _MANY or is_fetcher[begin:last].any():
+                    steps = steps[~over_all[begin:last]]
+                verdict = _shows_omission(connections[ends[steps]], sizes[steps] == 1, is_fetcher[steps])
                 found += [] if verdict is None else [(int(ends[last - 1]), verdict)]
     return found
 
@@ -121,11 +153,13 @@ def _ranges(blocks: _Numbers) -> list[tuple[int, int]]:
     return list(zip(begins, [*begins[1:], len(blocks)], strict=True))
 
 
-def _shows_omission(connections: _Numbers, is_one: _Flags) -> bool | None:
-    """Judge steps by their connections, and by whether each is one; None if they show nothing."""
+def _shows_omission(connections: _Numbers, is_one: _Flags, is_fetcher: _Flags) -> bool | None:
+    """Judge steps by their connections, by whether each is one and a fetcher's; None if they show nothing."""
     of_connection = np.bincount(connections)
     ones_of = np.bincount(connections, weights=is_one)
-    if ((of_connection >= _VERY_LONG) & (ones_of == of_connection)).sum() >= _PROVING:
+    is_proving = (of_connection >= _VERY_LONG) & (ones_of == of_connection)
+    fetchers = is_proving & (np.bincount(connections, weights=is_fetcher) > 0)
+    if is_proving.sum() >= _PROVING or fetchers.sum() >= _PROVING_FETCHERS:
         return False
     # One busy client that counts over many brokers is no evidence, so each connection counts the same.
     has_steps = of_connection > 0

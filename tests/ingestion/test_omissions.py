@@ -36,7 +36,18 @@ def at_random(share: float, requests: Iterable[Counted]) -> list[Counted]:
     return [one for one in requests if draw.random() < share]
 
 
+def fetchers(number: int, requests: int) -> list[Counted]:
+    """Fetch requests of as many other brokers in turn."""
+    return [
+        (f"10.0.0.1:9092-10.0.1.{broker}:33333-{broker}", place)
+        for place in range(requests)
+        for broker in range(number)
+    ]
+
+
 BUSY = connections(10, 60)
+OLD_JAVA = connections(12, 30, step=3)
+JAVA = [(f"{connection}-java", place) for connection, place in OLD_JAVA]
 # Per case: the requests of a log, and whether they show that some are left out (True), that none is (False), or nothing.
 CASES: dict[str, tuple[list[Counted], bool | None]] = {
     "a whole log": (BUSY, False),
@@ -48,13 +59,25 @@ CASES: dict[str, tuple[list[Counted], bool | None]] = {
     "one client that counts over many brokers": (connections(1, 300, step=8), None),
     "five clients that count over many brokers": (connections(5, 60, step=8), None),
     "such clients beside a cluster's own": ([*connections(4, 13), *connections(40, 20, step=8)], False),
+    "clients that count over many brokers": (OLD_JAVA, True),
+    "two brokers' fetchers beside such clients": ([*fetchers(2, 13), *OLD_JAVA], False),
+    "one broker's fetcher beside such clients": ([*fetchers(1, 13), *OLD_JAVA], True),
+    "each second request of two fetchers that take turns": ([*each(2, fetchers(2, 30)), *OLD_JAVA], True),
+    "clients of the same kind that state their name": (JAVA, True),
+    "one broker's fetcher beside such that state their name": ([*fetchers(1, 13), *JAVA], None),
+    "each second request of these": (each(2, [*fetchers(1, 13), *JAVA]), None),
     "an id that never rises": ([(connection, 0) for connection, _ in BUSY], None),
 }
 
 
 def lines(requests: Iterable[Counted]) -> Iterator[bytes]:
     for second, (connection, correlation_id) in enumerate(requests):
-        yield json_record(at=second / 100, connection=connection, correlation_id=correlation_id)
+        fields: dict[str, Any] = {"at": second / 100, "connection": connection, "correlation_id": correlation_id}
+        if "-10.0.1." in connection:
+            fields |= {"api": "FETCH", "version": 12, "request": {"replicaId": 2, "maxWaitMs": 1}}
+        if connection.endswith("-java"):
+            fields |= {"software": ("apache-kafka-java", "3.9.1")}
+        yield json_record(**fields)
 
 
 def shown(file: dict[str, Any]) -> dict[str, bool]:
