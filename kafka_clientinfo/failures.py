@@ -33,26 +33,23 @@ _SHIPPED = "kafka_clientinfo"
 AGAIN = "what was committed is whole, and the next run goes on from there"
 
 
-_EXTRAS = {
-    "pyspark": ("local", "Spark, Delta and pandas, for a machine where no platform does"),
-    "delta": ("local", "Spark, Delta and pandas, for a machine where no platform does"),
-    "grpc": ("connect", "Spark Connect's client"),
-    "grpc_status": ("connect", "Spark Connect's client"),
-    "duckdb": ("answers", "what reads tables without Spark"),
-    "deltalake": ("answers", "what reads tables without Spark"),
-    "shtab": ("answers", "what completes commands in a shell"),
-    "vl_convert": ("report", "what draws the report's plots"),
-}
-"""Modules that the package imports and does not require: the extra that brings each, and what else that brings."""
+_EXTRAS = (
+    (("pyspark", "delta"), "local", "Spark, Delta and pandas, for a machine where no platform does"),
+    (("grpc", "grpc_status"), "connect", "Spark Connect's client"),
+    (("duckdb", "deltalake"), "answers", "what reads tables without Spark"),
+    (("shtab",), "answers", "what completes commands in a shell"),
+    (("vl_convert",), "report", "what draws the report's plots"),
+)
+"""Modules that the package imports and does not require, the extra that brings them, and what they are for."""
 
 
 def missing_extra(error: BaseException) -> str | None:
     """One line that names the extra to install, where a module is missing that an extra brings; None for any other error."""
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
-    if name not in _EXTRAS:
-        return None
-    extra, brings = _EXTRAS[name]
-    return f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}]' brings {brings}"
+    for modules, extra, brings in _EXTRAS:
+        if name in modules:
+            return f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}]' brings {brings}"
+    return None
 
 
 def full_text(error: BaseException) -> str:
