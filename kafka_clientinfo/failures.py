@@ -1,6 +1,9 @@
 """Says what went wrong in one line: Spark's own message takes pages, and its first line names no cause."""
 
+import os
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _NO_JVM = "JAVA_GATEWAY_EXITED"
@@ -8,6 +11,14 @@ _NO_SERVER = ("StatusCode.UNAVAILABLE", "[INVALID_HANDLE.SESSION_")
 """How gRPC and Spark Connect tell of a server that is not reached, and of one that does not know the session."""
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error)): *(.*)")
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"`]+)")
+_NOT_MADE = re.compile(
+    r"(?:Cannot create|Mkdirs failed to create|mkdir of|[Ff]ailed to create (?:directory|local dir in))"
+    r" (?:file:)?(/[^\s:'\"`]*[^\s:'\"`.])"
+)
+"""How Delta, Hadoop and Spark say that they cannot make a folder on this machine: Java does not give them the reason."""
+_UNKNOWN_REASON = "the system gives no reason; make room on its disk, and have this user write there"
+_PROBE_BYTES = 1 << 16
+"""A full disk may still have room for a name."""
 REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
 """How catalogs call it that the user lacks a right."""
 RIGHTS = "USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY"
@@ -21,7 +32,6 @@ _KNOWN = (
     ("Disk quota exceeded", "the disk quota is exceeded; make room"),
     ("Read-only file system", "the file system is read-only"),
     ("Permission denied", "permission denied; run as the user that owns the warehouse"),
-    ("Mkdirs failed to create", "a folder cannot be made; run as the user that owns the warehouse"),
     ("pyspark.daemon", "Spark's Python daemon was killed, perhaps for want of memory"),
     ("Python worker exited unexpectedly", "a Python worker of Spark was killed, perhaps for want of memory"),
     ("PythonWorkerFactory.stopWorker", "a Python worker of Spark was killed, perhaps for want of memory"),
@@ -62,20 +72,26 @@ def failure_message(error: BaseException, warehouse: str) -> str:
     chain = _chain(error)
     texts = [_text(one) for one in chain]
     text = "\n".join(filter(None, texts))
+    not_made = _NOT_MADE.search(text)
+    reason = _reason_not_made(not_made[1]) if not_made else None
+    if not_made and reason:
+        text = f"{text}\n{not_made[1]}: {reason}"
     if lacked := _LACKED.search(text):
         ship = ", or ship the wheel by --py-files, as a copy whose name ends in .zip" if lacked[1] == _SHIPPED else ""
         return f"the executors' Python has no module {lacked[1]}; install it there{ship}; {AGAIN}"
     for sign, meaning in _KNOWN:
         if sign in text:
             return f"{meaning}: {_place(text, sign, warehouse)}; {AGAIN}"
+    if not_made:
+        return f"{not_made[1]} cannot be made: {reason or _UNKNOWN_REASON}; {AGAIN}"
     if None in texts or _NO_JVM in text or any(type(one).__name__ in _DEAD_JVM for one in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
     if any(sign in text for sign in _NO_SERVER):
         return f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}"
-    reason = _root_cause(error, texts[0] or "")
+    cause = _root_cause(error, texts[0] or "")
     if any(sign in text for sign in REFUSED):
-        return f"the catalog refuses it: {reason}; have {RIGHTS} on {warehouse} granted, and run again"
-    return reason
+        return f"the catalog refuses it: {cause}; have {RIGHTS} on {warehouse} granted, and run again"
+    return cause
 
 
 def _text(error: BaseException) -> str | None:
@@ -88,6 +104,22 @@ def _text(error: BaseException) -> str | None:
         return "\n".join([str(error), *([trace] if isinstance(trace, str) else [])])
     except Exception:
         return None
+
+
+def _reason_not_made(path: str) -> str | None:
+    """Return the operating system's reason why nothing can be made at a path, by making a file near it; None if that works.
+
+    Where nothing of the path but the root exists, it is probably another machine's, and nothing is tried.
+    """
+    folder = next(folder for folder in (Path(path), *Path(path).parents) if os.path.lexists(folder))
+    if folder == Path(folder.anchor):
+        return None
+    try:
+        with TemporaryDirectory(prefix=".kafka-clientinfo-", dir=folder) as probe:
+            (Path(probe) / "file").write_bytes(bytes(_PROBE_BYTES))
+    except OSError as error:
+        return error.strerror
+    return None
 
 
 def _root_cause(error: BaseException, text: str) -> str:

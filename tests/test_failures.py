@@ -1,12 +1,15 @@
 """What a command says of failures that are not its own: one line that names what went wrong and where."""
 
+import errno
+import os
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from py4j.protocol import Py4JError, Py4JJavaError
 
-from kafka_clientinfo.failures import failure_message
+from kafka_clientinfo.failures import failure_message, missing_extra
 
 AGAIN = "what was committed is whole, and the next run goes on from there"
 WORKER = (
@@ -174,3 +177,80 @@ def test_a_cause_that_leads_back_to_itself_ends() -> None:
     error = RuntimeError("one")
     error.__context__ = caused("two", error)
     assert failure_message(error, "/lake") == "RuntimeError: one"
+
+
+NOT_MADE = (
+    "[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create file:{}. SQLSTATE: 42KD5",
+    "[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create {} SQLSTATE: 42KD5",
+    "An error occurred while calling o41.sql.\n: java.io.IOException: Mkdirs failed to create file:{} (exists=false)\n\tat x.Y",
+    "java.io.IOException: mkdir of file:{} failed",
+    "java.io.IOException: Failed to create local dir in {}.",
+)
+"""How the JVM says that it cannot make a folder, without the reason."""
+
+
+@pytest.mark.parametrize("text", NOT_MADE)
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "no space left on device; make room: {}"),
+        (errno.EDQUOT, "the disk quota is exceeded; make room: {}"),
+        (errno.EROFS, "the file system is read-only: {}"),
+        (errno.EACCES, "permission denied; run as the user that owns the warehouse: {}"),
+        (errno.EIO, "{} cannot be made: Input/output error"),
+    ],
+)
+@pytest.mark.parametrize("fails", ["mkdir", "write"])
+def test_a_folder_that_cannot_be_made_has_the_reason_of_the_system(
+    text: str, number: int, said: str, fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    path = tmp_path / "lake" / "requests" / "_delta_log"
+    monkeypatch.setattr(*((os, "mkdir") if fails == "mkdir" else (Path, "write_bytes")), fail)
+    assert failure_message(RuntimeError(text.format(path)), "/lake") == f"{said.format(path)}; {AGAIN}"
+
+
+@pytest.mark.parametrize("text", NOT_MADE)
+def test_a_folder_that_a_file_is_in_the_way_of_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "requests").write_text("in the way")
+    for path in (tmp_path / "requests", tmp_path / "requests" / "_delta_log"):
+        said = failure_message(RuntimeError(text.format(path)), "/lake")
+        assert said == f"{path} cannot be made: Not a directory; {AGAIN}"
+
+
+@pytest.mark.parametrize("path", ["{}/_delta_log", "{}", "/of-another-machine/requests"])
+def test_a_folder_that_could_be_made_a_moment_later_is_named_and_not_made(path: str, tmp_path: Path) -> None:
+    named = path.format(tmp_path)
+    unknown = "the system gives no reason; make room on its disk, and have this user write there"
+    said = failure_message(RuntimeError(NOT_MADE[0].format(named)), "/lake")
+    assert said == f"{named} cannot be made: {unknown}; {AGAIN}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_another_store_is_not_looked_for_here() -> None:
+    error = RuntimeError("[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create s3a:/tmp/requests/_delta_log.")
+    assert failure_message(error, "/lake") == f"RuntimeError: {error}"
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("pyspark", "local]' brings Spark, Delta and pandas, for a machine where no platform does"),
+        ("delta.tables", "local]' brings Spark, Delta and pandas, for a machine where no platform does"),
+        ("grpc", "connect]' brings Spark Connect's client"),
+        ("grpc_status", "connect]' brings Spark Connect's client"),
+        ("duckdb", "answers]' brings what reads tables without Spark"),
+        ("deltalake", "answers]' brings what reads tables without Spark"),
+        ("shtab", "answers]' brings what completes commands in a shell"),
+        ("vl_convert", "report]' brings what draws the report's plots"),
+        ("numpy", None),
+    ],
+)
+def test_a_module_that_is_missing_names_the_extra_that_brings_it(module: str, extra: str | None) -> None:
+    name = module.partition(".")[0]
+    said = extra and f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}"
+    assert missing_extra(ModuleNotFoundError(name=module)) == said
+    assert missing_extra(ImportError(name=module)) is None
+    assert missing_extra(ModuleNotFoundError()) is None

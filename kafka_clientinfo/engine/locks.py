@@ -21,6 +21,7 @@ from uuid import uuid4
 from ..address import address_in, address_of, local_folder
 from ..console import Progress
 from ..errors import WarehouseError
+from ..failures import failure_message
 from .abilities import jvm_of
 
 LOCK_NAME = ".kafka_clientinfo.lock"
@@ -119,7 +120,7 @@ def _held_by_jvm(path: Path, wait: _Patience, jvm: Any) -> Iterator[bool]:
     try:
         channel = jvm.java.io.FileOutputStream(str(path.absolute())).getChannel()
     except Exception as error:
-        raise WarehouseError(f"{path} cannot be written by Spark's JVM; give it to the user that runs this") from error
+        raise WarehouseError(f"Spark's JVM cannot write: {failure_message(error, str(path))}") from error
     try:
         yield wait.until(lambda: _lock_by_jvm(channel))
     finally:

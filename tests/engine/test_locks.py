@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -42,6 +43,24 @@ def test_a_run_that_is_killed_leaves_no_lock(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(WarehouseError, match="cannot be written"), exclusive(str(tmp_path / "file" / "lake"), 1):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        ("No space left on device", "no space left on device; make room: {}; "),
+        ("Permission denied", "permission denied; run as the user that owns the warehouse: {}; "),
+        ("Is a directory", r"FileNotFoundException: {} \(Is a directory\)"),
+    ],
+)
+def test_a_lock_that_the_jvm_cannot_write_has_the_reason(tmp_path: Path, reason: str, said: str) -> None:
+    def refuse(path: str) -> None:
+        raise RuntimeError(f"An error occurred.\n: java.io.FileNotFoundException: {path} ({reason})\n\tat java.base/x")
+
+    jvm = SimpleNamespace(java=SimpleNamespace(io=SimpleNamespace(FileOutputStream=refuse)))
+    lock = locks._held_by_jvm(tmp_path / "lock", locks._Patience(str(tmp_path), 1, None), jvm)
+    with pytest.raises(WarehouseError, match=f"Spark's JVM cannot write: {said.format(tmp_path / 'lock')}"), lock:
         pass
 
 

@@ -4,10 +4,11 @@
    at work. The environment says what happens:
 
      FILE_FAULTS_ROOT     the folder; operations elsewhere do not count
-     FILE_FAULTS_PROGRAM  name of the program that is counted (such as java); others pass
+     FILE_FAULTS_PROGRAM  name of the program that is counted (such as java); others pass, until there is no room
      FILE_FAULTS_LOG      a file that gets one line per operation: number, operation, path
      FILE_FAULTS_KILL     number of the operation in place of which the process gets SIGKILL
-     FILE_FAULTS_FAIL     from this operation on, whatever needs room fails: errno ENOSPC
+     FILE_FAULTS_FAIL     from this operation on, whatever needs room fails, in any program: errno ENOSPC
+     FILE_FAULTS_FULL     a file outside the folder that is made at that operation, so that other programs know
      FILE_FAULTS_COPIES   a folder: before operations the root is copied to COPIES/NUMBER, as a kill would leave it
      FILE_FAULTS_EVERY    copies are made before each operation with a number that this divides (1)
 */
@@ -29,10 +30,10 @@
 #define MANY 65536
 
 static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
-static const char *root, *copies;
+static const char *root, *copies, *full;
 static size_t root_length;
 static long number, kill_at, fail_from, every;
-static int log_file = -1;
+static int log_file = -1, counts;
 static char *paths[MANY]; /* of the descriptors that are open below the root for writing */
 
 static long number_of(const char *name) {
@@ -42,12 +43,14 @@ static long number_of(const char *name) {
 
 __attribute__((constructor)) static void begin(void) {
     const char *program = getenv("FILE_FAULTS_PROGRAM"), *log = getenv("FILE_FAULTS_LOG");
-    if (!getenv("FILE_FAULTS_ROOT") || (program && strcmp(program, program_invocation_short_name))) return;
+    if (!getenv("FILE_FAULTS_ROOT")) return;
+    counts = !program || !strcmp(program, program_invocation_short_name);
     root = strdup(getenv("FILE_FAULTS_ROOT"));
     root_length = strlen(root);
     kill_at = number_of("FILE_FAULTS_KILL");
     fail_from = number_of("FILE_FAULTS_FAIL");
     copies = getenv("FILE_FAULTS_COPIES");
+    full = getenv("FILE_FAULTS_FULL");
     every = number_of("FILE_FAULTS_EVERY");
     if (every < 1) every = 1;
     if (log) log_file = open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
@@ -69,6 +72,7 @@ static void copy_root(void) {
 /* Whether the operation that begins now is to fail; the lock is held from here until `end`. */
 static int fails(const char *operation, const char *path, int needs_room) {
     if (!is_below(path)) return 0;
+    if (!counts) return needs_room && full && !access(full, F_OK);
     pthread_mutex_lock(&lock);
     number++;
     if (log_file >= 0) {
@@ -81,12 +85,13 @@ static int fails(const char *operation, const char *path, int needs_room) {
         kill(getpid(), SIGKILL);
         for (;;) pause();
     }
+    if (full && number == fail_from) close(creat(full, 0600));
     return needs_room && fail_from && number >= fail_from;
 }
 
 static void end(const char *path) {
     int error = errno;
-    if (is_below(path)) pthread_mutex_unlock(&lock);
+    if (counts && is_below(path)) pthread_mutex_unlock(&lock);
     errno = error;
 }
 

@@ -46,17 +46,20 @@ class FileFaults:
             pytest.skip("file operations are counted on Linux, with a C compiler")
         scratch.mkdir(parents=True, exist_ok=True)
         self.root, self.log, self.library = root, scratch / "operations", scratch / "file_faults.so"
+        self.full = scratch / "full"
         command = ["cc", "-O2", "-shared", "-fPIC", "-o", str(self.library), str(_SOURCE), "-ldl", "-lpthread"]
         subprocess.run(command, check=True)
 
     def variables(self, **faults: object) -> dict[str, str]:
         """The environment, with `kill`, `fail`, `copies` or `every` as file_faults.c has them."""
         self.log.unlink(missing_ok=True)
+        self.full.unlink(missing_ok=True)
         return {
             "LD_PRELOAD": str(self.library),
             "FILE_FAULTS_ROOT": str(self.root),
             "FILE_FAULTS_PROGRAM": "java",
             "FILE_FAULTS_LOG": str(self.log),
+            "FILE_FAULTS_FULL": str(self.full),
             **{f"FILE_FAULTS_{name.upper()}": str(value) for name, value in faults.items()},
         }
 
