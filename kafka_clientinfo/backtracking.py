@@ -168,7 +168,7 @@ class _Places:
                 back = self._reached(start, before)
                 if any(one != other for one, other in there & back):
                     raise _Refused("can repeat the same text in two ways")
-                seen |= {one for one, other in there & back if one == other}
+                seen |= {one for one, _ in there & back}
 
     def _reached(self, start: tuple[int, int], steps: dict[int, set[int]]) -> set[tuple[int, int]]:
         """Pairs of places that two walks over the same characters reach."""

@@ -31,16 +31,7 @@ _DELTA = {
     "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
 }
 _LOG_STORE = "spark.delta.logStore."
-_STREAMING = "org.apache.spark.sql.execution.streaming" + (".checkpointing" if spark_release() >= (4, 1) else "")
-_WITHOUT_PROCESSES = {
-    f"{_LOG_STORE}file.impl": "io.delta.storage.LocalLogStore",
-    "spark.sql.streaming.checkpointFileManagerClass": f"{_STREAMING}.FileSystemBasedCheckpointFileManager",
-}
-"""Entries with which Delta renames the files of its log by Hadoop's FileSystem, not by its FileContext.
-
-In a folder both look whether the file is there, and then rename over it; runs are kept apart by a lock, or look whether their
-commits stand. FileContext starts a process `readlink` for each of its looks: 512 in a first run, a tenth of its CPU time.
-"""
+_STREAMING = "org.apache.spark.sql.execution.streaming"
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For the small JVM that only puts together the command line of Spark's own."""
 _FUNCTIONS = ("col", "lit", "when", "coalesce", "concat", "struct", "array", "not", "min", "max", "sum", "count")
@@ -138,7 +129,7 @@ def session_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -
     """
     conf = {**_DELTA, **given}
     if not any(key.startswith(_LOG_STORE) for key in given):  # Delta refuses a store of each scheme beside one of all
-        conf = {**_WITHOUT_PROCESSES, **conf}
+        conf = {**_without_processes(), **conf}
     if java is None:
         return conf
     if not delta_is_given(conf):
@@ -148,6 +139,19 @@ def session_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -
             wanted = [conf.get("spark.jars.packages"), coordinate()]
             conf["spark.jars.packages"] = ",".join(package for package in wanted if package)
     return with_archive(conf, java) if is_local(conf) else conf
+
+
+def _without_processes() -> dict[str, str]:
+    """Return entries with which Delta renames the files of its log by Hadoop's FileSystem, not by its FileContext.
+
+    In a folder both look whether the file is there, and then rename over it; runs are kept apart by a lock, or look whether their
+    commits stand. FileContext starts a process `readlink` for each of its looks: 512 in a first run, a tenth of its CPU time.
+    """
+    package = f"{_STREAMING}.checkpointing" if spark_release() >= (4, 1) else _STREAMING
+    return {
+        f"{_LOG_STORE}file.impl": "io.delta.storage.LocalLogStore",
+        "spark.sql.streaming.checkpointFileManagerClass": f"{package}.FileSystemBasedCheckpointFileManager",
+    }
 
 
 def _keep_lookups(spark: SparkSession) -> None:

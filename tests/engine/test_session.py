@@ -60,6 +60,16 @@ class TestStart:
         assert session.session_conf({"spark.sql.warehouse.dir": "/mine"}, JAVA_17)["spark.sql.warehouse.dir"] == "/mine"
 
     @pytest.mark.parametrize(
+        ("release", "package"), [((4, 0), ""), ((4, 1), ".checkpointing"), ((5, 0), ".checkpointing")]
+    )
+    def it_names_a_class_that_this_release_of_spark_has(
+        self, release: tuple[int, int], package: str, stored: list[Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(session, "spark_release", lambda: release)
+        manager = f"org.apache.spark.sql.execution.streaming{package}.FileSystemBasedCheckpointFileManager"
+        assert session.session_conf({}, JAVA_17)["spark.sql.streaming.checkpointFileManagerClass"] == manager
+
+    @pytest.mark.parametrize(
         ("log", "said"),
         [
             (

@@ -1,7 +1,7 @@
 """The columnar reading and the record parser read the same: the same rows in the same order, whatever the bytes."""
 
 import gzip
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -12,13 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion import arrow_schema, worker
+from kafka_clientinfo.ingestion.columnar import RequestRows
 from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.logs import Parser, RequestEvent
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import head
 from tests.builders import json_record
 from tests.ingestion.splitting import split_of
 from tests.ingestion.test_splits import torn_logs
-from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
+from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS, parse
 from tests.logs.mutations import EXTREMES, mutated
 
 pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
@@ -178,6 +180,36 @@ def test_both_readings_agree_on_torn_logs(log: Path, torn: bytes, step: int) -> 
     log.write_bytes(JSON[0] * 3 + torn + JSON[0] * 3)
     check(log, whole(log))
     check(log, cut(log, log.stat().st_size, step))
+
+
+def held(**fields: Any) -> dict[str, int]:
+    """The bytes that rows say they hold of a request, of each reading."""
+    line, parser = json_record(**fields), Parser()
+    rows = {name: RequestRows(parser.clock, parser.twins) for name in ("plain", "other")}
+    assert rows["plain"].take(line + json_record(), 0, 0, len(line)) == (len(line), 1)
+    (event,) = parse(line)
+    assert isinstance(event, RequestEvent)
+    rows["other"].add(event)
+    return {name: one.held for name, one in rows.items()}
+
+
+TEXTS: dict[str, Callable[[str], dict[str, Any]]] = {
+    "client id": lambda text: {"client_id": text},
+    "software": lambda text: {"software": (text, "1")},
+    "connection id": lambda text: {"connection": f"10.0.0.1:9092-{text}:40000-0"},
+    "request": lambda text: {"api": "JOIN_GROUP", "version": 7, "request": {"memberId": text}},
+    "response": lambda text: {"api": "JOIN_GROUP", "version": 7, "response": {"leader": text}},
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_it_counts_the_bytes_of_every_text_that_it_holds(name: str) -> None:
+    """A batch ends when it holds many, and clients choose how long their texts are."""
+    short = held(**TEXTS[name]("a"))
+    for more in (1, 64, 200):
+        long = held(**TEXTS[name]("a" * (1 + more)))
+        assert long["plain"] - short["plain"] == more
+        assert long["other"] - short["other"] >= more
 
 
 def twin(number: int, total: float, queue: float = 0.5) -> bytes:

@@ -75,6 +75,26 @@ def test_it_says_what_names_no_log(logs: Path, item: str, hint: str) -> None:
         find_logs([str(logs / "b1"), str(logs / item)])
 
 
+@pytest.mark.parametrize(
+    ("names", "shown"),
+    [
+        ("a", "a"),
+        ("edcba", "a, b, c, d, e"),
+        ("fedcba", "a, b, c, d, e and 1 more"),
+        ("7654321", "1, 2, 3, 4, 5 and 2 more"),
+    ],
+)
+def test_it_names_the_first_files_of_a_folder_without_a_log(tmp_path: Path, names: str, shown: str) -> None:
+    for name in names:
+        save(tmp_path / name, b"nothing\n")
+    with pytest.raises(InputError) as raised:
+        find_logs([str(tmp_path)])
+    assert str(raised.value) == (
+        f"{tmp_path}: no kafka-request.log* below this folder, and no completed request at the beginning of any other file "
+        f"there ({shown}); give log files, folders that hold request logs, or quoted globs"
+    )
+
+
 def test_it_reads_dbfs_where_databricks_mounts_it() -> None:
     with pytest.raises(
         InputError, match=r"dbfs:/logs: dbfs:/ is read as /dbfs, which this machine does not have; give log files"

@@ -61,6 +61,21 @@ def test_tasks_tell_the_driver_through_a_folder(monkeypatch: pytest.MonkeyPatch)
     assert not Path(folder).exists()
 
 
+def test_a_task_writes_its_count_at_once_and_then_not_too_often(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr(reading_progress.time, "monotonic", lambda: now)
+    counter, counts = TaskCounter(str(tmp_path), 3), []
+    for seconds in (0, 0.25, 0.25, 0.25):
+        now += seconds
+        counter.add(300)
+        counts.append(int.from_bytes((tmp_path / "3").read_bytes(), "little"))
+    counter.close()
+    counts.append(int.from_bytes((tmp_path / "3").read_bytes(), "little"))
+    assert counts == [300, 300, 900, 900, 1200]
+
+
 def test_where_nobody_is_told_nothing_is_written(tmp_path: Path) -> None:
     with watched(5, None) as folder:
         assert folder == ""
