@@ -212,8 +212,9 @@ def test_what_began_at_info_before_new_requests_at_debug_is_settled_by_these(spa
     """Where the clock was set back, nobody knows which connections these are."""
     before = old(("old", 0), ("settled", 3000), ("unsettled", 3550))
     connections: list[Connection] = [(name, 1, at, at, place) for place, (name, at, _) in enumerate(before)]
-    held = stored(spark, before, old(("x", 3600)), connections, [file_of("f", 4, 0, step_back=back, info=info)])
-    expected = {"x": (0, [3600])}
+    new = old(("x", 3600), ("x", 5000), ("z", 5001))
+    held = stored(spark, before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)])
+    expected = {"x": (0, [3600, 5000]), "z": (0, [5001])}
     if info:
         expected["unsettled"] = (0, [3550])
     if back:

@@ -29,6 +29,7 @@ A, B, C = (FIRST + records(name) for name in "abc")
 A_LONG, B_LONG = A + records("a2"), B + records("b2")
 BIG = [FIRST + records(name, 1) + records("same", 400) for name in "ab"]
 """Logs that differ in one record, of which far more than the resume window follows."""
+BIG_LONG = BIG[1] + records("more")
 
 
 def requests_of(tables: Tables) -> dict[str, int]:

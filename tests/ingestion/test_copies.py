@@ -12,7 +12,7 @@ from kafka_clientinfo.ingestion.problems import is_incomplete
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 
-from .alike_logs import A_LONG, B_LONG, BANNER, BIG, FIRST, LEADS, A, B, C, records, requests_of
+from .alike_logs import A_LONG, B_LONG, BANNER, BIG, BIG_LONG, FIRST, LEADS, A, B, C, records, requests_of
 from .test_plan import save
 from .test_unreadable import Tables
 
@@ -124,6 +124,10 @@ CASES = {
     ),
     "most of a log that differs from what it was taken for": Case(
         [{LIVE: FIRST}, {LIVE: A, "b2/x.log": B}, {LIVE: None}], {"b1": 1, "b2": 9}, logs=[["b1"], ["b2"], ["b2"]]
+    ),
+    "a copy of what another known log has overwritten, which ends alike": Case(
+        [{LIVE: BIG[0], "b2/x.log": BIG_LONG}, {LIVE: BIG_LONG, "b1/y.log": BIG[0], "b2/x.log": None}],
+        {"b1": 402, "b2": 410}, {LIVE: "copy"},
     ),
     "a copy of what was overwritten": Case(
         [{LIVE: A}, {LIVE: C, "archive/x.log": A}], {"b1": 9}, {"archive/x.log": "copy"}, logs=[["b1"], ["archive"]]
