@@ -81,7 +81,8 @@ _TEXT: tuple[tuple[bytes, _Read, re.Pattern[bytes]], ...] = (
 
 def cuts(record: bytes) -> list[int]:
     """Return where further records begin inside a record that `framing` has cut, in order."""
-    if record.find(b"\n") == len(record) - 1 and (record.endswith(_RECEIVED_END) or _is_usual_request(record)):
+    is_line = record.find(b"\n") == len(record) - 1
+    if is_line and (_is_received(record) or _is_usual_request(record)):
         return []
     found: list[int] = []
     start = 0
@@ -89,6 +90,11 @@ def cuts(record: bytes) -> list[int]:
         start = before_filler(record, start)
         found.append(start)
     return found
+
+
+def _is_received(line: bytes) -> bool:
+    """Return whether a line is that of a request which was received, and holds no torn request."""
+    return line.endswith(_RECEIVED_END) and COMPLETED not in line
 
 
 def _is_usual_request(line: bytes) -> bool:

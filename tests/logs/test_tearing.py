@@ -126,7 +126,11 @@ def test_what_follows_a_torn_record_of_json(follows: bytes) -> None:
         assert found.rejected == FIRST[:at] + follows
 
 
-@pytest.mark.parametrize("banner", [BANNER, BANNER.rpartition(b"===>")[0]], ids=["any", "ends as with a logger"])
+@pytest.mark.parametrize(
+    "banner",
+    [BANNER, BANNER.rpartition(b"===>")[0], b"User (kafka.request.logger)\n"],
+    ids=["any", "ends as with a logger", "ends with the logger"],
+)
 @pytest.mark.parametrize("whole", [WHOLE, *(build(client_id="second") for build in TEXT.values())])
 def test_output_of_other_programs_after_a_whole_record_belongs_to_no_record(whole: bytes, banner: bytes) -> None:
     found = read(whole + banner + whole)
@@ -190,13 +194,10 @@ def test_a_whole_record_of_json_may_lack_its_line_end_before_zeros() -> None:
 @pytest.mark.parametrize("generation", list(TEXT))
 def test_a_record_of_another_kind_in_a_tail_is_no_principal(generation: str) -> None:
     first, whole = TEXT[generation](client_id="first"), TEXT[generation](client_id="second", correlation_id=2)
-    for at in range(first.index(b",requestQueueTime"), len(first) - 1):
-        found = read(first[:at] + STARTED + whole)
-        assert (found.requests, found.rejected, found.ignored) == (
-            [(at + len(STARTED), alone(whole))],
-            first[:at],
-            1,
-        )
+    for other in (STARTED, SERVER, PROCESSOR):
+        for at in range(first.index(b",requestQueueTime"), len(first) - 1):
+            found = read(first[:at] + other + whole)
+            assert found == Outcome([(at + len(other), alone(whole))], first[:at], 1)
 
 
 @pytest.mark.parametrize("begin", ["", "\n"], ids=["in the line", "on a line of its own"])
