@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 import kafka_clientinfo
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.verify import as_json, as_text
-from kafka_clientinfo.engine.checks import CHECKS, LISTED, Check, quick_checks
+from kafka_clientinfo.engine.checks import CHECKS, LISTED, Check, check, quick_checks
 from kafka_clientinfo.engine.reading import local_tables
 from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse
@@ -105,11 +105,11 @@ def test_quick_checks_find_without_spark_what_they_find_with_it(damaged: str, fo
     ],
 )
 def test_damage_is_found_by_the_check_that_is_for_it(found: dict[str, Check], name: str, says: str) -> None:
-    check = found[name]
-    assert check.failed >= 1
-    assert len(check.findings) <= LISTED
-    assert says in str(check.findings)
-    assert check.advice
+    one = found[name]
+    assert one.failed >= 1
+    assert len(one.findings) <= LISTED
+    assert says in str(one.findings)
+    assert one.advice
 
 
 @pytest.mark.long
@@ -145,6 +145,53 @@ def test_a_missing_table_ends_quick_checks(sample_warehouse: Path, tmp_path: Pat
 def test_no_warehouse_is_no_sound_one(spark: Any, tmp_path: Path) -> None:
     with pytest.raises(WarehouseError, match="has no table ingested_files"):
         verify(spark, str(tmp_path))
+
+
+SAID = """\
+FAILED  layout                   1  tables, columns and constraints are as declared; no deletion vectors
+FAILED  records of files         1  records = requests + rejected + all of ignored
+FAILED  rows of files            1  requests, rejected_records and failed_requests hold what ingested_files counts, less what retention deleted
+FAILED  offsets in files         1  no row lies beyond the bytes that were read of its file
+FAILED  keys                     1  no two rows of a table have the same key
+FAILED  constraints              1  NOT NULL and CHECK hold for every row
+FAILED  requests of connections  1  the connections of each connection id count its requests, those logged twice once, up to the last one
+FAILED  first requests           1  every connection begins with a request that was logged when it opened
+FAILED  rows of connections      1  every row that names a connection has that connection in connections
+FAILED  build                    1  all tables are derived of all requests
+
+layout: somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs
+  n=1
+
+records of files: ingested_files was altered: restore it, or build a new warehouse from the logs
+  n=1
+
+rows of files: rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse
+  n=1
+
+offsets in files: a run broke off: the next `kafka-clientinfo run` on the same logs mends it
+  n=1
+
+keys: somebody wrote into the table: restore it (RESTORE TABLE)
+  n=1
+
+constraints: somebody wrote into the table: restore it (RESTORE TABLE)
+  n=1
+
+requests of connections: the build is not of these requests: delete the table connections and run `kafka-clientinfo build`
+  n=1
+
+first requests: the build is not of these requests: delete the table connections and run `kafka-clientinfo build`
+  n=1
+
+rows of connections: a build broke off, or tables were altered: run `kafka-clientinfo build`
+  n=1
+
+build: the build is behind: run `kafka-clientinfo build`
+  n=1"""
+
+
+def test_each_check_says_what_must_hold_and_what_to_do() -> None:
+    assert as_text([check(name, [{"n": 1}]) for name in CHECKS]) == SAID
 
 
 def test_what_is_listed_is_safe_to_print_and_json_is_one_object() -> None:

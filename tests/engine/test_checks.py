@@ -1,5 +1,6 @@
 """The quick checks: what they find in small tables, and in the samples' where retention has deleted rows of files."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,7 +16,7 @@ from kafka_clientinfo.engine.checks import CHECKS, Check, quick_checks
 from kafka_clientinfo.engine.reading import local_tables
 from kafka_clientinfo.engine.sql import CHECK, DELETION_VECTORS
 from kafka_clientinfo.engine.state import SOURCES, State
-from kafka_clientinfo.engine.table_layout import StoredColumn, TableLayout
+from kafka_clientinfo.engine.table_layout import StoredColumn, TableLayout, check_readable, stored_layout
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.tables.spec import table_specs
 
@@ -67,7 +68,7 @@ def test_a_row_that_is_not_there_was_deleted_or_lost(
 
 FILES = "(file_id VARCHAR, path VARCHAR, bytes_ingested BIGINT, damage VARCHAR, records BIGINT, requests BIGINT, \
 rejected BIGINT, ignored MAP(VARCHAR, BIGINT), first_logged_at TIMESTAMPTZ, step_back_ms BIGINT, ingested_at TIMESTAMPTZ)"
-FILE = """('{0}', '/logs/{0}', 100, {1}, 7, 2, 1, MAP {{'failed_request': 1, 'server_log': 3}},
+FILE = """('{0}', '/logs/{0}', 100, {1}, 3004, 2, 1, MAP {{'failed_request': 1, 'server_log': 3000}},
 '2026-01-02 00:00:10Z', 5000, '2026-01-03 00:00:00Z')"""
 
 
@@ -172,12 +173,12 @@ INT, NOT_NULL = StoredColumn("int", False), StoredColumn("string", True)
 FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
     "as it should be": (sql(), {}),
     "a file with more records than it has": (
-        sql("UPDATE ingested_files SET records = 8 WHERE file_id = 'g'"),
-        {"records of files": [{"file_id": "g", "path": "/logs/g", "records": 8, "sum": 7}]},
+        sql("UPDATE ingested_files SET records = 3005 WHERE file_id = 'g'"),
+        {"records of files": [{"file_id": "g", "path": "/logs/g", "records": 3005, "sum": 3004}]},
     ),
     "a file with fewer": (
-        sql("UPDATE ingested_files SET records = 6 WHERE file_id = 'f'"),
-        {"records of files": [{"file_id": "f", "path": "/logs/f", "records": 6, "sum": 7}]},
+        sql("UPDATE ingested_files SET records = 3003 WHERE file_id = 'f'"),
+        {"records of files": [{"file_id": "f", "path": "/logs/f", "records": 3003, "sum": 3004}]},
     ),
     "a request that is lost": (
         sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0"), {"rows of files": [rows("requests", "f", 2, 1)]}
@@ -229,6 +230,10 @@ FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
         lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
                         state(**DELETED, deleted={"requests": 2})(tables)],
         {"rows of files": [rows("requests", None, 2, 3)]},
+    ),
+    "all of them, of which it has deleted half": (
+        lambda tables: [sql("DELETE FROM requests")(tables), state(**DELETED, deleted={"requests": 2})(tables)],
+        {"rows of files": [rows("requests", None, 2, 0)]},
     ),
     "one of a file that begins too late": (
         lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
@@ -282,6 +287,11 @@ FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
     "a table that no build has made": (
         missing("violations", counted=False), {"layout": [{"table": "violations", "finding": "is not made yet"}]}
     ),
+    "a table that no build has made, beside one that was altered": (
+        lambda tables: [missing("violations", counted=False)(tables), column("requests", "mine", INT)(tables)],
+        {"layout": [{"table": "violations", "finding": "is not made yet"},
+                    {"table": "requests", "finding": "column mine is not declared"}]},
+    ),
 }  # fmt: skip
 ADVICE = {
     "a table that no build has made": "no build has come to its end with all tables: the next `kafka-clientinfo run` makes "
@@ -334,3 +344,34 @@ def test_findings_while_a_run_is_at_work_are_to_be_waited_for(
     state(built_until=None)(tables)
     found = found_in(tables)
     assert [check.advice for check in found.values()] == ["", "", "", "", checks.AT_WORK]
+
+
+def test_types_of_deltas_log_are_compared_in_the_words_of_spark() -> None:
+    types: dict[str, Any] = {
+        "string": "string", "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint",
+        "decimal(10, 2)": "decimal(10,2)",
+    }  # fmt: skip
+    fields = [{"name": name, "type": name, "nullable": False} for name in types]
+    nested = {"type": "map", "keyType": "long", "valueType": {"type": "struct", "fields": fields[1:3]}}
+    fields.append({"name": "nested", "type": {"type": "array", "elementType": nested}, "nullable": True})
+    types["nested"] = "array<map<bigint,struct<integer:int,long:bigint>>>"
+    found = stored_layout(json.dumps({"fields": fields}), {"a": "b", "c": None})
+    assert found == TableLayout(
+        {name: StoredColumn(text, name != "nested") for name, text in types.items()}, {"a": "b"}
+    )
+
+
+def test_a_table_of_another_release_is_refused_with_its_first_differences() -> None:
+    spec = table_specs()["violations"]
+    columns = {one.name: StoredColumn("".join(one.type.split()), one.required) for one in spec.columns}
+    check_readable(spec, columns, "/lake/violations")
+    names = list(columns)
+    for wrong, last in ((names[:1], ""), (names[:3], ""), (names[:4], "; …")):
+        others = {name: stored for name, stored in columns.items() if name not in wrong}
+        with pytest.raises(WarehouseError) as raised:
+            check_readable(spec, others, "/lake/violations")
+        said = "; ".join(f"column {name} is missing" for name in wrong[:3])
+        assert str(raised.value) == (
+            f"/lake/violations is not the table violations of this release: {said}{last}; restore it, or build the "
+            "warehouse anew in another place"
+        )
