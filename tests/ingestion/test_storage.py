@@ -4,6 +4,7 @@ import gzip
 import pickle
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -205,6 +206,9 @@ def test_it_says_that_fsspec_is_missing(monkeypatch: pytest.MonkeyPatch) -> None
         ("abfss://logs:s3cret@account.dfs.core.windows.net/a", "abfss://logs@account.dfs.core.windows.net/a"),
         ("abfss://logs@account.dfs.core.windows.net/a?sas_token=s3cret", "abfss://logs@account.dfs.core.windows.net/a"),
         ("sftp://me:s3cret@host/a", "sftp://host/a"),
+        ("abfs://logs:s3cret@a/b", "abfs://logs@a/b"),
+        ("wasb://logs:s3cret@a/b", "wasb://logs@a/b"),
+        ("wasbs://logs:s3cret@a/b", "wasbs://logs@a/b"),
         ("s3://bucket/what?.log", "s3://bucket/what?.log"),
         ("/logs/what?x=1", "/logs/what?x=1"),
     ],
@@ -304,3 +308,168 @@ def test_it_takes_secrets_out_of_what_libraries_say(monkeypatch: pytest.MonkeyPa
     assert "***" in text
     assert "s3cret" not in text
     assert "AKIAKEY" not in text
+
+
+ENVIRONMENT = {"AWS_ENDPOINT_URL_S3": None, "AWS_ENDPOINT_URL": None, "AWS_REGION": None, "AWS_DEFAULT_REGION": None}
+
+
+@pytest.mark.parametrize(
+    ("item", "environment", "uri"),
+    [
+        ("s3://bucket/a", {}, "s3://bucket/"),
+        ("s3a://bucket/a", {}, "s3://bucket/"),
+        ("S3N://bucket/a", {}, "s3://bucket/"),
+        ("gs://bucket/a", {"AWS_REGION": "eu"}, "gs://bucket/"),
+        ("gcs://bucket/a", {}, "gs://bucket/"),
+        ("abfs://logs@host/a", {}, "abfs://logs@host/"),
+        ("abfss://logs@host/a?enable_tls=false", {}, "abfss://logs@host/?enable_tls=false"),
+        ("s3://bucket/a?region=us", {"AWS_REGION": "eu"}, "s3://bucket/?region=us"),
+        ("s3://bucket/a", {"AWS_REGION": "eu", "AWS_DEFAULT_REGION": "us"}, "s3://bucket/?region=eu"),
+        ("s3://bucket/a", {"AWS_DEFAULT_REGION": "us"}, "s3://bucket/?region=us"),
+        ("s3://b/a", {"AWS_ENDPOINT_URL": "http://host:9/"}, "s3://b/?endpoint_override=host%3A9&scheme=http"),
+        (
+            "s3://b/a",
+            {"AWS_ENDPOINT_URL": "http://one", "AWS_ENDPOINT_URL_S3": "https://two"},
+            "s3://b/?endpoint_override=two&scheme=https",
+        ),
+        ("s3://b/a", {"AWS_ENDPOINT_URL": "of-no-scheme"}, "s3://b/"),
+        ("s3://b/a?endpoint_override=mine", {"AWS_ENDPOINT_URL": "http://host"}, "s3://b/?endpoint_override=mine"),
+    ],
+)
+def test_pyarrow_opens_the_stores_that_it_knows(
+    item: str, environment: dict[str, str], uri: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+
+    def from_uri(uri: str) -> tuple[str, str]:
+        asked.append(uri)
+        return "a file system", "prefix"
+
+    for name, value in (ENVIRONMENT | environment).items():
+        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(module, "arrow_fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri)))
+    module._file_system.cache_clear()
+    assert locate(item).inner == "prefix/a"
+    module._file_system.cache_clear()
+    assert asked == [uri]
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (ValueError("Unrecognized filesystem type in URI"), "opened"),
+        (NotImplementedError("Got S3 URI but Arrow compiled without S3 support: not built"), "opened"),
+        (ValueError("Unexpected query parameter"), "memory://bucket: Unexpected query parameter"),
+        (NotImplementedError("not yet"), "memory://bucket: not yet"),
+    ],
+)
+def test_fsspec_opens_the_stores_that_pyarrow_was_not_made_for(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def from_uri(uri: str) -> None:
+        raise error
+
+    real = module.arrow_fs
+    names = {name: getattr(real, name) for name in ("PyFileSystem", "FSSpecHandler", "FileSelector", "FileType")}
+    monkeypatch.setattr(module, "arrow_fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri), **names))
+    monkeypatch.setattr(module, "_ARROW_SCHEMES", {"memory": "gs"})
+    module._file_system.cache_clear()
+    try:
+        outcome = "opened" if paths("memory://logs/b1") else ""
+    except InputError as raised:
+        outcome = str(raised).replace("//logs/b1", "//bucket")
+    module._file_system.cache_clear()
+    assert outcome == said
+
+
+DENIED = "access is denied; give credentials as the store's own tools take them (AWS_ACCESS_KEY_ID …), or check them"
+UNREACHED = "the store cannot be reached; check its name, region and endpoint"
+HINTS = {
+    "no such bucket": ("AWS Error NO_SUCH_BUCKET during", "NoSuchBucket", "ContainerNotFound", "the Bucket does not exist"),
+    DENIED: (
+        "ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "Forbidden", "Unauthorized", "Unauthorised",
+        "no Credentials", "HTTP 401", "HTTP 403: no",
+    ),
+    UNREACHED: (
+        "NETWORK_CONNECTION", "Couldn't resolve host name", "Could not connect", "could not connect", "Connection refused",
+        "Failed to connect to",
+    ),
+    "": ("curl 4031 of 1401 bytes", "SLOW_DOWN"),
+}  # fmt: skip
+"""What is said of the words of libraries; none for any other."""
+
+
+@pytest.mark.parametrize("hint", HINTS)
+def test_it_says_what_to_do_about_what_stores_say(hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Store:
+        def get_file_info(self, what: object) -> list[Any]:
+            raise OSError(text + "\n  in   two lines")
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "bucket"))
+    for text in HINTS[hint]:
+        with pytest.raises(InputError) as raised:
+            find_logs(["s3://bucket/a"])
+        said = f"{text} in two lines"
+        assert str(raised.value) == f"s3://bucket/a: {f'{hint} ({said})' if hint else said}"
+
+
+def test_options_that_are_no_secrets_may_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    harmless = (
+        "region", "scheme", "endpoint_override", "allow_bucket_creation", "retry_limit_seconds", "enable_tls",
+        "blob_storage_authority", "dfs_storage_authority", "sv", "ss", "srt", "sr", "sp", "st", "se", "spr",
+    )  # fmt: skip
+    options = {name: f"<{name}>" for name in (*harmless, "sig", "sas_token", "access_key")}
+
+    class Store:
+        def get_file_info(self, what: object) -> list[Any]:
+            raise OSError(" ".join(options.values()))
+
+    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "bucket"))
+    with pytest.raises(InputError) as raised:
+        find_logs([f"s3://bucket/a?{'&'.join(map('='.join, options.items()))}"])
+    said = " ".join(options[name] if name in harmless else "***" for name in options)
+    assert str(raised.value) == f"s3://bucket/a: {said}"
+
+
+@pytest.mark.parametrize(
+    ("item", "path"),
+    [
+        ("/logs/a", "/logs/a"),
+        ("logs/a:b//c", "logs/a:b//c"),
+        ("c://logs", "c://logs"),
+        ("dbfs:/logs/a", "/dbfs/logs/a"),
+        ("dbfs:logs/a", "/dbfs/logs/a"),
+        ("dbfs:///logs/a", "/dbfs/logs/a"),
+        ("dbfs:/Volumes/main/a", "/Volumes/main/a"),
+        ("dbfs:/VolumesX", "/dbfs/VolumesX"),
+        ("dbfs:/X/a", "/dbfs/X/a"),
+        ("file:/X/a", "/X/a"),
+        ("file:/logs/a%20b", "/logs/a b"),
+        ("file:///logs/a", "/logs/a"),
+        ("s3://bucket/a", None),
+        ("s3://bucket\n/a", None),
+    ],
+)
+def test_it_knows_what_lies_on_this_machine(item: str, path: str | None) -> None:
+    assert module.local_path(item) == path
+
+
+@pytest.mark.parametrize(
+    ("path", "folders"),
+    [("/logs/b1/a", "/logs/b1/a"), ("s3://bucket/b1/a", "/bucket/b1/a"), ("abfss://c@host/b1/a", "/c@host/b1/a")],
+)
+def test_the_settings_take_the_broker_of_any_path(path: str, folders: str) -> None:
+    assert str(StoredFile(path, "inner").folders) == folders
+
+
+def test_a_remote_file_is_read_in_pieces_and_as_a_whole(memory: Any) -> None:
+    (file,) = find_logs(["memory://logs/b1/kafka-request.log"])
+    data = FILES["/logs/b1/kafka-request.log"]
+    with file.open() as raw:
+        assert [raw.read(0), raw.read(5), raw.read(), raw.read(5)] == [b"", data[:5], data[5:], b""]  # type: ignore[call-arg]
+        assert (raw.seek(7), raw.read(3)) == (7, data[7:10])
+        assert (raw.seek(-3, 2), raw.read(9)) == (len(data) - 3, data[-3:])
+        raw.close()  # type: ignore[attr-defined]
+    measured = file.measured()
+    assert (file.size, measured.size, measured.measured() is measured) == (None, len(data), True)
+    assert (file.is_replaced(), file.is_stream, file.name) == (False, False, "kafka-request.log")
