@@ -1,6 +1,7 @@
 """Steps are found, not listed: each makes one relation of others that exist."""
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
@@ -94,6 +95,26 @@ def test_requests_are_counted_in_once(
     derived._count_new_requests(Step(name, ("new_requests",), make))
     release(*derived.kept)
     assert written == {name: (requests, newest)}
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_a_run_keeps_is_released_however_it_ends(spark: Any, fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    released: list[Any] = []
+    lake: Any = SimpleNamespace(
+        state=State(), read=lambda name: relation_of(spark, [(at(1),)], "ingested_at timestamp")
+    )
+    derived = derivation.Derivation(lake, Settings(), None, str(at(5).replace(tzinfo=None)), {})
+
+    def steps_of_run(derive: Any) -> None:
+        derived.kept.append("kept")  # type: ignore[arg-type]
+        if fails:
+            raise ValueError("a step")
+
+    monkeypatch.setattr(derivation, "_in_order_of_inputs", steps_of_run)
+    monkeypatch.setattr(derivation, "release", lambda *kept: released.extend(kept))
+    with pytest.raises(ValueError, match="a step") if fails else nullcontext():
+        derived.run(lambda name: nullcontext())
+    assert released == ["kept"]
 
 
 def test_every_derived_table_has_a_step() -> None:

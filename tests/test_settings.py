@@ -24,6 +24,13 @@ def test_lists_can_come_from_the_spark_conf() -> None:
     assert load_settings(spark_conf=given).controller_listeners == ("CONTROLLER", "RAFT")
 
 
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("True", True), ("FALSE", False), ("false", False)])
+def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> None:
+    assert load_settings(spark_conf={"spark.kafka_clientinfo.server_logs": text}).server_logs is value
+    with pytest.raises(ConfigError, match="server_logs is 'yes'; expected a value like True"):
+        load_settings(spark_conf={"spark.kafka_clientinfo.server_logs": "yes"})
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
