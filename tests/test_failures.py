@@ -141,6 +141,18 @@ def caused(message: str, cause: BaseException) -> Exception:
             of_server("[INVALID_HANDLE.SESSION_CLOSED] The handle 5 is invalid. Session was closed. SQLSTATE: HY000"),
             f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}",
         ),
+        (
+            RuntimeError(STAGE + "Caused by: java.lang.OutOfMemoryError: Java heap space\n\tat x.Y"),
+            f"Spark's JVM ran out of memory; raise spark.driver.memory in the settings: /lake; {AGAIN}",
+        ),
+        *(
+            (
+                RuntimeError(f"An error occurred.\n: org.x.CatalogException: {sign} on main\n\tat x.Y"),
+                f"the catalog refuses it: CatalogException: {sign} on main; have USE CATALOG, USE SCHEMA, CREATE TABLE, "
+                "SELECT and MODIFY on /lake granted, and run again",
+            )
+            for sign in ("PERMISSION_DENIED", "INSUFFICIENT_PRIVILEGES", "AccessControlException:")
+        ),
         (ValueError("plain\nand more"), "ValueError: plain"),
         (KeyError(), "KeyError: "),
     ],
@@ -185,6 +197,7 @@ NOT_MADE = (
     "An error occurred while calling o41.sql.\n: java.io.IOException: Mkdirs failed to create file:{} (exists=false)\n\tat x.Y",
     "java.io.IOException: mkdir of file:{} failed",
     "java.io.IOException: Failed to create local dir in {}.",
+    "java.io.IOException: failed to create directory {}",
 )
 """How the JVM says that it cannot make a folder, without the reason."""
 
