@@ -102,6 +102,21 @@ def test_colours_are_for_terminals_that_have_some(
     assert console.terminal_width() == (77 if isinstance(stream, Terminal) else None)
 
 
+class GonePipe(io.StringIO):
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize(("stream", "is_read"), [(io.StringIO(), True), (GonePipe(), False)])
+def test_it_knows_whether_anybody_reads_on(stream: Any, is_read: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(console.sys, "stdout", stream)
+    assert console.output("a") is is_read
+    assert console.output() is is_read
+    assert stream.getvalue() == "a\n"
+    monkeypatch.setattr(console.sys, "stdout", None)
+    assert console.output() is True
+
+
 def test_a_terminal_that_is_closed_is_none() -> None:
     closed = Terminal()
     closed.close()
