@@ -232,12 +232,12 @@ def test_it_makes_one_task_of_a_compressed_file(tmp_path: Path) -> None:
     assert [len(task) for task in found.splits] == [1]
 
 
-def test_it_spreads_files_evenly_over_tasks(tmp_path: Path) -> None:
-    sizes = (8, 1, 1, 4, 2)
+@pytest.mark.parametrize(("sizes", "spread"), [((8, 1, 1, 4, 2), [8, 8]), ((5, 3, 3, 3), [8, 6])])
+def test_it_spreads_files_evenly_over_tasks(tmp_path: Path, sizes: tuple[int, ...], spread: list[int]) -> None:
     paths = [save(tmp_path / f"b{i}" / "kafka-request.log", log_of(f"b-{i}") * size) for i, size in enumerate(sizes)]
     found = plan(*paths, settings=replace(SETTINGS, split_bytes=1 << 30), tasks=2)
     loads = [sum(os.path.getsize(split.file.path) // len(LOG) for split in task) for task in found.splits]
-    assert loads == [8, 8]
+    assert loads == spread
 
 
 def test_a_file_that_is_compressed_after_it_was_read_is_unpacked_once(
