@@ -1,7 +1,7 @@
 """What stands on the page beside the tables that page.toml declares, and what is left out where it would be too long."""
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
@@ -19,6 +19,7 @@ from .clients import VERDICTS, Inventory, Limits, OwnersOfClients, client_id
 from .page import Section, embedded, page
 from .table import LIMIT, Column, Table, declarations, declared, read
 
+_EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_BYTES = 8_000_000
 """Bytes of the data at most; the page is a little longer."""
 _COLOURS = {"removed": "var(--bad)", "deprecated": "var(--warn)", "unknown": "var(--unsure)", "ok": "var(--good)"}
@@ -246,10 +247,14 @@ def _reason(use: Mapping[str, Any]) -> str:
 
 
 def _within(scope: Scope, first: int, last: int) -> Buckets:
-    """The span of the data, but no more of it than the scope."""
-    since = round(scope.filters.since.timestamp() * 1_000_000) if scope.filters.since else first
-    until = round(scope.filters.until.timestamp() * 1_000_000) - 1 if scope.filters.until else last
-    return buckets(max(first, min(since, last)), max(min(last, until), first))
+    """Divide the span of the data, but no more of it than the scope, in which all connections lie at least in part."""
+    since = _micros(scope.filters.since) if scope.filters.since else first
+    until = _micros(scope.filters.until) - 1 if scope.filters.until else last
+    return buckets(max(first, since), min(last, until))
+
+
+def _micros(time: datetime) -> int:
+    return (time - _EPOCH) // timedelta(microseconds=1)
 
 
 def _day(micros: int) -> str:

@@ -143,18 +143,24 @@ def test_a_client_has_its_connections_and_violations(data: dict[str, Any]) -> No
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("given", "expected", "first", "count_and_width"),
     [
-        ({"cluster": "payments"}, {row["client_id"] for row in CLIENTS if row["cluster"] == "payments"}),
-        ({"since": at(50)}, {row["client_id"] for row in CLIENTS if row["last_request_at"] >= at(50)}),
-        ({"until": at(3)}, {row["client_id"] for row in CLIENTS if row["opened_at"] < at(3)}),
-        ({"since": at(20), "until": at(22)}, {"app-3", "app-4", "app-5"}),
+        ({"cluster": "payments"}, {row["client_id"] for row in CLIENTS if row["cluster"] == "payments"}, 100, (31, 10)),
+        ({"since": at(50)}, {row["client_id"] for row in CLIENTS if row["last_request_at"] >= at(50)}, 50, (56, 60)),
+        ({"until": at(3)}, {row["client_id"] for row in CLIENTS if row["opened_at"] < at(3)}, 0, (18, 10)),
+        ({"since": at(20), "until": at(22)}, {"app-3", "app-4", "app-5"}, 20, (120, 1)),
+        ({"since": at(-9), "until": at(999)}, {row["client_id"] for row in CLIENTS}, 0, (106, 60)),
     ],
 )
-def test_a_scope_chooses_clients(hostile_warehouse: Path, given: dict[str, Any], expected: set[str]) -> None:
+def test_a_scope_chooses_clients_and_the_span_of_the_plot(
+    hostile_warehouse: Path, given: dict[str, Any], expected: set[str], first: int, count_and_width: tuple[int, int]
+) -> None:
     shown = data_of(report_of(hostile_warehouse, **given))
     assert len(shown["tables"]["clients"]["rows"]) == len(expected)
     assert sum(sum(row[1:]) for row in shown["tables"]["releases"]["rows"] if row[0] == TARGET) == len(expected)
+    times = [row[0] for row in shown["tables"]["open_connections"]["rows"]]
+    assert (len(times), shown["buckets"]["seconds"]) == count_and_width
+    assert times[0] == shown["buckets"]["start"] == at(first).timestamp()
 
 
 def test_what_is_left_out_is_said(hostile_warehouse: Path) -> None:
