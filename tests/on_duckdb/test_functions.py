@@ -57,5 +57,33 @@ def test_an_element_exists_as_in_spark(items: list[int | None] | None, expected:
     assert answer(F.exists("items", lambda item: item > 5), items) is expected
 
 
+@pytest.mark.parametrize(
+    ("zone", "expected"),
+    [
+        ("UTC", "2026-07-01 02:00:00,123"),
+        ("Europe/Berlin", "2026-07-01 04:00:00,123"),
+        ("America/New_York", "2026-06-30 22:00:00,123"),
+    ],
+)
+def test_a_time_is_written_as_the_clocks_of_a_zone_show_it(zone: str, expected: str) -> None:
+    at = F.from_utc_timestamp(F.col("t").cast("timestamp"), zone)
+    assert value(F.date_format(at, "yyyy-MM-dd HH:mm:ss,SSS"), "2026-07-01 02:00:00.123") == expected
+
+
+def test_times_of_utc_need_no_knowledge_of_zones() -> None:
+    """DuckDB has that of an extension."""
+    assert F.from_utc_timestamp("t", "UTC").render(frozenset()) == F.col("t").render(frozenset())
+
+
+def test_a_column_is_no_condition_of_python() -> None:
+    with pytest.raises(TypeError, match=r"^a column has no truth value; use &, \| and ~$"):
+        bool(F.col("t"))
+
+
+def test_what_is_no_plain_value_is_no_constant() -> None:
+    with pytest.raises(TypeError, match=r"^bytes cannot be a constant$"):
+        F.lit(b"x")
+
+
 def test_the_first_place_in_a_list_is_0() -> None:
     assert answer(F.transform("items", lambda item, place: item + place), [5, 5, 5]) == [5, 6, 7]
