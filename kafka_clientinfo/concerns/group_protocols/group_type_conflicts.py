@@ -73,7 +73,8 @@ def _placed(connection_groups: DataFrame) -> DataFrame:
             "begin": F.unix_micros("first_at"),
             "until": F.coalesce("left_at", end),
             "may_last_until": F.coalesce("left_at", F.when(is_stay, end + timeout), end),
-            "from_generation": F.coalesce("first_generation", F.lit(-1)),
+            # Without a generation an entry ends before it begins, and is of none.
+            "from_generation": F.coalesce("first_generation", F.lit(0)),
             "to_generation": F.coalesce("last_generation", F.lit(-1)),
         }
     )
@@ -87,7 +88,6 @@ def _contradicts(stay: Column) -> Column:
         (F.col("state") == "member")
         & (stay["from_generation"] <= F.col("to_generation"))
         & (F.col("from_generation") <= stay["to_generation"])
-        & (F.least(stay["from_generation"], F.col("from_generation")) >= 0)
     )
     is_not_taken = F.col("state").isin("refused", "asked")
     return (stay["protocol_type"] != F.col("protocol_type")) & (shown | (may_be & (is_not_taken | of_one_generation)))

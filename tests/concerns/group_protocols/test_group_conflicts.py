@@ -122,12 +122,17 @@ ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
         leaves("w", 8),
         joins("a2", 9, generation=3),
     ],
+    "no generation is said": [
+        old(joins("a", 0, version=0)),
+        old(joins("w", 5, "connect", version=0)),
+    ],
     "without member ids, before 1.0": [
         old(joins("", 0, version=0)),
         old(joins("", 90, "connect", version=0)),
         old(joins("", 200, version=0)),
     ],
 }
+SEVERAL = "several members of the other type"
 # Groups with two types at a time: the other type than the group's own, occurrences, rejected, taken.
 AT_A_TIME: dict[str, tuple[list[Row], tuple[str, int, int, int]]] = {
     "refused while the other is alive": (
@@ -157,6 +162,16 @@ AT_A_TIME: dict[str, tuple[list[Row], tuple[str, int, int, int]]] = {
     "SyncGroup of another type": (
         [joins("a", 0), syncs("w", 1, "connect", INCONSISTENT), syncs("a", 2)],
         ("connect", 1, 1, 0),
+    ),
+    SEVERAL: (
+        [
+            joins("a", 0),
+            *beats("a", 400, 800),
+            joins("v", 600, "connect", NO_RIGHTS),
+            joins("w", 500, "connect", INCONSISTENT),
+            joins("x", 700, "connect", INCONSISTENT),
+        ],
+        ("connect", 3, 2, 1),
     ),
 }
 OWN, ALL, HALF = ("m1",), ("m1", "m2"), ("m1", "unseen")
@@ -189,6 +204,11 @@ NOBODY_OFFERED: dict[str, tuple[list[Row], str]] = {
     "a type": (
         [joins("m1", 0, told="connect", leads=OWN)],
         "JOIN_GROUP v7 was answered with protocol type 'connect', which none of the 1 members of generation 1 offered",
+    ),
+    "of two types": (
+        [joins("m1", 5, told="connect", leads=OWN), joins("m1", 0, told="share", leads=OWN),
+         joins("m1", 9, told="aaa", leads=OWN)],
+        "JOIN_GROUP v7 was answered with protocol type 'share', which none of the 1 members of generation 1 offered",
     ),
     "in SyncGroup": (
         [joins("m1", 0, leads=OWN), syncs("m1", 1, name="sticky")],
@@ -281,7 +301,21 @@ def test_no_other_group_is_found(found: Found) -> None:
     assert set(found) == guilty
 
 
-def test_the_example_is_the_first_request_of_the_other_type(found: Found) -> None:
-    row = found["refused while the other is alive", "mixed_protocol_types"]
-    assert row["example"]["correlation_id"] == 500
-    assert row["first_at"].timestamp() == at(500).timestamp()
+# group and rule: seconds of the first request that counts, and of the last
+TIMES = {
+    ("refused while the other is alive", "mixed_protocol_types"): (500, 500),
+    (SEVERAL, "mixed_protocol_types"): (500, 700),
+    ("of two types", "protocol_nobody_offered"): (0, 9),
+}
+
+
+@pytest.mark.parametrize("which", TIMES, ids=" ".join)
+def test_the_example_is_the_first_request_that_counts(found: Found, which: tuple[str, str]) -> None:
+    row, (first, last) = found[which], TIMES[which]
+    assert row["example"]["correlation_id"] == first
+    assert [row[name].timestamp() for name in ("first_at", "last_at")] == [at(one).timestamp() for one in (first, last)]
+
+
+def test_what_nobody_offered_is_counted_as_what_the_broker_took(found: Found) -> None:
+    row = found["of two types", "protocol_nobody_offered"]
+    assert [row[name] for name in ("occurrences", "rejected", "taken")] == [3, 0, 3]
