@@ -45,7 +45,7 @@ def _with_brokers_host(rows: DataFrame, broker_hosts: DataFrame | None) -> DataF
     hosts = broker_hosts.select(F.col("cluster").alias("its_cluster"), F.col("host").alias("its_host"))
     same = (F.col("cluster") == F.col("its_cluster")) & (F.col("first.remote_host") == F.col("its_host"))
     joined = rows.join(F.broadcast(hosts), on=[same], how="left")
-    return joined.withColumn("is_brokers_host", F.col("its_host").isNotNull()).drop("its_cluster", "its_host")
+    return joined.select(*rows.columns, F.col("its_host").isNotNull().alias("is_brokers_host"))
 
 
 def only_of_clients(columns: Columns) -> Columns:

@@ -15,6 +15,7 @@ nobody to name. rejected_records keeps it with its reason and its bytes.
 from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 from operator import or_
+from typing import TypeVar
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -22,7 +23,7 @@ from pyspark.sql import functions as F
 from ..rules import SEVERITIES, rules
 from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
-from .concern import Concern, RequestRule
+from .concern import Concern, ConnectionRule, RequestRule
 from .examples import example, place, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
@@ -35,6 +36,7 @@ ENFORCED = ("rejected", "taken")
 _OPTIONAL = (*ENFORCED, "blames", "binds")
 """Columns that a finding may lack: else the rule says whom it blames, and its KIP binds."""
 _LONGEST_MESSAGE = 1000
+_Rule = TypeVar("_Rule", RequestRule, ConnectionRule)
 
 
 def violations(
@@ -54,8 +56,7 @@ def violations(
         settings: the policy's severities and `log_zone` are used.
         concerns: whose rules are looked at.
     """
-    declared = {name: rule for one in concerns for name, rule in one.request_rules.items()}
-    enabled = {name: rule for name, rule in declared.items() if _severity(name, settings) != "off"}
+    enabled = _enabled({name: rule for one in concerns for name, rule in one.request_rules.items()}, settings)
     found = [_of_connections(connections, settings, concerns)]
     if enabled:  # a policy may turn every one off
         found.append(_of_requests(judged_requests, connections, enabled))
@@ -161,9 +162,7 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
 def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequence[Concern]) -> DataFrame:
     """Finds the connections that break a rule as a whole; their first request is the example."""
     declared = {name: rule for one in concerns for name, rule in one.connection_rules(settings).items()}
-    broken = {
-        name: (rule.broken, rule.message) for name, rule in declared.items() if _severity(name, settings) != "off"
-    }
+    broken = {name: (rule.broken, rule.message) for name, rule in _enabled(declared, settings).items()}
     exploded = connections.where(is_client()).select(*CONNECTION_KEY, "first.place", _each_broken(broken))
     return exploded.select(
         "found.rule",
@@ -200,6 +199,10 @@ def _with_words(found: DataFrame, settings: Settings) -> DataFrame:
         F.concat(harmless(F.col("message"), _LONGEST_MESSAGE), F.lit("; "), asks).alias("message"),
     )
     return judged.where(F.col("severity") != "off")
+
+
+def _enabled(declared: Mapping[str, _Rule], settings: Settings) -> dict[str, _Rule]:
+    return {name: rule for name, rule in declared.items() if _severity(name, settings) != "off"}
 
 
 def _severity(rule: str, settings: Settings) -> str:

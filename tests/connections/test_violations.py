@@ -2,6 +2,7 @@
 
 import re
 from collections import Counter
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -212,3 +213,15 @@ def test_rules_can_be_off_one_or_all(judged: tuple[Any, Any]) -> None:
 
     assert "client_id_changed" not in broken_without("client_id_changed")
     assert broken_without(*rules()) == set()
+
+
+def test_rules_that_are_off_are_not_looked_for(judged: tuple[Any, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    """They would cost as much as others; those of requests read all of these again."""
+
+    def plan_without(*names: str) -> str:
+        off = Settings(policy=replace(POLICY, severity=tuple((name, "off") for name in names)))
+        violations(*judged, [], off, concerns()).explain()
+        return capsys.readouterr().out
+
+    assert "earliest_at" in plan_without()
+    assert "earliest_at" not in plan_without(*(name for one in concerns() for name in one.request_rules))
