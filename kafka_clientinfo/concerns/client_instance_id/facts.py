@@ -70,9 +70,8 @@ def is_enforced() -> Column:
 
 
 def is_contradicted() -> Column:
-    """Tells whether visible requests are wrong, whatever the first one was, which the log lacks: two ids are two."""
-    two_ids = begins_with_header_v3() & (F.col("instance_id_different") > 0)
-    return is_enforced() | ((F.col("start") != "observed") & two_ids)
+    """Tell whether visible requests are wrong, also if the log lacks the first one: two ids are two."""
+    return is_enforced() | (begins_with_header_v3() & (F.col("instance_id_different") > 0))
 
 
 def other_telemetry_id() -> Column:

@@ -28,6 +28,7 @@ def av(seconds: float, response: str | None, version: int = 3, **given: Any) -> 
 
 ANSWER = answered((3, 1, 9), (18, 0, 3))
 UNKNOWN = {"advertised_min": None, "advertised_max": None, "within_advertised": None, "highest_mutual": None}
+UNNAMED = "a feature that is off, and no feature is known"
 # requests of a connection, what is expected of its METADATA rows by version, and its violation of KIP-35
 Case = tuple[list[dict[str, Any]], dict[int, dict[str, Any]], dict[str, Any] | None]
 CASES: dict[str, Case] = {
@@ -143,6 +144,11 @@ CASES: dict[str, Case] = {
         {9: {"unsupported": 1, "errors": 1, "requests": 1}},
         None,
     ),
+    UNNAMED: (
+        [av(0, ANSWER), request("?", 1, version=9, error_code=35), request("?", 2, version=4, error_code=35)],
+        {9: {"unsupported": 1}},
+        None,
+    ),
     "unsupported, and not offered": (
         [av(0, ANSWER), request("?", 1, version=13, error_code=35)],
         {13: {"unsupported": 1, "errors": 1}},
@@ -227,7 +233,7 @@ def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None
     found = {
         row["connection_id"]: row for row in completed_finding(findings_unsupported(*relations), Settings()).collect()
     }
-    assert set(found) == {"a feature that is off"}
+    assert set(found) == {"a feature that is off", UNNAMED}
     row = found["a feature that is off"]
     assert (row["occurrences"], _aware(row["first_at"]), _aware(row["last_at"])) == (3, at(1), at(4))
     assert row["message"] == (
@@ -236,6 +242,11 @@ def test_a_feature_that_is_off_blames_nobody(relations: tuple[Any, Any]) -> None
     )
     assert row["example"]["correlation_id"] == 1
     assert rules()[row["rule"]].blames == "nobody"
+    assert found[UNNAMED]["occurrences"] == 2
+    assert found[UNNAMED]["message"] == (
+        "METADATA v9 was answered with UNSUPPORTED_VERSION although v1 to v9 was offered; "
+        "what is off: a feature that it belongs to"
+    )
 
 
 @pytest.mark.kip("KIP-35", 10)
