@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.connections.starts import broker_starts, starts_of_brokers
+from kafka_clientinfo.connections.starts import broker_starts, shown_restarts, starts_of_brokers
 from tests.frames import START, at, frame
 
 Event = tuple[float, str, str | None]
@@ -62,3 +62,31 @@ def test_a_start_begins_with_the_last_process_that_was_launched_before_it(files:
 def test_only_starts_of_one_node_are_taken(files: Any) -> None:
     starts = {row["broker"]: len(row["starts"]) for row in starts_of_brokers(files).collect()}
     assert starts == {name: len(seconds) for name, (_, seconds, certain) in CASES.items() if certain and seconds}
+
+
+# Per case: first and last second of other files of the broker, each read in the run of its first second; whether the restart at
+# second 50, which a file shows in the run of second 9, is certain, and the run that has shown it as it is.
+OTHER_FILES: dict[str, tuple[list[tuple[int, int]], bool, int]] = {
+    "no other file": ([], True, 9),
+    "files before and after": ([(10, 49), (51, 60)], True, 9),
+    "files up to the restart, and from it on": ([(10, 50), (50, 60)], True, 9),
+    "a file that goes on": ([(20, 51)], False, 20),
+    "a file that goes on, and was read before": ([(5, 51)], False, 9),
+    "files that go on, and another one": ([(20, 51), (30, 60), (40, 45)], False, 30),
+}
+
+
+def test_a_restart_that_requests_show_is_certain_if_no_other_file_goes_on(spark: Any) -> None:
+    restart = {"at": at(50), "kind": "restarted", "value": "20", "ingested_at": at(9)}
+    rows = []
+    for name, (others, *_) in OTHER_FILES.items():
+        files = [(0, 100), *others]
+        for number, (first, last) in enumerate(files):
+            row = {"cluster": "c", "broker": name, "file_id": f"{name} {number}", "covers_broker_start": False}
+            times = {"first_logged_at": at(first), "last_logged_at": at(last), "ingested_at": at(first)}
+            rows.append(row | times | {"broker_events": [] if number else [restart]})
+    shown = shown_restarts(frame(spark, "ingested_files", rows))
+    run = F.unix_micros("ingested_at") / 1_000_000 - F.lit(START.timestamp())
+    found = {broker: tuple(row) for broker, *row in shown.select("broker", "since", "is_certain", run).collect()}
+    assert {name: row[1:] for name, row in found.items()} == {name: row[1:] for name, row in OTHER_FILES.items()}
+    assert {row[0].timestamp() for row in found.values()} == {at(50).timestamp()}

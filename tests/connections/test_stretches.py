@@ -72,6 +72,48 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         {},
         [(1, 0, None), (2, 30, None)],
     ),
+    "a level that was set in a silence of a second": (
+        logged(0) + logged(1, file="g"),
+        [(0.5, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 2,
+    ),
+    "a level that was set in a longer silence": (
+        logged(0) + logged(1.5, file="g"),
+        [(0.5, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None), (2, 1.5, None)],
+    ),
+    "a level that was set, by a clock of other logs, a second before the silence": (
+        logged(0, 1, 2, 3, 30),
+        [(2, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 4 + [(2, 30, None)],
+    ),
+    "a level that was set earlier than that": (
+        logged(0, 1, 2, 3, 30),
+        [(1.9, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 5,
+    ),
+    "a level that was set a second after the silence": (
+        logged(0, 30, 31, 32),
+        [(31, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] + [(2, 30, None)] * 3,
+    ),
+    "a level that was set later than that": (
+        logged(0, 30, 31, 32),
+        [(31.1, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 4,
+    ),
+    "a level that was set at one request between silences": (
+        logged(0, 10, 40),
+        [(10, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None), (2, 10, None), (3, 40, None)],
+    ),
     "a level that was set while requests were logged": (
         logged(*(number / 2 for number in range(5))),
         [(1.2, "log_level", "kafka.request.logger=DEBUG")],
@@ -83,6 +125,48 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         [(10, "launched", None), (29, "started", "1")],
         {},
         [(1, 0, None), (2, 30, 10)],
+    ),
+    "a start two seconds before the first request": (
+        logged(0, 30),
+        [(10, "launched", None), (28, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 10)],
+    ),
+    "a start whose first request comes late": (
+        logged(0, 30),
+        [(10, "launched", None), (27.9, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "a start at another level, of which the launch is not known": (
+        logged(0, 60),
+        [(29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 60, None)],
+    ),
+    "a level that is set at the launch": (
+        logged(0, 30),
+        [(10, "launched", None), (10, "log_level", "kafka.request.logger=DEBUG"), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "starts while requests are logged, and at one": (
+        logged(0, 10, 11, 12) + logged(13, 14, file="g"),
+        [(10.5, "started", "1"), (13, "started", "1")],
+        {},
+        [(1, 0, None)] + [(2, 10, 10.5)] * 3 + [(2, 10, 10.5)] * 2,
+    ),
+    "a start, and a clock that is set back": (
+        logged(0) + logged(5, 2, file="g"),
+        [(3, "started", "1")],
+        {},
+        [(1, 0, None), (2, 5, 3), (2, 5, 3)],
+    ),
+    "a file that begins with a start, after a second": (
+        logged(0) + logged(1, 2, file="g"),
+        [],
+        {"g": {"covers_broker_start": True}},
+        [(1, 0, None), (2, 1, 1), (2, 1, 1)],
     ),
     "a start at another level": (
         logged(0, 60),
@@ -116,6 +200,13 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         [(1, 0, None), (2, 30, 29.5), (2, 30, 29.5)],
     ),
     "a clock that is set back": (logged(1000, 400, 401), [], {}, [(1, 1000, None)] * 3),
+    "a file that is silent often, and sometimes for a short time": (
+        logged(*(301 * number for number in range(MOST_SILENCES)), *(301 * MOST_SILENCES - n for n in (1, 0))),
+        [],
+        {},
+        [(number + 1, 301 * number, None) for number in range(MOST_SILENCES)]
+        + [(MOST_SILENCES, 301 * (MOST_SILENCES - 1), None)] * 2,
+    ),
     "a file that is silent too often": (
         logged(*(301 * number for number in range(MOST_SILENCES + 2))),
         [],
@@ -125,8 +216,19 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
 }
 
 
+# Per case: of each request the number of the broker's starts before it.
+STARTS_BEFORE = {
+    "no silence": [0, 0],
+    "a start": [0, 1],
+    "a file that begins with a start": [0, 1, 1],
+    "a file that begins with a start, after a second": [0, 0, 0],
+    "starts while requests are logged, and at one": [0, 0, 1, 1, 1, 2],
+    "a start, and a clock that is set back": [0, 1, 0],
+}
+
+
 @pytest.fixture(scope="module")
-def found(spark: Any) -> dict[str, Shown]:
+def located(spark: Any) -> dict[str, list[tuple[Any, ...]]]:
     """All cases at once, each in a cluster of its own."""
     requests, reported = [], []
     columns: dict[str, dict[str, Any]] = {}
@@ -144,15 +246,20 @@ def found(spark: Any) -> dict[str, Shown]:
     seconds = (
         F.unix_micros(f"coverage.{name}") / 1_000_000 - F.lit(START.timestamp()) for name in ("since", "started_at")
     )
-    shown: dict[str, Shown] = {}
-    for name, *row in located.select("cluster", "stretch", *seconds).collect():
+    shown: dict[str, list[tuple[Any, ...]]] = {}
+    for name, *row in located.select("cluster", "starts_before", "stretch", *seconds).collect():
         shown.setdefault(name, []).append(tuple(row))
     return shown
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_stretch_is_a_time_in_which_every_request_was_logged(found: dict[str, Shown], name: str) -> None:
-    assert found[name] == CASES[name][3]
+def test_a_stretch_is_a_time_in_which_every_request_was_logged(located: dict[str, Any], name: str) -> None:
+    assert [row[1:] for row in located[name]] == CASES[name][3]
+
+
+@pytest.mark.parametrize("name", STARTS_BEFORE)
+def test_requests_come_after_starts(located: dict[str, Any], name: str) -> None:
+    assert [row[0] for row in located[name]] == STARTS_BEFORE[name]
 
 
 def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(spark: Any) -> None:
