@@ -206,6 +206,7 @@ def test_a_page_of_the_longest_texts_stays_short(tmp_path: Path) -> None:
     shown = data_of(page)["tables"]
     assert all(shown[name]["cut"] for name in ("clients", "processes", "savings"))
     assert all(len(text) <= TEXT for row in shown["processes"]["rows"] for text in row[2])
+    assert len(shown["clients"]["rows"]) > len(CLIENTS), "those who are not in client_inventory are shown too"
 
 
 def test_the_page_is_the_same_in_whatever_order_the_tables_are_stored(tmp_path: Path) -> None:
