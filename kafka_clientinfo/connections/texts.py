@@ -71,7 +71,8 @@ def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFra
     # Names of its own for the key of the others: both may come of one table.
     renamed = others.withColumnsRenamed({name: f"its_{name}" for name in key})
     same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key]
-    return rows.join(renamed, on=same, how="left").drop(*(f"its_{name}" for name in key))
+    added = (name for name in others.columns if name not in key)
+    return rows.join(renamed, on=same, how="left").select(*rows.columns, *added)
 
 
 def total(numbers: Column) -> Column:

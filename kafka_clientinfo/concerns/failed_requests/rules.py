@@ -154,8 +154,6 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings
     # An answer names all APIs: one that it lacks is not offered, unless it is in a later answer.
     was_answered = F.size(offered_before("advertised", "life", at)) > 0
     is_told = (F.size("offers") > 0) | ~F.coalesce(is_offered_later("of_api", "life", at), F.lit(False))
-    return (
-        answered.withColumn("offers", offers)
-        .withColumn("asked", F.coalesce(was_answered & is_told, F.lit(False)))
-        .drop("advertised", "of_api", "starts", "life")
-    )
+    placed = answered.withColumn("offers", offers)
+    asked = F.coalesce(was_answered & is_told, F.lit(False))
+    return placed.select(*failed.columns, "offers", asked.alias("asked"))

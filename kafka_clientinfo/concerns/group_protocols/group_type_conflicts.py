@@ -33,7 +33,6 @@ def transform(connection_groups: DataFrame) -> DataFrame:
         entries.groupBy(*_KEY)
         .agg(first_entries(F.when(is_stay, F.struct(*_STAY)), _MOST_STAYS).alias("stays"), _number_of_types())
         .where(F.col("types") > 1)
-        .drop("types")
     )
     beside = F.filter("stays", _contradicts)
     own = F.array_min(F.transform(beside, lambda stay: F.struct(stay["begin"].alias("at"), stay["protocol_type"])))

@@ -41,7 +41,7 @@ def transform(
 def _with_process(api_usage: DataFrame, starts: DataFrame) -> DataFrame:
     """Adds process, which tells the processes of a broker apart: what an earlier one took says nothing of this one."""
     joined = api_usage.join(F.broadcast(starts), on=["cluster", "broker"], how="left")
-    return joined.withColumn("process", life_at("starts", F.col("first_at"))["begin"]).drop("starts")
+    return joined.select(*api_usage.columns, life_at("starts", F.col("first_at"))["begin"].alias("process"))
 
 
 def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:

@@ -58,6 +58,8 @@ def met(connection_id: str, opened: float, host: str, other: str) -> tuple[Any, 
 
 
 MOVED, SHARED, THIRD, SENT, GIVEN, HEADER, CHANGED, LATE = (kafka_id(n) for n in range(1, 9))
+MANY = sorted(kafka_id(n) for n in range(100, 123))
+"""More ids on one connection than are listed."""
 OTHERS, APART = kafka_id(30), [kafka_id(n) for n in range(40, 43)]
 SAME = base64.urlsafe_b64encode(BITS.bytes).rstrip(b"=").decode()
 CONNECTIONS = [
@@ -86,6 +88,7 @@ CONNECTIONS = [
     ),
     carries("32", 4020, 4030, client_instance_id=OTHERS, client_id=""),
     carries("33", 4040, 4050, client_instance_id=OTHERS, client_id="b", principal="User:bob"),
+    carries("50", client_instance_id=MANY[0], other_instance_ids=MANY[1:], client_id="many"),
 ]
 EXPECTED = [
     # The first host had left; the third connection carried the id beside another one, which changed there.
@@ -134,6 +137,7 @@ EXPECTED = [
     ),
     instance(NEW[3], first_seen=at(3041), last_seen=at(3050), client_ids=["new"], software=["kgo 2"]),
     *(instance(APART[n], first_seen=at(100 * n), last_seen=at(100 * n + 30), client_ids=["apart"]) for n in range(3)),
+    *(instance(own, client_ids=["many"], other_ids=[one for one in MANY[:21] if one != own][:20]) for own in MANY),
     instance(
         OTHERS,
         connections=3,

@@ -23,11 +23,21 @@ def life(name: str, instance_id: str | None, opened: float, last: float, **given
     return [of(name, broker, opened, last, **ids | given) for broker in BOTH]
 
 
+def thrice(name: str, ids: list[str], *opened: float) -> list[dict[str, Any]]:
+    """Three lives of half a minute."""
+    return [
+        row
+        for n, (one, at) in enumerate(zip(ids, opened, strict=True))
+        for row in life(f"{name} {n}", one, at, at + 30)
+    ]
+
+
 JAVA = {"client_software_name": "apache-kafka-java", "client_software_version": "4.4.0"}
 CASES_OF_LIVES = [
     "restarted", "two instances", "three on one broker", "three behind NAT", "restarted thrice, seldom", "another begins later",
     "numbers far away", "few numbers", "two at work in parallel", "other software", "handed over between clients",
     "rebootstrapped", "rebootstrapped late", "member", "thrice", "an id per broker", "many numbers",
+    "some numbers", "a minute apart", "more than a minute apart", "more than a minute apart before", "too late for its numbers",
 ]  # fmt: skip
 
 
@@ -63,6 +73,12 @@ LIVES: dict[str, list[dict[str, Any]]] = {
     + life("software 2", A["other software"][1], 12, 20, client_software_version="2", **numbered(41, 50)),
     "handed over between clients": life("clients 1", A["handed over between clients"][0], 0, 10, **numbered(0, 40))
     + life("clients 2", A["handed over between clients"][1], 12, 20, principal="User:bob", **numbered(41, 50)),
+    "too late for its numbers": life("toolate 1", A["too late for its numbers"][0], 0, 10, **numbered(0, 40))
+    + life("toolate 2", A["too late for its numbers"][1], 611, 620, **numbered(41, 50)),
+    "some numbers": life("some 1", A["some numbers"][0], 0, 10, **numbered(0, 31))
+    + life("some 2", A["some numbers"][1], 12, 20, **numbered(33, 60)),
+    "more than a minute apart": thrice("apart", A["more than a minute apart"], 0, 90, 181),
+    "more than a minute apart before": thrice("before", A["more than a minute apart before"], 0, 91, 181),
     # One process, as it shows.
     "rebootstrapped": life("boot 1", A["rebootstrapped"][0], 0, 10, **numbered(0, 5))
     + life("boot 2", A["rebootstrapped"][1], 10, 20, **numbered(6, 11)),
@@ -73,6 +89,7 @@ LIVES: dict[str, list[dict[str, Any]]] = {
     "many numbers": life("many 1", A["many numbers"][0], 0, 10, **numbered(0, 3))
     + life("many 2", A["many numbers"][1], 11, 20, **numbered(4, 9)),
     # One process, or several.
+    "a minute apart": thrice("minute", A["a minute apart"], 0, 90, 180),
     "thrice": [row for n in range(3) for row in life(f"thrice {n}", A["thrice"][n], 60 * n, 60 * n + 30)],
     "an id per broker": [
         of(f"each {n}", f"b{n}", n, 50, client_instance_id=A["an id per broker"][n]) for n in range(3)
@@ -84,6 +101,7 @@ RENEWED = {
     "many numbers": ("many 2-b1", 1, "correlation_ids"),
     "member": ("member 2-b1", 1, "member_id"),
     "thrice": ("thrice 2-b1", 2, "sequence"),
+    "a minute apart": ("minute 2-b1", 2, "sequence"),
     "an id per broker": ("each 2-b2", 2, "sequence"),
 }
 V3 = "of another client"
