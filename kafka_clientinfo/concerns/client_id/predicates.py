@@ -21,7 +21,7 @@ def predicates() -> Columns:
         "client_id_is_same": same,
         "client_id_is_null": left_out,
         "client_id_is_other": later & ~same & ~left_out,
-        "client_id_is_lost": left_out & F.coalesce(F.col("header_version") < 3, F.lit(False)),
+        "client_id_is_lost": left_out & F.col("header_version").isNotNull() & ~has_header_v3(),
         "client_id_is_repeated": same & (own != "") & has_header_v3(),
         "client_id_is_like_a_brokers": (F.col("seq") == 0) & has_broker_name(F.col("client_id")),
     }

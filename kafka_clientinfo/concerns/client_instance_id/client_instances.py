@@ -153,13 +153,12 @@ def _by_instance(carried: DataFrame) -> DataFrame:
         sorted_texts(F.col("software")).alias("software"),
         F.sum(F.col("changed").cast("int")).alias("changed_on_connections"),
         F.min(_rank()).alias("alignment"),
-        merged_texts(F.col("all_ids"), 21).alias("all_ids"),
+        merged_texts(F.filter("all_ids", lambda other: other != F.col("instance_id"))).alias("other_ids"),
         _scenario().alias("telemetry_scenario"),
         F.min(F.struct(*IN_TIME, *_WHO, _is_made_by_client().alias("is_made"))).alias("first"),
     )
     return by_instance.select(
-        *(name for name in by_instance.columns if name not in ("alignment", "all_ids")),
-        F.slice(F.filter("all_ids", lambda other: other != F.col("instance_id")), 1, 20).alias("other_ids"),
+        *(name for name in by_instance.columns if name != "alignment"),
         F.element_at(F.array(*map(F.lit, _ALIGNMENTS)), F.col("alignment")).alias("member_id_alignment"),
     )
 

@@ -57,6 +57,11 @@ CASES: dict[str, Case] = {
         {"client_id_null": 3, "client_id_null_older_header": 2, "client_id_verdict": "lost_under_older_header"},
         {"client_id_lost": 2},
     ),
+    "lost under header v2": Case(
+        [*sends("app", None, **V3), *sends(None, seconds=2, header_version=2)],
+        {"client_id_null": 2, "client_id_null_older_header": 1, "client_id_verdict": "lost_under_older_header"},
+        {"client_id_lost": 1},
+    ),
     "null under a header that is not known": Case(
         sends("app", None, header_version=None), {"client_id_null": 1, "client_id_null_older_header": 0} | SENT_ONCE
     ),
