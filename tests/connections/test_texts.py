@@ -5,7 +5,14 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.connections.texts import any_of
+from kafka_clientinfo.connections.texts import (
+    any_of,
+    first_entries,
+    first_entries_by,
+    merged_texts,
+    sentence,
+    sorted_texts,
+)
 
 
 @pytest.mark.parametrize(
@@ -27,3 +34,23 @@ def test_one_of_any_number_of_conditions_is_enough(
     # Of a column, as constants would be one before Spark sees how deep they are nested.
     columns = [F.lit(None).cast("boolean") if one is None else (F.col("id") == 0) == F.lit(one) for one in conditions]
     assert spark.range(1).select(any_of(columns)).first()[0] is expected
+
+
+def test_twenty_of_many_texts_or_entries_are_listed(spark: Any) -> None:
+    number = F.col("id").cast("int")
+    text = F.format_string("%02d", number)
+    lists = (
+        sorted_texts(text),
+        merged_texts(F.array(text, F.lit("25"))),
+        first_entries(F.when(number > 3, number)),
+        first_entries_by(-number, "id"),
+    )
+    found = spark.range(30).agg(*lists).first()
+    first = [f"{one:02}" for one in range(20)]
+    assert list(found) == [first, first, list(range(4, 24)), list(range(29, 9, -1))]
+
+
+def test_a_text_in_a_sentence_is_cut_after_eighty_characters(spark: Any) -> None:
+    texts = spark.range(1).select(F.lit("x" * 80).alias("short"), F.lit("x" * 81).alias("long"))
+    said = texts.select(sentence("{short!r} and {long!r}")).first()[0]
+    assert said == f"'{'x' * 80}' and '{'x' * 80}…'"

@@ -66,9 +66,7 @@ def renewed(lives_of_ids: DataFrame) -> DataFrame:
 def _evidence() -> Column:
     """Names what shows that a life is of the process of the life before, or that three are in a row; null if nothing does."""
     step = F.col("lowest").cast("bigint") - F.col("last.highest")
-    goes_on = ((step == 1) & (F.col("last.highest") >= _FEW)) | (
-        step.between(1, _STEP) & (F.col("last.highest") >= _MANY)
-    )
+    goes_on = step.between(1, _STEP) & (F.col("last.highest") >= F.when(step == 1, _FEW).otherwise(_MANY))
     numbers = goes_on & _is_after("last") & (F.col("pause") <= _LONGEST_PAUSE_SECONDS)
     is_close = (F.col("pause") <= _CLOSE_SECONDS) & (F.col("pause_before") <= _CLOSE_SECONDS)
     sequence = is_close & _follows("last") & _follows("second_last")

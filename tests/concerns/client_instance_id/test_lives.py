@@ -37,7 +37,7 @@ CASES_OF_LIVES = [
     "restarted", "two instances", "three on one broker", "three behind NAT", "restarted thrice, seldom", "another begins later",
     "numbers far away", "few numbers", "two at work in parallel", "other software", "handed over between clients",
     "rebootstrapped", "rebootstrapped late", "member", "thrice", "an id per broker", "many numbers",
-    "some numbers", "a minute apart", "more than a minute apart", "more than a minute apart before", "too late for its numbers",
+    "some numbers", "a minute apart", "more than a minute apart", "more than a minute apart before", "too late for its numbers", "the last number again",
 ]  # fmt: skip
 
 
@@ -75,6 +75,8 @@ LIVES: dict[str, list[dict[str, Any]]] = {
     + life("clients 2", A["handed over between clients"][1], 12, 20, principal="User:bob", **numbered(41, 50)),
     "too late for its numbers": life("toolate 1", A["too late for its numbers"][0], 0, 10, **numbered(0, 40))
     + life("toolate 2", A["too late for its numbers"][1], 611, 620, **numbered(41, 50)),
+    "the last number again": life("again 1", A["the last number again"][0], 0, 10, **numbered(0, 40))
+    + life("again 2", A["the last number again"][1], 12, 20, **numbered(40, 60)),
     "some numbers": life("some 1", A["some numbers"][0], 0, 10, **numbered(0, 31))
     + life("some 2", A["some numbers"][1], 12, 20, **numbered(33, 60)),
     "more than a minute apart": thrice("apart", A["more than a minute apart"], 0, 90, 181),

@@ -89,6 +89,7 @@ FAILED = [
         detail="d",
         connection_id="10.78.0.2:9092-10.78.1.10:8-0",
     ),
+    failure("failed_authentication", 6, connection_id="long", detail="x" * 161),
     failure("other", 6),
     failure("unsupported_version", 9, api_key=3, api_name="METADATA", api_version=1, listener="CONTROLLER"),
 ]
@@ -211,3 +212,7 @@ def test_the_first_of_several_is_the_example(found: dict[tuple[str, str], Any]) 
 
 def test_what_is_not_known_of_a_failure_has_a_place_holder(found: dict[tuple[str, str], Any]) -> None:
     assert found["request_unreadable", "y"]["message"] == "a request from ?: 'd'"
+
+
+def test_a_long_detail_is_cut(found: dict[tuple[str, str], Any]) -> None:
+    assert found["login_failed", "long"]["message"] == f"login from 10.0.0.9: '{'x' * 160}…'"

@@ -9,6 +9,8 @@ from kafka_clientinfo.settings import Settings
 from tests.frames import as_stored, assert_table, at, frame
 
 MINUTE = 60
+FILLED = 2000
+"""Buckets that are filled in a row."""
 Row = tuple[int, int, int, int, int, int]
 
 
@@ -71,7 +73,7 @@ UNSEEN = [connection("unseen", 5, 6, start="before_log"), connection("unseen", 5
 def relation(spark: Any) -> Any:
     rows = [connection(name, *times) for name, (opened, _) in CASES.items() for times in opened]
     rows += [*UNSEEN, connection(TOO_LONG, 0, 5000 * MINUTE)]
-    rows += [connection(LONG, 0, (client_connections.MAX_FILLED + 1) * MINUTE)]
+    rows += [connection(LONG, 0, (FILLED + 1) * MINUTE)]
     made = client_connections.transform(frame(spark, "connections", rows), Settings(bucket_minutes=1))
     return as_stored(made, "client_connections").localCheckpoint()
 
@@ -91,7 +93,7 @@ def test_it_counts_per_bucket_software_and_role(relation: Any, spark: Any) -> No
 def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: Any) -> None:
     rows = relation.where(relation["client_software_name"] == TOO_LONG).orderBy("bucket").collect()
     minutes = [round((row["bucket"].timestamp() - at(0).timestamp()) / MINUTE) for row in rows]
-    filled = client_connections.MAX_FILLED
+    filled = FILLED
     assert minutes == [*range(filled + 1), 5000]
     assert [place for place, row in enumerate(rows) if row["is_cut"]] == [filled]
     assert {(row["open"], row["open_max"]) for row in rows} == {(1, 1)}
@@ -102,5 +104,5 @@ def test_a_silence_is_filled_up_to_a_limit_and_says_where_it_is_cut(relation: An
 
 def test_a_silence_of_as_many_buckets_is_not_cut(relation: Any) -> None:
     rows = relation.where(relation["client_software_name"] == LONG).collect()
-    assert len(rows) == client_connections.MAX_FILLED + 2
+    assert len(rows) == FILLED + 2
     assert not any(row["is_cut"] for row in rows)

@@ -33,6 +33,10 @@ NAMES: dict[str, tuple[list[dict[str, Any]], str]] = {
         [join(0, 7, names=(None, "sticky"))],
         "JOIN_GROUP v7 was answered with protocol name 'range' after offering 'sticky'",
     ),
+    "not offered, of many": (
+        [join(0, 7, names=tuple(f"s{number}" for number in range(1, 7)))],
+        "JOIN_GROUP v7 was answered with protocol name 'range' after offering 's1', 's2', 's3', 's4', 's5'",
+    ),
     "answered otherwise": (
         [sync(0, 5, name="range", answered="sticky", error_code=0)],
         "SYNC_GROUP v5 with protocol name 'range' was answered with 'sticky'",

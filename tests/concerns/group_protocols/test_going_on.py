@@ -36,6 +36,8 @@ CASES = {
         [JOINED, refused(1), of("g", join(2, error_code=79)), beat(5), of("g", join(6, error_code=0)), beat(8)]
     ),
     "a heartbeat was on its way": Case([JOINED, refused(1), beat(1.3)]),
+    "a heartbeat was on its way for half a second": Case([JOINED, refused(1), beat(1.5)]),
+    "a heartbeat that is later than that": Case([JOINED, refused(1), beat(1.500001)], {}, {RULE: 1}),
     "a heartbeat of another group on a shared connection": Case(
         [JOINED, of("h", join(0, error_code=0)), refused(1), beat(4, "h"), beat(7, "h")]
     ),

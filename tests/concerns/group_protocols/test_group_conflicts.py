@@ -40,11 +40,12 @@ def joins(
     offers: tuple[str, ...] = ("range",),
     leads: tuple[str, ...] = (),
     version: int = 7,
+    timeout_ms: int | None = SESSION * 1000,
     **given: Any,
 ) -> Row:
     """JoinGroup v7 on the member's own connection, answered with the names of all members if it leads them."""
     protocols = [{"name": one, "metadata": ""} for one in offers]
-    sent = {"memberId": member, "protocolType": kind, "protocols": protocols, "sessionTimeoutMs": SESSION * 1000}
+    sent = {"memberId": member, "protocolType": kind, "protocols": protocols, "sessionTimeoutMs": timeout_ms}
     answer = {"memberId": member, "generationId": generation if error == 0 else -1, "errorCode": error}
     if error == 0:
         answer |= {"protocolType": told or kind, "protocolName": name, "members": [{"memberId": one} for one in leads]}
@@ -92,6 +93,11 @@ ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
         joins("x", 40, generation=3),
     ],
     "refused long after": [joins("a", 0), *beats("a", 3), joins("w", 500, "connect", INCONSISTENT)],
+    "refused when the session has timed out": [joins("a", 0), joins("w", 10, "connect", INCONSISTENT)],
+    "refused when a session of no stated length has timed out": [
+        joins("a", 0, timeout_ms=None),
+        joins("w", 10, "connect", INCONSISTENT),
+    ],
     "heartbeats that are refused": [
         joins("a", 0),
         *beats("a", 100, 200, error=25),
@@ -143,6 +149,26 @@ AT_A_TIME: dict[str, tuple[list[Row], tuple[str, int, int, int]]] = {
         [joins("a", 0), joins("w", 9, "connect", INCONSISTENT), joins("w", 9.5, "connect", INCONSISTENT)],
         ("connect", 2, 2, 0),
     ),
+    "refused just before the session times out": (
+        [joins("a", 0), joins("w", 9.9995, "connect", INCONSISTENT)],
+        ("connect", 1, 1, 0),
+    ),
+    "refused just before a session of no stated length times out": (
+        [joins("a", 0, timeout_ms=None), joins("w", 9.9995, "connect", INCONSISTENT)],
+        ("connect", 1, 1, 0),
+    ),
+    "refused in more minutes than are listed of a connection": (
+        [
+            joins("a", 0),
+            *beats("a", 7000),
+            *(joins("w", 60 * n + second, "connect", INCONSISTENT) for n in range(1, 102) for second in (0, 59)),
+        ],
+        ("connect", 200, 200, 0),
+    ),
+    "of more types than the message names": (
+        [joins("a", 0), *beats("a", 100), *(joins(f"w{n}", n, f"t{n}", INCONSISTENT) for n in range(1, 7))],
+        ("t1', 't2', 't3', 't4', 't5", 6, 6, 0),
+    ),
     "asked while the other is alive": (
         [joins("a", 0), joins("w", 5, "connect", NO_RIGHTS), syncs("a", 8)],
         ("connect", 1, 0, 1),
@@ -175,6 +201,7 @@ AT_A_TIME: dict[str, tuple[list[Row], tuple[str, int, int, int]]] = {
     ),
 }
 OWN, ALL, HALF = ("m1",), ("m1", "m2"), ("m1", "unseen")
+HUNDRED = tuple(f"m{number}" for number in range(1, 101))
 # Groups with an answer that one member did not offer, and perhaps somebody else did.
 PERHAPS_OFFERED: dict[str, list[Row]] = {
     "as offered": [joins("m1", 0, leads=OWN), syncs("m1", 1)],
@@ -188,7 +215,10 @@ PERHAPS_OFFERED: dict[str, list[Row]] = {
         joins("m2", 0, "connect", generation=1, error=MEMBER_ID_REQUIRED),
     ],
     "a follower": [joins("m2", 0, name="sticky")],
-    "more members than are listed": [joins("m1", 0, name="sticky", leads=tuple(f"m{one}" for one in range(101)))],
+    "more members than are looked at": [
+        joins("m0", 0, name="sticky", leads=(*HUNDRED, "m0")),
+        *(joins(one, 0, name="sticky") for one in HUNDRED),
+    ],
     "an error": [joins("m1", 0, name="sticky", leads=OWN, error=INCONSISTENT)],
 }
 # … and nobody did: what the message says.
@@ -200,6 +230,10 @@ NOBODY_OFFERED: dict[str, tuple[list[Row], str]] = {
     "a name, to two members": (
         [joins("m1", 0, 'consumer', 0, 4, name="sticky", leads=ALL), joins("m2", 0, 'consumer', 0, 4, name="sticky")],
         "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 2 members of generation 4 offered",
+    ),
+    "a name, to a hundred members": (
+        [joins(one, 0, name="sticky", leads=HUNDRED if one == "m1" else ()) for one in HUNDRED],
+        "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 100 members of generation 1 offered",
     ),
     "a type": (
         [joins("m1", 0, told="connect", leads=OWN)],

@@ -31,6 +31,8 @@ def counts(api: str, version: int, side: str, messages: int) -> dict[str, Any]:
 
 
 TWICE = [{"name": "range", "metadata": metadata} for metadata in (METADATA_V3, METADATA_OWNED)]
+MANY_TYPES = "more types than are kept of a connection"
+TOPICS = [f"t{number}" for number in range(100, 201)]
 CASES: dict[str, Case] = {
     "self-describing": (
         [join(0), sync(1, 5)],
@@ -130,6 +132,24 @@ CASES: dict[str, Case] = {
             "self_describing": [counts("CONSUMER_GROUP_HEARTBEAT", 1, side, 1) for side in ("request", "response")],
         },
     ),
+    "more topics than are listed": (
+        [
+            heartbeat("HEARTBEAT", subscribedTopicNames=TOPICS),
+            heartbeat("HEARTBEAT", memberId="m3", subscribedTopicNames=["s"]),
+        ],
+        {
+            "topics": ["s", *TOPICS[:99]],
+            "subscriptions": [
+                dict.fromkeys(SUBSCRIPTION) | {"member_id": member, "topics": topics}
+                for member, topics in (("m3", ["s"]), ("m2", TOPICS[:100]))
+            ],
+        },
+    ),
+    "more members than are kept of a connection": (
+        [heartbeat("HEARTBEAT", memberId=f"m{number}") for number in range(1000, 2001)],
+        {"members": [f"m{number}" for number in range(1000, 1020)], "member_count": 1000},
+    ),
+    MANY_TYPES: ([join(n, kind=f"k{200 - n}", told=None, error_code=79) for n in range(101)], {"requests": 101}),
     "a share group": ([heartbeat("SHARE", subscribedTopicNames=None)], {"kind": "share", "subscriptions": []}),
     "a streams group": (
         [heartbeat("STREAMS", topology={"subtopologies": [{"sourceTopics": ["t"]}]})],
@@ -228,6 +248,12 @@ CASES: dict[str, Case] = {
 @pytest.mark.parametrize("name", CASES)
 def test_it_tells_what_a_group_does(found: Found, name: str) -> None:
     assert {key: plain(found.groups[name][key]) for key in CASES[name][1]} == CASES[name][1]
+
+
+def test_a_hundred_types_are_kept_of_a_connection(found: Found) -> None:
+    """The one that comes last of 101 by its name came first in time."""
+    listed = [entry["protocol_type"] for entry in found.groups[MANY_TYPES]["requests_by_type"]]
+    assert listed == [f"k{199 - n}" for n in range(20)]
 
 
 @pytest.mark.kip("KIP-559", 7)

@@ -93,6 +93,8 @@ CASES = {
     "a library by the client id that it picks": Case(UNKNOWN, "lib-1.2", OLD_FETCH, "Lib", "1.10"),
     "a release in the client id": Case(UNKNOWN, "lib-1.11", OLD_FETCH, "Lib", "2.0"),
     "a number in the client id that is no release": Case(UNKNOWN, "counts-9", OLD_FETCH, "Counts its clients", "1.1"),
+    "a client id as long as is looked at": Case(UNKNOWN, f"counts-{'9' * 248}", OLD_FETCH, "Counts its clients", "1.1"),
+    "a client id that is longer": Case(UNKNOWN, f"counts-{'9' * 249}", OLD_FETCH, None, None),
     "a client id that only begins like one": Case(UNKNOWN, "lib-1.2\nx", OLD_FETCH, None, None),
     "a client id that is like one, of other software": Case(("other", "1"), "lib", OLD_FETCH, None, None),
     "every API that it uses": Case(
