@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -24,9 +25,9 @@ from kafka_clientinfo.report.buckets import MOST, buckets
 from kafka_clientinfo.report.clients import Limits
 from kafka_clientinfo.report.contents import report
 from kafka_clientinfo.report.page import embedded
-from kafka_clientinfo.report.table import TEXT, declarations
+from kafka_clientinfo.report.table import TEXT, Table, cell, declarations
 from kafka_clientinfo.tables.broker_releases import VERDICTS, WORST_FIRST, releases
-from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.tables.spec import CLIENT, table_spec
 from kafka_clientinfo.tables.views import views
 from tests.report.conftest import HOSTILE, TARGET, at, tables
 from tests.report.tables_on_disk import write_warehouse
@@ -209,15 +210,72 @@ def test_a_page_of_the_longest_texts_stays_short(tmp_path: Path) -> None:
     assert len(shown["clients"]["rows"]) > len(CLIENTS), "those who are not in client_inventory are shown too"
 
 
-def test_the_page_is_the_same_in_whatever_order_the_tables_are_stored(tmp_path: Path) -> None:
+def test_the_page_is_the_same_and_bounded_in_whatever_order_the_tables_are_stored(tmp_path: Path) -> None:
     rows = tables()
     first = CLIENTS[0]
     rows["connections"] += [
         first | {"connection_id": f"{n}", "api_versions_outcome": "fell_back", "fallback_to": n} for n in range(20)
     ]
+    rows["client_instances"] += [rows["client_instances"][0] | {"instance_id": f"more{n}"} for n in range(500)]
+    uses = {
+        "would break": rows["upgrade_impact"][1],
+        "cannot be judged": rows["upgrade_impact"][4] | {"refused_by": {}},
+    }
+    for number, verdict in [(501, "would break"), (201, "cannot be judged")]:
+        more = [{"client_id": f"{verdict} {n}", "connection_id": f"{verdict} {n}"} for n in range(number)]
+        rows["connections"] += [first | one for one in more]
+        rows["upgrade_impact"] += [uses[verdict] | _client(first | one) for one in more]
     backwards = {name: found[::-1] for name, found in rows.items()}
     pages = [report_of(write_warehouse(tmp_path / str(n), each)) for n, each in enumerate((rows, backwards))]
-    assert data_of(pages[0])["tables"] == data_of(pages[1])["tables"]
+    shown = data_of(pages[0])
+    assert shown["tables"] == data_of(pages[1])["tables"]
+    assert {len(details["connections"]) for details in shown["details"]} == {1, 10}
+    assert len(shown["tables"]["processes"]["rows"]) == 500
+    assert Counter(column(shown, "who_breaks", "Verdict")) == {"would break": 500, "cannot be judged": 200}
+
+
+def _client(row: dict[str, Any]) -> dict[str, Any]:
+    return {name: row[name] for name in CLIENT}
+
+
+def test_a_plot_has_few_names(page: str, data: dict[str, Any]) -> None:
+    assert "Connections by software and version, the 14 most frequent" in page
+    assert [one["label"] for one in data["tables"]["open_connections"]["columns"]][-1] == plots.OTHERS
+    assert len(data["tables"]["open_connections"]["columns"]) == 1 + 6 + 1
+
+
+@pytest.mark.parametrize(
+    ("texts", "expected"),
+    [
+        (["x" * 240, "y" * 240], ["x" * 240, "y" * 240]),
+        (["x" * 240, "y" * 240, ""], ["x" * 240, "y" * 240, ""]),
+        (["x" * 240, "y" * 240, "z"], ["x" * 240, "y" * 240, "…"]),
+        (["x"] * 20, ["x"] * 20),
+        (["x"] * 21, ["x"] * 20),
+    ],
+    ids=["two of the longest", "an empty one after these", "more", "twenty", "more than twenty"],
+)
+def test_a_list_of_texts_is_cut(texts: list[str], expected: list[str]) -> None:
+    assert cell(texts, "texts") == expected
+
+
+@pytest.mark.parametrize(("rows", "left"), [(125, 125), (126, 63), (127, 63)])
+def test_a_table_loses_rows_if_it_has_many(rows: int, left: int) -> None:
+    table = Table("t", "T", (), [[n] for n in range(rows)], total=rows)
+    table.halve()
+    assert table.rows == [[n] for n in range(left)]
+    assert table.cut == (
+        f"{rows - left} of {rows} rows are left out here; the warehouse has all." if left < rows else ""
+    )
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(0, "0 B"), (999, "999 B"), (1_000, "1.0 KB"), (999_900, "999.9 KB"), (1_500_000, "1.5 MB"), (2_000_000_000, "2.0 GB"),
+     (5_000_000_000_000_000, "5,000.0 TB")],
+)  # fmt: skip
+def test_a_number_of_bytes_is_short(number: int, words: str) -> None:
+    assert contents._bytes(number) == words
 
 
 def test_texts_of_clients_stand_in_the_data_alone(page: str) -> None:
@@ -230,7 +288,7 @@ def test_texts_of_clients_stand_in_the_data_alone(page: str) -> None:
 
 
 def test_long_texts_are_cut(data: dict[str, Any]) -> None:
-    assert max(len(text) for text in column(data, "clients", "Client id")) == TEXT
+    assert max(len(text) for text in column(data, "clients", "Client id")) == TEXT == 240
     assert "\u202e" not in json.dumps(data, ensure_ascii=False)
     assert "\x00" not in json.dumps(data, ensure_ascii=False)
 
