@@ -216,6 +216,9 @@ def test_the_page_is_the_same_and_bounded_in_whatever_order_the_tables_are_store
     rows["connections"] += [
         first | {"connection_id": f"{n}", "api_versions_outcome": "fell_back", "fallback_to": n} for n in range(20)
     ]
+    rows["connections"].append(first | {"client_id": "of no use", "connection_id": "of no use"})
+    (several,) = rows["client_inventory"][1]["apis"]
+    several["max_version"] = 5
     rows["client_instances"] += [rows["client_instances"][0] | {"instance_id": f"more{n}"} for n in range(500)]
     uses = {
         "would break": rows["upgrade_impact"][1],
@@ -229,6 +232,11 @@ def test_the_page_is_the_same_and_bounded_in_whatever_order_the_tables_are_store
     pages = [report_of(write_warehouse(tmp_path / str(n), each)) for n, each in enumerate((rows, backwards))]
     shown = data_of(pages[0])
     assert shown["tables"] == data_of(pages[1])["tables"]
+    assert [row[3] for row in shown["tables"]["clients"]["rows"] if row[0] == "of no use"] == ["fine"]
+    assert {one for details in shown["details"] for one in details["facts"].get("apis", ())} == {
+        "FETCH v3",
+        "FETCH v3–v5",
+    }
     assert {len(details["connections"]) for details in shown["details"]} == {1, 10}
     assert len(shown["tables"]["processes"]["rows"]) == 500
     assert Counter(column(shown, "who_breaks", "Verdict")) == {"would break": 500, "cannot be judged": 200}
@@ -236,6 +244,11 @@ def test_the_page_is_the_same_and_bounded_in_whatever_order_the_tables_are_store
 
 def _client(row: dict[str, Any]) -> dict[str, Any]:
     return {name: row[name] for name in CLIENT}
+
+
+def test_limits_go_down_by_half_to_one_client() -> None:
+    assert Limits(5, 4, 10).halved() == Limits(2, 2, 10)
+    assert Limits(1, 1, 10).halved() == Limits(1, 0, 10)
 
 
 def test_a_plot_has_few_names(page: str, data: dict[str, Any]) -> None:
