@@ -5,6 +5,7 @@ import re
 import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from types import SimpleNamespace
@@ -32,6 +33,7 @@ hosts = ['10.1.0.0/16']
 owner = 'All is well'
 hosts = ['10.3.0.0/16']
 """
+VERSION = {"client_software_version": "1.0"}
 HEADER = "| cluster | principal | client id | software | request | requests | hosts | first seen | last seen | why |"
 WITHOUT_OWNER = [
     f"# Kafka {TARGET}: 1 of 2 clients without an owner would break",
@@ -119,6 +121,43 @@ def test_no_text_of_a_client_is_markup(warehouse: Path, owners: str, tmp_path: P
         assert [line for line in text.splitlines() if line.startswith("#") and "evil" in line] == []
         rows = [line for line in text.splitlines() if line.startswith("|")]
         assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {11}
+
+
+@pytest.mark.parametrize(
+    ("hosts", "shown"), [(20, ""), (21, " and 1 more"), (1_020, " and 1,000 more")], ids=["as many", "one more", "many"]
+)
+def test_a_message_names_twenty_hosts(hosts: int, shown: str) -> None:
+    names = [f"h{number:04}" for number in range(hosts)]
+    assert messages._hosts(set(names)) == ", ".join(names[:20]) + shown
+
+
+def test_texts_in_a_message_are_cut() -> None:
+    long = "x" * 300
+    who = messages._who({"cluster": long, "principal": None, "client_id": "", "client_software_name": "kgo"} | VERSION)
+    assert [len(text) for text in who] == [120, 6, 6, len("kgo 1.0")]
+    assert len(messages._text(long)) == 240
+    assert re.fullmatch("x{60}-[0-9a-f]{8}[.]md", Message(Owner(long), TARGET, "").file_name)
+
+
+def test_a_message_lists_five_hundred_uses_and_clients() -> None:
+    times = dict.fromkeys(("first_seen", "last_seen"), datetime(2026, 11, 21, tzinfo=UTC))
+    common = {
+        "cluster": "c",
+        "principal": "p",
+        "client_software_name": "kgo",
+        "verdict": "removed",
+        "requests": 1,
+    } | VERSION
+    common |= {"api_name": "FETCH", "api_version": 3, "all_hosts": {"h"}, "reason": "below_range", "refused_from": None}
+    common |= {"library": None, "upgrade_to": None, "upgrade_over": None} | times
+    uses = [common | {"client_id": f"app{number}"} for number in range(501)]
+    table, rest = messages._table_of(uses, "removed")[1:]
+    assert len(table.splitlines()) == 2 + 500
+    assert rest == "… and 1 more, which `kafka-clientinfo upgrade` lists."
+    assert len(messages._table_of(uses[:500], "removed")) == 2
+    *lines, last = messages._what_to_do(uses, TARGET)[-1].splitlines()
+    assert (len(lines), last) == (500, "- … and 1 client more.")
+    assert len(messages._what_to_do(uses[:500], TARGET)[-1].splitlines()) == 500
 
 
 def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -> None:
