@@ -12,7 +12,7 @@ from deltalake import DeltaTable as RustTable
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.engine import sql, warehouse
 from kafka_clientinfo.engine.rewriting import aggregated
-from kafka_clientinfo.engine.session import _WITHOUT_PROCESSES
+from kafka_clientinfo.engine.session import _without_processes
 from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.engine.table_layout import differences, layout_of
 from kafka_clientinfo.engine.warehouse import Warehouse
@@ -75,7 +75,7 @@ def test_a_table_that_cannot_be_made_meanwhile_fails_the_run(spark: Any, plain: 
 
 @pytest.mark.classic("its JVM tells")
 def test_the_classes_exist_that_rename_the_files_of_deltas_log(spark: Any) -> None:
-    for name in _WITHOUT_PROCESSES.values():
+    for name in _without_processes().values():
         assert spark._jvm.java.lang.Class.forName(name).getName() == name
 
 
