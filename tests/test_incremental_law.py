@@ -139,7 +139,8 @@ def test_an_increment_gives_what_a_full_build_gives(spark: Any, seed: int) -> No
     assert_built_as(full, spark, requests, files, connections=stored, retained_from=None)
 
 
-@pytest.mark.parametrize("cut", [pytest.param(1, marks=pytest.mark.long), 2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("cut", [1, 2, 3])
 def test_a_host_that_is_shown_late_to_be_a_brokers_makes_its_names_a_brokers(spark: Any, cut: int) -> None:
     """A sender that asks as clients do is known by its host, in whatever order the logs come."""
     named = {"client_id": "NetworkPartitionMetadataClient-client-2"}
@@ -176,6 +177,7 @@ def shown_at(file: dict[str, Any], moment: Any) -> dict[str, Any]:
     return file | {"broker_events": [event | {"ingested_at": moment} for event in file["broker_events"]]}
 
 
+@pytest.mark.long
 def test_an_increment_gives_what_a_full_build_gives_of_logs_whose_level_was_switched(
     spark: Any, tmp_path: Path
 ) -> None:

@@ -1,5 +1,7 @@
 """What a build recomputes: the newest connections of the ids with new requests, and nothing that is over."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -78,31 +80,28 @@ def log_that_shows(**evidence: datetime) -> tuple[Any, ...]:
     return (*file_of("f", 4, 0)[:-1], [run])
 
 
-def stored(
-    spark: Any,
-    before: list[Request],
-    new: list[Request],
-    connections: list[Connection],
-    files: list[tuple[Any, ...]],
-    retained_from: str | None = None,
-    level: str = "DEBUG",
-) -> Stored:
-    rows = [
-        (
-            "c",
-            "b",
-            name,
-            file,
-            offset,
-            at(seconds),
-            at(seconds),
-            AT if offset < len(before) else LATER,
-            level,
-            int(seconds),
-        )
-        for offset, (name, seconds, file) in enumerate([*before, *new])
-    ]
-    known = [("c", "b", name, no, at(opened), at(last), "f", offset) for name, no, opened, last, offset in connections]
+@dataclass(frozen=True)
+class Log:
+    """What is known of a broker: its requests in the order of its log, stored connections, and files."""
+
+    before: list[Request]
+    new: list[Request]
+    connections: list[Connection]
+    files: list[tuple[Any, ...]]
+    level: str = "DEBUG"
+
+
+def stored(spark: Any, logs: Mapping[str, Log], retained_from: str | None = None) -> Stored:
+    """The tables of brokers, by name."""
+    rows, known, files = [], [], []
+    for broker, log in logs.items():
+        for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
+            read = AT if offset < len(log.before) else LATER
+            place = ("c", broker, name, f"{broker} {file}", offset)
+            rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds)))
+        for name, no, opened, last, offset in log.connections:
+            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset))
+        files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
     return Stored(
         relation_of(spark, rows, REQUESTS),
         relation_of(spark, known, CONNECTIONS),
@@ -113,24 +112,30 @@ def stored(
     )
 
 
-def recomputed(increment: increments.Increment) -> dict[str, tuple[int, list[int]]]:
-    """Per connection id the number of connections that stay, and the seconds of the requests that are recomputed."""
+Recomputed = dict[str, tuple[int, list[int]]]
+"""Per connection id the number of connections that stay, and the seconds of the requests that are recomputed."""
+
+
+def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
+    """What is recomputed of each broker."""
     assert increment.touched is not None
-    requests: dict[str, list[int]] = {}
-    for row in increment.requests.select("connection_id", "second").collect():
-        requests.setdefault(row[0], []).append(row[1])
-    stay = {row["connection_id"]: row["kept_connections"] for row in increment.touched.collect()}
+    requests: dict[tuple[str, str], list[int]] = {}
+    for row in increment.requests.select("broker", "connection_id", "second").collect():
+        requests.setdefault((row[0], row[1]), []).append(row[2])
+    found: dict[str, Recomputed] = {}
+    for row in increment.touched.collect():
+        key = row["broker"], row["connection_id"]
+        found.setdefault(key[0], {})[key[1]] = (row["kept_connections"], sorted(requests.get(key, [])))
     release(increment.touched)
-    return {name: (stay[name], sorted(requests.get(name, []))) for name in stay}
+    return found
 
 
-def since(held: Stored) -> dict[str, tuple[int, list[int]]]:
+def since(held: Stored) -> dict[str, Recomputed]:
     return recomputed(increments.since(held, str(AT), GAP_MS))
 
 
-@pytest.mark.parametrize("is_open_beside", [False, True])
-def test_connections_before_the_newest_stay(spark: Any, is_open_beside: bool) -> None:
-    """Also where another id is recomputed from so early on that requests of what is over are read again."""
+def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
+    """Connections before the newest stay, also if another id is recomputed from so early on that their requests are read again."""
     beside = [("open", seconds) for seconds in range(0, 3600, 500)] if is_open_beside else []
     before = old(("again", 0), ("again", 1), ("again", 1000), ("untouched", 2), *beside)
     new = old(("again", 3600), ("first", 3601), *([("open", 3602)] if is_open_beside else []))
@@ -139,32 +144,28 @@ def test_connections_before_the_newest_stay(spark: Any, is_open_beside: bool) ->
     if is_open_beside:
         connections.append(("open", 1, 0, 3500, 4))
         expected["open"] = (0, [*range(0, 3600, 500), 3602])
-    held = stored(spark, before, new, connections, [file_of("f", len(before) + len(new), 0)])
-    assert since(held) == expected
+    return Log(before, new, connections, [file_of("f", len(before) + len(new), 0)]), expected
 
 
-@pytest.mark.parametrize("has_grown", [False, True])
-def test_a_late_file_has_all_ids_of_its_broker_recomputed(spark: Any, has_grown: bool) -> None:
-    """Also where the file that comes after it has grown in the same run."""
-    before = old(("x", 5000), ("y", 5001))
+def late_file(has_grown: bool) -> tuple[Log, Recomputed]:
+    """A late file has all ids of its broker recomputed, also if the file that comes after it has grown in the same run."""
     grown = old(("z", 5002)) if has_grown else []
     files = [file_of("f", 2 + len(grown), 5000, LATER if has_grown else AT), file_of("late", 1, 10)]
     connections: list[Connection] = [("x", 1, 5000, 5000, 0), ("y", 1, 5001, 5001, 1)]
-    held = stored(spark, before, [("x", 10, "late"), *grown], connections, files)
-    assert since(held) == {"x": (0, [10, 5000]), "y": (0, [5001]), **({"z": (0, [5002])} if has_grown else {})}
+    log = Log(old(("x", 5000), ("y", 5001)), [("x", 10, "late"), *grown], connections, files)
+    return log, {"x": (0, [10, 5000]), "y": (0, [5001]), **({"z": (0, [5002])} if has_grown else {})}
 
 
-def test_connections_that_opened_at_one_instant_are_recomputed_together(spark: Any) -> None:
-    """One of them is over, the other is not: rows stay up to an instant, so none of them can stay."""
-    before = old(("x", 0), ("x", 0), ("x", 500), ("x", 690))
+def opened_at_one_instant() -> tuple[Log, Recomputed]:
+    """One of two connections is over, the other is not: rows stay up to an instant, so none of them can stay."""
     connections: list[Connection] = [("x", 1, 0, 0, 0), ("x", 2, 0, 690, 1)]
-    held = stored(spark, before, old(("x", 700)), connections, [file_of("f", 5, 0)])
-    assert since(held) == {"x": (0, [0, 0, 500, 690, 700])}
+    log = Log(old(("x", 0), ("x", 0), ("x", 500), ("x", 690)), old(("x", 700)), connections, [file_of("f", 5, 0)])
+    return log, {"x": (0, [0, 0, 500, 690, 700])}
 
 
-def test_connections_that_open_or_end_within_a_minute_are_recomputed_together(spark: Any) -> None:
+def within_a_minute() -> tuple[Log, Recomputed]:
     """Of each id two connections are stored, and a request comes 700 seconds after the first."""
-    connections: dict[str, list[tuple[float, float]]] = {
+    lives_of: dict[str, list[tuple[float, float]]] = {
         "opened a minute apart": [(0, 630), (60, 61)],
         "opened further apart": [(0, 630), (61, 62)],
         "the first ended a minute before": [(0, 640), (641, 642)],
@@ -172,16 +173,15 @@ def test_connections_that_open_or_end_within_a_minute_are_recomputed_together(sp
         "the first is long over": [(0, 1), (90, 99)],
     }
     before = [
-        (name, seconds, "f") for name, lives in connections.items() for life in lives for seconds in dict.fromkeys(life)
+        (name, seconds, "f") for name, lives in lives_of.items() for life in lives for seconds in dict.fromkeys(life)
     ]
     known: list[Connection] = [
         (name, no, *life, before.index((name, life[0], "f")))
-        for name, lives in connections.items()
+        for name, lives in lives_of.items()
         for no, life in enumerate(lives, 1)
     ]
-    new = old(*((name, 700) for name in connections))
-    held = stored(spark, before, new, known, [file_of("f", len(before) + len(new), 0)])
-    assert since(held) == {
+    new = old(*((name, 700) for name in lives_of))
+    return Log(before, new, known, [file_of("f", len(before) + len(new), 0)]), {
         "opened a minute apart": (0, [0, 60, 61, 630, 700]),
         "opened further apart": (1, [61, 62, 700]),
         "the first ended a minute before": (0, [0, 640, 641, 642, 700]),
@@ -190,78 +190,41 @@ def test_connections_that_open_or_end_within_a_minute_are_recomputed_together(sp
     }
 
 
-@pytest.mark.parametrize("hours", [1, 3, 100])
-def test_a_clock_that_is_set_back_hides_no_request(spark: Any, hours: int) -> None:
+def set_back(hours: int) -> tuple[Log, Recomputed]:
+    """A clock that is set back hides no request."""
     back = hours * 3600
     before = old(("x", 7000), ("x", 7000 - back), ("x", 7300 - back))
     files = [file_of("f", 4, 7000, step_back=back)]
-    held = stored(spark, before, old(("x", 7600 - back)), [("x", 1, 7000, 7000, 0)], files)
-    assert since(held) == {"x": (0, sorted([7000, 7000 - back, 7300 - back, 7600 - back]))}
+    log = Log(before, old(("x", 7600 - back)), [("x", 1, 7000, 7000, 0)], files)
+    return log, {"x": (0, sorted([7000, 7000 - back, 7300 - back, 7600 - back]))}
 
 
-def test_a_clock_that_is_set_back_in_a_later_file_hides_no_request(spark: Any) -> None:
-    """Also where the connection began in a file whose times only rise."""
+def set_back_in_a_later_file() -> tuple[Log, Recomputed]:
+    """The connection began in a file whose times only rise."""
     before = [*old(("x", 0), ("x", 8000)), ("x", 8100, "later"), ("x", 100, "later")]
     files = [file_of("f", 2, 0, last=8000), file_of("later", 3, 8100, last=8100, step_back=8000)]
-    held = stored(spark, before, [("x", 400, "later")], [("x", 1, 0, 8100, 0)], files)
-    assert since(held) == {"x": (0, [0, 100, 400, 8000, 8100])}
+    log = Log(before, [("x", 400, "later")], [("x", 1, 0, 8100, 0)], files)
+    return log, {"x": (0, [0, 100, 400, 8000, 8100])}
 
 
-@pytest.mark.parametrize(("info", "back"), [(0, 0), (3, 0), (3, 3600)])
-def test_what_began_at_info_before_new_requests_at_debug_is_settled_by_these(spark: Any, info: int, back: int) -> None:
-    """Where the clock was set back, nobody knows which connections these are."""
+def begun_at_info(info: int, back: int) -> tuple[Log, Recomputed]:
+    """New requests at DEBUG settle what began at INFO; if the clock was set back, nobody knows which connections these are."""
     before = old(("old", 0), ("settled", 3000), ("unsettled", 3550))
     connections: list[Connection] = [(name, 1, at, at, place) for place, (name, at, _) in enumerate(before)]
     new = old(("x", 3600), ("x", 5000), ("z", 5001))
-    held = stored(spark, before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)])
     expected = {"x": (0, [3600, 5000]), "z": (0, [5001])}
     if info:
         expected["unsettled"] = (0, [3550])
     if back:
         expected |= {"old": (0, [0]), "settled": (0, [3000])}
-    assert since(held) == expected
+    return Log(before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)]), expected
 
 
-@pytest.mark.parametrize("level", ["INFO", "DEBUG"])
-def test_requests_at_info_settle_nothing(spark: Any, level: str) -> None:
-    held = stored(
-        spark, old(("y", 3550)), old(("x", 3600)), [("y", 1, 3550, 3550, 0)], [file_of("f", 2, 0, info=2)], level=level
-    )
-    assert set(since(held)) == ({"x"} if level == "INFO" else {"x", "y"})
-
-
-def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
-    """The newest one has lost its requests; it is not over, but can't be computed again."""
-    connections: list[Connection] = [("x", 1, 0, 100, 0), ("y", 1, 50, 900, 0)]
-    files, retained_from = [file_of("f", 3, 0)], str(at(500))
-    held = stored(spark, old(("y", 900)), old(("x", 600), ("y", 950)), connections, files, retained_from)
-    assert since(held) == {"x": (1, [600]), "y": (0, [900, 950])}
-    everything = recomputed(increments.everything_left(held))
-    assert everything == {"x": (1, [600]), "y": (0, [900, 950])}
-
-
-def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
-    before = old(("x", 5000), ("y", 5001))
-    connections: list[Connection] = [
-        (name, no, opened, last, offset)
-        for offset, name in enumerate("xy")
-        for no, opened, last in ((1, 0, 100), (2, 5000 + offset, 5000 + offset))
-    ]
-    files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
-    held = stored(spark, before, [("x", 600, "late")], connections, files, str(at(500)))
-    found = since(held)
-    assert found == {"x": (1, [600, 5000]), "y": (1, [5001])}
-    assert found == recomputed(increments.everything_left(held))
-
-
-def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
-    held = stored(spark, old(("x", 0)), [], [], [file_of("f", 1, 0)])
-    increment = increments.everything(held.requests)
-    assert (increment.touched, increment.since) == (None, None)
-    assert [(row["kept_connections"], row["kept_last_request_at"]) for row in increment.requests.collect()] == [
-        (0, None)
-    ]
-    assert increment.requests.columns == [*held.requests.columns, *KEPT]
+def settled_at(level: str) -> tuple[Log, Recomputed]:
+    """Requests at INFO settle nothing."""
+    files = [file_of("f", 2, 0, info=2)]
+    expected = {"x": (0, [3600])} | ({} if level == "INFO" else {"y": (0, [3550])})
+    return Log(old(("y", 3550)), old(("x", 3600)), [("y", 1, 3550, 3550, 0)], files, level), expected
 
 
 STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
@@ -298,19 +261,76 @@ EVIDENT: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
 """Logs of a broker with what is read in them, and whether all of it is recomputed."""
 
 
-@pytest.mark.parametrize("name", EVIDENT)
-def test_late_evidence_of_a_log_that_leaves_out_requests_touches_all_of_its_broker(spark: Any, name: str) -> None:
-    files, is_late = EVIDENT[name]
-    connections = [("a", 1, 0.0, 100.0, 0), ("untouched", 1, 3.0, 3.0, 2)]
-    held = stored(spark, old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500)), connections, files)
-    assert ("untouched" in since(held)) == is_late
+def with_files(files: list[tuple[Any, ...]], is_late: bool) -> tuple[Log, Recomputed]:
+    connections: list[Connection] = [("a", 1, 0, 100, 0), ("untouched", 1, 3, 3, 2)]
+    log = Log(old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500)), connections, files)
+    return log, {"a": (0, [0, 100, 8500])} | ({"untouched": (0, [3])} if is_late else {})
 
 
-@pytest.mark.parametrize("name", STARTS)
-def test_a_late_report_of_a_start_touches_all_of_its_broker(spark: Any, name: str) -> None:
-    logs, is_late = STARTS[name]
-    before, new = old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500))
-    connections = [("a", 1, 0.0, 100.0, 0), ("untouched", 1, 3.0, 3.0, 2)]
-    held = stored(spark, before, new, connections, [file_of("f", 4, 0), *logs])
-    expected = {"a": (0, [0, 100, 8500])} | ({"untouched": (0, [3])} if is_late else {})
-    assert since(held) == expected
+CASES: dict[str, tuple[Log, Recomputed]] = {
+    "an id that is open beside": over_and_open(True),
+    "a late file": late_file(False),
+    "a late file before one that has grown": late_file(True),
+    "two that opened at one instant": opened_at_one_instant(),
+    "two within a minute": within_a_minute(),
+    **{f"a clock set back by {hours} h": set_back(hours) for hours in (1, 3, 100)},
+    "a clock set back in a later file": set_back_in_a_later_file(),
+    "nothing at INFO": begun_at_info(0, 0),
+    "begun at INFO": begun_at_info(3, 0),
+    "begun at INFO, and a clock set back": begun_at_info(3, 3600),
+    **{f"settled at {level}": settled_at(level) for level in ("INFO", "DEBUG")},
+    **{
+        f"a start: {name}": with_files([file_of("f", 4, 0), *logs], is_late) for name, (logs, is_late) in STARTS.items()
+    },
+    **{f"evidence: {name}": with_files(files, is_late) for name, (files, is_late) in EVIDENT.items()},
+}
+"""Brokers, and what a run with new requests of all of them recomputes."""
+
+
+@pytest.fixture(scope="module")
+def recomputed_by_broker(spark: Any) -> dict[str, Recomputed]:
+    return since(stored(spark, {name: log for name, (log, _) in CASES.items()}))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[str, Recomputed], name: str) -> None:
+    assert recomputed_by_broker[name] == CASES[name][1]
+
+
+def test_connections_before_the_newest_stay(spark: Any) -> None:
+    log, expected = over_and_open(False)
+    assert since(stored(spark, {"b": log})) == {"b": expected}
+
+
+def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
+    """The newest one has lost its requests; it is not over, but can't be computed again."""
+    connections: list[Connection] = [("x", 1, 0, 100, 0), ("y", 1, 50, 900, 0)]
+    files, retained_from = [file_of("f", 3, 0)], str(at(500))
+    log = Log(old(("y", 900)), old(("x", 600), ("y", 950)), connections, files)
+    held = stored(spark, {"b": log}, retained_from)
+    assert since(held) == {"b": {"x": (1, [600]), "y": (0, [900, 950])}}
+    assert recomputed(increments.everything_left(held)) == since(held)
+
+
+def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
+    before = old(("x", 5000), ("y", 5001))
+    connections: list[Connection] = [
+        (name, no, opened, last, offset)
+        for offset, name in enumerate("xy")
+        for no, opened, last in ((1, 0, 100), (2, 5000 + offset, 5000 + offset))
+    ]
+    files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
+    held = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, str(at(500)))
+    found = since(held)
+    assert found == {"b": {"x": (1, [600, 5000]), "y": (1, [5001])}}
+    assert found == recomputed(increments.everything_left(held))
+
+
+def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
+    held = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
+    increment = increments.everything(held.requests)
+    assert (increment.touched, increment.since) == (None, None)
+    assert [(row["kept_connections"], row["kept_last_request_at"]) for row in increment.requests.collect()] == [
+        (0, None)
+    ]
+    assert increment.requests.columns == [*held.requests.columns, *KEPT]

@@ -174,7 +174,7 @@ def test_both_readings_agree_on_damaged_logs(log: Path, seed: int, zone: str) ->
         check(log, whole(log), zone)
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=12, deadline=None)
 @given(torn_logs(), st.integers(200, 5000))
 def test_both_readings_agree_on_torn_logs(log: Path, torn: bytes, step: int) -> None:
     log.write_bytes(JSON[0] * 3 + torn + JSON[0] * 3)

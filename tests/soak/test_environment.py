@@ -80,12 +80,13 @@ def test_a_full_disk_is_named_and_mended(
 def test_a_disk_of_any_size_that_is_full_leaves_nothing_that_the_next_run_does_not_mend(
     spark: Any, log: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """From one where the first table cannot be made to one that is full near the end."""
+    """From one where the first table cannot be made to one that is full near the end, by shares of what the tables take."""
     fresh = tmp_path / "fresh"
     command = ["run", str(log), "--json", "--warehouse"]
     assert cli.main([*command, str(fresh)], spark) == 0
     capsys.readouterr()
-    for number, size in enumerate((12, 40, 90, 200, 320, 520, 800, 1100)):
+    taken = sum(-(-path.stat().st_size // 4096) * 4 for path in fresh.rglob("*") if path.is_file())
+    for number, size in enumerate(int(taken * share) for share in (0.01, 0.04, 0.08, 0.18, 0.3, 0.5, 0.75, 0.95)):
         lake = tmp_path / f"lake{number}"
         with _mounted(lake, "-t", "tmpfs", "-o", f"size={size}k", "tmpfs"):
             assert cli.main([*command, str(lake)], spark) == 1
