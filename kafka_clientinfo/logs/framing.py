@@ -28,6 +28,7 @@ KEPT_TAIL = 1 << 16
 
 _PREFIX_ANCHOR = b"\n["
 _BRACKET = ord("[")
+_LINE_LIKE_A_START = re.compile(rb"\n(?=" + PREFIX.pattern + rb")")
 _TIME_LENGTH = len("[2026-11-21 02:45:09,935")
 _TAIL_WINDOW = 64 << 10
 """Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
@@ -184,6 +185,11 @@ ENDED_SERVER_LOG = Framing(_starts_server_record, lambda data, start, end: True)
 """One that is not written to any more: its last record is whole, stack trace and all."""
 
 
+def _inner_prefixes(data: bytes) -> int:
+    """Return how many lines of a record, but the first one, begin as a record does."""
+    return sum(1 for _ in _LINE_LIKE_A_START.finditer(data))
+
+
 class _Splitter:
     """The state of one pass: what is buffered, where it starts, and how many bytes of the current record are truncated."""
 
@@ -266,12 +272,14 @@ class _Splitter:
 
     def _pieces(self, data: bytes, places: Sequence[int], finished: bool = True) -> Iterator[RawRecord]:
         """Yield the records of a torn one: further ones begin at `places` inside it."""
+        in_gap = self.forged - _inner_prefixes(data)
         for begin, end in pairwise((0, *places, len(data))):
             piece, is_last = data[begin:end], end == len(data)
             torn = self.is_torn if is_last else is_torn(piece)
-            length = len(piece) + (self.truncated if begin < KEPT_HEAD <= end else 0)
-            # What seemed to be text of a torn record is a start, or stands in what is rejected.
-            forged = 0 if torn or begin else self.forged
+            has_gap = bool(self.truncated) and begin < KEPT_HEAD <= end
+            # What seemed to be text of a torn record is a start, or stands in what is rejected; the others have their own.
+            forged = 0 if torn else _inner_prefixes(piece) + (in_gap if has_gap else 0)
+            length = len(piece) + (self.truncated if has_gap else 0)
             yield RawRecord(self.offset, piece, length, finished or not is_last, forged, torn=torn)
             self.offset += length
         self.truncated = self.forged = 0

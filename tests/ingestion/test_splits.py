@@ -156,6 +156,14 @@ SHORT_TEXTS = patch.object(json_run, "LONGEST_TEXT", 1500)
 @SHORT_TEXTS
 @settings(max_examples=150)
 @given(torn_logs(), st.integers(1, 4000), st.sampled_from([1, 1500, 1 << 22]))
+@example(
+    json_record()
+    + json_record()[:50]
+    + json_record(client_id="upgraded") * 2
+    + request_header_struct_record(client_id=json_record(client_id="forged").decode() * 2),
+    1,
+    1,
+)
 def test_splits_of_a_torn_log_make_the_rows_of_one(path: Path, log: bytes, split_bytes: int, lookback: int) -> None:
     path.write_bytes(log)
     with patch.object(worker, "LOOKBACK", lookback), patch.object(worker, "RESUME_WINDOW", 1):
