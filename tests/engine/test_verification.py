@@ -1,11 +1,14 @@
 """Verification of an empty warehouse: every check is made, and nothing disagrees; damage of the layout ends it."""
 
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine import sql
+from kafka_clientinfo.engine import sql, verification
+from kafka_clientinfo.engine.checks import CHECKS, check
 from kafka_clientinfo.engine.verification import verify
 from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.tables.spec import table_specs
@@ -26,3 +29,27 @@ def test_an_empty_warehouse_is_sound_until_its_layout_is_altered(spark: Any, tmp
     findings = {(row["table"], row["finding"]) for row in layout.findings}
     assert ("connections", "column mine is not declared") in findings
     assert ("api_usage", f"property {sql.DELETION_VECTORS} is true, not false") in findings
+
+
+QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
+OTHERS = {
+    "_keys_and_constraints": ["keys", "constraints"],
+    "_connections": ["requests of connections", "first requests"],
+    "_orphans": ["rows of connections"],
+}
+
+
+@pytest.mark.parametrize(("quick", "names"), [(["layout"], ["layout"]), (QUICK, list(CHECKS))])
+def test_all_checks_come_in_their_order_or_that_of_the_layout_alone(
+    quick: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No other can be made without the layout; the tables are made up here, so that no session is needed."""
+    tables = SimpleNamespace(state=SimpleNamespace(rows={}))
+    monkeypatch.setattr(verification, "Warehouse", lambda spark, warehouse: tables)
+    monkeypatch.setattr(verification, "SparkTables", lambda spark, warehouse: tables)
+    monkeypatch.setattr(verification, "sized", lambda spark, size: nullcontext())
+    monkeypatch.setattr(verification, "quick_checks", lambda asked, warehouse: [check(name, []) for name in quick])
+    monkeypatch.setattr(verification, "beside_a_run", lambda warehouse, make: make())
+    for function, made in OTHERS.items():
+        monkeypatch.setattr(verification, function, lambda asked, made=made: [check(name, []) for name in made])
+    assert [one.name for one in verify(None, "./w")] == names  # type: ignore[arg-type]
