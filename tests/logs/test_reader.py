@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -185,6 +186,14 @@ def test_it_reads_no_further_than_it_needs_for_a_files_head(save: Save) -> None:
 def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes, empty: bool) -> None:
     layout = Layout(json_requests=b"Completed" in data)
     assert head(save(data)) == FileHead(None, len(data), False, empty=empty, layout=layout)
+
+
+@pytest.mark.parametrize("record", [json_record, request_header_struct_record])
+def test_what_follows_the_end_of_the_first_record_does_not_identify_a_file(save: Save, record: Any) -> None:
+    """A stack trace, or another program's output, may be written later."""
+    first = record()
+    for later in (b"", b"java.lang.IllegalStateException\n\tat a.B\n", b"other output\n"):
+        assert head(save(first + later + json_record())).first_record == first
 
 
 @pytest.mark.parametrize("more", [-4096, -1, 0, 1, 5000])
