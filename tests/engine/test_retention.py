@@ -178,7 +178,6 @@ def test_a_killed_deletion_is_finished_and_counted_once(
     assert finished.state.rows == finished.rows()
 
 
-@pytest.mark.long
 def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark: Any, lake: Warehouse) -> None:
     assert remove_late(lake) == 0
     retain(lake, 1, at(1000) + DAY)

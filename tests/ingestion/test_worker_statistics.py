@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -235,3 +236,12 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
     events = [(event["kind"], f"{event['at']:%H:%M:%S.%f}", event["value"]) for event in split["broker_events"]]
     assert events == ([("logger_set", "12:00:00.500000", None)] if is_set else [])
     assert [(row["request"], row["response"] is not None) for row in bodies] == [(None, is_set)]
+
+
+@given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=12), st.integers(1, 12))
+def test_times_are_noted_however_they_come(times: list[int], size: int) -> None:
+    noted = worker.LoggedTimes()
+    for begin in range(0, len(times), size):
+        noted.note(pa.array(times[begin : begin + size], pa.timestamp("us")))
+    step_back = max(max(times[: place + 1]) - time for place, time in enumerate(times))
+    assert noted == worker.LoggedTimes(times[0], min(times), max(times), step_back)
