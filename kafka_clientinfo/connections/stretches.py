@@ -27,7 +27,7 @@ from pyspark.sql import functions as F
 
 from ..logs.broker_events import LOGGER_SET
 from ..settings import Settings
-from ..tables.spec import FILE_ORDER, MOST_DEBUG_RUNS
+from ..tables.spec import EVIDENCE, FILE_ORDER, MOST_DEBUG_RUNS
 from .starts import broker_events, broker_starts, number_before, shown_restarts, starts_of_brokers
 
 _SECOND = 1_000_000
@@ -39,8 +39,6 @@ _BROKER = ("cluster", "broker")
 _BOUNDS = ("first_logged_at", "last_logged_at", "step_back_ms")
 """Columns of a file between which its requests were logged."""
 _FIRST = "1970-01-01"
-_EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
-"""What a run shows of the log: the time at which it was read."""
 
 
 def in_order(ingested_files: DataFrame) -> DataFrame:
@@ -120,23 +118,18 @@ def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _changes(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Finds the runs of the package that changed what is concluded of a log's being complete: cluster, broker and ingested_at."""
+    """Finds the runs of the package that changed whether a log counts as complete: cluster, broker and ingested_at."""
     stretches = _in_stretches(_runs(ingested_files), settings).groupBy(*_BROKER, "stretch")
     brokers = ingested_files.select(*_BROKER, F.explode("debug_runs").alias("run")).groupBy(*_BROKER)
-    of_stretch = stretches.agg(F.min("omission").alias("omission"), F.min("continuity").alias("other"))
-    of_broker = brokers.agg(F.min("run.software_name").alias("name"), F.min("run.api_versions").alias("other"))
-    # Evidence that is read after what speaks against it changes nothing.
-    shown = of_stretch.select(
-        *_BROKER, _before_other("omission"), F.when(F.col("omission") < F.col("other"), F.col("other"))
-    )
-    asked = of_broker.select(*_BROKER, _before_other("name"), F.col("other"))
-    first, second = "first", "second"
-    changes = shown.toDF(*_BROKER, first, second).unionByName(asked.toDF(*_BROKER, first, second))
-    return changes.select(*_BROKER, F.explode(F.array_compact(F.array(first, second))).alias("ingested_at"))
-
-
-def _before_other(name: str) -> Column:
-    return F.when(F.col("other").isNull() | (F.col(name) < F.col("other")), F.col(name))
+    omissions = stretches.agg(F.min("omission").alias("sign"), F.min("continuity").alias("contrary"))
+    names = brokers.agg(F.min("run.software_name").alias("sign"), F.min("run.api_versions").alias("contrary"))
+    sign, contrary = F.col("sign"), F.col("contrary")
+    # A sign that is read after the contrary changes nothing.
+    first = F.when(contrary.isNull() | (sign < contrary), sign)
+    of_omissions = omissions.select(*_BROKER, F.array(first, F.when(sign < contrary, contrary)).alias("times"))
+    of_names = names.select(*_BROKER, F.array(first, contrary).alias("times"))
+    changes = of_omissions.unionByName(of_names)
+    return changes.select(*_BROKER, F.explode(F.array_compact("times")).alias("ingested_at"))
 
 
 def _sets_level() -> Column:
@@ -210,7 +203,7 @@ def _runs(ingested_files: DataFrame) -> DataFrame:
     """Lays out the runs of files, with what the broker's own log says; a file without a run has one row, of nulls."""
     times = (F.lit(None).cast("timestamp").alias(name) for name in ("began_at", "ended_at"))
     offsets = (F.lit(None).cast("bigint").alias(name) for name in ("began_offset", "ended_offset"))
-    evidence = (F.lit(None).cast("timestamp").alias(name) for name in _EVIDENCE)
+    evidence = (F.lit(None).cast("timestamp").alias(name) for name in EVIDENCE)
     number = F.coalesce(F.size("debug_runs"), F.lit(0))
     runs = F.when(number > 0, F.col("debug_runs")).otherwise(F.array(F.struct(*times, *offsets, *evidence)))
     files = in_order(ingested_files).select(

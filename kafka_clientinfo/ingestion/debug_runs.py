@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from ..logs.apis import LOGGER_API
 from ..logs.broker_events import LOGGER_SET, BrokerEvent
 from ..protocol import UNKNOWN, ApiKey
-from ..tables.spec import MOST_DEBUG_RUNS
+from ..tables.spec import EVIDENCE, MOST_DEBUG_RUNS
 from .arrow_schema import EVENT_FIELDS
 from .omissions import Omissions
 
@@ -30,17 +30,14 @@ _NAMES = [field.name for field in EVENT_FIELDS]
 _API_KEY, _RESPONSE, _STARTED_AT, _SOFTWARE, _FORWARDED, _GENERATION = map(
     _NAMES.index, ("api_key", "response", "started_at", "client_software_name", "is_forwarded", "log_generation")
 )
-EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
-"""What a run shows of the log: that ApiVersions is logged, or the broker has no such API (before 0.10); that a client had
-stated its software's name; that requests are left out, and that none is (`omissions`). In ingested_files they are the times of
-the runs of the package that read it."""
 
 
 class DebugRun(NamedTuple):
     """A run, from its first request to its last one; times are microseconds since the epoch.
 
     Attributes:
-        api_versions, software_name, omission, continuity: `EVIDENCE`, each the least time of a request that shows it; None if none does.
+        api_versions, software_name, omission, continuity: `EVIDENCE`, each the least time of a request that shows it;
+            None if none does.
     """
 
     began_at: int

@@ -21,6 +21,8 @@ FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
 """Columns of ingested_files that order the files of a broker; within a file, byte offsets order the records."""
 MOST_DEBUG_RUNS = 65
 """Entries of debug_runs in a row of ingested_files at most; in a file with so many, silences may be left out."""
+EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
+"""Fields of a debug run that say whether its log was sampled or filtered; the column's comment says what each is."""
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 """Columns that name a client; null is a value of its own."""
 

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from kafka_clientinfo.ingestion import omissions
-from kafka_clientinfo.ingestion.debug_runs import EVIDENCE
+from kafka_clientinfo.tables.spec import EVIDENCE
 from tests.builders import json_record
 from tests.ingestion.splitting import Runs, read_in_splits
 

@@ -17,13 +17,12 @@ from typing import Any
 import pyarrow as pa
 
 from kafka_clientinfo.ingestion.arrow_schema import Part
-from kafka_clientinfo.ingestion.debug_runs import EVIDENCE
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.json_bodies import json_body
 from kafka_clientinfo.on_duckdb import MemoryTables
 from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.settings import Settings, load_settings
-from kafka_clientinfo.tables.spec import table_spec
+from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
 
 from ..any_value import changed, odd_values, paths, value_at, written_json
 from . import small_world
