@@ -45,7 +45,7 @@ def aggregates() -> Columns:
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
         "has_replica": F.bool_or(F.coalesce(F.col("replica_id") >= 0, F.lit(False))),
         "has_other_software": F.bool_or(_is_other_software()),
-        "counts": F.max("highest_correlation_id") > 0,
+        "ids_rise": F.max("highest_correlation_id") > 0,
         "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
         **{name: F.bool_or(name) for name in IN_STRETCH},
     }
@@ -173,8 +173,8 @@ def _start() -> Column:
     handshake = is_api_versions("first.api_key") & unnamed
     evidence = handshake | _is_covered() | _counts_from_start()
     # At DEBUG a client that sends 0 forever has one request only if the others are left out.
-    counts = F.col("counts") | (F.col("first.log_level") == "INFO")
-    begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & counts
+    may_count = F.col("ids_rise") | (F.col("first.log_level") == "INFO")
+    begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & may_count
     certain = F.when(is_watched(), evidence).otherwise(begins_at_0)
     sasl = F.coalesce(F.col("first.security_protocol").startswith("SASL"), F.lit(False))
     return F.when(sasl, "hidden_by_sasl").when(certain & ~named_before, "observed").otherwise("before_log")

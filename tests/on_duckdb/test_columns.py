@@ -27,8 +27,8 @@ READ_LATER = {
         telemetry_sent_id was_answered went_on_after_inconsistent went_on_after_invalid_request
     """,
     "connections": """
-        accepted_attempts any_header_v3 attempts became counts first first_accepted first_telemetry_asked_with
-        has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids
+        accepted_attempts any_header_v3 attempts became first first_accepted first_telemetry_asked_with
+        has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
         instance_id_rejected invalid_names invalid_versions is_brokers_host joined_groups jumps last
         last_api_versions_error last_named last_refused outlasts own_instance_id refused_names repeats
         telemetry_in_header
