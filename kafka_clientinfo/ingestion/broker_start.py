@@ -3,8 +3,8 @@
 At a start every connection is new, and the INDEX in connection ids counts from 0 on each network processor. One INDEX of 0
 shows nothing: each listener has processors of its own, so a seldom used one gives it to its first clients years after the
 start. So a start is shown by a connection of a broker that is one of the first of its listener, as these connect first and
-stay, or by connections that open with INDEX 0 on two listeners at about the same time. What contradicts it counts more, as a log begins
-with connections that have been open for long if its level was switched:
+stay, or by connections that open with INDEX 0 on two listeners at about the same time. What contradicts it counts more, as
+a log begins with connections that have been open for long if its level was switched:
 
     the first record of a connection                     | shows
     -----------------------------------------------------|-------------------------------------------

@@ -54,7 +54,7 @@ WITHOUT_OWNER = [
     f"|{' --- |' * 10}",
     "## What this cannot tell",
 ]
-"""The lines of a message, without that of a hostile client, and up to what cannot be told."""
+"""The lines of a message, without that of a hostile client, and up to its last heading."""
 ADVICE: dict[str, Any] = {"library": "kafka-python", "upgrade_to": {TARGET: "2.1.5"}, "upgrade_over": {}}
 OVER: dict[str, Any] = {"library": "sarama|", "upgrade_to": {TARGET: "1.46"}, "upgrade_over": {TARGET: "3.9.1"}}
 USES = (

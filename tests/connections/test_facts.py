@@ -19,13 +19,13 @@ WHOLE_LOG = {"broker": "whole", "file_id": "whole"}
 INFO_LOG = {"broker": "info", "file_id": "info"}
 """Of a broker that logs at INFO only."""
 SAMPLED = {"broker": "sampled", "file_id": "sampled"}
-"""Of a broker whose log leaves out requests, as correlation ids show; ApiVersions is in it."""
+"""The log leaves out requests, as correlation ids show; ApiVersions is in it."""
 FILTERED = {"broker": "filtered", "file_id": "filtered"}
-"""Of a broker whose log holds no ApiVersions request, though a client had stated its name."""
+"""The log holds no ApiVersions request, though a client had stated its name."""
 UNNAMED = {"broker": "unnamed", "file_id": "unnamed", "client_software_name": None, "log_generation": "api_key_struct"}
-"""Of a broker whose records show no names, and whose log holds no ApiVersions request."""
+"""The records show no names, and the log holds no ApiVersions request."""
 OLD_CLIENTS = {"broker": "old clients", "file_id": "old clients"}
-"""Of a broker whose records show names, and which only clients without one use."""
+"""The records show names, and only clients without one use the broker."""
 
 STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "a handshake comes first": ([api_versions("?", 20, 3)], ["observed"]),
