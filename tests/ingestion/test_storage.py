@@ -1,10 +1,6 @@
 """Logs on remote stores: found, read by range, and never telling a secret."""
 
-import gzip
-import pickle
-from collections.abc import Iterator
 from dataclasses import replace
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,37 +9,13 @@ from pyarrow import fs as arrow_fs
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import storage as module
 from kafka_clientinfo.ingestion.discovery import find_logs, with_server_logs
-from kafka_clientinfo.ingestion.plan import Split, make_plan
-from kafka_clientinfo.ingestion.storage import StoredFile, locate, shown_uri
-from kafka_clientinfo.ingestion.worker import read_splits
+from kafka_clientinfo.ingestion.plan import make_plan
+from kafka_clientinfo.ingestion.storage import StoredFile, locate
 from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
-from tests.ingestion.splitting import split_of
-from tests.ingestion.test_plan import LOG
+from tests.ingestion.stored_logs import FILES, LOG, Counting, paths, statistics
 
-fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
-FILES = {
-    "/logs/b1/kafka-request.log": LOG * 3,
-    "/logs/b1/kafka-request.log.2026-11-21-02": json_record(client_id="two") + LOG,
-    "/logs/b1/server.log": b"[2026-11-21 02:45:09,935] INFO up (kafka.server.KafkaServer)\n",
-    "/logs/b 2/kafka-request.log.gz": gzip.compress(json_record(client_id="b 2") + LOG),
-    "/logs/b2/ü#%20/kafka-request.log": json_record(client_id="b2") + LOG,
-    "/other/notes.txt": b"x",
-}
-
-
-@pytest.fixture(autouse=True)
-def memory() -> Iterator[Any]:
-    store = fsspec.filesystem("memory")
-    store.store.clear()
-    for path, data in FILES.items():
-        store.pipe_file(path, data)
-    yield store
-    store.store.clear()
-
-
-def paths(*items: str) -> list[str]:
-    return [file.path for file in find_logs(items)]
+pytestmark = pytest.mark.usefixtures("memory")
 
 
 @pytest.mark.parametrize(
@@ -91,11 +63,6 @@ def test_it_names_the_folder_that_cannot_be_looked_into(monkeypatch: pytest.Monk
         with_server_logs(logs)
 
 
-def statistics(splits: tuple[tuple[Split, ...], ...]) -> list[dict[str, Any]]:
-    batches = [batch for task in splits for batch in read_splits(pickle.loads(pickle.dumps(task)), "UTC")]
-    return [batch.column("file").to_pylist()[0] for batch in batches if batch.column("file").null_count == 0]
-
-
 def test_tasks_read_them_by_range() -> None:
     plan = make_plan(find_logs(["memory://logs"]), {}, Settings(split_bytes=3000), 3)
     assert [file.broker for file in plan.files] == ["b 2", "b1", "b1", "ü#%20"]
@@ -109,26 +76,6 @@ def test_the_pattern_of_the_settings_finds_the_broker_in_a_uri() -> None:
     settings = Settings(broker_pattern=r"/logs/(?P<broker>[^/]+)/")
     plan = make_plan(find_logs(["memory://logs/b2"]), {}, settings, 1)
     assert [file.broker for file in plan.files] == ["b2"]
-
-
-class Counting:
-    """A file that counts the bytes that are read of it."""
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at, self.read_bytes = data, 0, 0
-
-    def read(self, size: int) -> bytes:
-        piece = self.data[self.at : self.at + size]
-        self.at += len(piece)
-        self.read_bytes += len(piece)
-        return piece
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self.at = offset
-        return offset
-
-    def close(self) -> None:
-        pass
 
 
 @pytest.fixture
@@ -168,69 +115,10 @@ def test_planning_reads_little_of_a_remote_file(counting: Counting) -> None:
     assert size > 1_000_000
 
 
-@pytest.mark.parametrize(
-    ("item", "said"),
-    [
-        ("nosuchscheme://x/y", "no library here knows nosuchscheme://"),
-        ("hdfs://namenode:8020/logs", "Hadoop's client is missing; pip install"),
-        ("adl://x/y", "needs another package"),
-        ("s3://bucket/x?endpoint=1", "Unexpected query parameter"),
-    ],
-)
-def test_it_says_what_is_missing_for_a_scheme(item: str, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    with pytest.raises(InputError, match=said):
-        find_logs([item])
-
-
-def test_hdfs_is_read_with_hdfs_native_where_hadoops_client_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JAVA_HOME", "/nowhere")
-    monkeypatch.setattr(module, "find_spec", {"hdfs_native": object()}.get)
-    monkeypatch.setattr(module, "_fsspec", lambda scheme, root: (arrow_fs.LocalFileSystem(), f"/{scheme}"))
-    module._file_system.cache_clear()
-    assert locate("viewfs://names/logs/a").inner == "/viewfs/logs/a"
-    module._file_system.cache_clear()
-
-
-def test_it_says_that_fsspec_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(__import__("sys").modules, "fsspec.core", None)
-    with pytest.raises(InputError, match="needs fsspec"):
-        find_logs(["sftp://host/logs"])
-
-
-@pytest.mark.parametrize(
-    ("item", "shown"),
-    [
-        ("s3://AKIAKEY:s3cret%2Fkey@bucket/a/b", "s3://bucket/a/b"),
-        ("s3://bucket/a?region=eu-west-1&session_token=s3cret", "s3://bucket/a"),
-        ("abfss://logs:s3cret@account.dfs.core.windows.net/a", "abfss://logs@account.dfs.core.windows.net/a"),
-        ("abfss://logs@account.dfs.core.windows.net/a?sas_token=s3cret", "abfss://logs@account.dfs.core.windows.net/a"),
-        ("sftp://me:s3cret@host/a", "sftp://host/a"),
-        ("abfs://logs:s3cret@a/b", "abfs://logs@a/b"),
-        ("wasb://logs:s3cret@a/b", "wasb://logs@a/b"),
-        ("wasbs://logs:s3cret@a/b", "wasbs://logs@a/b"),
-        ("s3://bucket/what?.log", "s3://bucket/what?.log"),
-        ("/logs/what?x=1", "/logs/what?x=1"),
-    ],
-)
-def test_it_shows_no_secrets_of_a_uri(item: str, shown: str) -> None:
-    assert shown_uri(item) == shown
-
-
 def test_the_path_of_a_host_that_stands_for_azure_begins_with_the_container() -> None:
     place = locate("abfss://account@127.0.0.1:10000/logs/prod?enable_tls=false")
     assert place.inner == "logs/prod"
     assert place.file("logs/prod/a").path == "abfss://account@127.0.0.1:10000/logs/prod/a"
-
-
-def test_only_the_signature_of_a_shared_access_signature_is_taken_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Store:
-        def get_file_info(self, what: object) -> list[Any]:
-            raise ValueError("b1 and prod/s3cret are no good")
-
-    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "logs"))
-    with pytest.raises(InputError, match=r"b1 and prod/\*\*\* are no good"):
-        find_logs(["abfss://logs@account.dfs.core.windows.net/b1?sv=2019-12-12&ss=b&sp=rl&srt=co&sig=s3cret"])
 
 
 def test_an_empty_object_in_place_of_a_folder_is_a_folder(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,183 +140,6 @@ def test_an_empty_object_in_place_of_a_folder_is_a_folder(monkeypatch: pytest.Mo
     assert [file.path for file in find_logs(["abfss://logs@a.dfs.core.windows.net/empty.log"])] == [
         "abfss://logs@a.dfs.core.windows.net/empty.log"
     ]
-
-
-def test_a_store_whose_errors_have_no_numbers_can_say_that_nothing_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Store:
-        def get_file_info(self, what: object) -> list[Any]:
-            if isinstance(what, list):
-                return [arrow_fs.FileInfo(what[0], arrow_fs.FileType.NotFound)]
-            assert isinstance(what, arrow_fs.FileSelector)
-            if not what.allow_not_found:
-                raise OSError(f"No such file or directory '{what.base_dir}'")
-            return [arrow_fs.FileInfo("logs/prod/b1/kafka-request.log", arrow_fs.FileType.File, size=1)]
-
-    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "logs"))
-    assert [file.path for file in find_logs(["gs://logs/prod/*/kafka-request.log"])] == [
-        "gs://logs/prod/b1/kafka-request.log"
-    ]
-    with pytest.raises(InputError, match="gs://logs/nothing: no such file, folder or match"):
-        find_logs(["gs://logs/nothing"])
-
-
-@pytest.mark.parametrize("failing", ["list", "open", "read"])
-def test_it_takes_secrets_out_of_what_libraries_say(monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
-    said = "AWS Error ACCESS_DENIED: s3cret/key of AKIAKEY (s3cret%2Fkey) is no good"
-
-    class Refusing(Counting):
-        def read(self, size: int) -> bytes:
-            raise RuntimeError(said)
-
-    class Store:
-        def get_file_info(self, what: object) -> list[Any]:
-            raise ValueError(said)
-
-        def open_input_file(self, inner: str) -> Counting:
-            if failing == "open":
-                raise OSError(said)
-            return Refusing(b"x")
-
-    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "bucket"))
-    item = "s3://AKIAKEY:s3cret%2Fkey@bucket/kafka-request.log?scheme=http"
-    if failing == "list":
-        with pytest.raises(InputError, match="access is denied; give credentials") as error:
-            find_logs([item])
-        text = str(error.value)
-        assert error.value.__suppress_context__
-    else:
-        stored = replace(locate(item).file("bucket/kafka-request.log"), size=10)
-        assert "s3cret" not in repr(stored)
-        (problem,) = make_plan([stored], {}, Settings(), 1).problems
-        text = f"{problem.path} {problem.detail}"
-        (split,) = statistics(((split_of(stored),),))
-        assert "access is denied" in split["error"]
-        text += split["error"] + repr(split_of(stored))
-    assert "access is denied" in text
-    assert "***" in text
-    assert "s3cret" not in text
-    assert "AKIAKEY" not in text
-
-
-ENVIRONMENT = {"AWS_ENDPOINT_URL_S3": None, "AWS_ENDPOINT_URL": None, "AWS_REGION": None, "AWS_DEFAULT_REGION": None}
-
-
-@pytest.mark.parametrize(
-    ("item", "environment", "uri"),
-    [
-        ("s3://bucket/a", {}, "s3://bucket/"),
-        ("s3a://bucket/a", {}, "s3://bucket/"),
-        ("S3N://bucket/a", {}, "s3://bucket/"),
-        ("gs://bucket/a", {"AWS_REGION": "eu"}, "gs://bucket/"),
-        ("gcs://bucket/a", {}, "gs://bucket/"),
-        ("abfs://logs@host/a", {}, "abfs://logs@host/"),
-        ("abfss://logs@host/a?enable_tls=false", {}, "abfss://logs@host/?enable_tls=false"),
-        ("s3://bucket/a?region=us", {"AWS_REGION": "eu"}, "s3://bucket/?region=us"),
-        ("s3://bucket/a", {"AWS_REGION": "eu", "AWS_DEFAULT_REGION": "us"}, "s3://bucket/?region=eu"),
-        ("s3://bucket/a", {"AWS_DEFAULT_REGION": "us"}, "s3://bucket/?region=us"),
-        ("s3://b/a", {"AWS_ENDPOINT_URL": "http://host:9/"}, "s3://b/?endpoint_override=host%3A9&scheme=http"),
-        (
-            "s3://b/a",
-            {"AWS_ENDPOINT_URL": "http://one", "AWS_ENDPOINT_URL_S3": "https://two"},
-            "s3://b/?endpoint_override=two&scheme=https",
-        ),
-        ("s3://b/a", {"AWS_ENDPOINT_URL": "of-no-scheme"}, "s3://b/"),
-        ("s3://b/a?endpoint_override=mine", {"AWS_ENDPOINT_URL": "http://host"}, "s3://b/?endpoint_override=mine"),
-    ],
-)
-def test_pyarrow_opens_the_stores_that_it_knows(
-    item: str, environment: dict[str, str], uri: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def from_uri(uri: str) -> tuple[str, str]:
-        asked.append(uri)
-        return "a file system", "prefix"
-
-    for name, value in (ENVIRONMENT | environment).items():
-        monkeypatch.setenv(name, value) if value else monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(module, "arrow_fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri)))
-    module._file_system.cache_clear()
-    assert locate(item).inner == "prefix/a"
-    module._file_system.cache_clear()
-    assert asked == [uri]
-
-
-@pytest.mark.parametrize(
-    ("error", "said"),
-    [
-        (ValueError("Unrecognized filesystem type in URI"), "opened"),
-        (NotImplementedError("Got S3 URI but Arrow compiled without S3 support: not built"), "opened"),
-        (ValueError("Unexpected query parameter"), "memory://bucket: Unexpected query parameter"),
-        (NotImplementedError("not yet"), "memory://bucket: not yet"),
-    ],
-)
-def test_fsspec_opens_the_stores_that_pyarrow_was_not_made_for(
-    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def from_uri(uri: str) -> None:
-        raise error
-
-    real = module.arrow_fs
-    names = {name: getattr(real, name) for name in ("PyFileSystem", "FSSpecHandler", "FileSelector", "FileType")}
-    monkeypatch.setattr(module, "arrow_fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=from_uri), **names))
-    monkeypatch.setattr(module, "_ARROW_SCHEMES", {"memory": "gs"})
-    module._file_system.cache_clear()
-    try:
-        outcome = "opened" if paths("memory://logs/b1") else ""
-    except InputError as raised:
-        outcome = str(raised).replace("//logs/b1", "//bucket")
-    module._file_system.cache_clear()
-    assert outcome == said
-
-
-DENIED = "access is denied; give credentials as the store's own tools take them (AWS_ACCESS_KEY_ID …), or check them"
-UNREACHED = "the store cannot be reached; check its name, region and endpoint"
-HINTS = {
-    "no such bucket": ("AWS Error NO_SUCH_BUCKET during", "NoSuchBucket", "ContainerNotFound", "the Bucket does not exist"),
-    DENIED: (
-        "ACCESS_DENIED", "INVALID_ACCESS_KEY_ID", "SIGNATURE_DOES_NOT_MATCH", "Forbidden", "Unauthorized", "Unauthorised",
-        "no Credentials", "HTTP 401", "HTTP 403: no",
-    ),
-    UNREACHED: (
-        "NETWORK_CONNECTION", "Couldn't resolve host name", "Could not connect", "could not connect", "Connection refused",
-        "Failed to connect to",
-    ),
-    "": ("curl 4031 of 1401 bytes", "SLOW_DOWN"),
-}  # fmt: skip
-"""What is said of the words of libraries; none for any other."""
-
-
-@pytest.mark.parametrize("hint", HINTS)
-def test_it_says_what_to_do_about_what_stores_say(hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Store:
-        def get_file_info(self, what: object) -> list[Any]:
-            raise OSError(text + "\n  in   two lines")
-
-    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "bucket"))
-    for text in HINTS[hint]:
-        with pytest.raises(InputError) as raised:
-            find_logs(["s3://bucket/a"])
-        said = f"{text} in two lines"
-        assert str(raised.value) == f"s3://bucket/a: {f'{hint} ({said})' if hint else said}"
-
-
-def test_options_that_are_no_secrets_may_be_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    harmless = (
-        "region", "scheme", "endpoint_override", "allow_bucket_creation", "retry_limit_seconds", "enable_tls",
-        "blob_storage_authority", "dfs_storage_authority", "sv", "ss", "srt", "sr", "sp", "st", "se", "spr",
-    )  # fmt: skip
-    options = {name: f"<{name}>" for name in (*harmless, "sig", "sas_token", "access_key")}
-
-    class Store:
-        def get_file_info(self, what: object) -> list[Any]:
-            raise OSError(" ".join(options.values()))
-
-    monkeypatch.setattr(module, "_file_system", lambda root: (Store(), "bucket"))
-    with pytest.raises(InputError) as raised:
-        find_logs([f"s3://bucket/a?{'&'.join(map('='.join, options.items()))}"])
-    said = " ".join(options[name] if name in harmless else "***" for name in options)
-    assert str(raised.value) == f"s3://bucket/a: {said}"
 
 
 @pytest.mark.parametrize(
