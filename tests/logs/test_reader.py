@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -19,9 +18,7 @@ from kafka_clientinfo.logs.content import Alignment
 from kafka_clientinfo.logs.framing import SERVER_LOG
 from kafka_clientinfo.logs.layouts import Layout
 from kafka_clientinfo.logs.reader import (
-    BEGINNING_DIGITS,
     FileHead,
-    beginning_of,
     file_id,
     hash_bytes,
     head,
@@ -31,22 +28,10 @@ from kafka_clientinfo.logs.reader import (
     resume_point,
 )
 from tests.builders import json_record, request_header_struct_record
-from tests.ingestion.alike_logs import LEADS
+from tests.logs.conftest import Save
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
-from tests.wrapping import wrap
 
 FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
-Save = Callable[[bytes], Path]
-
-
-@pytest.fixture
-def save(tmp_path: Path) -> Save:
-    def write(data: bytes) -> Path:
-        path = tmp_path / "kafka-request.log"
-        path.write_bytes(data)
-        return path
-
-    return write
 
 
 @pytest.mark.parametrize("generation", GENERATIONS)
@@ -172,118 +157,6 @@ def test_it_reads_no_further_than_it_needs_for_a_files_head(save: Save) -> None:
     assert head(save(packed)) == FileHead(first, len(packed), True, layout=layout)
 
 
-@pytest.mark.parametrize(
-    ("data", "empty"),
-    [
-        (b"", True),
-        (json_record()[:100], True),
-        (json_record()[:-1], True),
-        (b"text", True),
-        (b"text\n", False),
-        (b"a\x00\x01b", False),
-    ],
-)
-def test_it_knows_no_first_record_before_that_is_complete(save: Save, data: bytes, empty: bool) -> None:
-    layout = Layout(json_requests=b"Completed" in data)
-    assert head(save(data)) == FileHead(None, len(data), False, empty=empty, layout=layout)
-
-
-@pytest.mark.parametrize("record", [json_record, request_header_struct_record])
-def test_what_follows_the_end_of_the_first_record_does_not_identify_a_file(save: Save, record: Any) -> None:
-    """A stack trace, or another program's output, may be written later."""
-    first = record()
-    for later in (b"", b"java.lang.IllegalStateException\n\tat a.B\n", b"other output\n"):
-        assert head(save(first + later + json_record())).first_record == first
-
-
-@pytest.mark.parametrize("more", [-4096, -1, 0, 1, 5000])
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_long_first_record_is_known_by_its_beginning(save: Save, more: int, whole: bool) -> None:
-    wanted = reader.IDENTITY_BYTES + more
-    first = json_record(client_id="x" * (wanted - len(json_record(client_id=""))))
-    assert len(first) == wanted
-    found = head(save(first + json_record() if whole else first[:-1] + b"x"))
-    assert found.first_record == (first[: reader.IDENTITY_BYTES] if whole or more > 0 else None)
-
-
-LINES = {"cri": "2026-11-21T02:45:09.935123456Z stdout F %s\n", "docker": '{"log":"%s\\n","stream":"stdout","time":"2026-11-21T02:45:09.935123456Z"}\n'}  # fmt: skip
-BEFORE = {
-    "nothing": b"",
-    "a banner": b"===> User\nuid=1000(appuser) gid=1000(appuser)\n===> Configuring ...\n",
-    "an empty line": b"\n",
-    "an empty line of Windows": b"\r\n",
-    "a mark": b"\xef\xbb\xbf",
-    "zeros": b"\0" * 3000,
-    "a mark and zeros": b"\xef\xbb\xbf" + b"\0" * 70_000,
-    "the rest of a record": b'tory":"x"} (kafka.request.logger)\n',
-}
-
-
-def log_after(before: bytes, wrapper: str) -> tuple[bytes, bytes]:
-    """A log of two records after other bytes, and the first record, as they stand in a wrapper."""
-    first, second = json_record(client_id="first"), json_record(client_id="second")
-    if wrapper == "none":
-        return before + first + second, first
-    lines, filler = before.splitlines(), b""
-    if b"\0" in before or before == b"\xef\xbb\xbf":
-        lines, filler = [], before
-    banner = b"".join((LINES[wrapper] % line.decode().replace('"', r"\"")).encode() for line in lines)
-    return filler + banner + wrap(first + second, "kafka", wrapper), wrap(first, "kafka", wrapper)
-
-
-@pytest.mark.parametrize("wrapper", ["none", *LINES])
-@pytest.mark.parametrize("before", BEFORE)
-def test_a_file_is_known_by_its_first_record_and_not_by_what_stands_before_it(
-    save: Save, before: str, wrapper: str
-) -> None:
-    data, first = log_after(BEFORE[before], wrapper)
-    for log in (data, gzip.compress(data)):
-        assert head(save(log)).first_record == first
-    ends = {0, *range(1, 80, 9), *range(80, len(data), len(data) // 20)}
-    ends |= {place + more for place in range(len(data)) if data[place] == 0x0A for more in (0, 1, 2)}
-    for end in ends:  # as it grows
-        found = head(save(data[:end]))
-        assert found.first_record in (None, first)
-        assert found.first_record is not None or found.error is None
-        is_begun = not set(data[:end]) & set(b"\0\r\n")
-        assert found.empty == (found.first_record is None and is_begun), end
-
-
-@pytest.mark.parametrize("pack", [bytes, gzip.compress])
-def test_zeros_before_the_first_record_may_be_many(save: Save, pack: Callable[[bytes], bytes]) -> None:
-    record = wrap(json_record(), "kafka", "cri")
-    found = head(save(pack(b"\0" * (9 << 20) + record * 2)))
-    assert (found.first_record, found.layout.wrapper) == (record, "cri")
-
-
-def test_a_hole_before_the_first_record_is_skipped(tmp_path: Path) -> None:
-    path = tmp_path / "kafka-request.log"
-    with path.open("wb") as file:
-        file.truncate(64 << 20)
-        file.seek(0, os.SEEK_END)
-        file.write(json_record(client_id="first") + json_record())
-    assert head(path).first_record == json_record(client_id="first")
-
-
-@pytest.mark.parametrize(
-    "data", [b"===> User\n", b"\0" * 5000, b"\xef\xbb\xbf\n", b"\n\n", b"x (kafka.request.logger)\n" * 9]
-)
-def test_a_file_without_a_record_has_no_identity_and_is_not_empty(save: Save, data: bytes) -> None:
-    for log in (data, gzip.compress(data)):
-        found = head(save(log))
-        assert (found.first_record, found.empty, found.error) == (None, False, None)
-
-
-@pytest.mark.parametrize(("lines", "is_given_up"), [(4000, True), (900, False)])
-def test_a_first_record_is_looked_for_in_a_window(
-    save: Save, monkeypatch: pytest.MonkeyPatch, lines: int, is_given_up: bool
-) -> None:
-    monkeypatch.setattr(reader, "START_WINDOW", 2 << 20)
-    found = head(save((b"x" * 1999 + b"\n") * lines + json_record() * 2))
-    assert found.first_record == (None if is_given_up else json_record())
-    assert found.error == ("no record starts in its first 2 MiB" if is_given_up else None)
-
-
 @pytest.mark.parametrize("near", [0, 1, 3000, 5000, 9000])
 def test_it_looks_for_a_start_in_a_window(save: Save, monkeypatch: pytest.MonkeyPatch, near: int) -> None:
     monkeypatch.setattr(reader, "START_WINDOW", 4096)
@@ -349,22 +222,6 @@ def test_it_opens_regular_files_alone(tmp_path: Path) -> None:
         head(tmp_path / "pipe")
 
 
-def test_logs_that_begin_alike_have_identities_that_begin_alike() -> None:
-    names = [("c", "b"), ("c", "b2"), ("d", "b")]
-    ids = [file_id(cluster, broker, b"x\n", number) for cluster, broker in names for number in range(3)]
-    assert len(set(ids)) == len(ids) == 9
-    assert {identity[:BEGINNING_DIGITS] for identity in ids} == {beginning_of(b"x"), beginning_of(b"x\r\n")}
-    assert beginning_of(b"y") != beginning_of(b"x")
-    assert {len(identity) for identity in ids} == {32}
-
-
-def test_it_identifies_a_file_by_cluster_broker_and_first_record() -> None:
-    ids = {file_id("c", "b", b"x\n"), file_id("c", "b", b"y\n"), file_id("cb", "", b"x\n"), file_id("", "cb", b"x\n")}
-    assert len(ids) == 4
-    assert file_id("c", "b", b"x\n") == file_id("c", "b", b"x\r\n") == file_id("c", "b", b"x")
-    assert file_id("c", "b", b"xX\n") != file_id("c", "b", b"x\n")
-
-
 @pytest.mark.parametrize("offset", [0, 1, 5000, 65_535, 65_536, 65_537, 90_000])
 def test_it_hashes_what_stands_before_the_place_to_resume(save: Save, offset: int) -> None:
     data = (EXCERPTS["json"] * 20)[:100_000]
@@ -401,14 +258,6 @@ def test_damage_is_found_by_the_offsets_of_the_log() -> None:
     with pytest.raises(CorruptFile) as of_log:
         list(read_blocks(Stored(packed, None, Alignment(10, 25))))
     assert of_log.value.offset == of_file.value.offset + 15
-
-
-@pytest.mark.parametrize("lead", LEADS)
-def test_it_finds_the_first_record_after_anything(save: Save, lead: str) -> None:
-    first = json_record(client_id="first")
-    for data in (LEADS[lead] + first + json_record(), gzip.compress(LEADS[lead] + first + json_record())):
-        beginning = head(save(data))
-        assert (beginning.first_record, beginning.first_offset) == (first, len(LEADS[lead]))
 
 
 def test_the_hashes_that_warehouses_keep_stay_the_same() -> None:
