@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from tests.report.pages import TARGET, data_of
 from tests.report.tables_on_disk import write_warehouse
 
 START = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
@@ -18,7 +19,6 @@ HOSTILE = (
     "javascript:alert(1)", "{{7*7}}${7*7}", "'; DROP TABLE connections; --", "=cmd|' /C calc'!A0", "\ud7ff\U0010ffff", "",
 )  # fmt: skip
 """Client ids."""
-TARGET = "4.0.1"
 _KEY = ("cluster", "broker", "connection_id", "opened_at", "opened_seq")
 _CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
 
@@ -113,3 +113,13 @@ def hostile_page(hostile_warehouse: Path, tmp_path_factory: pytest.TempPathFacto
     arguments = ["report", "--warehouse", str(hostile_warehouse), "--output", str(output), "--target", TARGET]
     assert cli.main(arguments) == 0
     return output
+
+
+@pytest.fixture(scope="session")
+def page(hostile_page: Path) -> str:
+    return hostile_page.read_text("utf-8")
+
+
+@pytest.fixture(scope="session")
+def data(page: str) -> dict[str, Any]:
+    return data_of(page)

@@ -10,7 +10,7 @@ from kafka_clientinfo.filters import Filters, Scope
 from kafka_clientinfo.impact import impact
 from kafka_clientinfo.report.contents import report
 from tests.report.conftest import TARGET, at
-from tests.report.test_report import data_of, report_of
+from tests.report.pages import data_of, report_of
 
 
 @pytest.mark.long

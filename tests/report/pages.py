@@ -1,0 +1,35 @@
+"""Pages of warehouses, and the data in them."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from kafka_clientinfo.engine.reading import local_tables
+from kafka_clientinfo.filters import Filters, Scope
+from kafka_clientinfo.impact import impact
+from kafka_clientinfo.report.clients import Limits
+from kafka_clientinfo.report.contents import report
+
+TARGET = "4.0.1"
+
+
+def data_of(page: str) -> dict[str, Any]:
+    (text,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    return json.loads(text)
+
+
+def scope_of(warehouse: Path, **given: Any) -> Scope:
+    tables = local_tables(str(warehouse))
+    assert tables is not None
+    return Scope(tables, Filters(**given))
+
+
+def report_of(warehouse: Path, limits: Limits | None = None, **given: Any) -> str:
+    scope = scope_of(warehouse, **given)
+    return report(scope, impact(scope, TARGET, True), limits=limits)
+
+
+def column(data: dict[str, Any], table: str, label: str) -> list[Any]:
+    labels = [item["label"] for item in data["tables"][table]["columns"]]
+    return [row[labels.index(label)] for row in data["tables"][table]["rows"]]
