@@ -16,6 +16,7 @@ from kafka_clientinfo.tables.broker_releases import VERDICTS
 from kafka_clientinfo.tables.spec import CLIENT
 from tests.concerns.usage import uses
 from tests.frames import at, frame, ledger
+from tests.report.tables_on_disk import write_warehouse
 
 HOSTILE = "evil\x1b[2J\r\n\u202e"
 
@@ -35,7 +36,6 @@ USES = (
 @pytest.fixture(scope="module")
 def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The tables that the command reads; each use has a connection of its own."""
-    lake = Warehouse(spark, str(tmp_path_factory.mktemp("upgrade") / "w"), locked=True)
     connections, used = [], []
     for number, (cluster, client_id, (key, name), version, given) in enumerate(USES):
         connection = {
@@ -68,21 +68,22 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
         "answers": 1,
         "ingested_at": at(9),
     }
-    tables = {
-        "api_usage": frame(spark, "api_usage", used),
-        "broker_api_versions": frame(spark, "broker_api_versions", [offer | {"first_seen": at(0), "last_seen": at(9)}]),
-    }
+    offers = [offer | {"first_seen": at(0), "last_seen": at(9)}]
     ingested = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("old", "new", "info", "empty")]
-    files = ledger(spark, *ingested, {"file_id": "x", "cluster": "new", "ingested_at": at(99)})
-    impact = uses.impact(frame(spark, "connections", connections), **tables, ingested_files=files)
-    for name, rows in (tables | {"upgrade_impact": impact, "ingested_files": files}).items():
-        lake.overwrite(name, rows, "1")
-    lake.update_state(built_until="2026-11-21 02:00:09")
-    return lake.root
+    ingested.append({"file_id": "x", "cluster": "new", "ingested_at": at(99)})
+    impact = uses.impact(
+        frame(spark, "connections", connections),
+        frame(spark, "api_usage", used),
+        frame(spark, "broker_api_versions", offers),
+        ledger(spark, *ingested),
+    )
+    tables = {"api_usage": used, "broker_api_versions": offers, "ingested_files": ingested}
+    tables["upgrade_impact"] = [row.asDict(recursive=True) for row in impact.collect()]
+    return str(write_warehouse(tmp_path_factory.mktemp("upgrade") / "w", tables, "2026-11-21 02:00:09"))
 
 
-def upgrade(spark: Any, warehouse: str, *arguments: str) -> int:
-    return cli.main(["upgrade", "--warehouse", warehouse, *arguments], spark)
+def upgrade(warehouse: str, *arguments: str) -> int:
+    return cli.main(["upgrade", "--warehouse", warehouse, *arguments])
 
 
 @pytest.mark.parametrize(
@@ -100,58 +101,52 @@ def upgrade(spark: Any, warehouse: str, *arguments: str) -> int:
         (("--target", "4.0"), 2),
     ],
 )
-def test_the_exit_code_is_the_verdict(spark: Any, warehouse: str, arguments: tuple[str, ...], code: int) -> None:
-    assert upgrade(spark, warehouse, *arguments) == code
+def test_the_exit_code_is_the_verdict(warehouse: str, arguments: tuple[str, ...], code: int) -> None:
+    assert upgrade(warehouse, *arguments) == code
 
 
-def test_an_unknown_release_names_the_known_ones(
-    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert upgrade(spark, warehouse, "--target", "5.0") == 2
+def test_an_unknown_release_names_the_known_ones(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert upgrade(warehouse, "--target", "5.0") == 2
     assert "'5.0' in the reference data; known are 0.10.0.1, 0.10.2.2, 0.11.0.3, 1.0.2" in capsys.readouterr().err
 
 
-def test_a_warehouse_without_the_table_says_what_to_do(
-    spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert upgrade(spark, str(tmp_path), "--target", "4.0.1") == 1
+def test_a_warehouse_without_the_table_says_what_to_do(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert upgrade(str(tmp_path), "--target", "4.0.1") == 1
     assert "make it with `kafka-clientinfo run`" in capsys.readouterr().err
 
 
-def test_an_unknown_cluster_names_the_known_ones(
-    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", "nonesuch")
+def test_an_unknown_cluster_names_the_known_ones(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(warehouse, "--target", "4.0.1", "--cluster", "nonesuch")
     known = "it has those of 'empty', 'info', 'new', 'old'"
     assert f"--cluster is 'nonesuch', of which {warehouse} has no logs; {known}" in capsys.readouterr().err
 
 
-def test_who_has_no_requests_is_not_fine(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", "empty")
+def test_who_has_no_requests_is_not_fine(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(warehouse, "--target", "4.0.1", "--cluster", "empty")
     assert "holds no requests, so that nobody can be judged" in capsys.readouterr().err
 
 
 def test_what_is_not_built_is_not_judged(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lake = Warehouse(spark, str(tmp_path / "w"), locked=True)
     lake.create_missing(["upgrade_impact", "ingested_files"])
-    assert upgrade(spark, lake.root, "--target", "4.0.1") == 1
+    assert upgrade(lake.root, "--target", "4.0.1") == 1
     assert "are not built; run `kafka-clientinfo run` on logs" in capsys.readouterr().err
     lake.update_state(built_until="2026-11-21 02:00:09", rows={"upgrade_impact": 7})
     shutil.rmtree(tmp_path / "w" / "upgrade_impact")
-    assert upgrade(spark, lake.root, "--target", "4.0.1") == 1
+    assert upgrade(lake.root, "--target", "4.0.1") == 1
     assert "upgrade_impact is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("cluster", "waits"), [("new", True), ("old", False)])
 def test_requests_that_wait_for_a_build_are_told(
-    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str], cluster: str, waits: bool
+    warehouse: str, capsys: pytest.CaptureFixture[str], cluster: str, waits: bool
 ) -> None:
-    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", cluster)
+    upgrade(warehouse, "--target", "4.0.1", "--cluster", cluster)
     assert ("There are newer requests that no build has seen" in capsys.readouterr().out) == waits
 
 
-def test_text_names_who_breaks_and_why(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", "old")
+def test_text_names_who_breaks_and_why(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(warehouse, "--target", "4.0.1", "--cluster", "old")
     said = capsys.readouterr().out
     assert "of 3 clients 2 would break" in said
     assert "1 cannot be judged, 0 are fine" in said
@@ -180,15 +175,15 @@ def test_text_names_some_hosts_and_all_owners(hosts: list[str], owners: list[str
     assert line.rstrip().endswith(f"7  {ends}"), line
 
 
-def test_a_log_at_info_says_what_it_cannot_know(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", "info")
+def test_a_log_at_info_says_what_it_cannot_know(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(warehouse, "--target", "4.0.1", "--cluster", "info")
     assert "Brokers that log at INFO: info/b." in capsys.readouterr().out
-    upgrade(spark, warehouse, "--target", "4.0.1", "--cluster", "new")
+    upgrade(warehouse, "--target", "4.0.1", "--cluster", "new")
     assert "INFO" not in capsys.readouterr().out
 
 
-def test_json_holds_everything(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(spark, warehouse, "--target", "3.8.1", "--all-targets", "--cluster", "old", "--json")
+def test_json_holds_everything(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(warehouse, "--target", "3.8.1", "--all-targets", "--cluster", "old", "--json")
     found = json.loads(capsys.readouterr().out)
     assert found["clients"] == {"removed": 0, "deprecated": 3, "ok": 0, "unknown": 0}
     assert {(row["client_id"], row["refused_from"]) for row in found["rows"]} == {
@@ -203,8 +198,8 @@ def test_json_holds_everything(spark: Any, warehouse: str, capsys: pytest.Captur
     assert any("3.8.1" in sentence and "nobody tried" in sentence for sentence in found["cannot_tell"])
 
 
-def test_the_matrix_is_printed(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    upgrade(spark, warehouse, "--all-targets")
+def test_the_matrix_is_printed(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    upgrade(warehouse, "--all-targets")
     said = capsys.readouterr().out
     assert "0.10.0.1 to 4.4.0" in said
     assert "!" * 23 + "?" * 5 in said

@@ -18,7 +18,9 @@ def schema(name: str) -> pa.Schema:
     return pa.schema(arrow_fields(name))
 
 
-def write_warehouse(root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table]) -> Path:
+def write_warehouse(
+    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: str = "2026-11-21 12:00:00"
+) -> Path:
     """Write every declared table; those that are not given are empty, columns that are not given null."""
     for name in table_specs():
         given = rows.get(name, [])
@@ -32,7 +34,7 @@ def write_warehouse(root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] |
         else:
             table = pa.Table.from_pylist([{f.name: row.get(f.name) for f in wanted} for row in given], schema=wanted)
         write_deltalake(str(root / name), table)
-    state = State(built_until="2026-11-21 12:00:00", rows=dict.fromkeys(rows, 1))
+    state = State(built_until=built_until, rows=dict.fromkeys(rows, 1))
     DeltaTable(str(root / LEDGER)).alter.set_table_properties(state.properties, raise_if_not_exists=False)
     return root
 
