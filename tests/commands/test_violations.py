@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine.warehouse import Warehouse
-from tests.frames import at, frame, ledger
+from tests.frames import at
+from tests.report.tables_on_disk import write_warehouse
 
 
 def row(rule: str, severity: str, seconds: float, **given: Any) -> dict[str, Any]:
@@ -42,13 +42,10 @@ ROWS = [
 
 
 @pytest.fixture(scope="module")
-def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
-    lake = Warehouse(spark, str(tmp_path_factory.mktemp("listing") / "w"), locked=True)
-    lake.append("violations", frame(spark, "violations", ROWS), "b")
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     files = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("c", "d")]
-    lake.overwrite("ingested_files", ledger(spark, *files), "b")
-    lake.update_state(built_until="2026-11-21 02:00:09", rows={"violations": len(ROWS)})
-    return lake.root
+    tables = {"violations": ROWS, "ingested_files": files}
+    return str(write_warehouse(tmp_path_factory.mktemp("listing") / "w", tables, "2026-11-21 02:00:09"))
 
 
 @pytest.mark.parametrize(
@@ -68,25 +65,23 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     ],
 )
 def test_it_lists_what_is_asked_for(
-    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
+    warehouse: str, capsys: pytest.CaptureFixture[str], arguments: list[str], rules: list[str]
 ) -> None:
-    assert cli.main(["violations", "--warehouse", warehouse, "--json", *arguments], spark) == 0
+    assert cli.main(["violations", "--warehouse", warehouse, "--json", *arguments]) == 0
     found = json.loads(capsys.readouterr().out)
     assert [violation["rule"] for violation in found["violations"]] == rules
     assert found["total"] == len(rules)
 
 
-def test_times_are_utc(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["violations", "--warehouse", warehouse, "--json"], spark) == 0
+def test_times_are_utc(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, "--json"]) == 0
     newest, *_ = json.loads(capsys.readouterr().out)["violations"]
     assert newest["last_at"] == "2026-11-21T02:00:20.000Z"
     assert newest["example"] == {"logged_at": "2026-11-21T02:00:00.000Z", "correlation_id": 7, "grep": "^x"}
 
 
-def test_text_is_safe_for_a_terminal_and_says_what_to_do(
-    spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert cli.main(["violations", "--warehouse", warehouse], spark) == 0
+def test_text_is_safe_for_a_terminal_and_says_what_to_do(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse]) == 0
     text = capsys.readouterr().out
     assert "\x1b" not in text
     assert "group g\ufffd" in text
@@ -97,21 +92,21 @@ def test_text_is_safe_for_a_terminal_and_says_what_to_do(
     assert "report it to the client's authors" in text
 
 
-def test_more_than_the_limit_is_said(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["violations", "--warehouse", warehouse, "--limit", "1", "--json"], spark) == 0
+def test_more_than_the_limit_is_said(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, "--limit", "1", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert (len(found["violations"]), found["total"]) == (1, 4)
-    assert cli.main(["violations", "--warehouse", warehouse, "--limit", "1"], spark) == 0
+    assert cli.main(["violations", "--warehouse", warehouse, "--limit", "1"]) == 0
     assert "3 more are not shown" in capsys.readouterr().out
 
 
-def test_nothing_found_is_said(spark: Any, warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["violations", "--warehouse", warehouse, "--since", "2030-01-01"], spark) == 0
+def test_nothing_found_is_said(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", warehouse, "--since", "2030-01-01"]) == 0
     assert capsys.readouterr().out == "No violations.\n"
 
 
-def test_a_warehouse_without_the_table_is_named(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["violations", "--warehouse", str(tmp_path)], spark) == 1
+def test_a_warehouse_without_the_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["violations", "--warehouse", str(tmp_path)]) == 1
     assert "has no table ingested_files; make it with `kafka-clientinfo run`" in capsys.readouterr().err
 
 
