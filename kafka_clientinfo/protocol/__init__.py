@@ -1,8 +1,8 @@
-"""Kafka's wire protocol in pure Python: no I/O, nothing but the standard library.
+"""Kafka's wire protocol in pure Python, without I/O and with the standard library only.
 
-Messages are dicts by the names of Kafka's own JSON (camelCase); schemas, with KIP-1313's `headerVersions`,
-are in schemas/messages. Functions raise DecodeError on bytes that are wrong, EncodeError on values that do
-not fit and SchemaError on messages that no schema knows.
+A message is a dict whose keys are the names of Kafka's own JSON (camelCase). The schemas, with KIP-1313's
+`headerVersions`, are in schemas/messages. Functions raise DecodeError for invalid bytes, EncodeError for values that do
+not fit, and SchemaError for messages without a schema.
 """
 
 from kafka_clientinfo.errors import DecodeError, EncodeError, SchemaError

@@ -1,4 +1,4 @@
-"""Error codes, and names of APIs: Kafka's ApiKeys enum of every release, and the class names that 0.8 and 0.9 logged."""
+"""Error codes, and names of APIs in Kafka's ApiKeys enum of any release and in the logs of 0.8 and 0.9."""
 
 from collections.abc import Mapping
 from enum import IntEnum
@@ -10,7 +10,7 @@ from kafka_clientinfo.resources import enum_name
 
 
 class ApiKey(IntEnum):
-    """Keys of the APIs that the package treats by name, under their names in Kafka's ApiKeys enum."""
+    """Keys of the APIs that this package refers to by name; the names are those of Kafka's ApiKeys enum."""
 
     FETCH = 1
     METADATA = 3
@@ -31,7 +31,7 @@ class ApiKey(IntEnum):
 
 
 class ErrorCode(IntEnum):
-    """Codes that the package treats by name, under their names in Kafka's Errors enum."""
+    """Error codes that this package refers to by name; the names are those of Kafka's Errors enum."""
 
     NONE = 0
     COORDINATOR_LOAD_IN_PROGRESS = 14
@@ -43,7 +43,7 @@ class ErrorCode(IntEnum):
     MEMBER_ID_REQUIRED = 79
 
 
-# Names that the enum had in older releases, or that only the old logs use.
+# Names that only older releases have in the enum, or only older logs.
 ALIASES = {
     "UPDATE_METADATA_KEY": 6,  # to 0.11
     "CONTROLLED_SHUTDOWN_KEY": 7,  # to 0.11
@@ -54,7 +54,7 @@ ALIASES = {
     "LIST_CLIENT_METRICS_RESOURCES": 74,  # 3.7 to 4.0
 }
 
-# `Name: TopicMetadataRequest; …` of 0.8 and 0.9, whose keys are 0 to 16.
+# Class names in `Name: TopicMetadataRequest; …` of 0.8 and 0.9, in the order of their keys 0 to 16.
 _CLASSES = (
     "Producer Fetch Offset TopicMetadata LeaderAndIsr StopReplica UpdateMetadata ControlledShutdown OffsetCommit "
     "OffsetFetch ConsumerMetadata JoinGroup Heartbeat LeaveGroup SyncGroup DescribeGroups ListGroups"
@@ -65,7 +65,7 @@ CLASS_NAMES |= {"GroupCoordinatorRequest": 10, "JoinGroupRequestAndHeader": 11, 
 
 @cache
 def api_names() -> Mapping[int, str]:
-    """API key to today's name in Kafka's ApiKeys enum, such as 18 to `API_VERSIONS`."""
+    """Return the current names in Kafka's ApiKeys enum by API key, such as `API_VERSIONS` for 18."""
     return MappingProxyType({key: enum_name(schema.name) for key, schema in sorted(released().requests.items())})
 
 
@@ -75,10 +75,10 @@ def _keys() -> Mapping[str, int]:
 
 
 def api_name(key: int) -> str | None:
-    """Today's enum name of an API key, such as `METADATA`; None if no release has the key."""
+    """Return the current enum name of an API key, such as `METADATA`; None if no release has the key."""
     return api_names().get(key)
 
 
 def api_key(name: str) -> int | None:
-    """API key of an enum name of any release or of a class name of 0.8 and 0.9; None if no release has it."""
+    """Return the API key for an enum name of any release or a class name of 0.8 and 0.9; None if no release has it."""
     return _keys().get(name)

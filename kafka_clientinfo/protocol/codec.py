@@ -1,4 +1,4 @@
-"""The codec of one message in one version: bytes to a dict by Kafka's JSON names, and back."""
+"""The codec of one message in one version: it reads bytes into a dict by Kafka's JSON names, and writes them back."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ from kafka_clientinfo.protocol.walker import WALK_ABOVE, struct_walker
 
 @dataclass(frozen=True, slots=True)
 class Codec:
-    """Reads and writes one message in one version.
+    """The codec that reads and writes one message in one version.
 
     Attributes:
-        name: of the message, such as `ApiVersionsRequest`.
-        version: of the message.
-        spec: its layout.
-        read: frame and offset to the dict and the next offset; raises FieldError.
-        write: dict to parts; raises FieldError.
-        walk: as `read`, without building anything.
+        name: the message's name, such as `ApiVersionsRequest`.
+        version: the message's version.
+        spec: the message's layout.
+        read: takes a frame and an offset, and returns the dict and the next offset; raises FieldError.
+        write: appends the bytes of a dict to a list; raises FieldError.
+        walk: checks the same bytes as `read`, but builds no value.
     """
 
     name: str
@@ -34,17 +34,17 @@ class Codec:
     walk: Reader
 
     def decode(self, data: bytes, at: int = 0, fills: bool = False) -> tuple[dict[str, Any], int]:
-        """Read the message that starts at offset `at`, and `fills` the rest of the data where that is true.
+        """Read the message that starts at offset `at`; if `fills` is true, it must end with the data.
 
-        Numbers come as int and float, uuids as Kafka's text, bytes and records as bytes, arrays as lists,
-        structs as dicts. Strings that are not UTF-8 keep their bytes as surrogates. Tagged fields that are
-        not there have their defaults; unknown ones are under `_unknownTaggedFields`, number to bytes.
+        Numbers become int and float, uuids Kafka's text, bytes and records bytes, arrays lists, and structs dicts.
+        Bytes of a string that are not UTF-8 become surrogates. Missing tagged fields get their defaults; unknown
+        ones are under `_unknownTaggedFields`, which maps their numbers to bytes.
 
         Returns:
-            The fields by JSON name, and the offset behind the message.
+            The fields by JSON name, and the offset after the message.
 
         Raises:
-            DecodeError: the bytes are no such message, or it leaves some that it should fill.
+            DecodeError: the bytes are not such a message, or bytes are left although it should fill the data.
         """
         size = len(data)
         try:
@@ -58,15 +58,15 @@ class Codec:
         return value, end
 
     def decode_all(self, data: bytes, at: int = 0) -> dict[str, Any]:
-        """The fields of a message that fills the data from offset `at` on; errors as in `decode`."""
+        """Return the fields of a message that fills the data from offset `at` on; errors are those of `decode`."""
         return self.decode(data, at, True)[0]
 
     def encode(self, value: Mapping[str, Any]) -> bytes:
         """Write a message; fields that are left out get their defaults.
 
         Raises:
-            EncodeError: a value does not fit its field, or the version has no such field and cannot ignore
-            it.
+            EncodeError: a value does not fit its field, or belongs to a field that this version lacks and that is
+                not ignorable.
         """
         parts: list[bytes] = []
         try:
@@ -78,7 +78,7 @@ class Codec:
 
 
 def compile_codec(schema: MessageSchema, version: int) -> Codec:
-    """Compile one version of a message.
+    """Compile the codec of one version of a message.
 
     Raises:
         SchemaError: the version is not valid, or only the header of the message is known.

@@ -1,9 +1,9 @@
-"""The reading half of the codec: a layout compiled into closures.
+"""The reading half of the codec, which compiles a layout into closures.
 
-Strategy: neighbouring numbers are read together by one `struct.Struct`; everything else goes field by field.
-The happy path carries no bookkeeping; when something is wrong, a `FieldError` collects the field path on its
-way out. No length is believed before it was compared with the bytes that are left, so time and memory stay in
-proportion to the input; the schema bounds the depth.
+One `struct.Struct` reads neighbouring numbers together; all other fields are read one by one. The normal path does no
+bookkeeping: if a field is wrong, a `FieldError` collects the field's path while it propagates. Every length is compared
+with the number of bytes left before it is used, so time and memory are proportional to the input. The schema bounds
+the depth.
 """
 
 import struct
@@ -38,7 +38,7 @@ TagsReader: TypeAlias = Callable[[dict[str, Any] | None, bytes, int], int]
 
 
 def struct_reader(spec: StructSpec) -> Reader:
-    """Compile the reader of a message body or nested struct; it gives a dict by JSON names."""
+    """Compile the reader of a message body or nested struct; it returns a dict by JSON names."""
     plan = []
     for run, field in runs(spec):
         form = run_format(run)
@@ -64,7 +64,7 @@ def struct_reader(spec: StructSpec) -> Reader:
         except FieldError as fault:
             raise fault.inside(name) from None
         except struct.error:
-            for name in names:  # which number the end of the data cuts
+            for name in names:  # finds the number that the end of the data cuts off
                 try:
                     _, at = READERS[kinds[name]](data, at)
                 except FieldError as fault:
@@ -96,7 +96,7 @@ def element_reader(field: FieldSpec, nullable: bool) -> Reader:
 
 
 def _nullable_struct_reader(read_struct: Reader) -> Reader:
-    """KIP-893: one byte before the struct, negative for null."""
+    """Compile the reader of a struct after one byte, which is negative for null (KIP-893)."""
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
         if at >= len(data):
@@ -110,7 +110,7 @@ def _nullable_struct_reader(read_struct: Reader) -> Reader:
 
 
 def array_reader(field: FieldSpec, read_elements: ElementsReader) -> Reader:
-    """Compile the reader of an array; it claims no more elements than bytes are left for."""
+    """Compile the reader of an array; it raises FieldError if the bytes that are left cannot hold its elements."""
     read_length = read_compact_length if field.flexible else read_length32
     smallest = max(1, min_element_size(field))
 
@@ -160,7 +160,10 @@ def _numbers_reader(kind: str) -> ElementsReader:
 
 
 def rows_form(spec: StructSpec) -> Struct | None:
-    """One row of a table of numbers, such as ApiVersions' ranges; flexible rows end with a count of tags."""
+    """Return the format of a struct of numbers only, such as a range of ApiVersions; None for any other struct.
+
+    A flexible struct ends with one more byte, the number of its tagged fields.
+    """
     steps = runs(spec)
     if len(steps) != 1 or steps[0][1] is not None or tagged(spec):
         return None
@@ -172,7 +175,7 @@ def _rows_reader(form: Struct, spec: StructSpec, each: ElementsReader) -> Elemen
 
     def read(data: bytes, at: int, count: int) -> tuple[list[Any], int]:
         end = at + form.size * count
-        # The length was checked: so many elements of this size are there.
+        # array_reader has checked that the data holds `count` elements of this size.
         if flexible and any(data[at + form.size - 1 : end : form.size]):
             return each(data, at, count)  # a row has unknown tagged fields
         rows = form.iter_unpack(data[at:end])
@@ -185,7 +188,7 @@ def _rows_reader(form: Struct, spec: StructSpec, each: ElementsReader) -> Elemen
 
 
 def tags_reader(spec: StructSpec, compile_field: Callable[[FieldSpec], Reader]) -> TagsReader:
-    """Compile the reader of tagged fields; it stores them in the struct's dict, if there is one."""
+    """Compile the reader of tagged fields; it stores them in the struct's dict, or only checks them if that is None."""
     known = {field.tag: (field.name, compile_field(field)) for field in tagged(spec)}
 
     def read(value: dict[str, Any] | None, data: bytes, at: int) -> int:
@@ -201,7 +204,7 @@ def tags_reader(spec: StructSpec, compile_field: Callable[[FieldSpec], Reader]) 
 
 
 def _tag(value: dict[str, Any] | None, known: Any, last: int, data: bytes, at: int) -> tuple[int, int]:
-    """Read one tagged field; they come in rising order and each has its size before it."""
+    """Read one tagged field, which begins with its tag and its size, and return the tag and the next offset."""
     tag, start = read_uvarint(data, at)
     if tag <= last:
         raise FieldError(f"a tag above {last}, found {tag}", at)

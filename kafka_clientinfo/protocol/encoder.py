@@ -1,7 +1,7 @@
-"""The writing half of the codec: the mirror image of `decoder`.
+"""The writing half of the codec, which mirrors `decoder`.
 
-A dict with exactly the fields of the version is written straight away; any other is completed first: defaults
-for what is missing, and an error for values that this version cannot carry unless they are ignorable.
+A dict with exactly the fields of the version is written directly. Any other is completed first: missing fields get
+their defaults, and a value of a field that this version lacks is an error, unless it is the default or ignorable.
 """
 
 import struct
@@ -63,7 +63,7 @@ def struct_writer(spec: StructSpec) -> Writer:
 
 
 def _row(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...]]:
-    """The values of some fields, as a tuple even where it is one."""
+    """Return a function that gives the values of these fields as a tuple, even of a single field."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda value: tuple(value[name] for name in names)
@@ -72,7 +72,7 @@ def _row(names: tuple[str, ...]) -> Callable[[Mapping[str, Any]], tuple[Any, ...
 def _refused(
     spec: StructSpec, names: tuple[str, ...], name: str, value: Mapping[str, Any], error: Exception
 ) -> FieldError:
-    """Which field of a step could not be written, and why."""
+    """Return the error that says which field of a step could not be written, and why."""
     kinds = {field.name: field.type for field in spec.fields}
     refused = next((key for key in names if not _fits(kinds[key], value[key])), name)
     return FieldError(f"{_shown(value[refused])} is no {kinds[refused]}: {error}").inside(refused)
@@ -92,7 +92,7 @@ def _shown(value: object) -> str:
 
 
 def _complete(spec: StructSpec, value: Any) -> dict[str, Any]:
-    """The value with exactly the fields of this version (and unknown tagged fields, where there are any)."""
+    """Return the value with exactly the fields of this version, and with its unknown tagged fields, if it has any."""
     if not isinstance(value, Mapping):
         raise FieldError(f"{_shown(value)} is no struct; give a dict of its fields")
     full = {field.name: value.get(field.name, field.default) for field in spec.fields}
@@ -106,7 +106,7 @@ def _complete(spec: StructSpec, value: Any) -> dict[str, Any]:
         if absent is None:
             raise FieldError("no version has this field; look at the schema's names").inside(str(name))
         if given != absent.default and not absent.ignorable:
-            raise FieldError(f"{_shown(given)} cannot be told in this version; leave it out").inside(name)
+            raise FieldError(f"{_shown(given)} cannot be sent in this version; leave it out").inside(name)
     return full
 
 
@@ -126,7 +126,7 @@ def _element(field: FieldSpec, nullable: bool) -> Writer:
 
 
 def _nullable_struct_writer(write_struct: Writer) -> Writer:
-    """KIP-893: one byte before the struct, -1 for null."""
+    """Compile the writer of a struct after one byte, which is -1 for null (KIP-893)."""
 
     def write(value: Any, parts: list[bytes]) -> None:
         parts.append(b"\xff" if value is None else b"\x01")

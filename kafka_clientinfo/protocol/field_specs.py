@@ -1,7 +1,7 @@
-"""One version of a message: its fields in wire order, with everything that depends on the version decided, and
-how a struct is cut into steps: runs of neighbouring numbers for one `struct.Struct`, and the rest.
+"""The layout of one version of a message: its fields in wire order, with all properties resolved for that version.
 
-Codec, JSON form and log parser all work from this one view, so that they cannot disagree about a version.
+The codec, the JSON form and the log parser all use this layout, so that they cannot disagree about a version. `runs`
+cuts a struct into steps: runs of neighbouring numbers, which one `struct.Struct` reads, and single other fields.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,10 @@ from kafka_clientinfo.protocol.primitives import FIXED, ZERO_UUID
 from kafka_clientinfo.protocol.schema import MessageSchema
 from kafka_clientinfo.protocol.versions import parse_versions
 
-# Where a struct's dict keeps tagged fields that the schema does not know: number to bytes.
+# The key of a struct's dict for tagged fields that the schema does not know; its value maps their numbers to bytes.
 UNKNOWN_TAGS = "_unknownTaggedFields"
 
-# The fewest bytes of each type whose size does not depend on the version.
+# Sizes in bytes of the types that have the same size in every version.
 SIZES = {"uuid": 16, "bool": 1}
 SIZES.update((kind, Struct(">" + code).size) for kind, code in FIXED.items())
 
@@ -30,12 +30,12 @@ class FieldSpec:
     Attributes:
         name: name in Kafka's JSON, such as `apiKeys`.
         type: Kafka's type, such as `int16`, `[]string` or `[]ApiVersion`.
-        nullable: whether null may stand here.
+        nullable: whether the value may be null.
         flexible: whether lengths are compact (KIP-482).
-        tag: number of the tagged field, None for a field with a place of its own.
-        default: the value where none is given; treat it as read-only.
+        tag: number of the tagged field; None for a field that is not tagged.
+        default: the value if none is given; treat it as read-only.
         ignorable: whether versions without the field drop a value silently.
-        struct: layout of the struct or of the array's elements, None for primitives.
+        struct: layout of the struct or of the array's elements; None for primitives.
     """
 
     name: str
@@ -48,7 +48,7 @@ class FieldSpec:
     struct: "StructSpec | None"
 
     def fresh_default(self) -> Any:
-        """The default value, for keeps."""
+        """Return the default value as a copy that the caller may change."""
         return deepcopy(self.default) if isinstance(self.default, list | dict) else self.default
 
     @property
@@ -58,7 +58,7 @@ class FieldSpec:
 
     @property
     def element(self) -> str:
-        """The type without the array around it."""
+        """The type, or the type of the array's elements."""
         return self.type.removeprefix("[]")
 
     @property
@@ -72,9 +72,9 @@ class StructSpec:
     """A message body or nested struct in one version.
 
     Attributes:
-        fields: in wire order; tagged fields last, by tag.
-        absent: fields of other versions, by JSON name.
-        flexible: whether a section of tagged fields ends it.
+        fields: the fields in wire order; tagged fields last, by tag.
+        absent: the fields that only other versions have, by JSON name.
+        flexible: whether the struct ends with a section of tagged fields.
     """
 
     fields: tuple[FieldSpec, ...]
@@ -83,7 +83,7 @@ class StructSpec:
 
 
 def layout(schema: MessageSchema, version: int) -> StructSpec:
-    """The body of `schema` in one of its valid versions.
+    """Return the layout of the body of `schema` in one of its valid versions.
 
     Raises:
         SchemaError: the version is not valid, or only the header of the message is known.
@@ -109,7 +109,7 @@ def _struct(schema: MessageSchema, fields: Sequence[Mapping[str, Any]], version:
 
 
 def _holds(schema: MessageSchema, field: Mapping[str, Any], versions: str, version: int) -> bool:
-    """Whether a field's property, such as its `nullableVersions`, holds of a version."""
+    """Return whether a field's range of versions, such as its `nullableVersions`, holds this version."""
     stated = parse_versions(field.get(versions, "none"), f"{schema.name}: {field['name']}: {versions}")
     return min(version, schema.newest_layout) in stated
 
@@ -150,7 +150,10 @@ def _default(kind: str, text: str | None, struct: StructSpec | None) -> Any:
 
 
 def runs(spec: StructSpec) -> list[tuple[tuple[FieldSpec, ...], FieldSpec | None]]:
-    """Cut the untagged fields into runs of fixed numbers, each with the field that ends it."""
+    """Cut the untagged fields into runs of numbers of fixed size, each with the field that follows it.
+
+    The run is empty for a field that follows no number; the field is None after a run that ends the struct.
+    """
     steps: list[tuple[tuple[FieldSpec, ...], FieldSpec | None]] = []
     run: list[FieldSpec] = []
     for field in (field for field in spec.fields if field.tag is None):
@@ -165,26 +168,26 @@ def runs(spec: StructSpec) -> list[tuple[tuple[FieldSpec, ...], FieldSpec | None
 
 
 def run_format(run: tuple[FieldSpec, ...], more: str = "") -> Struct:
-    """The `struct.Struct` of a run, with more codes behind it."""
+    """Return the `struct.Struct` of a run, followed by the format codes in `more`."""
     return Struct(">" + "".join(FIXED[field.type] for field in run) + more)
 
 
 def tagged(spec: StructSpec) -> tuple[FieldSpec, ...]:
-    """The tagged fields, by tag."""
+    """Return the tagged fields, ordered by tag."""
     return tuple(field for field in spec.fields if field.tag is not None)
 
 
 def min_field_size(field: FieldSpec) -> int:
-    """The fewest bytes a field takes, a struct's or a number's size included."""
+    """Return the fewest bytes that a field takes."""
     return (1 if field.flexible else 4) if field.is_array else min_element_size(field)
 
 
 def min_element_size(field: FieldSpec) -> int:
-    """The fewest bytes an element of an array takes: what bounds the length that an array may claim."""
+    """Return the fewest bytes that a value or an array's element takes; readers bound an array's length by it."""
     if field.struct is not None:
         if field.nullable and not field.is_array:
             return 1
-        untagged = (one for one in field.struct.fields if one.tag is None)
+        untagged = (inner for inner in field.struct.fields if inner.tag is None)
         return sum(map(min_field_size, untagged)) + field.struct.flexible
     if field.element in SIZES:
         return SIZES[field.element]

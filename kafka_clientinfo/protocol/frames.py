@@ -1,8 +1,8 @@
-"""Byte streams of a connection cut into frames, and responses paired with their requests; no I/O.
+"""A splitter of a connection's byte streams into frames, and a pairing of responses with their requests, without I/O.
 
-Rules: four bytes of length before each frame; a broker answers in order, with the correlation id of the
-request; it leaves out answers nobody wants (Produce with acks=0), so the requests skipped on the way to an
-answer stay without one. After SaslHandshake v0 the login itself travels as tokens, frames without any header.
+Four bytes of length precede each frame. A broker answers in the order of the requests and repeats their correlation
+ids. It does not answer a Produce with acks=0, so an unanswered request before an answered one stays unanswered. After
+SaslHandshake v0 the login follows as tokens, which are frames without a header.
 """
 
 from collections import deque
@@ -18,20 +18,20 @@ from kafka_clientinfo.protocol.registry import Registry, released
 
 _LENGTH = Struct(">i")
 _API = Struct(">hh")
-# socket.request.max.bytes, the most that a stock broker takes.
+# The default of the broker's socket.request.max.bytes.
 MAX_FRAME = 104_857_600
 
 
 class FrameSplitter:
-    """Cuts one direction of a connection into frames."""
+    """Splitter of one direction of a connection into frames."""
 
     def __init__(self, max_frame: int = MAX_FRAME, *, empty_answers: Callable[[], bool] = lambda: False) -> None:
         """Start at a frame's first byte.
 
         Args:
-            max_frame: the longest frame to believe in, in bytes.
-            empty_answers: asked at a length of 0: whether a correlation id follows, which KIP-35's empty
-                answer does not count.
+            max_frame: the longest valid frame, in bytes.
+            empty_answers: called at a frame of length 0; it returns whether this is KIP-35's empty answer, in which a
+                correlation id follows that the length does not count.
         """
         self._max_frame = max_frame
         self._empty_answers = empty_answers
@@ -39,23 +39,23 @@ class FrameSplitter:
         self._offset = 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Take the next bytes of the stream and give the frames that they complete, without length bytes.
+        """Take the next bytes of the stream and yield the frames that they complete, without length bytes.
 
         Raises:
-            DecodeError: a length is negative or above the limit; the stream cannot be read any further.
+            DecodeError: a length is negative or above the limit; the rest of the stream cannot be read.
         """
         self._buffer += data
         start = 0
         try:
-            while (found := self._frame(start)) is not None:
-                frame, start = found
+            while (frame_and_end := self._frame(start)) is not None:
+                frame, start = frame_and_end
                 yield frame
         finally:
             del self._buffer[:start]
             self._offset += start
 
     def pending(self) -> int:
-        """Bytes that wait for the rest of their frame."""
+        """Return the number of bytes that wait for the rest of their frame."""
         return len(self._buffer)
 
     def _frame(self, start: int) -> tuple[bytes, int] | None:
@@ -78,8 +78,9 @@ class Exchange:
     """A request with its answer.
 
     Attributes:
-        request: the request's frame; api_key, api_version and correlation_id are its own, None for a SASL token.
-        response: the answer's frame; None where none came.
+        request: the request's frame.
+        api_key: the request's API key, None for a SASL token; so are api_version and correlation_id.
+        response: the answer's frame; None if the request was not answered.
     """
 
     request: bytes
@@ -90,10 +91,10 @@ class Exchange:
 
 
 class Conversation:
-    """Pairs the requests and responses of one connection."""
+    """One connection, whose responses are paired with their requests."""
 
     def __init__(self, max_frame: int = MAX_FRAME, *, registry: Registry | None = None) -> None:
-        """Start where the connection starts; `registry` is one with drafts, the released messages where None."""
+        """Start at the connection's first byte; `registry` is one with drafts, or None for the released messages."""
         self._registry = registry or released()
         self._from_client = FrameSplitter(max_frame)
         self._from_broker = FrameSplitter(max_frame, empty_answers=lambda: not self._token_next())
@@ -104,22 +105,22 @@ class Conversation:
         """Take the next bytes from the client.
 
         Raises:
-            DecodeError: they are no requests.
+            DecodeError: they are not requests.
         """
         for frame in self._from_client.feed(data):
             self._waiting.append(self._opened(frame))
 
     def broker_sent(self, data: bytes) -> Iterator[Exchange]:
-        """Take the next bytes from the broker and give the exchanges that end, unanswered ones included.
+        """Take the next bytes from the broker and yield the exchanges that they end, including unanswered ones.
 
         Raises:
-            DecodeError: they are no responses to what the client sent.
+            DecodeError: they are not responses to the client's requests.
         """
         for frame in self._from_broker.feed(data):
             yield from self._answered(frame)
 
     def unanswered(self) -> tuple[Exchange, ...]:
-        """Requests that wait for an answer, in order."""
+        """Return the requests that wait for an answer, in order."""
         return tuple(self._waiting)
 
     def _opened(self, frame: bytes) -> Exchange:
@@ -132,9 +133,9 @@ class Conversation:
         return Exchange(frame, header["requestApiKey"], header["requestApiVersion"], header["correlationId"])
 
     def _header(self, frame: bytes) -> dict[str, Any]:
-        """Read what names the request; a version newer than the schemas is taken to have their last header."""
-        known = self._registry.request_header_version(*_API.unpack_from(frame)) if len(frame) >= _API.size else None
-        return decode_request_header(frame, header_version=known, registry=self._registry)[0]
+        """Read the request's header; a version newer than the schemas is assumed to have their last header."""
+        version = self._registry.request_header_version(*_API.unpack_from(frame)) if len(frame) >= _API.size else None
+        return decode_request_header(frame, header_version=version, registry=self._registry)[0]
 
     def _token_next(self) -> bool:
         return bool(self._waiting) and self._waiting[0].api_key is None
@@ -154,5 +155,5 @@ class Conversation:
             yield self._waiting.popleft()
         exchange = replace(self._waiting.popleft(), response=frame)
         is_handshake = exchange.api_key == ApiKey.SASL_HANDSHAKE and exchange.api_version == 0
-        self._tokens |= is_handshake and frame[4:6] == b"\0\0"  # no error: from now on tokens without headers follow
+        self._tokens |= is_handshake and frame[4:6] == b"\0\0"  # error code 0: tokens without headers follow
         yield exchange

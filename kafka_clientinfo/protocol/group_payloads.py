@@ -1,7 +1,7 @@
-"""What group members put into the bytes of JoinGroup and SyncGroup: consumer and Connect subscriptions.
+"""Payloads of group members in JoinGroup and SyncGroup: metadata and assignments of consumers and Connect workers.
 
-The protocol type says what the bytes are: `consumer` and `connect` are known, all others are the client's own
-business and stay bytes. Both known ones start with a version of their own.
+The group's protocol type says how its bytes are encoded. Only `consumer` and `connect` have schemas, and their payloads
+begin with a version of their own; payloads of other types stay bytes.
 """
 
 import base64
@@ -26,12 +26,12 @@ class GroupPayload:
     """The content of a member's metadata or assignment.
 
     Attributes:
-        protocol_type: of the group, such as `consumer`.
-        message: name of its schema; None where the protocol type is not known and `body` is None.
-        version: as the payload states it, perhaps newer than the schema.
-        layout_version: version of the schema that the body follows; below `version` where a client sends less
-            than it states, or more than the schemas know.
-        body: the fields by JSON name.
+        protocol_type: the group's protocol type, such as `consumer`.
+        message: name of the payload's schema; None if the protocol type has none.
+        version: the version that the payload states, which may be newer than the schema.
+        layout_version: version of the schema that the body follows; it is below `version` if the client sends fewer
+            fields than that version has, or if the version is newer than the schema.
+        body: the fields by JSON name; None, as are both versions, if there is no schema or the bytes are empty.
         raw: the bytes.
     """
 
@@ -44,30 +44,35 @@ class GroupPayload:
 
     @property
     def known(self) -> bool:
-        """Whether the protocol type is known, so that `body` is there (unless the bytes are empty)."""
+        """Whether the protocol type has a schema, so that `body` is not None unless the bytes are empty."""
         return self.message is not None
 
 
 def decode_member_metadata(protocol_type: str, payload: bytes | str) -> GroupPayload:
-    """What a member sends in JoinGroup (`protocols[].metadata`) and DescribeGroups tells (`memberMetadata`).
+    """Decode the metadata that a member sends in JoinGroup (`protocols[].metadata`).
+
+    DescribeGroups repeats it as `memberMetadata`.
 
     Args:
         protocol_type: `consumer`, `connect` or any other.
         payload: the bytes, or their base64 from a JSON log.
 
     Raises:
-        DecodeError: the protocol type is known, the bytes are not what it says; or the text is no base64.
+        DecodeError: the bytes do not follow the schema of the protocol type, or the text is not base64.
     """
     return _decode(_METADATA, protocol_type, payload)
 
 
 def decode_member_assignment(protocol_type: str, payload: bytes | str) -> GroupPayload:
-    """Decodes what a leader assigns in SyncGroup, and DescribeGroups repeats; arguments and errors as in `decode_member_metadata`."""
+    """Decode the assignment that a leader sends in SyncGroup and DescribeGroups repeats.
+
+    Arguments and errors are those of `decode_member_metadata`.
+    """
     return _decode(_ASSIGNMENT, protocol_type, payload)
 
 
 def encode_group_payload(message: str, version: int, body: Mapping[str, Any]) -> bytes:
-    """Write the payload of a schema such as `ConsumerProtocolSubscription`, with its version before it.
+    """Encode a payload by a schema such as `ConsumerProtocolSubscription`; its version precedes it.
 
     Raises:
         EncodeError: a value does not fit.
@@ -92,11 +97,11 @@ def _decode(messages: Mapping[str, str], protocol_type: str, payload: bytes | st
 
 
 def _body(message: str, newest: int, stated: int, raw: bytes) -> tuple[int, dict[str, Any]]:
-    """The body in the newest layout that fits, with its version.
+    """Return the version of the newest layout that fits, and the body read by it.
 
-    Kafka reads a version newer than it knows as the newest it knows, because fields are only ever added at
-    the end. Some clients (kafka-go) state version 1 and send the fields of version 0: an older layout counts
-    if it takes all bytes.
+    Kafka reads a version that it does not know as the newest that it knows, because new fields are only ever added at
+    the end. Some clients (kafka-go) state version 1 and send the fields of version 0, so an older layout is accepted if
+    it reads all bytes.
     """
     codec = released().named(message, newest)
     try:

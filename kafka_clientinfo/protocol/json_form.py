@@ -1,8 +1,14 @@
-"""Bodies as Kafka's broker writes them into its request log (2.8 and newer), both ways.
+"""Conversion of bodies to the JSON of the broker's request log (2.8 and newer), and back.
 
-Bytes are base64, records only their size, tagged fields with their default value are left out, as are unknown
-ones; bytes that are no UTF-8 are U+FFFD. Numbers, texts, uuids and names are already the same in a decoded
-dict.
+    in a decoded dict                                  | in the log
+    ---------------------------------------------------|--------------------------
+    number, text, uuid, name of a field                | the same
+    bytes                                              | base64
+    records                                            | their size only
+    tagged field that is unknown, or has its default   | nothing
+    bytes of a text that are not UTF-8                 | U+FFFD
+
+Bytes can be read back; records, unknown tagged fields and U+FFFD cannot.
 """
 
 import base64
@@ -18,7 +24,7 @@ RECORDS_SIZE = "SizeInBytes"
 
 
 def to_log_json(message: Request | Response, *, registry: Registry | None = None) -> dict[str, Any]:
-    """The body of a request or response as the broker logs it.
+    """Return the body of a request or response as the broker logs it.
 
     Raises:
         SchemaError: the body has no schema.
@@ -36,13 +42,13 @@ def to_log_json(message: Request | Response, *, registry: Registry | None = None
 def from_log_json(
     document: dict[str, Any], api_key: int, api_version: int, kind: str, *, registry: Registry | None = None
 ) -> dict[str, Any]:
-    """The logged body of a `request` or `response`, its kind, as the dict that the encoders of messages take.
+    """Return a logged body as the dict that the encoders of messages take; `kind` is `request` or `response`.
 
-    Records come back empty: the log has only their size.
+    Records become their default, because the log has only their size.
 
     Raises:
         SchemaError: the body has no schema.
-        EncodeError: a bytes field is not base64, or a struct is no object.
+        EncodeError: a bytes field is not base64, or a struct is not an object.
     """
     registry = registry or released()
     schema = registry.schema(kind, api_key)
@@ -52,7 +58,7 @@ def from_log_json(
 
 
 def struct_to_json(spec: StructSpec, value: dict[str, Any], where: str) -> dict[str, Any]:
-    """One struct as the broker logs it.
+    """Return one struct as the broker logs it.
 
     Raises:
         EncodeError: the value does not have the shape of its layout.
@@ -70,7 +76,7 @@ def struct_to_json(spec: StructSpec, value: dict[str, Any], where: str) -> dict[
 
 
 def _converted(convert: Callable[[FieldSpec, Any, str], Any], field: FieldSpec, value: Any, where: str) -> Any:
-    """Convert a value, or each element of an array; null stays."""
+    """Convert a value, or each element of an array; null stays null."""
     if value is None or not field.is_array:
         return None if value is None else convert(field, value, where)
     if not isinstance(value, list | tuple):
@@ -92,7 +98,7 @@ def _to_json(field: FieldSpec, value: Any, where: str) -> Any:
 
 
 def struct_from_json(spec: StructSpec, document: dict[str, Any], where: str) -> dict[str, Any]:
-    """One logged struct as a dict for the codec; fields that are not logged get their defaults.
+    """Return one logged struct as a dict for the codec; fields that are not logged get their defaults.
 
     Raises:
         EncodeError: the document does not have the shape of its layout.

@@ -1,7 +1,7 @@
-"""Requests and responses as frames: header and body, without the four length bytes before them.
+"""Requests and responses as frames, which hold a header and a body, without the four length bytes before them.
 
-The header's version comes from the schemas alone (KIP-1313), unless `header_version` states it; `registry` is one with
-drafts, from `drafts(name)`, or that of released messages. A body whose schema is not known stays bytes.
+The schemas alone give the header's version (KIP-1313), unless the caller passes `header_version`. `registry` is one
+with drafts, from `drafts(name)`; its default is the released messages. A body without a schema stays bytes.
 """
 
 from struct import Struct
@@ -24,7 +24,7 @@ _HEADER_NAMES = {"request": "RequestHeader", "response": "ResponseHeader"}
 
 
 class NotSupported:
-    """The body of KIP-35's empty answer (its sub-proposal): the broker does not know this request."""
+    """The body of KIP-35's empty answer (its sub-proposal), which says that the broker does not know the request."""
 
     def __repr__(self) -> str:
         return "NOT_SUPPORTED"
@@ -37,10 +37,10 @@ class Request(NamedTuple):
     """A request.
 
     Attributes:
-        header: by Kafka's JSON names: requestApiKey, requestApiVersion, correlationId, clientId,
+        header: a dict by Kafka's JSON names: requestApiKey, requestApiVersion, correlationId, clientId,
             clientInstanceId.
-        body: a dict by Kafka's JSON names, or bytes where the body has no schema.
-        header_version: 0 to 3; None lets the schemas say it.
+        body: a dict by Kafka's JSON names, or bytes if the body has no schema.
+        header_version: 0 to 3; None takes the version from the schemas.
     """
 
     header: dict[str, Any]
@@ -57,15 +57,14 @@ class Request(NamedTuple):
 
 
 class Response(NamedTuple):
-    """A response, with what its request asked for, because the frame does not say it.
+    """A response with its API and version, which the frame does not state.
 
     Attributes:
-        header: by Kafka's JSON names: correlationId.
-        body: a dict by Kafka's JSON names, bytes where the body has no schema, or NOT_SUPPORTED.
+        header: a dict by Kafka's JSON names: correlationId.
+        body: a dict by Kafka's JSON names, bytes if the body has no schema, or NOT_SUPPORTED.
         api_key: number of the API.
-        api_version: version of the body: 0 where a broker answers a newer ApiVersions request that it does
-            not know.
-        header_version: 0 or 1; None lets the schemas say it.
+        api_version: version of the body; it is 0 if the broker does not know the version of an ApiVersions request.
+        header_version: 0 or 1; None takes the version from the schemas.
     """
 
     header: dict[str, Any]
@@ -79,7 +78,7 @@ def decode_request(frame: bytes, *, header_version: int | None = None, registry:
     """Read a request frame.
 
     Raises:
-        DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
+        DecodeError: the frame is cut, states a wrong length, or has an unknown API or version.
     """
     registry = registry or released()
     header, version, at = decode_request_header(frame, header_version=header_version, registry=registry)
@@ -90,17 +89,17 @@ def decode_request(frame: bytes, *, header_version: int | None = None, registry:
 def decode_request_header(
     frame: bytes, *, header_version: int | None = None, registry: Registry | None = None
 ) -> tuple[dict[str, Any], int, int]:
-    """Read the header of a request, also of an API version newer than the schemas.
+    """Read the header of a request, even if its API version is newer than the schemas.
 
-    What is newer has the header of their last version, or KIP-1313's, whose id can look like the tags of header 2 (0 as
-    its first byte is "no tags").
+    A newer version has the header of the newest known version, or header 3 (KIP-1313). The two can look alike: a client
+    instance id can pass for the tagged fields of header 2, such as if its first byte is 0, which means "no tags".
 
     Returns:
         The header, its version, and the offset of the body.
 
     Raises:
-        DecodeError: the frame is cut, or of an unknown API; or of a newer version than the schemas have, and header 2 or
-            header 3 may be meant.
+        DecodeError: the frame is cut, or its API is unknown; or its version is newer than the schemas, and the header
+            fits versions 2 and 3.
     """
     registry = registry or released()
     if len(frame) < _API.size:
@@ -114,7 +113,7 @@ def decode_request_header(
     header, at = registry.named("RequestHeader", version).decode(frame)
     may_be_v3 = header_version is None and version == _LAST_WITHOUT_ID
     if may_be_v3 and api_version not in registry.requests[api_key].valid and _fits_header_v3(registry, frame):
-        expected = f"header 2 or 3, of which version {api_version} may have either; give header_version"
+        expected = f"an unambiguous header, version {api_version} may have header 2 or 3; give header_version"
         raise DecodeError("RequestHeader", "clientInstanceId", at, expected)
     return header, version, at
 
@@ -130,7 +129,7 @@ def _fits_header_v3(registry: Registry, frame: bytes) -> bool:
 def encode_request(request: Request, *, registry: Registry | None = None) -> bytes:
     """Write a request frame.
 
-    A body in bytes is written as it is, also for versions that the schemas do not know.
+    A body of bytes is written unchanged, even for versions without a schema.
 
     Raises:
         EncodeError: a value does not fit, or the API or version is unknown.
@@ -146,13 +145,17 @@ def encode_request(request: Request, *, registry: Registry | None = None) -> byt
 def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: Registry | None = None) -> Response:
     """Read the frame that answers a request of this API and version.
 
-    A frame with nothing but a correlation id is KIP-35's empty answer and gives the body NOT_SUPPORTED. A
-    broker that does not know the version of an ApiVersions request answers in version 0 with error 35
-    (KIP-511): such a frame is read as version 0, whatever version was asked. Of an answer to ApiVersions in a version
-    that the schemas do not know, the body is its errorCode alone, which is the first field of every version (KIP-35).
+    Some answers do not follow the schema of the request's version:
+
+        frame                                             | body
+        --------------------------------------------------|---------------------------------------------------------
+        a correlation id and nothing else                 | NOT_SUPPORTED, KIP-35's empty answer
+        ApiVersions, error 35 in version 0 (KIP-511): the | version 0, whatever version was asked
+        broker does not know the version of the request   |
+        ApiVersions in a version without a schema         | errorCode only, the first field of every version (KIP-35)
 
     Raises:
-        DecodeError: the frame is cut, lies about a length, or is of an unknown API or version.
+        DecodeError: the frame is cut, states a wrong length, or has an unknown API or version.
     """
     registry = registry or released()
     schema = registry.responses.get(api_key)
@@ -178,7 +181,7 @@ def decode_response(frame: bytes, api_key: int, api_version: int, *, registry: R
 def encode_response(response: Response, *, registry: Registry | None = None) -> bytes:
     """Write a response frame.
 
-    A body in bytes is written as it is, also for versions that the schemas do not know.
+    A body of bytes is written unchanged, even for versions without a schema.
 
     Raises:
         EncodeError: a value does not fit, or the API or version is unknown.
@@ -198,7 +201,7 @@ def _read_body(registry: Registry, schema: MessageSchema, version: int, frame: b
 
 
 def _refusal(registry: Registry, schema: MessageSchema, frame: bytes, at: int) -> dict[str, Any] | None:
-    """The body as version 0 if it says UNSUPPORTED_VERSION; only ApiVersions is answered like that."""
+    """Return the body read as version 0 if it is ApiVersions' and states UNSUPPORTED_VERSION, else None."""
     if schema.name != _API_VERSIONS_RESPONSE:
         return None
     try:
@@ -209,14 +212,14 @@ def _refusal(registry: Registry, schema: MessageSchema, frame: bytes, at: int) -
 
 
 def _error_code_alone(frame: bytes, at: int) -> dict[str, Any]:
-    """Read the first field of an answer to ApiVersions of any version; what follows it is not known."""
+    """Read the first field of an answer to ApiVersions, which is the error code in every version."""
     if len(frame) < at + _ERROR_CODE.size:
         raise DecodeError(_API_VERSIONS_RESPONSE, "errorCode", at, f"{_ERROR_CODE.size} bytes of the error code")
     return {"errorCode": _ERROR_CODE.unpack_from(frame, at)[0]}
 
 
 def _header_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> Codec:
-    """The header that the caller asks for, or the schemas'."""
+    """Return the codec of the header that the caller asks for, or of the header that the schemas state."""
     schema, name = registry.schema(kind, key), _HEADER_NAMES[kind]
     known = None if schema is None else schema.header_version(version)
     if known is None:

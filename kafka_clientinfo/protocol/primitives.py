@@ -1,7 +1,7 @@
-"""Readers and writers of all types but structs and arrays, and the error they have in common.
+"""Readers and writers of all types except structs and arrays, and the error that they raise.
 
-A reader takes the frame and an offset and gives the value and the next offset; a writer appends bytes to a
-list. Readers look at every length before they use it: the bytes belong to strangers.
+A reader takes a frame and an offset and returns the value and the next offset. A writer appends bytes to a list.
+Readers check every length before they use it, because the bytes are not trusted.
 """
 
 import base64
@@ -14,25 +14,28 @@ from typing import Any, Self, TypeAlias
 Reader: TypeAlias = Callable[[bytes, int], tuple[Any, int]]
 Writer: TypeAlias = Callable[[Any, list[bytes]], None]
 
-# struct's codes of the types with a fixed size; bool and uuid need more than a number and are not among them
+# Format codes of `struct` for numbers of fixed size; bool and uuid have readers of their own.
 FIXED = {
     "int8": "b", "int16": "h", "int32": "i", "int64": "q", "uint16": "H", "uint32": "I", "float64": "d",
 }  # fmt: skip
 WRITE_ERRORS = (struct.error, TypeError, ValueError, AttributeError, OverflowError)
-# Kafka's Uuid.ZERO_UUID, its word for "none", as the broker writes it in JSON
+# Kafka's Uuid.ZERO_UUID, which means "none", as the broker writes it in JSON.
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
-# Kafka refuses longer strings in both directions, compact ones too.
+# Kafka neither reads nor writes longer strings, compact ones included.
 MAX_STRING = 0x7FFF
 
-# Ready-made bytes of small numbers: nearly all lengths are small.
+# Bytes of small numbers, made once because nearly all lengths are small.
 _ONE_BYTE = tuple(bytes((value,)) for value in range(128))
 _TWO_BYTES = tuple(bytes((0, value)) for value in range(128))
 _HIGH_BIT = 0x80
 
 
 class FieldError(Exception):
-    """An error in a field; every enclosing reader or writer adds its name to the path, and the last makes a DecodeError or EncodeError of it."""
+    """An error in a field, without the field's full path.
+
+    Every enclosing reader or writer adds its name to `path`; the codec makes it a DecodeError or EncodeError.
+    """
 
     def __init__(self, problem: str, offset: int = 0) -> None:
         super().__init__(problem)
@@ -41,17 +44,17 @@ class FieldError(Exception):
         self.path: list[str] = []
 
     def inside(self, name: str) -> Self:
-        """The same error one level further out."""
+        """Add the name of an enclosing field or element to the path, and return this error."""
         self.path.append(name)
         return self
 
     def where(self) -> str:
-        """Path such as `apiKeys[3].minVersion`."""
+        """Return the path, such as `apiKeys[3].minVersion`."""
         return ".".join(reversed(self.path)).replace(".[", "[")
 
 
 def read_uvarint(data: bytes, at: int) -> tuple[int, int]:
-    """An unsigned 32-bit number, seven bits a byte, low bits first."""
+    """Read an unsigned 32-bit number of seven bits per byte, low bits first."""
     try:
         value = data[at]
         if value < _HIGH_BIT:
@@ -81,7 +84,7 @@ def write_uvarint(value: int, parts: list[bytes]) -> None:
 
 
 def read_bool(data: bytes, at: int) -> tuple[bool, int]:
-    """One byte; like Kafka, anything but 0 is true."""
+    """Read one byte; every value but 0 is true, as in Kafka."""
     try:
         return data[at] != 0, at + 1
     except IndexError:
@@ -95,7 +98,7 @@ def write_bool(value: bool, parts: list[bytes]) -> None:
 
 
 def read_uuid(data: bytes, at: int) -> tuple[str, int]:
-    """Sixteen bytes as Kafka's Uuid prints them: base64url without padding."""
+    """Read sixteen bytes as the text of Kafka's Uuid, which is base64url without padding."""
     end = at + 16
     if end > len(data):
         raise FieldError("16 bytes of uuid", at)
@@ -103,7 +106,7 @@ def read_uuid(data: bytes, at: int) -> tuple[str, int]:
 
 
 def write_uuid(value: object, parts: list[bytes]) -> None:
-    """Takes Kafka's text, `uuid.UUID` or sixteen bytes."""
+    """Write a uuid given as Kafka's text, as `uuid.UUID` or as sixteen bytes."""
     if isinstance(value, uuid.UUID):
         raw = value.bytes
     elif isinstance(value, str) and len(value) == 22:
@@ -116,7 +119,7 @@ def write_uuid(value: object, parts: list[bytes]) -> None:
 
 
 def fixed_reader(code: str, kind: str) -> Reader:
-    """Makes the reader of a number from its code in `struct`; errors name the number by its kind."""
+    """Return the reader of a number with this format code of `struct`; errors call the number by its `kind`."""
     form = Struct(">" + code)
 
     def read(data: bytes, at: int) -> tuple[Any, int]:
@@ -129,7 +132,7 @@ def fixed_reader(code: str, kind: str) -> Reader:
 
 
 def fixed_writer(code: str) -> Writer:
-    """Makes the writer of a number from its code in `struct`."""
+    """Return the writer of a number with this format code of `struct`."""
     pack = Struct(">" + code).pack
     return lambda value, parts: parts.append(pack(value))
 
@@ -139,13 +142,13 @@ READERS |= {"bool": read_bool, "uuid": read_uuid}
 WRITERS: dict[str, Writer] = {kind: fixed_writer(code) for kind, code in FIXED.items()}
 WRITERS |= {"bool": write_bool, "uuid": write_uuid}
 
-# Lengths before strings, and before bytes and arrays; -1 for null.
+# Lengths of strings (16 bits), and of bytes and arrays (32 bits); -1 means null.
 read_length16, read_length32 = fixed_reader("h", "length"), fixed_reader("i", "length")
 write_length16, write_length32 = fixed_writer("h"), fixed_writer("i")
 
 
 def read_compact_length(data: bytes, at: int) -> tuple[int, int]:
-    """Length as a varint, one too high so that null (-1) fits (KIP-482)."""
+    """Read a length that is written as a varint of the length plus one, so that null is 0 (KIP-482); null gives -1."""
     value, at = read_uvarint(data, at)
     return value - 1, at
 
@@ -155,7 +158,7 @@ def write_compact_length(size: int, parts: list[bytes]) -> None:
 
 
 def string_reader(flexible: bool, nullable: bool) -> Reader:
-    """Reader of a string; what is not UTF-8 survives as surrogates and can be written back."""
+    """Return the reader of a string; bytes that are not UTF-8 become surrogates, which can be written back."""
     read_length = read_compact_length if flexible else read_length16
 
     def read_any(data: bytes, at: int) -> tuple[str | None, int]:
@@ -168,7 +171,7 @@ def string_reader(flexible: bool, nullable: bool) -> Reader:
         raise bad_length("string", size, nullable, min(MAX_STRING, len(data) - start), at)
 
     def read(data: bytes, at: int) -> tuple[str | None, int]:
-        """The common case at once: short, and in UTF-8."""
+        """Read short strings in UTF-8 directly, and leave all others to `read_any`."""
         try:
             size = data[at] - 1 if flexible else data[at] << 8 | data[at + 1]
             start = at + 1 if flexible else at + 2
@@ -182,7 +185,7 @@ def string_reader(flexible: bool, nullable: bool) -> Reader:
 
 
 def bytes_reader(flexible: bool, nullable: bool) -> Reader:
-    """Reader of bytes or records."""
+    """Return the reader of bytes or records."""
     read_length = read_compact_length if flexible else read_length32
 
     def read(data: bytes, at: int) -> tuple[bytes | None, int]:
@@ -198,7 +201,7 @@ def bytes_reader(flexible: bool, nullable: bool) -> Reader:
 
 
 def bad_length(kind: str, size: int, nullable: bool, most: int, at: int) -> FieldError:
-    """A length above what the bytes that are left allow, or null where none may stand."""
+    """Return the error for a length that the bytes that are left cannot hold, or for a null that is not allowed."""
     return FieldError(f"a length of {kind} from {-1 if nullable else 0} to {most}, found {size}", at)
 
 

@@ -1,8 +1,9 @@
-"""All message schemas and their codecs, and look-ups in them: one registry for released brokers, one per set of drafts.
+"""Registries of message schemas and their codecs, and look-ups in them.
 
-Drafts (KIP-1313's example numbers, what KIP-35 rejected) use numbers that released brokers use otherwise.
-They lie in schemas/messages/drafts/SET.MESSAGE.json and are read only by who asks for the set by name.
-KIP-1313's new version of every API is made from the catalogue: the latest version, one higher, with header 3.
+`released()` has the messages of released brokers; `drafts(name)` has those of one set of drafts as well. Drafts
+(KIP-1313's example numbers, the alternatives that KIP-35 rejected) use numbers to which released brokers give another
+meaning, so a caller must ask for a set by its name. They are in schemas/messages/drafts/SET.MESSAGE.json. KIP-1313 also
+adds a version with header 3 to every API; it has the fields of the latest version and is made here.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,11 +19,11 @@ from kafka_clientinfo.protocol.schema import MessageSchema, parse_schema
 from kafka_clientinfo.protocol.versions import FROZEN_HEADER
 
 WITHOUT_HEADER_V3 = "SaslHandshakeRequest"
-"""KIP-1313 leaves this API out: its version was never negotiated."""
+"""The one API that KIP-1313 excludes, because clients never negotiate its version."""
 
 
 class Registry:
-    """Schemas by API key and by name; compiles each codec once, when it is first needed.
+    """Schemas by API key and by name, and their codecs, each compiled at its first use.
 
     Attributes:
         requests: request schemas by API key.
@@ -31,7 +32,7 @@ class Registry:
     """
 
     def __init__(self, schemas: Iterable[MessageSchema]) -> None:
-        """Index the schemas; of two for the same message the later one counts.
+        """Index the schemas; a later schema of the same message replaces an earlier one.
 
         Raises:
             SchemaError: an API has a request but no response, or the other way round.
@@ -52,16 +53,16 @@ class Registry:
         self._codecs: dict[tuple[str, int], Codec] = {}
 
     def schema(self, kind: str, api_key: int) -> MessageSchema | None:
-        """The schema of an API's `request` or `response`; None for an unknown API."""
+        """Return the schema of an API; `kind` is `request` or `response`. None for an unknown API."""
         return (self.requests if kind == "request" else self.responses).get(api_key)
 
     def request_header_version(self, api_key: int, api_version: int) -> int | None:
-        """Version of the request header, 0 to 3; None for an unknown API or a negative version."""
+        """Return the version of the request header, 0 to 3; None for an unknown API or a negative version."""
         schema = self.requests.get(api_key)
         return None if schema is None else schema.header_version(api_version)
 
     def codec(self, schema: MessageSchema, version: int) -> Codec:
-        """The compiled codec of a message in a version.
+        """Return the compiled codec of a message in a version.
 
         Raises:
             SchemaError: the version is not valid, or only the header of the message is known.
@@ -72,7 +73,7 @@ class Registry:
         return codec
 
     def named(self, name: str, version: int) -> Codec:
-        """The codec of a header or a group payload, such as `RequestHeader`.
+        """Return the codec of a header or a group payload, such as `RequestHeader`.
 
         Raises:
             SchemaError: there is no such message or version.
@@ -94,7 +95,7 @@ def _load(drafts: str) -> Iterable[MessageSchema]:
 
 @cache
 def released() -> Registry:
-    """The messages of released brokers, and those of KIP-1313 whose numbers are still free.
+    """Return the messages of released brokers, and those of KIP-1313 for which no release uses the numbers.
 
     Raises:
         SchemaError: a file in schemas/messages breaks a rule.
@@ -104,7 +105,7 @@ def released() -> Registry:
 
 @cache
 def drafts(name: str) -> Registry:
-    """The same with a set of drafts, of `draft_names`, in place of the released messages that have their numbers.
+    """Return the same registry with one set of drafts, which replace released messages of the same numbers.
 
     Raises:
         SchemaError: there is no such set.
@@ -116,7 +117,7 @@ def drafts(name: str) -> Registry:
 
 
 def _with_header_v3(schemas: Iterable[MessageSchema]) -> Iterable[MessageSchema]:
-    """Gives every API but SaslHandshake a version with header 3, where the schemas have none yet (KIP-1313)."""
+    """Yield the schemas with a version with header 3 for every API but SaslHandshake, if it has none yet (KIP-1313)."""
     latest = Registry(schemas)
     for key, request in latest.requests.items():
         response = latest.responses[key]
@@ -130,13 +131,13 @@ def _with_header_v3(schemas: Iterable[MessageSchema]) -> Iterable[MessageSchema]
 
 
 def draft_names() -> tuple[str, ...]:
-    """Names of the sets of drafts: `KIP-1313`, `KIP-35-revision-30` and `KIP-35-option-3`."""
+    """Return the names of the sets of drafts: `KIP-1313`, `KIP-35-option-3` and `KIP-35-revision-30`."""
     folder = resources.schemas() / "messages" / "drafts"
     return tuple(sorted({file.split(".")[0] for file, _ in resources.texts(folder, ".json")}))
 
 
 def header_versions(api_key: int, api_version: int, *, registry: Registry | None = None) -> tuple[int, int]:
-    """Versions of request header (0 to 3) and response header (0 or 1) of an API version.
+    """Return the versions of the request header (0 to 3) and the response header (0 or 1) of an API version.
 
     Versions newer than the schemas follow the open last range of `headerVersions` (KIP-1313).
 
@@ -152,12 +153,12 @@ def header_versions(api_key: int, api_version: int, *, registry: Registry | None
 
 
 def request_header_version(api_key: int, api_version: int) -> int | None:
-    """Version of the request header, 0 to 3, of released brokers; None for an unknown API or a negative version."""
+    """Return the version of released brokers' request header, 0 to 3; None for an unknown API or a negative version."""
     return released().request_header_version(api_key, api_version)
 
 
 def supports(api_key: int, api_version: int, *, registry: Registry | None = None) -> bool:
-    """Whether request and response bodies of this API version have a schema."""
+    """Return whether the request body and the response body of this API version have schemas."""
     bodies = (fields(api_key, api_version, kind, registry=registry) for kind in ("request", "response"))
     return all(body is not None for body in bodies)
 
@@ -165,13 +166,13 @@ def supports(api_key: int, api_version: int, *, registry: Registry | None = None
 def fields(
     api_key: int, api_version: int, kind: str, *, registry: Registry | None = None
 ) -> tuple[FieldSpec, ...] | None:
-    """The fields of a body in wire order, tagged fields last.
+    """Return the fields of a body in wire order, tagged fields last; `kind` is `request` or `response`.
 
-    Before 2.4 brokers logged some fields under other names (`group_protocols` for `protocols`), but always in
-    this order: match by place. The kind is `request` or `response`.
+    Before 2.4 brokers logged some fields under other names (`group_protocols` for `protocols`), but always in this
+    order, so match them by position.
 
     Returns:
-        None where the body of this version has no schema.
+        The fields, or None if the body of this version has no schema.
     """
     registry = registry or released()
     schema = registry.schema(kind, api_key)

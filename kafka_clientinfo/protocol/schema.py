@@ -1,7 +1,7 @@
-"""Message schemas: Kafka's JSON notation plus KIP-1313's headerVersions.
+"""Message schemas in Kafka's JSON notation, with KIP-1313's headerVersions.
 
-A schema describes all versions of a message at once; `layout` cuts out one version of it. A request or
-response without `fields` is known by its header only: its body stays opaque bytes.
+A schema describes all versions of a message; `field_specs.layout` gives the layout of one version. If the schema of a
+request or response has no `fields`, only its header is known, and its body stays bytes.
 """
 
 import json
@@ -13,23 +13,24 @@ from typing import Any
 from kafka_clientinfo.protocol.versions import Versions, parse_headers, parse_versions
 
 _TEXT_OR_COMMENT = re.compile(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*|\xa0')
-"""Texts; and comments and the spaces that do not break of a web page, which JSON knows neither of."""
+"""A JSON string (group 1); or a comment or a no-break space, which JSON does not allow."""
 
 
 @dataclass(frozen=True, slots=True)
 class MessageSchema:
-    """A message over all its versions.
+    """A message in all its versions.
 
     Attributes:
         name: Kafka's name, such as `ApiVersionsRequest`.
         kind: `request`, `response`, `header` or `data`.
-        api_key: of requests and responses, else None.
+        api_key: key of the API for requests and responses, else None.
         valid: versions that exist.
         flexible: versions with compact lengths and tagged fields (KIP-482).
-        headers: header by version (KIP-1313); the last is that of all newer versions too, None where it has none.
-        fields: as the schema's file states them, None where only the header is known.
+        headers: header version by message version (KIP-1313), None for a version without a header; the last one is also
+            that of all newer versions.
+        fields: the fields as the schema's file states them; None if only the header is known.
         structs: the fields of the common structs by name, in the same form.
-        newest_layout: the version whose fields all newer ones have.
+        newest_layout: the newest version in the schema's file; versions added by `with_version` have its fields.
     """
 
     name: str
@@ -45,16 +46,16 @@ class MessageSchema:
     @property
     def latest(self) -> int:
         """The newest valid version."""
-        return self.valid.last or 0  # their range is never open
+        return self.valid.last or 0  # the range of valid versions is never open
 
     def header_version(self, version: int) -> int | None:
-        """Header version of a message version; None below the first range."""
+        """Return the header version of a message version; None if it is below the first range."""
         if version < 0:
             return None
         return self.headers[version] if version < len(self.headers) else self.headers[-1]
 
     def with_version(self, header: int) -> "MessageSchema":
-        """Adds a version behind the last one, flexible, with the same fields and this header (KIP-1313)."""
+        """Return the schema with one more version, flexible, with the same fields and this header (KIP-1313)."""
         last = self.latest
         first_flexible = self.flexible.first if last in self.flexible else last + 1
         return replace(
@@ -66,14 +67,14 @@ class MessageSchema:
 
 
 def parse_schema(text: str, file: str) -> MessageSchema:
-    """Read one schema file; all rules but those of KIP-1313 are the tests' to check (tests/protocol/schema_rules.py).
+    """Read the text of one schema file, which may have comments from `//` to the end of a line.
 
-    The JSON text may have comments, from `//` to the end of a line.
+    This checks KIP-1313's rules only; tests/protocol/schema_rules.py checks all others.
 
     Raises:
-        SchemaError: a range of versions is none, or headerVersions break a rule; it names file, property and fix.
+        SchemaError: a version range is not one, or headerVersions break a rule; the error names file, property and fix.
     """
-    document = json.loads(_TEXT_OR_COMMENT.sub(lambda found: found[1] or " ", text))
+    document = json.loads(_TEXT_OR_COMMENT.sub(lambda match: match[1] or " ", text))
     valid = parse_versions(document["validVersions"], f"{file}: validVersions")
     flexible = parse_versions(document["flexibleVersions"], f"{file}: flexibleVersions")
     return MessageSchema(

@@ -1,9 +1,9 @@
-"""Ranges of versions as Kafka's message schemas write them, and which header each version of a message travels with.
+"""Version ranges in the notation of Kafka's message schemas, and the header that each version of a message has.
 
-KIP-1313's `headerVersions` maps ranges to headers of requests or responses. The KIP asks for ranges that do not overlap,
-leave no gap, cover the valid versions and end open, so that the header of a version that is newer than the schema can
-still be read. The order in which a file names them does not matter, and they may reach below the first valid version.
-Without `headerVersions` the headers follow from `flexibleVersions`, as they did before the KIP.
+KIP-1313's `headerVersions` maps version ranges to header versions. The ranges must not overlap, leave no gap, cover the
+valid versions, and end with an open one, so that the header of a version newer than the schema can be read. They may
+stand in any order and begin below the first valid version. Without `headerVersions` the headers follow from
+`flexibleVersions`, as before the KIP.
 """
 
 import re
@@ -18,12 +18,11 @@ _TEXT = re.compile(r"(\d{1,5})(?:(\+)|-(\d{1,5}))?")
 
 @dataclass(frozen=True, slots=True)
 class Versions:
-    """A continuous range of versions, in schemas `3`, `0-2`, `4+` or `none`.
+    """A continuous range of versions; schemas write it as `3`, `0-2`, `4+` or `none`.
 
     Attributes:
         first: lowest version, inclusive.
-        last: highest version, inclusive; None where the range is open (`4+`). An empty range has last <
-            first.
+        last: highest version, inclusive; None if the range is open (`4+`), below `first` if it is empty.
     """
 
     first: int
@@ -47,10 +46,10 @@ NONE = Versions(0, -1)
 
 
 def parse_versions(text: object, where: str) -> Versions:
-    """Read a range, such as `0-2`; the error names `where` it stands.
+    """Read a range such as `0-2`; errors begin with `where`, which names its file and property.
 
     Raises:
-        SchemaError: it is not a range.
+        SchemaError: the text is not a range.
     """
     if text == "none":
         return NONE
@@ -69,22 +68,23 @@ def parse_versions(text: object, where: str) -> Versions:
 HEADERS = {"request": (0, 1, 2, 3), "response": (0, 1)}
 FIRST_FLEXIBLE_HEADER = {"request": 2, "response": 1}
 
-# KIP-511: a client that does not know the broker yet reads the error code at a fixed place, so the header of
-# this response keeps its first form while its body became flexible.
+# A client that does not know the broker's versions reads the error code of this response at a fixed offset, so its
+# header stays version 0 although its body became flexible (KIP-511).
 FROZEN_HEADER = frozenset(("ApiVersionsResponse",))
 
 
 def parse_headers(
     document: Mapping[str, Any], valid: Versions, flexible: Versions, file: str
 ) -> tuple[int | None, ...]:
-    """The header of each version of a message, by its schema's document.
+    """Return the header version of each version of a message, from its schema's JSON document.
 
     Returns:
-        Headers by version: the last is that of all newer versions too, None that of a version below the first range.
+        Header versions, indexed by version. The last one is also that of all newer versions; a version below the first
+        range has None.
 
     Raises:
-        SchemaError: `headerVersions` breaks a demand of the KIP, or gives flexible versions a header that is not, or the
-            other way round; it names file, property and fix.
+        SchemaError: `headerVersions` breaks a rule of the KIP, or a version and its header are not both flexible or
+            both not; the error names file, property and fix.
     """
     kind, name, where = document["type"], document["name"], f"{file}: headerVersions"
     if kind not in HEADERS:

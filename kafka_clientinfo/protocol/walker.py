@@ -1,9 +1,9 @@
-"""A walk through the bytes of a message that builds nothing: large frames are refused before they cost memory.
+"""A check of a message's bytes that builds no values, so that large invalid frames cost no memory.
 
-Reading makes up to a hundred bytes of Python objects from one byte of frame, and a frame may turn out wrong
-at its last byte. So a frame of some size is walked first. A walker is a reader whose value is empty. It knows the
-common case only and leaves all others, errors among them, to the reader of the same fields, so that both tell the same
-about wrong bytes.
+The reader makes up to a hundred bytes of Python objects from one byte of a frame, and the error may be in the frame's
+last byte. So the codec walks a frame above `WALK_ABOVE` bytes before it reads it. A walker is a reader that returns an
+empty value. It handles the common case itself and calls the reader of the same fields for every other case, errors
+included. So walker and reader report the same error.
 """
 
 from itertools import groupby
@@ -21,7 +21,7 @@ from kafka_clientinfo.protocol.decoder import (
 from kafka_clientinfo.protocol.field_specs import SIZES, FieldSpec, StructSpec
 from kafka_clientinfo.protocol.primitives import FIXED, MAX_STRING, FieldError, Reader
 
-# Smaller frames are read at once: the objects made from them are too few to matter.
+# The objects made from a smaller frame are too few to matter.
 WALK_ABOVE = 16 * 1024
 
 
@@ -59,16 +59,16 @@ def _is_simple(field: FieldSpec) -> bool:
 
 
 def _simple(fields: tuple[FieldSpec, ...], flexible: bool) -> Reader:
-    """Neighbouring numbers and strings; they are read where a string is null or long, or something is wrong."""
+    """Compile the walker of neighbouring numbers and strings; null and long strings, and errors, go to the reader."""
     read = struct_reader(StructSpec(fields, {}, False))
     longest = 0x7E if flexible else MAX_STRING
-    skips = [0]  # bytes of numbers before each string, and behind the last
+    skips = [0]  # bytes of numbers before each string, and after the last
     for field in fields:
         if field.type in FIXED:
             skips[-1] += SIZES[field.type]
         else:
             skips.append(0)
-    *before, behind = skips
+    *before, after = skips
 
     def walk(data: bytes, at: int) -> tuple[Any, int]:
         end = at
@@ -81,7 +81,7 @@ def _simple(fields: tuple[FieldSpec, ...], flexible: bool) -> Reader:
                 end += size + (1 if flexible else 2)
         except IndexError:
             return read(data, at)
-        end += behind
+        end += after
         return (None, end) if end <= len(data) else read(data, at)
 
     return walk
@@ -97,7 +97,7 @@ def _elements(field: FieldSpec) -> ElementsReader:
     rows = None if field.struct is None or field.struct.flexible else rows_form(field.struct)
     size = rows.size if rows else SIZES.get(field.element)
     if size is not None:
-        # The length was checked: so many elements of this size are there.
+        # array_reader has checked that the data holds `count` elements of this size.
         return lambda data, at, count: ([], at + size * count)
     walk_element = element_reader(field, nullable=False) if field.struct is None else struct_walker(field.struct)
 

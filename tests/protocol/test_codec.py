@@ -142,7 +142,7 @@ def it_drops_only_what_may_be_dropped() -> None:
     assert codec(1).encode({**body, "lost": "x"}) == codec(1).encode(FLEXIBLE)
     assert codec(1).encode({**body, "needed": "n"}) == codec(1).encode(FLEXIBLE)
     for other in ("a", "x", 7):  # below and above the default
-        with pytest.raises(EncodeError, match=rf"M v1\.needed: {other!r} cannot be told in this version; leave it out"):
+        with pytest.raises(EncodeError, match=rf"M v1\.needed: {other!r} cannot be sent in this version; leave it out"):
             codec(1).encode({**FLEXIBLE, "needed": other})
     for name in ("Ghost", "ghost", "zebra"):
         with pytest.raises(EncodeError, match=rf"M v1\.{name}: no version has this field; look at the schema's names"):

@@ -12,7 +12,7 @@ from .instances import random_body
 from .test_messages import INSTANCE, header
 
 AMBIGUOUS = (
-    r"RequestHeader\.clientInstanceId: at byte \d+ expected header 2 or 3, of which version 6 may have either; give "
+    r"RequestHeader\.clientInstanceId: at byte \d+ expected an unambiguous header, version 6 may have header 2 or 3; give "
     "header_version"
 )
 

@@ -123,7 +123,7 @@ def it_pairs_by_correlation_ids_of_any_size() -> None:
 def it_takes_a_version_newer_than_the_schemas_to_have_their_last_header() -> None:
     """ApiVersions v99 with header 2 and a body of which an id of header 3 could be the beginning."""
     frame = request(7, 18, 99, b"x" * 15 + b"\0" * 5)
-    with pytest.raises(DecodeError, match="header 2 or 3, of which version 99 may have either"):
+    with pytest.raises(DecodeError, match="an unambiguous header, version 99 may have header 2 or 3"):
         protocol.decode_request_header(frame)
     conversation = Conversation()
     conversation.client_sent(framed(frame))
