@@ -1,4 +1,4 @@
-"""Text and bytes of Kafka's request log to events; pure Python, no Spark.
+"""The reader of Kafka's request logs, which turns their bytes into records and events; pure Python, without Spark.
 
 for record in range_records(path, 0, None):
     event = parser.parse(record)

@@ -10,20 +10,20 @@ def _keys(names: str) -> frozenset[int]:
 
 
 REPLICA_APIS = _keys("FETCH LIST_OFFSETS")
-"""APIs whose requests name the replica that sends them."""
+"""APIs with a replica id in their requests, which shows that a broker sent them."""
 
 CONTROL_APIS = _keys(
     """API_VERSIONS SASL_HANDSHAKE FIND_COORDINATOR JOIN_GROUP SYNC_GROUP LEAVE_GROUP HEARTBEAT DESCRIBE_GROUPS
     DELETE_GROUPS OFFSET_DELETE CONSUMER_GROUP_HEARTBEAT SHARE_GROUP_HEARTBEAT STREAMS_GROUP_HEARTBEAT
     GET_TELEMETRY_SUBSCRIPTIONS PUSH_TELEMETRY"""
 )
-"""APIs whose bodies are kept, as negotiation, groups and telemetry are derived from them.
+"""APIs for which the table `requests` keeps the bodies; negotiation, groups and telemetry are derived from them.
 
-SaslAuthenticate is left out on purpose, as its body holds credentials."""
+SaslAuthenticate is not one of them, because its body holds credentials."""
 
 LOGGER_API = _KEYS["INCREMENTAL_ALTER_CONFIGS"]
-"""The API that sets levels of a broker's loggers. Its answer is kept if it names loggers; no other body of it is, as they
-hold passwords."""
+"""The API that sets the levels of a broker's loggers. Its response is kept if it names loggers; other bodies are
+not, because they can hold passwords."""
 
 INTER_BROKER_APIS = _keys(
     """LEADER_AND_ISR STOP_REPLICA UPDATE_METADATA CONTROLLED_SHUTDOWN WRITE_TXN_MARKERS VOTE BEGIN_QUORUM_EPOCH
@@ -42,10 +42,10 @@ BROKER_ONLY_APIS = _keys(
     DESCRIBE_TRANSACTIONS LIST_TRANSACTIONS CONSUMER_GROUP_HEARTBEAT CONSUMER_GROUP_DESCRIBE GET_TELEMETRY_SUBSCRIPTIONS
     PUSH_TELEMETRY DESCRIBE_TOPIC_PARTITIONS"""
 )
-"""APIs that brokers serve, and KRaft's controllers in no release."""
+"""APIs that brokers serve, but KRaft controllers in no release."""
 
 CONTROLLER_ONLY_APIS = _keys(
     """ENVELOPE VOTE BEGIN_QUORUM_EPOCH END_QUORUM_EPOCH FETCH_SNAPSHOT BROKER_REGISTRATION BROKER_HEARTBEAT
     ALLOCATE_PRODUCER_IDS CONTROLLER_REGISTRATION ASSIGN_REPLICAS_TO_DIRS UPDATE_RAFT_VOTER"""
 )
-"""APIs that KRaft's controllers serve, and brokers in no release with KRaft."""
+"""APIs that KRaft controllers serve, but brokers in no release with KRaft."""

@@ -1,9 +1,15 @@
-"""Log timestamps to instants: the log's zone, cached by the minute.
+"""Conversion of log timestamps to instants by the log's time zone, cached by the minute.
 
-A zone with daylight saving repeats an hour in autumn. Both readings of such a time are possible; the order of
-the records decides: the first reading holds unless it would lie well before the record before. Timestamps of
-neighbours step back by less than a second, so a step that small near the ends of the hour is not taken for its repetition.
-What a log begins with, where it begins inside the hour, `start_again` says.
+A zone with daylight saving time repeats an hour in autumn, so a time in that hour has two readings. The order of the
+records decides between them:
+
+    the first reading is                                        | reading that holds
+    ------------------------------------------------------------|-------------------
+    after the previous record, or at most `STEP_BACK` before it | first
+    earlier than that                                           | second
+
+Timestamps of neighbouring records step back by less than a second, so such a step does not begin the hour again. If a
+log begins inside the hour, `start_again` selects the second reading for its beginning.
 """
 
 from datetime import UTC, datetime, timedelta, timezone
@@ -11,23 +17,23 @@ from zoneinfo import ZoneInfo
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 STEP_BACK = 60 * 1_000_000
-"""Microseconds; clocks that step back farther in a repeated hour have begun it again."""
+"""Microseconds; a greater step back in a repeated hour begins the hour's second pass."""
 _BUDDHIST_ERA = 543
 _FIRST_BUDDHIST_YEAR = "2513"
-"""A broker under a Thai locale writes years of the Buddhist era: 2569 is 2026."""
+"""A broker with a Thai locale writes years of the Buddhist era: 2569 is 2026."""
 _CACHE_LIMIT = 100_000
 _WIDEST_OFFSET = 18 * 60
-"""Minutes; java.time knows no zone that is farther from UTC."""
+"""Minutes; the greatest offset from UTC that java.time allows."""
 
 
 class LogClock:
-    """Converts `yyyy-MM-dd HH:mm:ss` texts of one file, in the order of its records.
+    """Converter of one file's `yyyy-MM-dd HH:mm:ss` texts, which it must get in the order of the records.
 
     Args:
-        zone: IANA name of the zone in which the broker wrote its log, for times that name none themselves.
+        zone: IANA name of the time zone of the broker's log, for times without a zone of their own.
 
     Attributes:
-        repeats_hours: False where the zone never does.
+        repeats_hours: False if the zone certainly repeats no hour (UTC).
     """
 
     def __init__(self, zone: str = "UTC") -> None:
@@ -37,10 +43,10 @@ class LogClock:
         self._last = 0
 
     def micros(self, text: bytes, fraction: bytes | None, zone: bytes | None = None) -> int:
-        """Microseconds since the epoch of e.g. `b"2026-11-21 02:45:09"`, `b"935"` and `b"+01:00"`.
+        """Return microseconds since the epoch for, e.g., `b"2026-11-21 02:45:09"`, `b"935"` and `b"+01:00"`.
 
         Raises:
-            ValueError: when the text is no time, such as a 31st of February.
+            ValueError: the text is not a time, such as a 31st of February.
         """
         first, second = self.readings(text, zone)
         seconds = int(text[17:19])
@@ -54,7 +60,7 @@ class LogClock:
         return self._last
 
     def is_repeated(self, text: bytes, zone: bytes | None = None) -> bool:
-        """Whether a time like those of `micros` lies in an hour that the zone repeats; not where it is no time."""
+        """Return whether a time, as `micros` takes it, lies in an hour that the zone repeats; False if it is none."""
         try:
             first, second = self.readings(text, zone)
         except ValueError:
@@ -62,14 +68,14 @@ class LogClock:
         return first != second
 
     def start_again(self, text: bytes) -> None:
-        """Begin with the second reading of a time that the zone repeats: the hour's first one was over before the log."""
+        """Take the second reading of a time in a repeated hour, for a log that begins after the hour's first pass."""
         self._last = self.readings(text, None)[1]
 
     def readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:
-        """Return both readings of a time's minute, in microseconds; the same twice where it has one.
+        """Return both readings of a time's minute, in microseconds; they are equal if it has only one.
 
         Raises:
-            ValueError: when the text is no time.
+            ValueError: the text is not a time.
         """
         minute = text[:16] if zone is None else text[:16] + zone
         return self._minutes.get(minute) or self._read_minute(minute)
@@ -85,14 +91,14 @@ class LogClock:
         )
         if len(self._minutes) >= _CACHE_LIMIT:
             self._minutes.clear()
-        # A time that the spring change skips has two readings as well, but never steps back: take the first.
+        # A time that the spring change skips also has two readings, but the second is earlier: take the first.
         both = (first, second) if second > first else (first, first)
         self._minutes[minute] = both
         return both
 
 
 def _offset(zone: bytes) -> timezone:
-    """`Z`, `+01`, `+0100` or `+01:00`."""
+    """Return the zone that `Z`, `+01`, `+0100` or `+01:00` states."""
     digits = zone[1:].replace(b":", b"")
     minutes = int(digits[:2] or b"0") * 60 + int(digits[2:] or b"0")
     if minutes > _WIDEST_OFFSET:

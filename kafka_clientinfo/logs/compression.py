@@ -1,9 +1,8 @@
-"""Compressed bytes to plain ones, in bounded memory: gzip, zstd, lz4 frames, bzip2 and xz.
+"""Decompression of gzip, zstd, lz4 frames, bzip2 and xz in bounded memory.
 
-What a file is compressed with is what its first bytes say, never its name. A file may hold any number of members
-(frames) one after the other. The decoders are fed few bytes at a time, so few that even the densest data that a
-format allows gives some megabytes per step: a bomb costs time, not memory. Small steps also lose least where bytes
-are damaged, because what a step gave before the damage is gone with it.
+The first bytes of a file decide the format, never its name. A file may hold any number of members (frames) in a row.
+Each step feeds a decoder so few bytes that even the densest valid data gives only some megabytes, so a decompression
+bomb costs time, not memory. Small steps also lose least in damaged data, because the failing step's output is lost.
 """
 
 import bz2
@@ -16,9 +15,9 @@ import lz4.frame
 import zstandard
 
 MAX_WINDOW = 128 << 20
-"""Memory that zstd and xz data may ask for; what the zstd command allows too without `--long`."""
+"""The most memory that zstd and xz data may ask for; the zstd command has the same limit without `--long`."""
 SNIFFED = 16
-"""First bytes of a file that `codec_of` needs."""
+"""Number of a file's first bytes that `is_compressed` needs."""
 
 _INPUT = 256 << 10
 _OUTPUT = 4 << 20
@@ -30,10 +29,10 @@ _DECODER_ERRORS = (zlib.error, lzma.LZMAError, zstandard.ZstdError, OSError, Run
 
 
 class CorruptFile(Exception):
-    """Compressed bytes that cannot be decompressed further; never leaves the reader's callers in this package.
+    """An error for compressed bytes that cannot be decompressed further; this package catches it itself.
 
     Attributes:
-        offset: decompressed bytes that were given before.
+        offset: number of decompressed bytes before the damage.
     """
 
     offset = 0
@@ -43,10 +42,10 @@ class Codec(NamedTuple):
     """A compression format.
 
     Attributes:
-        name: as people call it.
+        name: its usual name.
         magic: the first bytes of every member.
-        step: compressed bytes that are fed at once: gzip gives at most 1032 times as many, lz4 255 times, zstd
-            128 KiB for every 4.
+        step: compressed bytes per call of the decoder, by the greatest possible output: 1032 times as many bytes from
+            gzip, 255 times from lz4, 128 KiB for every 4 bytes from zstd.
         decoder: makes the decoder of one member.
     """
 
@@ -57,7 +56,7 @@ class Codec(NamedTuple):
 
 
 _BZIP2 = (b"1AY&SY", b"\x17rE8P\x90")
-"""Behind `BZh` and a digit: the first block, or the end of an empty member."""
+"""Bytes after `BZh` and a digit: the first block, or the end of an empty member."""
 _CODECS = (
     Codec("gzip", b"\x1f\x8b\x08", _STEP, lambda: zlib.decompressobj(31)),
     Codec(
@@ -68,7 +67,7 @@ _CODECS = (
     Codec("xz", b"\xfd7zXZ\x00", _STEP, lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, MAX_WINDOW)),
 )
 _SKIPPABLE = b"\x2a\x4d\x18"
-"""Behind a byte 0x50 to 0x5f: a frame without content, in zstd and lz4 files."""
+"""Bytes after one of 0x50 to 0x5f, at the beginning of a frame without content in zstd and lz4 files."""
 _NOT_READ = {
     b"PK\x03\x04": "a zip archive; unpack it",
     b"7z\xbc\xaf\x27\x1c": "a 7z archive; unpack it",
@@ -78,8 +77,8 @@ _NOT_READ = {
 
 
 def is_compressed(beginning: bytes) -> bool:
-    """Whether a file's first `SNIFFED` bytes are those of compressed data, also of a kind that is not read."""
-    is_cut = len(beginning) > 1 and _is_cut(beginning)  # one byte may be text as well
+    """Return whether a file's first `SNIFFED` bytes are those of compressed data, even in a format that is not read."""
+    is_cut = len(beginning) > 1 and _is_cut(beginning)  # a single byte may be text
     return _codec_of(beginning) is not None or _is_skippable(beginning) or is_cut or beginning.startswith((*_NOT_READ,))
 
 
@@ -92,12 +91,12 @@ def _is_skippable(beginning: bytes) -> bool:
 
 
 def _is_cut(beginning: bytes) -> bool:
-    """Whether bytes end within what a member begins with."""
+    """Return whether the bytes are the beginning of a format's first bytes."""
     return any(codec.magic.startswith(beginning) for codec in _CODECS)
 
 
 class _Input:
-    """Compressed bytes, of which some can be looked at before they are taken, or given back."""
+    """Compressed bytes that a caller can look at before it takes them, and can give back."""
 
     def __init__(self, read: Callable[[int], bytes]) -> None:
         self._read = read
@@ -115,18 +114,18 @@ class _Input:
         return data
 
     def give_back(self, size: int) -> None:
-        """Return the last bytes of what `take` gave last."""
+        """Put the last `size` bytes of the latest `take` back."""
         self._at -= size
 
 
 def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
-    """The content of compressed bytes, in pieces of some megabytes.
+    """Yield the content of compressed bytes, in pieces of some megabytes.
 
     Args:
-        read: gives up to so many of the next bytes, none at their end.
+        read: returns at most so many of the next bytes; no bytes at the end.
 
     Raises:
-        CorruptFile: behind the last piece, where the bytes are damaged, end too early, or are of no known kind.
+        CorruptFile: after the last piece, if the bytes are damaged, end too early, or have an unknown format.
     """
     given, held = 0, bytearray()
     try:
@@ -166,7 +165,7 @@ def _member(source: _Input, codec: Codec) -> Iterator[bytes]:
         try:
             yield from _step(decoder, data)
         except _DECODER_ERRORS as error:
-            raise CorruptFile(f"damaged {codec.name} data: {_said(error)}") from error
+            raise CorruptFile(f"damaged {codec.name} data: {_problem(error)}") from error
     source.give_back(len(decoder.unused_data or b""))
 
 
@@ -174,13 +173,13 @@ def _step(decoder: Any, data: bytes) -> Iterator[bytes]:
     if not isinstance(decoder, bz2.BZ2Decompressor | lzma.LZMADecompressor):
         yield decoder.decompress(data)
         return
-    # These two have no useful bound on what a step can give, but can stop and go on.
+    # The output of a step of these two has no useful bound, but they can stop and continue.
     yield decoder.decompress(data, _MOST_AT_ONCE)
     while not decoder.needs_input and not decoder.eof:
         yield decoder.decompress(b"", _MOST_AT_ONCE)
 
 
-def _said(error: Exception) -> str:
+def _problem(error: Exception) -> str:
     text = str(error) or type(error).__name__
     if "too much memory" in text or "emory usage limit" in text:
         return f"{text}: its window is above {MAX_WINDOW >> 20} MiB; compress it again without `--long` or `--ultra`"
@@ -197,7 +196,11 @@ def _skip(source: _Input) -> None:
 
 
 def _end(source: _Input, beginning: bytes) -> None:
-    """What stands behind the last member: zeros, which block devices add, or the beginning of a member to come."""
+    """Check the bytes after the last member, which may only be zeros, as block devices add them.
+
+    Raises:
+        CorruptFile: they are the beginning of a member that is not complete, of a format that is not read, or others.
+    """
     for magic, advice in _NOT_READ.items():
         if beginning.startswith(magic):
             raise CorruptFile(advice)
@@ -205,4 +208,4 @@ def _end(source: _Input, beginning: bytes) -> None:
         raise CorruptFile("the compressed data ends early")
     while data := source.take(_INPUT):
         if data.strip(b"\0"):
-            raise CorruptFile("other bytes behind the end of the compressed data")
+            raise CorruptFile("other bytes after the end of the compressed data")

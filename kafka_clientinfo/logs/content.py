@@ -1,7 +1,7 @@
-"""Log files as streams of decompressed bytes, of which any range can be read.
+"""Log files as streams of decompressed bytes; any byte range can be read.
 
-Where a file lies is not known here: a `LogFile` opens it. Of a plain file only the bytes that are asked for are
-read, in blocks that begin small, so that a look at a file on an object store costs kilobytes.
+A `LogFile` opens the file, local or on an object store. A plain file is read in the requested range only, in blocks
+that begin small, so that reading the beginning of a file on an object store costs kilobytes.
 """
 
 import errno
@@ -19,11 +19,13 @@ BLOCK = 4 << 20
 
 
 class Alignment(NamedTuple):
-    """Two offsets of a log's first record: in a file, and in the log, which may have begun with another file.
+    """The offsets of a file's first record, in the file and in its log.
+
+    They differ if the log began with another file, whose bytes before that record were more or fewer.
 
     Attributes:
-        in_file: bytes of the file before the record.
-        in_log: bytes that the log counts before the record.
+        in_file: offset of the record in the file.
+        in_log: offset of the record in the log.
     """
 
     in_file: int
@@ -31,7 +33,7 @@ class Alignment(NamedTuple):
 
     @property
     def shift(self) -> int:
-        """Return what the log's offsets are greater by than those of the file."""
+        """The difference between an offset in the log and the same offset in the file."""
         return self.in_log - self.in_file
 
 
@@ -39,19 +41,19 @@ class RawBytes(Protocol):
     """A file's bytes as they are on disk."""
 
     def read(self, size: int, /) -> bytes:
-        """Up to so many of the next bytes, none at the end."""
+        """Return at most `size` of the next bytes; no bytes at the end."""
 
     def seek(self, offset: int, whence: int = 0, /) -> int:
-        """Go to a place; gives it."""
+        """Go to an offset, and return it."""
 
 
 class LogFile(Protocol):
-    """A file somewhere.
+    """A log file, on any storage.
 
     Attributes:
-        size: bytes on disk that are read at most, so that a file that grows meanwhile reads the same twice; None
-            where its end decides. Fewer bytes than that are an OSError.
-        alignment: where the first record stands, if offsets are those of a log that counts otherwise than this file.
+        size: the most bytes on disk that are read, so that a file that grows gives the same bytes twice; None reads to
+            the end. A file with fewer bytes raises OSError.
+        alignment: the first record's offsets, if offsets are those of a log that began with another file.
     """
 
     @property
@@ -61,14 +63,14 @@ class LogFile(Protocol):
     def alignment(self) -> Alignment | None: ...
 
     def open(self) -> AbstractContextManager[RawBytes]:
-        """Its bytes as they are on disk, seekable; raises OSError."""
+        """Open its bytes as they are on disk, seekable; raises OSError."""
 
 
 def open_regular(path: str | Path) -> io.FileIO:
-    """A local file's bytes, without a buffer.
+    """Open a local file without a buffer.
 
     Raises:
-        OSError: where it cannot be opened, or is a folder, pipe, socket or device, without waiting for any of them.
+        OSError: it cannot be opened, or is a folder, pipe, socket or device; the call waits for none of these.
     """
     file = io.FileIO(path, "rb", opener=lambda name, flags: os.open(name, flags | os.O_NONBLOCK))
     if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -78,7 +80,7 @@ def open_regular(path: str | Path) -> io.FileIO:
 
 
 class Content:
-    """An open file: what its first bytes say, and its decompressed bytes from anywhere."""
+    """An open file: whether it is compressed, and its decompressed bytes in any range."""
 
     def __init__(self, raw: RawBytes, limit: int | None, alignment: Alignment | None = None) -> None:
         self._raw = raw
@@ -110,7 +112,7 @@ class Content:
     def blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
         """Yield decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`.
 
-        In a file with an alignment, zeros and a line end stand for all that is before the first record.
+        If the file has an alignment, everything before the first record is read as zeros and a line end.
         """
         if self._alignment is None:
             yield from self._own_blocks(start, end, first)
@@ -128,7 +130,7 @@ class Content:
             raise
 
     def _own_blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
-        """Yield decompressed bytes by the offsets of the file itself."""
+        """Yield decompressed bytes; `start` and `end` are offsets in the file itself."""
         content = self._unpacked(start) if self.compressed else self._plain(start, end, first)
         at = start
         for block in content:

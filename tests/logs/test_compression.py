@@ -139,8 +139,8 @@ def test_the_record_that_the_damage_cuts_comes_before_the_error(tmp_path: Path, 
 @pytest.mark.parametrize(
     ("packed", "said"),
     [
-        (gzip.compress(DATA, mtime=0) + b"garbage", "other bytes behind the end of the compressed data"),
-        (gzip.compress(DATA, mtime=0) + b"\0X", "other bytes behind the end of the compressed data"),
+        (gzip.compress(DATA, mtime=0) + b"garbage", "other bytes after the end of the compressed data"),
+        (gzip.compress(DATA, mtime=0) + b"\0X", "other bytes after the end of the compressed data"),
         (gzip.compress(DATA, mtime=0)[:-8] + b"\0" * 8, "damaged gzip data: Error -3 while decompressing data: incorrect data check"),
         (gzip.compress(DATA, mtime=0) + b"PK\x03\x04", "a zip archive; unpack it"),
         (gzip.compress(DATA, mtime=0) + b"\x1f\x8b", "the compressed data ends early"),
