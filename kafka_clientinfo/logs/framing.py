@@ -1,15 +1,21 @@
-"""Bytes of a log file to records: a record is more than a line, and a line is not always a record's start.
+"""The splitter of a log file's bytes into records, for Kafka's own layout in a plain file.
 
-Strategy. A record starts at a line that has the layout's prefix (`[2026-11-21 02:45:09,935] DEBUG `); lines without
-it continue the record before. Before 2.8 brokers wrote client ids and topics raw, so a prefix may also be *text*
-of a record: whoever connects can send a client id that holds a newline and a whole forged line. So a prefix starts
-a record only where the record before has ended: with ` (logger)` and, for a completed request in text, with its
-connection and times in front of it. JSON (2.8+) escapes newlines: there a prefix always starts a record. Other loggers
-in the same file, and server.log, hold stack traces, which end in no logger: there `broker_records` says what has ended.
-Where a broker was killed, a record begins inside another one (`tearing`).
+A record can have several lines. It starts at a line with the layout's prefix (`[2026-11-21 02:45:09,935] DEBUG `);
+lines without the prefix continue it. Before 2.8 brokers wrote client ids and topics raw, so a client could send a line
+break and a whole forged line. So a prefix starts a record only if the record before it has ended:
 
-This is Kafka's own layout in a plain file; other layouts and wrappers are read by `unwrapping`, under the same rule.
-Memory stays bounded by the block size and `MAX_RECORD`: a longer record is truncated in its middle, its length kept.
+    record before the prefix                          | it has ended
+    --------------------------------------------------|------------------------------------------------------------
+    a completed request in JSON (2.8+)                | always, because JSON escapes line breaks
+    a completed request in text (before 2.8)          | with its connection and times and ` (logger)`
+    another record of the request logger              | with ` (logger)`
+    a trace of `KafkaApis`                            | with ` (logger)`, after it has named the connection
+    another logger's record, perhaps with stack trace | as `broker_records.has_ended` says
+    no record (the file begins with other text)       | always
+
+A record can also begin inside another one, because the broker was killed while it wrote a line (`tearing`).
+`unwrapping` reads other layouts and wrappers by the same rule. The block size and `MAX_RECORD` bound the memory: a
+longer record loses its middle, but its true length is kept.
 """
 
 import re
@@ -31,34 +37,34 @@ _BRACKET = ord("[")
 _LINE_LIKE_A_START = re.compile(rb"\n(?=" + PREFIX.pattern + rb")")
 _TIME_LENGTH = len("[2026-11-21 02:45:09,935")
 _TAIL_WINDOW = 64 << 10
-"""Connection, times, principal and listener of a text record fit in here; what is looked at stays bounded."""
+"""Bytes; longer than connection, times, principal and listener of a text record. It bounds searches for them."""
 CLOSING = b"Closing socket for "
-"""How the record begins below which a stack trace says why a request could not be read."""
+"""The beginning of a record with a stack trace that says why a request could not be read."""
 HANDLING_END = re.compile(rb";securityProtocol:| from client: /")
-"""What it names behind that: the connection."""
+"""The text after which a trace of `KafkaApis` names the connection."""
 OWN_WORDS = re.compile(
     rb"Completed request:|Processor \d{1,9} received request|(?:Not s|S)ending \w{1,64} response to client"
 )
 FAILED_LOGIN = re.compile(LOGIN)
 _USUAL_JSON = tuple(b'] %b Completed request:{"' % level for level in (b"DEBUG", b"TRACE", b"INFO"))
-"""Behind the 24 bytes of `[` and a time with milliseconds; a prefix that these follow at once is that of JSON."""
+"""Bytes that follow the 24 bytes of `[` and a time with milliseconds in a request in JSON."""
 
 
 class RawRecord(NamedTuple):
     """One record's bytes, with its line ends.
 
     Attributes:
-        offset: where it starts in the decompressed file.
-        data: the file's own bytes, whatever the layout.
-        length: its true length in bytes, larger than `len(data)` where the middle is missing.
+        offset: offset of its first byte in the decompressed file.
+        data: the file's own bytes, in any layout.
+        length: its true length in bytes; it is greater than `len(data)` if the middle is missing.
         finished: whether it ends as a record ends; only the last record of a file or range can be unfinished without
             being damaged.
-        forged_prefixes: starts of records inside it that were judged to be text of this record.
-        text: the record in Kafka's default layout where the file has another layout, wrapper or encoding; else None.
-        torn: whether another record begins inside this one, before its end; that record follows.
-        taken: how many whole records these bytes were, where a `Take` has taken them; `length` is then that of all of
-            them, and `data` their last bytes.
-        escaped: whether line breaks in what clients wrote are escaped in the file, as in an event in JSON.
+        forged_prefixes: number of prefixes inside it that are text of this record.
+        text: the record in Kafka's own layout if the file has another layout, wrapper or encoding; else None.
+        torn: whether it lacks its end because another record begins inside it; that record follows.
+        taken: number of whole records in these bytes, if a `Take` took them; `length` is then their total length, and
+            `data` holds their last bytes. 0 for a single record.
+        escaped: whether the file escapes line breaks in clients' texts, as an event in JSON does.
     """
 
     offset: int
@@ -73,15 +79,15 @@ class RawRecord(NamedTuple):
 
 
 Take = Callable[[bytes, int, int], tuple[int, int]]
-"""Takes as many whole records as it likes out of a buffer.
+"""A function that may take whole records out of a buffer before they are split.
 
-It gets the buffer, the place in it where a record starts, and that place's offset in the file; it gives the place
-where the first record starts that it did not take, and how many it took.
+Arguments: the buffer, the position of a record's start in it, and that position's offset in the file. It returns the
+position of the first record that it did not take, and the number of records that it took.
 """
 
 
 def is_finished(data: bytes, start: int, end: int) -> bool:
-    """Whether data[start:end] ends as a record does; a prefix behind it then starts a new one."""
+    """Return whether data[start:end] ends as a record does, so that a prefix after it starts a new record."""
     if not ends_with_logger(data, start, end):
         return False
     prefix = PREFIX.match(data, start, end)
@@ -91,11 +97,10 @@ def is_finished(data: bytes, start: int, end: int) -> bool:
 
 
 def is_sure_end(data: bytes, start: int, end: int, json_requests: bool) -> bool:
-    """Whether a prefix behind the line data[start:end] starts a record, whatever record the line belongs to.
+    """Return whether a prefix after the line data[start:end] starts a record, without knowing the line's own record.
 
-    A logger behind connection and times ends every record, as `is_finished` sees it from any start before the line. A
-    line of JSON ends every record but one, a request in text, whose client id may hold such a line; under
-    `json_requests` none is expected to be open.
+    A logger after connection and times ends a record of any kind. A request in JSON ends every record except a request
+    in text, because a client id may hold such a line; `json_requests` says that no request in text is expected.
     """
     if not ends_with_logger(data, start, end):
         return False
@@ -109,25 +114,25 @@ def _holds_times(data: bytes, start: int, end: int) -> bool:
 
 
 def _starts_record(data: bytes, start: int, end: int) -> bool:
-    """Whether a prefix at `end` starts a record, seen from the record that began at `start`."""
+    """Return whether a prefix at `end` starts a record, if the record before it begins at `start`."""
     if data.startswith(_USUAL_JSON, start + _TIME_LENGTH):
-        return True  # as below, without the price of a pattern
+        return True  # the same as below, but faster than the pattern
     prefix = PREFIX.match(data, start, end)
     if prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()):
         return True
-    if data.startswith(COMPLETED, prefix.end()):  # in text; after one of its lines may stand another program's output
+    if data.startswith(COMPLETED, prefix.end()):  # in text; another program's output may follow one of its lines
         has_ended_here = ends_with_logger(data, start, end) and _holds_times(data, start, end)
         return has_ended_here or text_end(data, prefix.end(), end) > 0
     if OWN_WORDS.match(data, prefix.end()):
         return ends_with_logger(data, start, end)
     if HANDLING.match(data, prefix.end()):
-        shown = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
-        return shown is not None and is_finished(data, start, end)
+        connection = HANDLING_END.search(data, max(prefix.end(), end - _TAIL_WINDOW), end)
+        return connection is not None and is_finished(data, start, end)
     return has_ended(data, start, end)
 
 
 def _ends_file(data: bytes, start: int, end: int) -> bool:
-    """Return whether data[start:end] is a whole record with nothing after it, and nothing of it can follow."""
+    """Return whether data[start:end], with nothing after it, is a whole record that no further line can continue."""
     if not is_finished(data, start, end):
         return False
     prefix = PREFIX.match(data, start, end)
@@ -137,21 +142,21 @@ def _ends_file(data: bytes, start: int, end: int) -> bool:
 
 
 def _starts_record_untraced(data: bytes, start: int, end: int) -> bool:
-    """Whether a prefix at `end` starts a record, as `_starts_record` sees it where no stack trace is expected."""
+    """Return whether a prefix at `end` starts a record, as `_starts_record` does, but ignore stack traces."""
     prefix = PREFIX.match(data, start, end)
     return prefix is None or data.startswith(COMPLETED + b'{"', prefix.end()) or is_finished(data, start, end)
 
 
 def _starts_server_record(data: bytes, start: int, end: int) -> bool:
-    """Whether a prefix at `end` starts a record of a server.log, where a range may begin inside a stack trace."""
+    """Return whether a prefix at `end` starts a record of a server.log; `start` may be inside a stack trace."""
     ended = has_whole_trace if PREFIX.match(data, start, end) is None else has_ended
     return ended(data, start, end)
 
 
 def _ends_server_log(data: bytes, start: int, end: int) -> bool:
-    """Return whether data[start:end] is a whole record after which nothing can show what it is.
+    """Return whether data[start:end] is a whole record whose meaning no further line can change.
 
-    Below an error stands its stack trace; after a failed login the rest of a record would show that a client wrote it.
+    A stack trace follows an error, and the rest of another record after a failed login shows that a client wrote it.
     """
     prefix = PREFIX.match(data, start, end)
     if prefix is not None and (prefix[4] in _TRACED or FAILED_LOGIN.match(data, prefix.end())):
@@ -163,12 +168,12 @@ _TRACED = (b"WARN", b"ERROR", b"FATAL")
 
 
 class Framing(NamedTuple):
-    """How records of one kind of log end.
+    """The rules by which records of one kind of log start and end.
 
     Attributes:
-        starts_record: whether a prefix at `end` starts a record, seen from the record that began at `start`.
-        is_finished: whether data[start:end], whole lines with nothing behind them, is a whole record.
-        may_be_torn: whether records may begin inside others, as `tearing` tells.
+        starts_record: returns whether a prefix at `end` starts a record, if the record before it begins at `start`.
+        is_finished: returns whether data[start:end], whole lines with nothing after them, is a whole record.
+        may_be_torn: whether records can begin inside others (see `tearing`).
     """
 
     starts_record: Callable[[bytes, int, int], bool]
@@ -178,20 +183,23 @@ class Framing(NamedTuple):
 
 REQUEST_LOG = Framing(_starts_record, _ends_file, may_be_torn=True)
 IDENTITY = Framing(_starts_record_untraced, is_finished)
-"""A request log's first record, by which the file is known: it must stay what it was when the file was first read."""
+"""For a request log's first record, which identifies the file; its extent must not change as the file grows."""
 SERVER_LOG = Framing(_starts_server_record, _ends_server_log)
-"""server.log holds stack traces, which end in no logger, and texts of clients as the broker got them."""
+"""For server.log, which holds stack traces, which do not end with a logger, and clients' raw texts."""
 ENDED_SERVER_LOG = Framing(_starts_server_record, lambda data, start, end: True)
-"""One that is not written to any more: its last record is whole, stack trace and all."""
+"""For a server.log that is no longer written, so that its last record is whole, stack trace included."""
 
 
 def _inner_prefixes(data: bytes) -> int:
-    """Return how many lines of a record, but the first one, begin as a record does."""
+    """Return the number of lines after a record's first one that have a prefix."""
     return sum(1 for _ in _LINE_LIKE_A_START.finditer(data))
 
 
 class _Splitter:
-    """The state of one pass: what is buffered, where it starts, and how many bytes of the current record are truncated."""
+    """The state of one pass over a file.
+
+    The buffer begins with the current record; `truncated` is the number of that record's bytes that were dropped.
+    """
 
     def __init__(self, offset: int, framing: Framing, take: Take | None) -> None:
         self.offset = offset
@@ -220,11 +228,11 @@ class _Splitter:
             start = end
         self.buffer = self.buffer[start:]
         self.search_from -= start
-        if len(self.buffer) > MAX_RECORD + PREFIX_LENGTH:  # so much may belong to the next record already
+        if len(self.buffer) > MAX_RECORD + PREFIX_LENGTH:  # the next record's prefix may be in the buffer
             self._truncate()
 
     def _next_start(self, start: int, longest: int = PREFIX_LENGTH) -> int:
-        """Position of the next record's start behind `start`; -1 where none is that has `longest` bytes behind it."""
+        """Return the position of the next record's start after `start`; -1 if none is followed by `longest` bytes."""
         buffer = self.buffer
         at = max(start, self.search_from)
         while True:
@@ -245,7 +253,7 @@ class _Splitter:
                 self.forged += is_prefix
 
     def _upgrade(self, start: int, end: int) -> int:
-        """Return where requests in JSON begin that show the request in text at `start` to be torn; -1 if none do."""
+        """Return where requests in JSON begin that show that the request in text at `start` is torn; -1 if none do."""
         if self.truncated or not self.framing.may_be_torn:
             return -1
         if self.json_run.offset != self.offset:
@@ -258,7 +266,7 @@ class _Splitter:
         return first
 
     def _cut(self, data: bytes, finished: bool = True) -> Iterable[RawRecord]:
-        """Return the record that framing has cut, or the records in it where it is torn."""
+        """Return the record that framing has cut, or the records inside it if it is torn."""
         places: Sequence[int] = cuts(data) if self.framing.may_be_torn else ()
         if not finished and places:
             places = last_settled(data, places)
@@ -271,13 +279,13 @@ class _Splitter:
         return record
 
     def _pieces(self, data: bytes, places: Sequence[int], finished: bool = True) -> Iterator[RawRecord]:
-        """Yield the records of a torn one: further ones begin at `places` inside it."""
+        """Yield the records inside a torn one; all but the first begin at `places`."""
         in_gap = self.forged - _inner_prefixes(data)
         for begin, end in pairwise((0, *places, len(data))):
             piece, is_last = data[begin:end], end == len(data)
             torn = self.is_torn if is_last else is_torn(piece)
             has_gap = bool(self.truncated) and begin < KEPT_HEAD <= end
-            # What seemed to be text of a torn record is a start, or stands in what is rejected; the others have their own.
+            # A torn piece will be rejected, so its forged prefixes do not count; other pieces count their own.
             forged = 0 if torn else _inner_prefixes(piece) + (in_gap if has_gap else 0)
             length = len(piece) + (self.truncated if has_gap else 0)
             yield RawRecord(self.offset, piece, length, finished or not is_last, forged, torn=torn)
@@ -298,18 +306,18 @@ class _Splitter:
         self.search_from = max(KEPT_HEAD, self.search_from - dropped)
 
     def finish(self) -> Iterator[RawRecord]:
-        """The records of what is left: prefixes near the end count, though nothing may follow them."""
+        """Yield the records in the rest of the buffer, where a prefix counts even if few bytes follow it."""
         start = 0
         while (end := self._next_start(start, 0)) >= 0:
             yield from self._cut(self.buffer[start:end])
             start = end
         rest = self.buffer[start:]
         if rest:
-            # Without its newline a record is still being written; else the rest of it would be a record of its own.
+            # A record without its line end is still being written; if it counted, its rest would become another record.
             yield from self._cut(rest, rest.endswith(b"\n") and self._is_finished(start))
 
     def _is_finished(self, start: int) -> bool:
-        """Whether what is left from `start` on ends with a whole record, whatever follows."""
+        """Return whether the buffer from `start` on ends with a whole record, whatever bytes follow later."""
         if self.framing.may_be_torn:
             data = self.buffer[start:]
             if awaits_next(data):
@@ -321,16 +329,16 @@ class _Splitter:
 def split_records(
     blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG, take: Take | None = None
 ) -> Iterator[RawRecord]:
-    """Cut a stream of byte blocks into records.
+    """Split a stream of byte blocks into records.
 
     Args:
         blocks: consecutive pieces of a file, of any size.
-        offset: position of the first byte in the decompressed file.
+        offset: offset of the first byte in the decompressed file.
         framing: how records of this log end.
-        take: may take records before they are cut out; then it is told in their place that it did.
+        take: may take records before they are split; one RawRecord with `taken` above 0 then stands for them.
 
     Yields:
-        Every byte in exactly one record, in order. Bytes before the first prefix are one record of their own.
+        The records in order; every byte is in exactly one. Bytes before the first prefix are a record of their own.
     """
     splitter = _Splitter(offset, framing, take)
     for block in blocks:

@@ -1,4 +1,4 @@
-"""What `unwrapping` puts together from lines: one record and the bytes of the file from its start on."""
+"""The record that `unwrapping` assembles from lines, and the bytes of the file from its start on."""
 
 import re
 
@@ -8,7 +8,7 @@ from .physical_lines import Kept
 from .record_marks import COMPLETED, HANDLING
 
 WINDOW = 8 << 10
-"""Connection, times, principal and listener of a text record fit in here."""
+"""Bytes; longer than connection, times, principal and listener of a text record."""
 _TEXT_REQUESTS = tuple(COMPLETED + words for words in (b"RequestHeader(", b"{api_key=", b"Name:"))
 _RECEIVED = re.compile(rb"Processor \d{1,9} received request ?: ?(?:RequestHeader\(|\{api_key=|Name: ?\w{1,64};)")
 _HEADER_END = re.compile(
@@ -17,7 +17,21 @@ _HEADER_END = re.compile(
 
 
 class LineRecord:
-    """A record, or a line of which only the first part is there, with the bytes of the file from its start on."""
+    """A record, or a line that is not complete yet, with the bytes of the file from its start on.
+
+    Attributes:
+        begin, end: offsets in the file of the record's first byte, and after its last line.
+        stream: the stream of its lines.
+        data: the file's bytes from `begin` up to the next record.
+        start: the start of the record; None if its first line has none.
+        text: the record's lines, without what the layout puts before the message.
+        last: the end of `text`.
+        forged: number of starts of records that are text of this record.
+        header_is_open: whether its request header has not ended, as `header_end` shows.
+        finished: whether it ends as a record does.
+        done: whether no further line can belong to it.
+        unsettled: lines after its end that may still turn out to belong to it.
+    """
 
     __slots__ = ("begin", "data", "done", "end", "finished", "forged", "header_end", "header_is_open", "last", "start", "stream",
                  "text", "unsettled")  # fmt: skip
@@ -36,7 +50,7 @@ class LineRecord:
         self.unsettled: list[LineRecord] = []
 
     def open(self, start: Start | None, text: bytes) -> None:
-        """Add the first line: `text`, of which `start` is the record's beginning."""
+        """Add the first line, `text`; `start` is the start that it holds, or None."""
         message = text if start is None else start.message
         self.start = start
         self.text.add(message)
@@ -56,11 +70,11 @@ class LineRecord:
 
     @property
     def is_text_request(self) -> bool:
-        """A completed request before 2.8, which may go on in the next line."""
+        """Whether this is a completed request before 2.8, which can have several lines."""
         return self.start is not None and self.start.message.startswith(_TEXT_REQUESTS)
 
     def normal(self, logger_ends: bool) -> bytes:
-        """The record in Kafka's own layout; the bare text where it has no start, no end where that is missing."""
+        """Return the record in Kafka's own layout, without a logger if that is missing; only its text if it has no start."""
         text = self.text.join().rstrip(b"\r\n")
         if self.start is None:
             return text
@@ -73,5 +87,5 @@ class LineRecord:
 
 
 def is_failure(message: bytes) -> bool:
-    """Whether a record reports a request that could not be read, or a login that failed."""
+    """Return whether a record reports a request that could not be read, or a login that failed."""
     return message.startswith(CLOSING) or FAILED_LOGIN.match(message) is not None

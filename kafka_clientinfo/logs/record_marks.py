@@ -1,4 +1,4 @@
-"""What marks a record in Kafka's own layout: the prefix before its message, and the logger after it."""
+"""The marks of a record in Kafka's own layout: the prefix before its message, and the logger after it."""
 
 import re
 
@@ -7,22 +7,22 @@ LEVEL = rb"(TRACE|DEBUG|INFO|WARN|ERROR|FATAL)"
 PREFIX = re.compile(rb"\[" + TIME + rb"\] {1,4}" + LEVEL + rb" {1,4}")
 """Groups: date and time, fraction, zone, level."""
 PREFIX_LENGTH = 64
-"""No prefix is longer; a shorter rest of a block must wait for the next one."""
+"""Bytes of the longest prefix; a shorter rest of a block must wait for the next block."""
 
 LOGGER_END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)[\r\n]*\Z")
 LOGGER_WINDOW = 300
 _USUAL_LOGGERS = (b"(kafka.request.logger)\n", b"(kafka.network.RequestChannel$)\n")
 COMPLETED = b"Completed request:"
 JSON_START = COMPLETED + b'{"isForwarded":'
-"""How a request in JSON begins in every release. No text in JSON holds it: its quotes have no backslash."""
+"""The beginning of a request in JSON in every release. No JSON string holds it, because its quotes are not escaped."""
 HANDLING = re.compile(rb"(?:\[[\w =-]{1,64}\] )?Handling request: ?(?:RequestHeader\(|\{api_key=|Name: ?\w)")
-"""How `KafkaApis` begins its trace of a request, which holds what the client wrote as it is, in every release."""
+"""The beginning of `KafkaApis`' trace of a request; the trace holds the client's texts raw in every release."""
 
 _BOM = b"\xef\xbb\xbf"
 _FILLER = re.compile(rb"(?:\xef\xbb\xbf)?\x00*")
-"""What may stand before a record: a byte order mark, and the zeros of a file that was truncated, or that lost its power."""
+"""Bytes that can precede a record: a byte order mark, and the zeros that a truncated file or a power failure leaves."""
 LINE_WITH_PREFIX = re.compile(rb"(?:\A|\n)" + _FILLER.pattern + rb"(?=" + PREFIX.pattern + rb")")
-"""What ends at the prefix of a line: its filler."""
+"""The filler at the beginning of a line with a prefix; the match ends where the prefix begins."""
 
 
 def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
@@ -32,16 +32,16 @@ def prefix_of(data: bytes, start: int = 0) -> re.Match[bytes] | None:
 
 
 def before_filler(data: bytes, start: int) -> int:
-    """Return where the filler begins that stands before `start`; `start` if there is none."""
+    """Return the position of the filler before `start`; `start` if there is none."""
     if not data.endswith((b"\0", _BOM), 0, start):
         return start
     return len(data[:start].rstrip(b"\0").removesuffix(_BOM))
 
 
 def find_words(data: bytes, start: int) -> int:
-    """Return where the words of a request stand next, from `start` on; -1 if they don't.
+    """Return the position of the next `Completed request:` from `start` on; -1 if there is none.
 
-    JSON holds hardly any blank, and one byte is found at the speed of memory.
+    This looks for a blank first: JSON has hardly any, and a search for one byte is much faster than one for several.
     """
     blank = data.find(b" ", start)
     return -1 if blank < 0 else data.find(COMPLETED, max(start, blank - COMPLETED.index(b" ")))
@@ -54,8 +54,8 @@ def ends_with_logger(data: bytes, start: int, end: int) -> bool:
 
 
 def strip_logger(data: bytes) -> bytes | None:
-    """The record without ` (logger)` and line end, or None where it does not end with a logger."""
-    if data.endswith((b"\0", b"\0\n")):  # a file system that lost its power leaves zeros in the place of what was lost
+    """Return the record without ` (logger)` and line end; None if it does not end with a logger."""
+    if data.endswith((b"\0", b"\0\n")):  # after a power failure a file system leaves zeros in place of lost bytes
         data = data.rstrip(b"\r\n\0")
     end = LOGGER_END.search(data, len(data) - LOGGER_WINDOW)
     if end is None:

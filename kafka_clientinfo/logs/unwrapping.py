@@ -1,20 +1,30 @@
-"""Wrapped lines to records: every byte of the file in exactly one record, and a resume at any record's end.
+"""The splitter of a log into records for all layouts and wrappers that `framing` does not read.
 
-Strategy. Physical lines are cut, unwrapped, and joined to whole lines per stream, as container runtimes cut long
-lines and mix stdout with stderr. Per stream one record is open at most. A record that can have no further line
-(JSON, an event, another logger's record that shows its end) is closed at once; a request in text, whose client id may
-hold line ends, is closed by the start of the next record. As in `framing`, a start behind a line that does not end
-the open record is text of that record, and counted. Requests in text end with their connection and times, and with
-their logger where the layout has it there; where it has not, `received request` ends behind its whole header, and the
-trace of `KafkaApis`, in any layout, not before it has named the connection. Lines
-behind such an end are other programs' output, unless they end as the request would: then all of it was one request.
-A record of a request that could not be read owns the lines up to the next start: the stack trace, which says why; that
-of a failed login too, for which they show that a client wrote it (`broker_records`). Any other line that belongs to no
-record is one of its own.
+Every byte of the file is in exactly one record, and reading can resume at any record's end. Container runtimes cut long
+lines and mix stdout with stderr. So physical lines are unwrapped, and their parts joined to whole lines per stream. A
+stream has at most one open record. As in `framing`, a start after a line that does not end the open record is text of
+that record, and is counted.
 
-Records leave in the order of their first bytes, once all that started before them are closed and own no byte behind
-them; so a record's bytes run up to the next one's first, and what is left at the end waits as a whole. `_MAX_HELD`
-bounds what mixed streams can hold back; `MAX_RECORD` a record.
+    record                                          | ends
+    ------------------------------------------------|--------------------------------------------------------------
+    JSON, or an event                               | with its first line
+    another logger's record                         | with its logger, or with its first line if the layout puts the
+                                                    | logger elsewhere
+    a request in text, which can have several lines | with connection and times, and the logger if the layout puts
+                                                    | it there; it stays open up to the next start
+    `received request`, if no logger ends it        | after its whole header
+    a trace of `KafkaApis`                          | after it has named the connection
+    a request that could not be read                | at the next start; the lines before that are its stack trace
+    a failed login                                  | at the next start; lines before that show that a client wrote
+                                                    | it (`broker_records`)
+    a line that belongs to no record                | with itself
+
+Lines after the end of a request in text are another program's output, unless they end as the request would: then they
+all belong to the request.
+
+A record is yielded after all records that started before it are closed and have no line after its first byte. Records
+come in the order of their first bytes, and a record's bytes reach up to the next one's first byte. The rest at the end
+is one unfinished record. `_MAX_HELD` bounds the number of records that wait, and `MAX_RECORD` the size of one.
 """
 
 from collections.abc import Iterable, Iterator
@@ -33,7 +43,7 @@ from .wrappers import Line
 
 _MAX_HELD = 1000
 _MAX_UNSETTLED = 64
-"""Lines behind a request's end; behind so many none is taken for a part of it."""
+"""Lines after a request's end; if there are more, none of them belongs to the request."""
 _MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
 
@@ -45,12 +55,12 @@ def layout_records(
     kind: Framing = REQUEST_LOG,
     take: Take | None = None,
 ) -> Iterator[RawRecord]:
-    """Cut a stream of byte blocks into records as `framing.split_records` does, whatever the layout.
+    """Split a stream of byte blocks into records as `framing.split_records` does, for any layout.
 
-    The stream begins with a file or behind a record. Under `framing.IDENTITY` no record owns a stack trace.
+    The stream begins at a file's first byte or after a record. Under `framing.IDENTITY` no record has a stack trace.
 
     Yields:
-        Every byte in exactly one record, in order. Only the last record can be unfinished: it waits for more bytes.
+        The records in order; every byte is in exactly one. Only the last record can be unfinished.
     """
     if layout.splittable:
         yield from split_records(blocks, offset, kind, take)
@@ -64,7 +74,7 @@ def layout_records(
 
 
 class _Assembly:
-    """The records that are not yet given away, in the order of their first bytes, and the open one of each stream."""
+    """The records that are not yielded yet, in the order of their first bytes, and each stream's open record."""
 
     def __init__(self, offset: int, layout: Layout, keeps_traces: bool, is_search: bool = False) -> None:
         self._layout = layout
@@ -78,14 +88,14 @@ class _Assembly:
         self._parts: dict[bytes, tuple[LineRecord, Line]] = {}
 
     def take(self, data: bytes, length: int) -> Iterator[RawRecord]:
-        """One physical line; `length` is its true length."""
+        """Take one physical line, with its true length, and yield the records that are complete then."""
         begin, self._at = self._at, self._at + length
         text = self._decoded(data, begin)
         line = self._unwrap(text)
-        if line is None:  # a line without the wrapper: of no stream, and a record of its own
+        if line is None:  # a line without the wrapper belongs to no stream and is a record of its own
             if self._layout.wrapper in ("cri", "docker"):
                 for other in list(self._open.values()):
-                    self._close(other)  # the file is damaged here, so what follows is not its rest
+                    self._close(other)  # the file is damaged here, so the next lines do not continue the record
             record = self._new(begin, b"")
             self._own(data, length)
             record.open(None, text)
@@ -106,36 +116,36 @@ class _Assembly:
         return record
 
     def _own(self, data: bytes, length: int) -> None:
-        """The bytes of a line go to the record that started last, whichever record its text belongs to."""
+        """Add a line's bytes to the record that started last, even if its text belongs to another one."""
         self._queue[-1].data.add(data, length)
 
     def _line(self, begin: int, data: bytes, length: int, line: Line) -> None:
-        """A line, or a part of one: it holds its place in the queue until the last part tells what the line is."""
+        """Take a line, or a part of one; it is a record in the queue until its last part shows what the line is."""
         begun = self._parts.get(line.stream)
-        place, first = begun or (self._new(begin, line.stream), line)
+        record, first = begun or (self._new(begin, line.stream), line)
         self._own(data, length)
         if begun or not line.whole:
-            place.text.add(line.text)
+            record.text.add(line.text)
         if not line.whole:
-            self._parts[line.stream] = place, first
+            self._parts[line.stream] = record, first
             return
         if begun:
             del self._parts[line.stream]
-            line = line._replace(text=place.text.join(), time=first.time)
-            place.text = Kept()
+            line = line._replace(text=record.text.join(), time=first.time)
+            record.text = Kept()
         if self._goes_on(line):
-            self._give_up(place)
+            self._give_up(record)
         else:
-            self._begin(place, line)
+            self._begin(record, line)
 
-    def _give_up(self, place: LineRecord) -> None:
-        """The place of a line that went on with the record before; its bytes fall to the place before."""
-        at = self._queue.index(place)
-        self._queue[at - 1].data.add(place.data.join(), place.data.length)
+    def _give_up(self, record: LineRecord) -> None:
+        """Remove a record whose line continues an earlier one; its bytes go to the record before it in the queue."""
+        at = self._queue.index(record)
+        self._queue[at - 1].data.add(record.data.join(), record.data.length)
         del self._queue[at]
 
     def _goes_on(self, line: Line) -> bool:
-        """Give the line to the open record of its stream, unless that has ended."""
+        """Add the line to its stream's open record unless that has ended; return whether the line was added."""
         self._close_others(line.stream)
         record = self._open.get(line.stream)
         if record is None:
@@ -170,7 +180,7 @@ class _Assembly:
             self._judge(record)
 
     def _judge(self, record: LineRecord) -> None:
-        """Whether the record has ended with its last line, and can have no other."""
+        """Find out whether the record ends with its last line, and close it if it can have no further line."""
         assert record.start is not None
         if self._is_traced(record):
             record.finished = FAILED_LOGIN.match(record.start.message) is not None
@@ -182,7 +192,7 @@ class _Assembly:
             self._close(record)
 
     def _behind(self, owner: LineRecord, record: LineRecord) -> None:
-        """A line behind a request's end: part of the request only if it, or what follows, ends as a request does."""
+        """Take a line after a request's end; it belongs to the request if it or a later one ends as a request does."""
         owner.unsettled.append(record)
         if len(owner.unsettled) > _MAX_UNSETTLED:
             self._close(owner)
@@ -200,24 +210,24 @@ class _Assembly:
         del self._open[record.stream]
 
     def _close_others(self, stream: bytes) -> None:
-        """A line of another stream closes what has ended, so that a quiet stream holds nothing back."""
+        """Close the ended records of all other streams, so that a quiet stream holds no records back."""
         for other, record in list(self._open.items()):
             if other != stream and other not in self._parts and (record.finished or self._is_traced(record)):
                 self._close(record)
 
     def _is_traced(self, record: LineRecord) -> bool:
-        """Whether the lines below it show why it was written."""
+        """Return whether the lines after the record, such as a stack trace, belong to it."""
         return self._keeps_traces and record.start is not None and is_failure(record.start.message)
 
     def _ends_with_logger(self, record: LineRecord) -> bool:
         return self._layout.logger_ends and record.start is not None and record.start.logger is None
 
     def _shows_its_end(self, record: LineRecord) -> bool:
-        """Whether a line that does not end the record leaves it open."""
+        """Return whether the record stays open after a line that does not end it."""
         return record.is_text_request or record.header_is_open or self._ends_with_logger(record)
 
     def _is_end(self, text: bytes, record: LineRecord) -> bool:
-        """Whether the last bytes of a text are the end of such a record."""
+        """Return whether a text's last bytes are the end of a record of this kind."""
         message, logger = split_logger(text)
         if logger is None and self._ends_with_logger(record):
             return False
@@ -228,7 +238,7 @@ class _Assembly:
 
     def _ready(self) -> Iterator[RawRecord]:
         if len(self._queue) > _MAX_HELD:
-            # Too much waits for a record of another stream: it ends here, as a damaged one.
+            # Too many records wait for one of another stream, so all end here, that one damaged.
             for record in self._queue:
                 record.done = True
             self._open.clear()
@@ -246,7 +256,7 @@ class _Assembly:
         del self._queue[:count]
 
     def _safe(self) -> int:
-        """How many records can be given away: all closed, and no line of theirs behind the next one's start."""
+        """Return the number of leading records that are closed and have no line after the next record's start."""
         safe, reach = 0, 0
         for number, record in enumerate(self._queue, 1):
             if not record.done:
@@ -258,7 +268,7 @@ class _Assembly:
         return safe
 
     def finish(self, rest: bytes, length: int) -> Iterator[RawRecord]:
-        """What is left: whole records, and behind them one that waits for the rest of its bytes."""
+        """Yield the remaining records; the last one is unfinished if bytes of it may be missing."""
         for record in list(self._open.values()):
             if record.stream not in self._parts and record.finished:
                 self._close(record)
@@ -274,7 +284,7 @@ class _Assembly:
             yield self._raw(first, self._at, False)
 
     def _inner_start(self, record: LineRecord, end: int) -> int:
-        """Return where a whole request begins inside a finished record, after the half of another one; 0 if none does."""
+        """Return the position of a whole request inside a finished record, after a torn one; 0 if there is none."""
         own = record.start is not None and record.start.message.startswith(COMPLETED)
         if find_words(record.text.join(), len(COMPLETED) if own else 0) < 0:
             return 0
@@ -295,7 +305,7 @@ class _Assembly:
         return inner_start(data, own, message_of, read)
 
     def _untorn(self, data: bytes, offset: int = 0) -> list[RawRecord]:
-        """Return the records of some bytes of the file, and look for none inside them."""
+        """Return the records of some bytes of the file, without a search for records inside them."""
         assembly = _Assembly(offset, self._layout, self._keeps_traces, is_search=True)
         lines, records = PhysicalLines(self._layout.encoding), list[RawRecord]()
         for line, length in lines.feed(data):
@@ -303,6 +313,7 @@ class _Assembly:
         return [*records, *assembly.finish(lines.rest, len(lines.rest))]
 
     def _halves(self, begin: int, data: bytes, inner: int) -> Iterator[RawRecord]:
+        """Yield the records before and from `inner` on, where a request begins inside a torn record."""
         *before, half = self._untorn(data[:inner], begin)
         torn = half.text is None or not is_whole(half.text)
         yield from before
