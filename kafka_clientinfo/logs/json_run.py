@@ -1,16 +1,17 @@
-"""Requests in JSON after a torn one in text: a broker before 2.8 was killed, and a later release goes on in the file.
+"""The search for requests in JSON after a torn request in text.
 
-Strategy. A request in text has no end of its own, and what follows a torn one may be a client's text: before 2.8 a
-client id or a topic may hold any number of whole lines in JSON. But a string of the protocol is short, and between two
-strings of a request the broker writes words of its own. So lines in JSON that follow each other without such words, and
-are longer than a string can be, were not written by a client: the request in text is torn before the first of them.
+They occur if a broker before 2.8 was killed while it wrote a request, and a later release continues the file. Lines in
+JSON after a request in text are not proof of that, because before 2.8 a client id or a topic may hold whole lines in
+JSON. But a string of the protocol has a greatest length, and the broker writes words of its own between two strings of
+a request. So if lines in JSON without such words are together longer than a string can be, no client wrote them, and
+the request in text is torn before the first of them.
 
-| between two strings of a request in text stands | and the lines |
+| between two strings of a request in text | the search |
 |---|---|
-| the name of the next field, `,group_id=`; in 0.8 `; Topics: ` | begin anew after a line that holds one |
-| a comma, in a list of strings or by topic, `topics=[a,b]` | show nothing: JSON holds commas, too, so a client can write lines without end |
+| the name of the next field, `,group_id=`; in 0.8 `; Topics: ` | starts again after a line that holds such a name |
+| a comma, in a list of strings or by topic, `topics=[a,b]` | finds nothing, as JSON holds commas, too |
 
-Nothing is concluded after more than `SEARCHED` bytes, so that a record of which the middle is dropped is cut alike.
+The search ends after `SEARCHED` bytes, so that a record without its middle is split as the whole record is.
 """
 
 import re
@@ -18,25 +19,25 @@ import re
 from .record_marks import COMPLETED, JSON_START, LOGGER_WINDOW, PREFIX, PREFIX_LENGTH, prefix_of
 
 LONGEST_TEXT = 3 * 32_767
-"""Bytes of a string of the protocol as a log shows it: of each invalid byte it shows the three of U+FFFD."""
+"""Bytes of the longest string of the protocol in a log, which shows an invalid byte as the three bytes of U+FFFD."""
 SEARCHED = 1 << 20
 
 _END = re.compile(rb"\} ?\([A-Za-z_][\w.$]{0,255}\)\r?\n")
 _NEXT_FIELD = re.compile(rb"[,{( ][a-z_]\w{2,99}=|; ?[A-Z]\w{2,99}:")
-"""No field that follows a string has a shorter name; names in certificates, as `OU=` or `dc=`, are no fields."""
+"""The name of a field after a string. All such names are longer than names in certificates, such as `OU=` or `dc=`."""
 _OPENING = re.compile(rb"=\[(?![{\]])|=\{(?!\})| -- (?![{[\r\n])")
-"""What may begin a list of strings, a map by strings, or a body in a notation of its own."""
+"""Text that may begin a list of strings, a map with strings as keys, or a body in another notation."""
 _NO_LISTS = (b"replicas", b"isr", b"offline_replicas", b"replica_nodes", b"isr_nodes", b"partitions", b"offsets",
              b"partition_indexes", b"old_style_offsets", b"coordinator", b"partition_header", b"_tagged_fields",
              b"api_key", b"api_version", b"client_id", b"apiKey", b"apiVersion", b"clientId")  # fmt: skip
-"""Fields of which none holds several strings: lists of numbers, single structs, and those of the header."""
+"""Fields that do not hold several strings: lists of numbers, single structs, and fields of the header."""
 _STRINGLESS = tuple(before + name for name in _NO_LISTS for before in (b",", b"{", b" ", b"("))
 _TIMES = b";totalTime:"
 _CLIENT_ID = b"ClientId:"
 
 
 def _is_json_request(data: bytes, start: int, line_end: int) -> bool:
-    """Return whether a line is one request in JSON from its prefix to its logger, and not a torn one with another."""
+    """Return whether a line is one request in JSON from its prefix to its logger, and holds no second one."""
     prefix = PREFIX.match(data, start, line_end)
     if prefix is None or not data.startswith(JSON_START, prefix.end()):
         return False
@@ -47,10 +48,10 @@ def _is_json_request(data: bytes, start: int, line_end: int) -> bool:
 
 
 class JsonRun:
-    """The search for such lines in one record, which goes on where it ended when more of the record is known.
+    """The search in one record; each call continues where the previous one ended, as more of the record is read.
 
     Attributes:
-        offset: where the record begins in the file.
+        offset: offset of the record in the file.
     """
 
     def __init__(self, offset: int = 0) -> None:
@@ -61,7 +62,7 @@ class JsonRun:
         self._is_hopeless = False
 
     def find(self, data: bytes, start: int, end: int) -> int:
-        """Return where the first request in JSON begins after the torn one in data[start:end]; 0 if none is shown."""
+        """Return the position of the first request in JSON after a torn one in data[start:end]; 0 if none is sure."""
         end = min(end, start + SEARCHED)
         while not self._is_hopeless and not self._is_shown():
             line = start + self._reached
@@ -80,13 +81,13 @@ class JsonRun:
         self._first = (self._first or line - start) if is_json else 0
         self._begin = (self._begin or line - start) if is_json and not _holds_field(data, line, line_end) else 0
         if is_json and data.find(_TIMES, line, line_end) >= 0:
-            self._is_hopeless = True  # with its logger, the line ends a request in text
+            self._is_hopeless = True  # a line with times and a logger ends a request in text
         elif self._is_shown():
             self._is_hopeless = not _is_in_one_string(data, start, start + self._begin)
 
 
 def _on_torn_line(data: bytes, start: int, first: int) -> int:
-    """Return where the request begins that stands before `first` on the torn line itself; `first` if none does."""
+    """Return the position of a request in JSON on the torn line, which ends at `first`; `first` if there is none."""
     line = max(start, data.rfind(b"\n", start, first - 1)) + 1
     words = data.rfind(JSON_START, line, first)
     bracket = data.rfind(b"[", max(line, words - PREFIX_LENGTH), words) if words >= 0 else -1
@@ -99,7 +100,7 @@ def _holds_field(data: bytes, start: int, end: int) -> bool:
 
 
 def _is_in_one_string(data: bytes, start: int, end: int) -> bool:
-    """Return whether a client's text that goes on at `end` must be one string, if data[start:end] is a request in text."""
+    """Return whether data[start:end] begins a request in text, and a client's text open at `end` must be one string."""
     prefix = prefix_of(data, start)
     if prefix is None or not data.startswith(COMPLETED, prefix.end()):
         return False
@@ -108,4 +109,4 @@ def _is_in_one_string(data: bytes, start: int, end: int) -> bool:
         client_id = data.find(_CLIENT_ID, words, end)
         return client_id < 0 or data.find(b";", client_id, end) < 0
     openings = _OPENING.finditer(data, words, end)
-    return all(data.endswith(_STRINGLESS, words, one.start()) for one in openings)
+    return all(data.endswith(_STRINGLESS, words, opening.start()) for opening in openings)

@@ -1,14 +1,20 @@
-"""Layouts in which a request log arrives: encoding, wrapper and log4j pattern, told from a file's first bytes.
+"""The layout of a request log: its encoding, wrapper and log4j pattern, detected from the file's first bytes.
 
-Strategy. One file has one layout, fixed by `detect` before its records are read, so that text which a client wrote
-is never tried as a wrapper. Kafka's own pattern in plain UTF-8 goes the fast way (`framing.split_records`) and may be
-split; everything else is read line by line (`unwrapping`) and handed on in Kafka's own pattern (`RawRecord.text`).
+A file has one layout, which `detect` finds before records are read, so that a client's text is never taken for a
+wrapper. `framing.split_records` reads Kafka's own pattern in plain UTF-8, in several tasks if the file is large.
+`unwrapping` reads all other layouts line by line and gives records in Kafka's own pattern (`RawRecord.text`).
 
-Patterns. `stamped` is any line that starts with time and level, with or without a thread, mostly with the logger at
-the end: `[%d] %p %m (%c)`, `%d{ISO8601} %p %m (%c) [%t]`. `logger_first` has the logger before the message:
-`%d %-5p [%t] %c{1}:%L - %m`. `message` is `%m` alone: a record starts with a request log's own words and its time is
-the wrapper's. `json` is one event a line. `any` is any of those but `message`, for files whose beginning holds nothing
-but other programs' output.
+    pattern      | a line, as log4j patterns                                       | remarks
+    -------------|-----------------------------------------------------------------|------------------------------------
+    kafka        | `[%d] %p %m (%c)`                                               | Kafka's own, without a wrapper
+    stamped      | `[%d] %p %m (%c)`, `%d{ISO8601} %p %m (%c) [%t]` and the like   | begins with time and level, may
+                 |                                                                 | have a thread or lack the logger
+    logger_first | `%d %-5p [%t] %c{1}:%L - %m`                                    | the logger precedes the message
+    message      | `%m`                                                            | begins with a request log's own
+                 |                                                                 | words; the wrapper has the time
+    json         | one JSON event                                                  |
+    any          | any of these except `message`                                   | for a file that begins with other
+                 |                                                                 | programs' output only
 """
 
 import codecs
@@ -30,7 +36,7 @@ Wrapper = Literal["none", "cri", "docker", "journal", "export", "syslog"]
 Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 
 SAMPLE = 1 << 20
-"""Bytes of a file's beginning that are looked at."""
+"""Bytes of a file's beginning in which the layout is detected."""
 _SAMPLE_LINES = 2000
 _BOMS: tuple[tuple[bytes, Encoding], ...] = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
@@ -42,12 +48,12 @@ _STAMP = re.compile(
 )
 _LOGGER_FIRST = re.compile(rb"(?:\[[^\r\n]{1,300}?\] {1,4})?([A-Za-z_][\w.$]{0,255})(?::(?:\d{1,7}|\?))? {1,4}- ")
 _LONGEST_PLAIN = len("[2026-11-21 02:45:09,935123] DEBUG ")
-"""A longer head may hold a thread, in which another line's time can stand."""
+"""Bytes of the longest prefix without a thread; what seems to be a thread may hold another line's time."""
 _DAY = re.compile(rb"\d{4}-\d\d-\d\d[ T]\d\d:")
 _END = re.compile(rb"\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\Z")
 _END_WINDOW = 700
 _BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
-"""The end of a request without its logger."""
+"""The end of a request that has no logger at its end."""
 _EXPORT = b"__CURSOR=s="
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
@@ -59,12 +65,12 @@ class Layout(NamedTuple):
     """How the records of one file are laid out.
 
     Attributes:
-        encoding: of the file; bytes that are not valid in it become U+FFFD.
-        wrapper: what stands around each line.
-        pattern: log4j's layout inside the wrapper.
-        logger_ends: whether records end with their logger, so that a line end without it ends none.
-        latest: no line is from more than a day after it (None: now); gives RFC 3164 times their year.
-        json_requests: whether the file begins with requests in JSON (2.8+), in which no line break of a client's is raw.
+        encoding: the file's encoding; bytes that are not valid in it become U+FFFD.
+        wrapper: what surrounds each line.
+        pattern: log4j's pattern inside the wrapper.
+        logger_ends: whether records end with their logger, so that a line without it ends no record.
+        latest: no line is more than a day newer than this (None: now); it gives RFC 3164 times their year.
+        json_requests: whether the first request is in JSON (2.8+), where clients' line breaks are escaped.
     """
 
     encoding: Encoding = "utf-8"
@@ -76,12 +82,12 @@ class Layout(NamedTuple):
 
     @property
     def splittable(self) -> bool:
-        """Whether tasks may start inside the file; else one task reads it whole."""
+        """Whether tasks can begin inside the file; if not, one task reads the whole file."""
         return (self.encoding, self.wrapper, self.pattern) == ("utf-8", "none", "kafka")
 
     @property
     def name(self) -> str:
-        """As the setting `log_layout` has it, e.g. `cri+json`."""
+        """Its name in the setting `log_layout`, such as `cri+json`."""
         return self.pattern if self.wrapper == "none" else f"{self.wrapper}+{self.pattern}"
 
 
@@ -93,11 +99,11 @@ class Start(NamedTuple):
     """The start of a record.
 
     Attributes:
-        stamp: time and level as Kafka's own pattern has them, with a blank behind.
-        message: the first line of the message and, where `logger` is None, what stands behind it.
-        logger: where it does not stand behind the message.
-        whole: whether no line can follow.
-        escaped: whether line breaks in the message are escaped in the file.
+        stamp: time and level in Kafka's own pattern, followed by a blank.
+        message: the first line of the message; if `logger` is None, with everything after it on the line.
+        logger: the logger, if it does not follow the message; else None.
+        whole: whether no further line can belong to the record.
+        escaped: whether the file escapes line breaks in the message.
     """
 
     stamp: bytes
@@ -108,41 +114,44 @@ class Start(NamedTuple):
 
 
 def stamp(time: bytes, level: bytes) -> bytes:
-    """`[2026-11-21T02:45:09.935Z] DEBUG `."""
+    """Return time and level in Kafka's own pattern, such as `[2026-11-21T02:45:09.935Z] DEBUG `."""
     return b"[" + time + b"] " + level + b" "
 
 
 def stamped_start(line: Line) -> Start | None:
-    """The start of a record with time and level in front."""
-    found = _STAMP.match(line.text)
-    if found is None:
+    """Return the start of a record that begins with time and level; None if the line has none."""
+    head = _STAMP.match(line.text)
+    if head is None:
         return None
-    end = found.end()
-    if end > _LONGEST_PLAIN and _holds_time(line.text, found.end(1), end):
+    end = head.end()
+    if end > _LONGEST_PLAIN and _holds_time(line.text, head.end(1), end):
         return None
-    return Start(_stamp_of(found), line.text[end:], None, False)
+    return Start(_stamp_of(head), line.text[end:], None, False)
 
 
 def logger_first_start(line: Line) -> Start | None:
-    """The start of a record with time, level and logger in front."""
-    found = _STAMP.match(line.text)
-    logger = None if found is None else _LOGGER_FIRST.match(line.text, found.end())
-    if found is None or logger is None or _holds_time(line.text, found.end(1), logger.start(1)):
+    """Return the start of a record that begins with time, level and logger; None if the line has none."""
+    head = _STAMP.match(line.text)
+    logger = None if head is None else _LOGGER_FIRST.match(line.text, head.end())
+    if head is None or logger is None or _holds_time(line.text, head.end(1), logger.start(1)):
         return None
-    return Start(_stamp_of(found), line.text[logger.end() :], logger[1], False)
+    return Start(_stamp_of(head), line.text[logger.end() :], logger[1], False)
 
 
 def _holds_time(text: bytes, start: int, end: int) -> bool:
-    """Return whether another line begins in what seems to be a thread, so that the head is only the half of one."""
+    """Return whether another line's time stands in what seems to be a thread, so that the first head is torn."""
     return text.find(b":", start, end) >= 0 and _DAY.search(text, start, end) is not None
 
 
-def _stamp_of(found: re.Match[bytes]) -> bytes:
-    return stamp(found[1] + (b"." + found[2] if found[2] else b"") + (found[3] or b""), found[4])
+def _stamp_of(head: re.Match[bytes]) -> bytes:
+    return stamp(head[1] + (b"." + head[2] if head[2] else b"") + (head[3] or b""), head[4])
 
 
 def message_start(line: Line) -> Start | None:
-    """The start of a record without time, by its own words. INFO shows deprecated versions only, DEBUG all."""
+    """Return the start of a record without a time, which begins with a request log's own words.
+
+    Without a level, a request of a deprecated version counts as INFO, and all others as DEBUG, as brokers log them.
+    """
     if line.time is None or OWN_WORDS.match(line.text) is None:
         return None
     deprecated = b'"requestApiVersionDeprecated":true' in line.text
@@ -150,21 +159,21 @@ def message_start(line: Line) -> Start | None:
 
 
 def json_start(line: Line) -> Start | None:
-    """An event in JSON; where its message is a line of the log with its own time and level, that line."""
-    found = event(line.text)
-    if found is None:
+    """Return the start that an event in JSON holds: its message's own, if that has time and level, or the event's."""
+    logged = event(line.text)
+    if logged is None:
         return None
-    inner = None if found.text.startswith(b"{") else any_start(Line(found.text.rstrip(b"\r\n")))
+    inner = None if logged.text.startswith(b"{") else any_start(Line(logged.text.rstrip(b"\r\n")))
     if inner is not None:
         return inner._replace(whole=True)
-    time = found.time or line.time
+    time = logged.time or line.time
     if time is None:
         return None
-    return Start(stamp(time, found.level or b"DEBUG"), found.text, found.logger or REQUEST_LOGGER, True, True)
+    return Start(stamp(time, logged.level or b"DEBUG"), logged.text, logged.logger or REQUEST_LOGGER, True, True)
 
 
 def any_start(line: Line) -> Start | None:
-    """Any of those that state their time."""
+    """Return the start of a record in any pattern that states its time."""
     if line.text.startswith(b"{"):
         return json_start(line)
     first = logger_first_start(line)
@@ -182,19 +191,19 @@ STARTS: dict[Pattern, Callable[[Line], Start | None]] = {
 
 
 def split_logger(text: bytes) -> tuple[bytes, bytes | None]:
-    """Message and logger of `MESSAGE (LOGGER)` or `MESSAGE (LOGGER) [THREAD]`, the rightmost that reaches the end."""
+    """Return message and logger of `MESSAGE (LOGGER)` or `MESSAGE (LOGGER) [THREAD]`; the rightmost logger counts."""
     last = None
     text = text.rstrip(b"\r\n")
     at = len(text) - _END_WINDOW
-    while (found := _END.search(text, at)) is not None:
-        last, at = found, found.start(1)
+    while (end := _END.search(text, at)) is not None:
+        last, at = end, end.start(1)
     if last is None:
         return text, None
     return text[: last.start()].rstrip(b" "), last[1]
 
 
 def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
-    """The reader of one physical line; wrapper and latest are those of `Layout`."""
+    """Return the function that unwraps a physical line; `wrapper` and `latest` are those of `Layout`."""
     if wrapper == "syslog":
         return partial(syslog, latest or datetime.now(UTC))
     readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker, "journal": journal, "export": export}
@@ -202,16 +211,15 @@ def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
 
 
 def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) -> Layout:
-    """The layout of a file.
+    """Return the layout of a file.
 
     Args:
-        sample: the first bytes of its decompressed content, best 64 KiB to 1 MiB.
-        name: one of `settings.LOG_LAYOUTS`: `auto`, or a layout's name, which is a pattern alone or behind a wrapper and a
-            plus sign, as `cri+json`.
-        latest: when the file was last written; now where not known.
+        sample: the first bytes of its decompressed content, ideally 64 KiB to 1 MiB.
+        name: one of `settings.LOG_LAYOUTS`: `auto`, a pattern, or a wrapper and a pattern, such as `cri+json`.
+        latest: time at which the file was last written; None if it is not known, which counts as now.
 
     Raises:
-        ConfigError: for a name that is none.
+        ConfigError: the name is none of these.
     """
     check_layout(name)
     encoding: Encoding = next((encoding for bom, encoding in _BOMS if sample.startswith(bom)), "utf-8")
@@ -226,7 +234,7 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
 
 
 def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:
-    """The sample's whole lines, or its only one as far as it goes."""
+    """Return the sample's whole lines, or the beginning of its only line."""
     text = sample.decode(encoding, "replace").lstrip("\ufeff\0")
     lines = text.encode().split(b"\n", _SAMPLE_LINES)
     return [line for line in lines[:-1] or lines if line.strip()]
@@ -245,11 +253,11 @@ _WRAPPED: tuple[tuple[Wrapper, Callable[[bytes], object]], ...] = (
     ("export", lambda line: line.startswith(_EXPORT)),
     ("syslog", is_syslog),
 )
-"""Whether a line is in a wrapper, asked in this order."""
+"""Wrappers, each with a function that returns whether a line has it; they are tried in this order."""
 
 
 def _wrapper(lines: list[bytes]) -> Wrapper:
-    """The wrapper of the first line that is a record or has one; genuine lines come first, clients' texts later."""
+    """Return the wrapper of the first line that is a record or has a wrapper; clients' texts only come later."""
     for line in lines:
         if _STAMP.match(line) is not None:
             return "none"
@@ -262,16 +270,16 @@ def _wrapper(lines: list[bytes]) -> Wrapper:
 
 
 def _inner(lines: list[bytes], unwrap: Unwrap) -> list[Line]:
-    """The lines that the sample wraps, joined; those that go on behind the sample come last."""
-    found: list[Line] = []
+    """Return the sample's lines, unwrapped and joined; lines that continue after the sample come last."""
+    whole_lines: list[Line] = []
     parts: dict[bytes, list[Line]] = {}
     for line in map(unwrap, lines):
         if line is None:
             continue
         parts.setdefault(line.stream, []).append(line)
         if line.whole:
-            found.append(_joined(parts.pop(line.stream)))
-    return found + [_joined(rest) for rest in parts.values()]
+            whole_lines.append(_joined(parts.pop(line.stream)))
+    return whole_lines + [_joined(rest) for rest in parts.values()]
 
 
 def _joined(parts: list[Line]) -> Line:
@@ -288,7 +296,7 @@ def _pattern(lines: list[Line], wrapper: Wrapper) -> Pattern:
             return "json"
     if wrapper != "none":
         return "any"
-    # A piece of one long line of JSON is an event whose end is not there.
+    # The beginning of one long line of JSON is an event that the sample cuts off.
     is_cut = len(lines) == 1 and lines[0].text.startswith(b"{") and _CUT_EVENT.search(lines[0].text)
     return "json" if is_cut else "kafka"
 
@@ -297,13 +305,13 @@ def _stamped_pattern(line: Line, lines: list[Line], wrapper: Wrapper) -> Pattern
     if wrapper == "none" and _is_kafka(lines):
         return "kafka"
     first = logger_first_start(line)
-    # A message may hold ` - ` too, as other loggers' do: then the logger stands at the end.
+    # A message of another logger may hold ` - ` as well; then its logger stands at the end.
     is_first = first is not None and (OWN_WORDS.match(first.message) or split_logger(line.text)[1] is None)
     return "logger_first" if is_first else "stamped"
 
 
 def _is_kafka(lines: list[Line]) -> bool:
-    """Kafka's own pattern: prefixes in brackets, and lines that end with their logger rather than with a thread."""
+    """Return whether lines are in Kafka's own pattern, with bracketed times and ending with a logger, not a thread."""
     if not any(PREFIX.match(line.text) for line in lines):
         return False
     threads = sum(1 for line in lines if line.text.endswith(b"]") and split_logger(line.text)[1] is not None)
@@ -311,13 +319,16 @@ def _is_kafka(lines: list[Line]) -> bool:
 
 
 def _requests_are_json(lines: list[Line]) -> bool:
-    """Whether the first request is JSON; False where the sample holds none."""
-    first = next((found for line in lines if (found := _REQUEST.search(line.text))), None)
+    """Return whether the first request is in JSON; False if the sample holds no request."""
+    first = next((request for line in lines if (request := _REQUEST.search(line.text))), None)
     return first is not None and first[1] is not None
 
 
 def _logger_ends(lines: list[Line]) -> bool:
-    """Whether as many lines end with a logger as requests without; a client's text is not the only line, as a rule."""
+    """Return whether at least as many lines end with a logger as requests end without one.
+
+    Numbers decide because one line may be a client's text.
+    """
     ends = [split_logger(line.text)[1] is not None for line in lines]
     bare = [_BARE_END.search(line.text[-_END_WINDOW:]) is not None for line in lines]
     return sum(ends) >= sum(is_bare and not end for is_bare, end in zip(bare, ends, strict=True))

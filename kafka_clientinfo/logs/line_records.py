@@ -74,7 +74,7 @@ class LineRecord:
         return self.start is not None and self.start.message.startswith(_TEXT_REQUESTS)
 
     def normal(self, logger_ends: bool) -> bytes:
-        """Return the record in Kafka's own layout, without a logger if that is missing; only its text if it has no start."""
+        """Return the record in Kafka's own layout, or only its text if it has no start; a missing logger stays so."""
         text = self.text.join().rstrip(b"\r\n")
         if self.start is None:
             return text

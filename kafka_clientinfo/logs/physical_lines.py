@@ -1,6 +1,6 @@
-"""Blocks of bytes to physical lines or journald's entries, and bytes that grow line by line, all in bounded memory.
+"""Splitters of byte blocks into physical lines and journald's entries, and a buffer for lines, in bounded memory.
 
-Of what is longer than `framing.MAX_RECORD` only head and tail are kept, beside the true length.
+A line or buffer above `framing.MAX_RECORD` bytes keeps only its head and tail; its true length is reported.
 """
 
 from collections.abc import Iterator
@@ -9,11 +9,11 @@ from . import framing
 
 
 class PhysicalLines:
-    """Blocks to physical lines with their line ends; of a line that is too long only head and tail.
+    """Splitter of blocks into physical lines, with their line ends.
 
     Attributes:
-        rest: the bytes behind the last line end.
-        truncated: how many more they are, which are not kept.
+        rest: the bytes after the last line end.
+        truncated: number of bytes dropped from the middle of `rest`.
     """
 
     def __init__(self, encoding: str) -> None:
@@ -24,7 +24,7 @@ class PhysicalLines:
         self._searched = 0
 
     def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
-        """The lines that end in the block, with their true lengths; to be taken up to the last one."""
+        """Yield the lines that end in the block, with their true lengths; the caller must take all of them."""
         buffer = self.rest + block if self.rest else block
         start, at = 0, self._searched
         while (newline := self._next(buffer, start, at)) >= 0:
@@ -35,9 +35,9 @@ class PhysicalLines:
         self.rest = buffer[start:]
         self._searched = max(0, len(self.rest) - self._width + 1)
         if len(self.rest) > framing.MAX_RECORD:
-            kept = shortened(self.rest)
-            self.truncated += len(self.rest) - len(kept)
-            self.rest, self._searched = kept, len(kept) - self._width + 1
+            head_and_tail = shortened(self.rest)
+            self.truncated += len(self.rest) - len(head_and_tail)
+            self.rest, self._searched = head_and_tail, len(head_and_tail) - self._width + 1
 
     def _next(self, buffer: bytes, start: int, at: int) -> int:
         newline = buffer.find(self._newline, at)
@@ -47,10 +47,11 @@ class PhysicalLines:
 
 
 class ExportEntries:
-    """Blocks to the entries of `journalctl -o export`, with the empty line behind each; as `PhysicalLines` gives lines.
+    """Splitter of blocks into entries of `journalctl -o export`, each with the empty line after it.
 
     Attributes:
-        rest: the bytes behind the last entry; none are truncated.
+        rest: the bytes after the last entry.
+        truncated: 0, because an entry that is too long is yielded in pieces; it is there as in `PhysicalLines`.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class ExportEntries:
         self._field = 0
 
     def feed(self, block: bytes) -> Iterator[tuple[bytes, int]]:
-        """The entries that end in the block, with their lengths; to be taken up to the last one."""
+        """Yield the entries that end in the block, with their lengths; the caller must take all of them."""
         buffer = self.rest + block
         start, at = 0, self._field
         while (end := buffer.find(b"\n", at)) >= 0:
@@ -70,10 +71,10 @@ class ExportEntries:
                 at = end + 1
             else:
                 length = int.from_bytes(buffer[end + 1 : end + 9], "little")
-                behind = end + 9 + (length if length <= framing.MAX_RECORD else 0)  # else it is damaged
-                if behind >= len(buffer):
+                value_end = end + 9 + (length if length <= framing.MAX_RECORD else 0)  # a greater length is damaged
+                if value_end >= len(buffer):
                     break
-                at = behind + 1
+                at = value_end + 1
         self.rest, self._field = buffer[start:], at - start
         if len(self.rest) > 2 * framing.MAX_RECORD:
             yield self.rest, len(self.rest)
@@ -81,17 +82,17 @@ class ExportEntries:
 
 
 _LONGEST_NAME = 64
-"""Journald takes no field whose name is longer."""
+"""Bytes of the longest name of a field that journald accepts."""
 
 
 def shortened(data: bytes) -> bytes:
-    """Head and tail of what is too long; what is left out is a multiple of four bytes, so UTF-16 stays aligned."""
+    """Return head and tail of bytes that are too many; a multiple of four is dropped, so UTF-16 stays aligned."""
     dropped = (len(data) - framing.KEPT_HEAD - framing.KEPT_TAIL) & ~3
     return data[: framing.KEPT_HEAD] + data[framing.KEPT_HEAD + dropped :]
 
 
 class Kept:
-    """Bytes that grow line by line; beyond `MAX_RECORD` only head and tail are kept, beside the true `length`."""
+    """A buffer to which lines are added; above `MAX_RECORD` bytes it keeps head and tail, and the true `length`."""
 
     __slots__ = ("_bytes", "length")
 
@@ -100,9 +101,9 @@ class Kept:
         self.length = 0
 
     def add(self, data: bytes, length: int | None = None) -> None:
-        """Put bytes behind; `length` is their true length where some are truncated."""
+        """Append bytes; `length` is their true length if some were dropped from them."""
         if not self.length:
-            self._bytes = data  # most records are one line: no copy
+            self._bytes = data  # most records are one line, which needs no copy
         elif isinstance(self._bytes, bytearray):
             self._bytes += data
         else:
@@ -113,5 +114,5 @@ class Kept:
             self._bytes = bytearray(shortened(bytes(self._bytes)))
 
     def join(self) -> bytes:
-        """What is held."""
+        """Return the bytes that are kept."""
         return bytes(self._bytes)

@@ -1,8 +1,8 @@
-"""Whole requests inside the torn lines of other layouts and wrappers, by the rules of `tearing`.
+"""The search for whole requests inside torn lines of other layouts and wrappers, by the rules of `tearing`.
 
-A line of a wrapped log has a head: what the wrapper and the pattern write before the message. So the search goes from
-the words of a request back to the head that gives a line with just this message; the bytes from there on must be one
-whole request. What stands before is the half of another record.
+A line of a wrapped log begins with a head, which the wrapper and the pattern write before the message. So the search
+goes back from a request's first words to the head of a line that has exactly this message. From there on the bytes must
+be one whole request; the bytes before it are a torn record.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,24 +12,24 @@ from .record_marks import COMPLETED, JSON_START
 from .tearing import TEXT_STARTS, may_follow
 
 _LONGEST_HEAD = 1 << 10
-"""Wrapper, time, level, thread and logger of a line are shorter."""
+"""Bytes; longer than wrapper, time, level, thread and logger of a line."""
 _MOST_REQUESTS = 4
-"""So many beginnings of requests are looked at, the last ones; a client may write any number of them."""
+"""Number of requests' beginnings that are tried, the last ones first; a client can write any number of them."""
 _QUOTES = (b'"', rb"\"", rb"\\\"")
-"""As JSON writes them: in the pattern, in an event, and in an event inside a wrapper in JSON."""
+"""A quote in JSON: in the pattern, in an event, and in an event inside a wrapper in JSON."""
 _WORDS = (*TEXT_STARTS, *(JSON_START.replace(b'"', quote) for quote in _QUOTES))
 _HEADS = frozenset(b"[<{0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-"""How a line of any layout begins: a bracket, a priority, an object, a year or a month."""
+"""The first bytes of lines in all layouts: a bracket, a priority, an object, a year or a month."""
 
 
 def inner_start(
     data: bytes, own: bool, message_of: Callable[[bytes], bytes | None], read: Callable[[bytes], bytes | None]
 ) -> int:
-    """Return where a whole request begins inside a record, after the half of another one; 0 if none does.
+    """Return the position of a whole request inside a record, after a torn one; 0 if there is none.
 
     Args:
         data: the record's bytes in the file.
-        own: whether the record is a request itself, so that the first words of one are its own.
+        own: whether the record itself is a request, so that the first `Completed request:` belongs to it.
         message_of: returns the message of a physical line, or None if the line begins no record.
         read: returns the only record of some bytes in Kafka's own layout, or None if they are not one whole record.
     """
@@ -45,7 +45,7 @@ def inner_start(
 
 
 def _requests(data: bytes, low: int) -> Iterator[int]:
-    """Yield where requests begin with their words, the last one first."""
+    """Yield the positions of requests' first words, the last one first."""
     at = len(data)
     while (at := data.rfind(COMPLETED, low, at)) > 0:
         if data.startswith(_WORDS, at):
@@ -53,7 +53,7 @@ def _requests(data: bytes, low: int) -> Iterator[int]:
 
 
 def _head(data: bytes, words: int, message_of: Callable[[bytes], bytes | None]) -> int:
-    """Return where the line begins that has its message at `words`; 0 if there is none but the record itself."""
+    """Return the position of the line that has its message at `words`; 0 if only the record's own first line has it."""
     line_end = data.find(b"\n", words) % (len(data) + 1)
     for start in range(max(1, words - _LONGEST_HEAD), words + 1):
         if data[start] in _HEADS or start == words:

@@ -1,8 +1,9 @@
-"""Requests that the broker logged twice: the client closes its connection while the response is being sent.
+"""The search for duplicates: requests that the broker logged twice, because the client closed its connection while the
+response was being sent.
 
-Both records state the same times, only the total has grown. Twins stand near each other, so a bounded number of
-recent requests is remembered. Integer milliseconds (before 0.11) are too coarse to tell twins from requests that are
-alike; such requests have no key.
+Both records state the same times, except that the second has a greater total time. They are near each other, so a
+bounded number of recent requests is remembered. Whole milliseconds (before 0.11) are too coarse to tell a duplicate
+from a similar request; such requests have no key.
 """
 
 from collections import OrderedDict
@@ -14,11 +15,11 @@ from typing import NamedTuple
 from .request_event import RequestEvent
 
 MEMORY = 4096
-"""Requests that are remembered."""
+"""Number of recent requests that are remembered."""
 
 
 class TwinKey(NamedTuple):
-    """The values that both records of a request share."""
+    """The values that are equal in both records of a request."""
 
     connection_id: str
     correlation_id: int
@@ -35,18 +36,18 @@ _shared_values = attrgetter(*TwinKey._fields)
 
 
 def twin_key(event: RequestEvent) -> TwinKey | None:
-    """The key of a request; None where its times are too coarse."""
+    """Return the key of a request; None if its times are too coarse."""
     return None if event.throttle_time_ms is None else TwinKey._make(_shared_values(event))
 
 
 class TwinMemory:
-    """The recent requests of one file, in order: their keys, and the total time of the first record of each."""
+    """The recent requests of one file, in order: the key of each, and the total time in its first record."""
 
     def __init__(self) -> None:
         self._totals: OrderedDict[TwinKey, float] = OrderedDict()
 
     def is_twin(self, key: TwinKey, total_time_ms: float) -> bool:
-        """Whether the broker logged this very request before; remembers it if not."""
+        """Return whether the broker has logged this same request before; if not, remember it."""
         earlier = self._totals.setdefault(key, total_time_ms)
         if total_time_ms > earlier:
             return True
@@ -55,18 +56,18 @@ class TwinMemory:
         return False
 
     def marked(self, event: RequestEvent) -> RequestEvent:
-        """The request, with `is_duplicate` set where it is a twin."""
+        """Return the request, with `is_duplicate` set if it is a duplicate."""
         key = twin_key(event)
         if key is not None and self.is_twin(key, event.total_time_ms):
             return event._replace(is_duplicate=True)
         return event
 
     def keys(self) -> list[TwinKey]:
-        """All that is remembered, oldest first."""
+        """Return the keys of the remembered requests, oldest first."""
         return list(self._totals)
 
     def add_distinct(self, requests: Iterable[tuple[TwinKey, float]]) -> None:
-        """Remember requests of which none is a twin, and none remembered: the same as `is_twin` of each in order."""
+        """Remember requests with different keys that are not remembered yet, as `is_twin` of each would."""
         self._totals.update(requests)
         for key in list(islice(self._totals, max(0, len(self._totals) - MEMORY))):
             del self._totals[key]
