@@ -1,24 +1,24 @@
-"""What a broker's own log says of the broker: its starts and stops, its release, and the level of its request logger.
+"""Events in a broker's own log: its starts and stops, its release, and the level of its request logger.
 
-Such records stand in server.log, or in the one file that all loggers share. A broker writes nothing into them that came
-from a client: numbers, its own words, and names of loggers, which it takes only if it has a logger of that name. They
-are one line each, but for the settings. So a record counts only if it is exactly that, with its logger at the end and
-nothing below it: whatever a client wrote before or after it would stand in the same record (`broker_records`).
+Their records are in server.log, or in the one file that all loggers share. They hold no text of a client, only numbers,
+the broker's own words, and names of loggers, which the broker accepts only if it has a logger of that name. Each is one
+line, except the one with the settings. A record counts only if it is exactly such a record, with its logger at the end
+and nothing after it, because a client's text before or after it would be in the same record (`broker_records`).
 
-    kind        | value                                       | what it says
+    kind        | value                                       | meaning
     ------------|---------------------------------------------|------------------------------------------------------
     launched    | null                                        | a process begins; it has no connection yet
     started     | node's id; null in Kafka 3.0 with KRaft     | it serves all of its listeners
-    stopping    | KafkaServer, BrokerServer, ControllerServer | this part of it begins to end
-    stopped     | the same                                    | this part of it has ended, and its connections with it
-    version     | of Kafka                                    | the release
-    log_level   | LOGGER=LEVEL; LOGGER= if the level is unset | the level of a logger that decides on request logs
+    stopping    | KafkaServer, BrokerServer, ControllerServer | this part of it begins to stop
+    stopped     | the same                                    | this part of it and its connections have ended
+    version     | Kafka's version                             | the release
+    log_level   | LOGGER=LEVEL; LOGGER= if the level is unset | level of a logger that request logs depend on
     max_idle_ms | connections.max.idle.ms                     | the setting, as printed at a start and after changes
-    logger_set  | null                                        | nothing, but a request of the log has set loggers
-    restarted   | number of requests; with "so far" at the    | nothing, but so many requests after a silence show a
+    logger_set  | null                                        | not reported: a request in the log has set loggers
+    restarted   | number of requests; with "so far" at the    | not reported: so many requests after a silence show a
                 | end of a file                               | start of the broker (`ingestion.restarts`)
 
-Kafka 2.4 to 3.1 change levels without a word.
+Kafka 2.4 to 3.1 log no change of a level.
 """
 
 import re
@@ -33,9 +33,9 @@ EventKind = Literal[
 
 LOGGER_SET: EventKind = "logger_set"
 RESTARTED: EventKind = "restarted"
-"""The kinds of the events that requests show; brokers report the others."""
+"""The two kinds of events that requests show; brokers report all others."""
 MOST_EVENTS = 1000
-"""Of one file; the first ones count, so that a file that grows keeps what it has shown."""
+"""Greatest number of events of one file; the first ones are kept, so that a file that grows keeps its events."""
 _LONGEST = 64 << 10
 _LOGGER = rb" ?\((?:[\w.$]*\.)?%b\)(?: \[[^\r\n]{1,300}\])?\s*"
 _SERVER = rb"\[(?:Kafka Server |(?:Kafka|Broker|Controller)Server id=)(-?\d{1,9})\],? "
@@ -73,7 +73,7 @@ _MAY_BE_ONE = re.compile(
 
 
 class BrokerEvent(NamedTuple):
-    """One thing that a broker says of itself; `at` is microseconds since the epoch."""
+    """An event of a broker; `at` is in microseconds since the epoch."""
 
     at: int
     kind: EventKind
@@ -86,12 +86,12 @@ def said(event: BrokerEvent) -> tuple[str, str | None]:
 
 
 def broker_event(data: bytes, prefix: re.Match[bytes], clock: LogClock) -> BrokerEvent | None:
-    """Return what a record of a broker's log says of the broker, None for every other record."""
+    """Return the event that a record of a broker's log reports; None if it reports none."""
     if prefix[4] not in (b"INFO", b"WARN") or not _MAY_BE_ONE.match(data, prefix.end()) or len(data) > _LONGEST:
         return None
     for kind, pattern in _KINDS:
-        if found := pattern.fullmatch(data, prefix.end()):
-            value = _value(kind, found)
+        if message := pattern.fullmatch(data, prefix.end()):
+            value = _value(kind, message)
             try:
                 at = clock.micros(prefix[1], prefix[2], prefix[3])
             except ValueError:
@@ -100,17 +100,17 @@ def broker_event(data: bytes, prefix: re.Match[bytes], clock: LogClock) -> Broke
     return None
 
 
-def _value(kind: EventKind, found: re.Match[bytes]) -> str | None:
+def _value(kind: EventKind, message: re.Match[bytes]) -> str | None:
     if kind == "launched":
         return None
     if kind == "started":
-        return found[1].decode() if found[1] else None
+        return message[1].decode() if message[1] else None
     if kind == "max_idle_ms":
-        setting = _MAX_IDLE.search(found[0])
+        setting = _MAX_IDLE.search(message[0])
         return setting[1].decode() if setting else None
     if kind == "log_level":
-        return f"{found[1].decode()}={(found[2] or b'').decode()}"
-    *_, last = found.groups()
+        return f"{message[1].decode()}={(message[2] or b'').decode()}"
+    *_, last = message.groups()
     return str(last, "ascii")
 
 
@@ -118,17 +118,17 @@ E = TypeVar("E")
 
 
 def distinct_events(events: Iterable[E], said: Callable[[E], tuple[str, str | None]]) -> list[E]:
-    """Return the first `MOST_EVENTS` events without those that repeat what held already; a start repeats nothing.
+    """Return the first `MOST_EVENTS` events, without those that repeat the last value of their kind.
+
+    After a start no earlier value counts, so its events repeat nothing. It is safe to apply this again to its result
+    followed by the file's further events: that gives the same as all events of the file at once.
 
     Args:
-        events: of one file, in its order.
-        said: gives an event's kind and value.
-
-    Returns:
-        The same for some events as for what this returns of their beginning, followed by the rest of them.
+        events: the events of one file, in order.
+        said: returns an event's kind and value.
     """
     last: dict[str, str | None] = {}
-    found: list[E] = []
+    distinct: list[E] = []
     for event in events:
         kind, value = said(event)
         if kind in ("launched", "started"):
@@ -136,5 +136,5 @@ def distinct_events(events: Iterable[E], said: Callable[[E], tuple[str, str | No
         elif (kind, value) in last.items():
             continue
         last[kind] = value
-        found.append(event)
-    return found[:MOST_EVENTS]
+        distinct.append(event)
+    return distinct[:MOST_EVENTS]

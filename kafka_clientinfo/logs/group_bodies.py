@@ -1,9 +1,9 @@
-"""What the bytes of a logged group message mean, as JSON text: subscriptions and assignments of group members.
+"""The decoder of subscriptions and assignments in logged group messages; it returns them as JSON text and never raises.
 
-Only JSON records hold these bytes (as base64). The protocol type says what they are (KIP-559): where neither the
-request nor the response of a record carries it, as in SyncGroup before v5, or where it is not known, they stay
-bytes and are counted under `undecoded` with the reason. What SyncGroup assigns without a type is also read as every
-known type that fits, for whoever knows the type from the JoinGroup before it. Nothing in here raises.
+Only JSON records hold these bytes, as base64. The protocol type says how they are encoded (KIP-559). If a record's
+request and response state no type, as in SyncGroup before v5, or the type has no schema, they are only counted, under
+`undecoded`, with the reason. Assignments of a SyncGroup without a type are also decoded as every type with a schema
+that fits all of them (`assumed`), for readers that know the type from the JoinGroup before.
 """
 
 import json
@@ -22,22 +22,22 @@ from ..protocol import (
 )
 
 MAX_LISTED = 1000
-"""Subscriptions, and assignments, of one record that are written out; a group's leader is told about all members."""
+"""Most subscriptions, and most assignments, that are listed for one record; a leader gets those of all members."""
 
 _NO_TYPE = "no protocol type"
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_Found = tuple[str, str, dict[str, Any]]
+_Entry = tuple[str, str, dict[str, Any]]
 
 
 def group_payloads(key: int, request: str | None, response: str | None) -> str | None:
-    """The decoded payloads of a record of JoinGroup, SyncGroup or DescribeGroups, from its bodies in JSON.
+    """Return the decoded payloads of a record of JoinGroup, SyncGroup or DescribeGroups, from its bodies in JSON.
 
     Returns:
-        JSON text of an object with `subscriptions` (memberId, groupId in DescribeGroups, protocolType, protocolName,
-        version, and by type topics, ownedPartitions, generationId, rackId, userDataBytes or url), `assignments`
-        (memberId, protocolType, version, assignedPartitions …), `assumed` (known protocol type to the assignments of a
-        SyncGroup that states none, read as this type; of types that all of them fit) and `undecoded` (reason to count);
-        None where the record holds no payload.
+        JSON text of an object; None if the record holds no payload. Its keys are `subscriptions` (memberId, groupId in
+        DescribeGroups, protocolType, protocolName, version, and by type topics, ownedPartitions, generationId, rackId,
+        userDataBytes or url), `assignments` (memberId, protocolType, version, assignedPartitions …), `assumed` (the
+        assignments of a SyncGroup that states no protocol type, by each protocol type that fits all of them) and
+        `undecoded` (count by reason).
     """
     read = _READERS.get(key)
     if read is None:
@@ -49,14 +49,14 @@ def group_payloads(key: int, request: str | None, response: str | None) -> str |
             undecoded[problem or "too many"] += 1
         else:
             lists[kind].append(entry)
-    found: dict[str, Any] = {name: entries for name, entries in lists.items() if entries}
+    payloads: dict[str, Any] = {name: entries for name, entries in lists.items() if entries}
     if key == ApiKey.SYNC_GROUP and undecoded[_NO_TYPE] and (assumed := _assumed(_object(request), _object(response))):
-        found["assumed"] = assumed
+        payloads["assumed"] = assumed
     if undecoded:
-        found["undecoded"] = dict(sorted(undecoded.items()))
-    if not found:
+        payloads["undecoded"] = dict(sorted(undecoded.items()))
+    if not payloads:
         return None
-    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", json.dumps(found, ensure_ascii=False, separators=(",", ":")))
+    return _SURROGATE.sub("\N{REPLACEMENT CHARACTER}", json.dumps(payloads, ensure_ascii=False, separators=(",", ":")))
 
 
 def _object(text: str | None) -> dict[str, Any]:
@@ -72,7 +72,7 @@ def _objects(value: object) -> Iterator[dict[str, Any]]:
         yield from (item for item in value if isinstance(item, dict))
 
 
-def _join(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
+def _join(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Entry]:
     kind, member = request.get("protocolType"), request.get("memberId") or response.get("memberId")
     for protocol in _objects(request.get("protocols")):
         yield _read("subscriptions", kind, protocol.get("metadata"), member, protocolName=protocol.get("name"))
@@ -81,7 +81,7 @@ def _join(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]
         yield _read("subscriptions", kind, other.get("metadata"), other.get("memberId"), protocolName=name)
 
 
-def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
+def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Entry]:
     kind = request.get("protocolType") or response.get("protocolType")
     for other in _objects(request.get("assignments")):
         yield _read("assignments", kind, other.get("assignment"), other.get("memberId"))
@@ -90,16 +90,16 @@ def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]
 
 
 def _assumed(request: dict[str, Any], response: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The assignments as every known type that all of them fit."""
-    found = {}
+    """Return the assignments by each protocol type as which all of them can be decoded."""
+    by_type = {}
     for protocol_type in GROUP_TYPES:
         read = list(_sync(request | {"protocolType": protocol_type}, response))
         if len(read) <= MAX_LISTED and not any(problem for _, problem, _ in read):
-            found[protocol_type] = [entry for _, _, entry in read]
-    return found
+            by_type[protocol_type] = [entry for _, _, entry in read]
+    return by_type
 
 
-def _describe(_: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
+def _describe(_: dict[str, Any], response: dict[str, Any]) -> Iterator[_Entry]:
     for group in _objects(response.get("groups")):
         kind, where = group.get("protocolType"), {"groupId": group.get("groupId")}
         for member in _objects(group.get("members")):
@@ -109,14 +109,14 @@ def _describe(_: dict[str, Any], response: dict[str, Any]) -> Iterator[_Found]:
                 yield _read("assignments", kind, member["memberAssignment"], name, **where)
 
 
-_READERS: dict[int, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Found]]] = {
+_READERS: dict[int, Callable[[dict[str, Any], dict[str, Any]], Iterator[_Entry]]] = {
     ApiKey.JOIN_GROUP: _join,
     ApiKey.SYNC_GROUP: _sync,
     ApiKey.DESCRIBE_GROUPS: _describe,
 }
 
 
-def _read(kind: str, protocol_type: object, payload: object, member: object, **more: object) -> _Found:
+def _read(kind: str, protocol_type: object, payload: object, member: object, **more: object) -> _Entry:
     entry = {"memberId": member, "protocolType": protocol_type, **more}
     if not isinstance(protocol_type, str) or not protocol_type:
         return kind, _NO_TYPE, entry
@@ -133,7 +133,7 @@ def _read(kind: str, protocol_type: object, payload: object, member: object, **m
 
 
 def _content(payload: GroupPayload) -> dict[str, Any]:
-    """The payload's fields; bytes inside it belong to the client's own assignor, and only their number is told."""
+    """Return the payload's fields; of bytes inside it, which belong to the client's assignor, only their number."""
     content: dict[str, Any] = {"version": payload.version}
     for name, value in (payload.body or {}).items():
         if isinstance(value, bytes | bytearray | memoryview):

@@ -1,11 +1,15 @@
-"""Records to events: one record in, one `RequestEvent`, `RejectedRecord`, `FailedRequest` or `IgnoredRecord` out.
+"""The parsers of records. Each record gives one event.
 
-Where all loggers share one file, what server.log would tell of failed requests stands in it too and is taken there.
+    event           | record
+    ----------------|------------------------------------------------------------------------------------------------
+    RequestEvent    | a completed request
+    RejectedRecord  | a completed request that cannot be read, or bytes that are not a whole record
+    FailedRequest   | a failed request or login, in server.log or in a file that all loggers share
+    IgnoredRecord   | any other; it is only counted, but may hold an event of the broker
 
-Both parsers, this one and that of server.log, are called through `guarded`, out of which no exception comes.
-
-A parser belongs to one file (or one range of it) and reads its records in order, because two things need order:
-the repeated hour of a log in local time, and requests that the broker logged twice.
+Call both parsers, that of request logs and that of server.log, through `guarded`, which turns exceptions into rejected
+records. A parser belongs to one file, or one range of it, and must get its records in order, because the repeated hour
+of a log in local time and the search for duplicates depend on it.
 """
 
 import re
@@ -43,16 +47,16 @@ _GENERATIONS: tuple[tuple[bytes, Callable[[bytes], LoggedRequest]], ...] = (
     (b"Name:", text.read_name_text),
 )
 _TRACED_LOGGER = re.compile(rb"[^\n]{0,2000}?\(([A-Za-z_][\w.$]{0,255})\)(?: \[[^\r\n]{1,300}\])?\r?\n")
-"""The line above a stack trace."""
+"""The line before a stack trace."""
 _REQUEST_LOGGER = re.compile(rb"(?!s\w*\.c\w*\.logger)(?:.*\.)?(?:logger|RequestChannel\$)")
-"""`kafka.request.logger` and what logs beside it, whole or shortened as `%c{1}` and `%c{1.}` do; not `state.change.logger`."""
+"""`kafka.request.logger` or `RequestChannel`'s, in full or shortened by `%c{1}`, `%c{1.}`; no `state.change.logger`."""
 _TRACES = (COMPLETED, b";totalTime:")
-"""What lines of other programs never hold, and pieces of requests do."""
+"""Text that occurs in pieces of requests, but never in other programs' lines."""
 _REQUEST_TRACES = (*_TRACES, b'"requestHeader"', b'"totalTimeMs"')
 _BANNER = re.compile(
     rb"\s{0,9}(?:===> |[^\n]{0,99} ==> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: )"
 )
-"""As the images of Apache Kafka, Confluent and Bitnami begin, and as Java does."""
+"""The first output of the images of Apache Kafka, Confluent and Bitnami, and of Java."""
 _ESCAPED_PREFIX = re.compile(
     rb"(?<!\\)(?:\\\\)*\\n\[?\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d[^\s\]]{0,20}\]? {1,4}(?:\[[^\]]{1,200}\] )?"
     rb"(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL) "
@@ -64,14 +68,14 @@ _OTHER_KINDS: tuple[tuple[re.Pattern[bytes], IgnoredKind], ...] = (
     (HANDLING, "handling_request"),
 )
 INSTANTS = range(253_370_764_800_000_000)
-"""1970 to 9998 in microseconds: what every reader of the tables can show."""
+"""1970 to 9998 in microseconds, the times that every reader of the tables can show."""
 
 
 class Parser:
-    """Turns the records of one file into events.
+    """Parser of the records of one request log.
 
     Args:
-        zone: IANA name of the zone of the log's timestamps.
+        zone: IANA name of the time zone of the log's timestamps.
     """
 
     def __init__(self, zone: str = "UTC") -> None:
@@ -79,12 +83,12 @@ class Parser:
         self.twins = TwinMemory()
 
     def parse(self, record: RawRecord) -> Event:
-        """The event of a record, whatever its bytes."""
+        """Return the event of a record."""
         event = self.read(record)
         return self.twins.marked(event) if isinstance(event, RequestEvent) else event
 
     def read(self, record: RawRecord) -> Event:
-        """The event of a record without a look at the requests before it: `is_duplicate` is False."""
+        """Return the event of a record without a search for duplicates, so that `is_duplicate` is False."""
         data = record.data if record.text is None else record.text
         prefix = PREFIX.match(data) or prefix_of(data)
         if prefix is None:
@@ -187,10 +191,10 @@ class Parser:
 
 
 class ServerLogParser(Parser):
-    """Turns the records of one server.log into failed requests; everything else is only counted."""
+    """Parser of the records of one server.log; it finds failed requests and logins, and counts all other records."""
 
     def read(self, record: RawRecord) -> FailedRequest | IgnoredRecord:
-        """The failure that a record tells of, whatever its bytes."""
+        """Return the failed request or login that a record reports, or an ignored record."""
         prefix = PREFIX.match(record.data)
         if prefix is None:
             return IgnoredRecord(record.offset, "server_log")
@@ -199,7 +203,7 @@ class ServerLogParser(Parser):
 
 
 def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedRecord:
-    """The event of a record; a rejected record, with what was raised, where a parser fails on its bytes."""
+    """Return the event of a record; if the parser raises, a rejected record with the exception's text."""
     try:
         return parse(record)
     except MemoryError:
@@ -210,13 +214,13 @@ def guarded(parse: Callable[[RawRecord], T], record: RawRecord) -> T | RejectedR
 
 
 def _is_banner(data: bytes) -> bool:
-    """Whether a file begins with what a container's start script or Java prints, which is no part of a record."""
+    """Return whether bytes at a file's beginning are the output of a container's start script or of Java."""
     return _BANNER.match(data) is not None and not any(trace in data for trace in _REQUEST_TRACES)
 
 
 def _forged(record: RawRecord, message: bytes) -> int:
-    """Starts of records in texts that clients wrote: raw ones before 2.8, escaped ones in JSON."""
-    if b"\\" not in message:  # one byte is found at the speed of memory, two are not
+    """Return the number of records' starts in clients' texts, which are raw before 2.8 and escaped in JSON."""
+    if b"\\" not in message:  # a search for one byte is much faster than the pattern
         return record.forged_prefixes
     return record.forged_prefixes + sum(1 for _ in _ESCAPED_PREFIX.finditer(message))
 

@@ -1,9 +1,9 @@
-"""Whether a file holds a broker's requests, told from its beginning and never from its name.
+"""The test whether a file is a request log, by its content and never by its name.
 
-Platforms name logs as they like: `0.log`, `<id>-json.log`, `Broker-1_17-05_5b17f696.log.gz`. A log of requests is one in
-whose first `LOOKED_AT` bytes, decompressed, a completed request can be read, whatever stands around it. Words alone do
-not make one: server.log repeats what clients wrote, forged lines too, so records are cut and parsed as they are in a run.
-What is read is bounded; a file that is plainly no text costs one small block, and one without the words no parsing.
+Platforms name logs in many ways: `0.log`, `<id>-json.log`, `Broker-1_17-05_5b17f696.log.gz`. A file is a request log
+if a completed request can be read in its first `LOOKED_AT` decompressed bytes, in any layout. The words `Completed
+request:` are not enough, because server.log repeats clients' texts, forged lines included. So records are split and
+parsed as in a run. The cost is bounded: one small block for a file that is plainly not text, and no parsing without the words.
 """
 
 import codecs
@@ -21,9 +21,9 @@ from .request_event import IgnoredRecord, RequestEvent
 from .unwrapping import layout_records
 
 LOOKED_AT = 4 << 20
-"""Bytes of content in which the first request must stand: a broker with thousands of partitions logs much at its start."""
+"""Bytes that must hold the first request; a broker with thousands of partitions logs much at its start."""
 _MOST_ZEROS = 4 << 30
-"""Zeros before that, of a log that was truncated while it was written."""
+"""Most zeros before them, in a log that was truncated while it was written."""
 Content = Literal["requests", "handled_requests", "other"]
 
 _ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16-le", "utf-16-be")
@@ -31,18 +31,18 @@ _WORDS = tuple(word.encode(code) for word in ("Completed request:", "Handling re
 _LONGEST = max(map(len, _WORDS))
 _FIRST_BYTES = 4096
 _MANY_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""How texts with many zeros begin."""
+"""The beginning of texts with many zeros."""
 
 
 def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> Content:
-    """What the beginning of a file shows; `name` and `latest` are those of `layouts.detect`.
+    """Return what the beginning of a file holds; `name` and `latest` are those of `layouts.detect`.
 
     Returns:
-        `requests` where a completed request can be read, `handled_requests` where only `KafkaApis` tells of requests, as
-        it does at TRACE, else `other`.
+        `requests` if a completed request can be read; `handled_requests` if there are only traces of requests by
+        `KafkaApis`, which it writes at TRACE; else `other`.
 
     Raises:
-        OSError: where the file cannot be opened or read.
+        OSError: the file cannot be opened or read.
     """
     sample = b""
     seen: Content | None = None
@@ -50,7 +50,7 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
         _, blocks = without_filler(read_blocks(file, 0, _MOST_ZEROS, FIRST_BLOCK))
         while len(sample) < LOOKED_AT and (block := next(blocks, b"")[: LOOKED_AT - len(sample)]):
             text = sample[-_LONGEST:] + block
-            has_words = seen is not None or any(word in text for word in _WORDS)  # patterns are not as fast
+            has_words = seen is not None or any(word in text for word in _WORDS)  # faster than a pattern
             if not sample and not has_words and _is_data(block[:_FIRST_BYTES]):
                 return "other"
             sample += block
@@ -62,7 +62,7 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
 
 
 def _is_data(beginning: bytes) -> bool:
-    """Whether bytes are hardly a text's, in which there are zeros only where clients put them."""
+    """Return whether bytes are probably not text, which holds zeros only in clients' texts."""
     return beginning.count(0) > len(beginning) // 64 and not beginning.startswith(_MANY_ZEROS)
 
 

@@ -1,13 +1,13 @@
-"""server.log: the requests that a broker could not read, and the logins that failed.
+"""The parser of failures in server.log: requests that the broker could not read, and logins that failed.
 
-Such requests never reach the request logger: the broker closes the connection and says why in server.log, or in the one
-file that all loggers share, in a record
-`Closing socket for CONNECTION because of error` (twice, the other one is `Exception while processing request from`)
-with the exception below it. Failed logins name the channel, from 2.x on.
+The request logger does not log such a request. The broker closes the connection and logs the reason in server.log, or
+in the one file that all loggers share. The record is `Closing socket for CONNECTION because of error`, followed by the
+exception. The broker logs the failure a second time as `Exception while processing request from`, which is not counted.
+Failed logins name the channel, from 2.x on.
 
-Texts of clients may hold such records (`broker_records`). So a refused request counts with the stack trace below it, as
-Java writes it, and a failed login with nothing below it; neither with lines of another record after them. Both name
-the connection before anything that a client wrote.
+Clients' texts may hold such records (`broker_records`). So a request that could not be read counts only if exactly one
+stack trace follows, as Java writes it, and a failed login only if nothing follows. Both name the connection before any
+text of a client.
 """
 
 import re
@@ -29,7 +29,7 @@ _CLOSING = re.compile(
     r"Closing socket for (\S{1,600}) because of error" + _LOGGER % "Processor" + r"(?: \[[^\n]{1,300}\])?\r?(?:\n|\Z)"
 )
 _LOGIN = re.compile(
-    r"(?![^\n]*\([\w.$]+\)\r?\n\s*\S)"  # where its first line ends it, nothing else is part of it
+    r"(?![^\n]*\([\w.$]+\)\r?\n\s*\S)"  # if its first line ends with a logger, no other line belongs to it
     + LOGIN.decode()
     + r"(\S+) \(channelId=(\S{1,600})\)(?: \((.*)\))?"
     + _LOGGER % "Selector"
@@ -58,8 +58,8 @@ _NUMBER = re.compile(r"-?[0-9]{1,5}")
 class FailedRequest:
     """A request or a login that failed before it could be logged as a request.
 
-    `logged_at` is microseconds since the epoch. `api_key` and `api_version` are what the broker made of the bytes,
-    None where it made nothing of them.
+    `logged_at` is in microseconds since the epoch. `api_key` and `api_version` are as the broker read them; None if it
+    could not.
     """
 
     byte_offset: int
@@ -78,9 +78,10 @@ class FailedRequest:
 def failed_request(
     offset: int, data: bytes, prefix: re.Match[bytes], clock: LogClock, escaped: bool = False
 ) -> FailedRequest | None:
-    """The failure that a record of a broker's log, with the stack trace below it, tells of; None for every other one.
+    """Return the failure that a record of a broker's log reports; None if it reports none.
 
-    `escaped` is that of `RawRecord`: then the record is the broker's whatever stands below it.
+    `data` includes the stack trace after the record. `escaped` is that of `RawRecord`; if it is true, clients' texts
+    cannot forge a record, so lines after it are not checked.
     """
     if prefix[4] not in (b"ERROR", b"INFO"):
         return None

@@ -1,7 +1,7 @@
-"""The end of a completed request in text (before 2.8): ` from connection …;totalTime:…,principal:…`.
+"""The tail of a completed request in text (before 2.8): ` from connection …;totalTime:…,principal:…`.
 
-Everything left of it is written by the client and may hold a perfect copy of a tail, so the rightmost tail that
-matches up to the record's end is the broker's own.
+The client's texts before it may hold a perfect copy of a tail, so the rightmost tail that reaches to the record's end
+is the broker's.
 """
 
 import re
@@ -10,8 +10,8 @@ from typing import NamedTuple
 from .request_event import MalformedRecord
 
 LONGEST_MS = 1e15
-"""No time is as long, in milliseconds: it would be 31,000 years."""
-# 0.11 formats times in the broker's locale: 272.278000 or 272,278000.
+"""Milliseconds, about 31,000 years; a time as long is damaged."""
+# 0.11 writes times in the broker's locale, such as 272.278000 or 272,278000.
 _TIME = rb"(-?\d{1,18}(?:[.,]\d{1,18})?(?:E-?\d{1,3})?)"
 _TAIL = re.compile(
     rb" from (?:connection|client) ([^\s;]{1,600});totalTime:" + _TIME
@@ -26,7 +26,7 @@ _TAIL = re.compile(
     re.DOTALL,
 )  # fmt: skip
 _LISTENER = b",listener:"
-_BEHIND_PRINCIPAL = re.compile(
+_AFTER_PRINCIPAL = re.compile(
     rb",listener:([^,]*)"
     rb"(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?"
 )
@@ -46,7 +46,7 @@ class Times(NamedTuple):
 
 
 class TextTail(NamedTuple):
-    """Connection, times, and what the broker knew of the connection; `start` is its place in the message."""
+    """Connection, times, and what the broker knew of the connection; `start` is the tail's position in the message."""
 
     start: int
     connection_id: str
@@ -72,30 +72,30 @@ def _number(value: bytes | None) -> float | None:
 
 
 def read_tail(message: bytes) -> TextTail:
-    """The tail of a message whose logger has been taken off.
+    """Read the tail of a message without its logger.
 
     Raises:
-        MalformedRecord: `malformed_tail` when no tail reaches the message's end.
+        MalformedRecord: `malformed_tail`; no tail reaches to the message's end.
     """
     end = len(message)
     for _ in range(16):
         at = max(message.rfind(start, 0, end) for start in _STARTS)
         if at < 0:
             break
-        found = _TAIL.fullmatch(message, at)
-        if found is not None:
-            connection, *times, protocol, behind = found.groups()
-            principal, listener, name, version = _behind_principal(behind)
+        tail = _TAIL.fullmatch(message, at)
+        if tail is not None:
+            connection, *times, protocol, rest = tail.groups()
+            principal, listener, name, version = _split_principal(rest)
             texts = map(_text, (listener, protocol, principal, name, version))
             return TextTail(at, connection.decode("utf-8", "replace"), Times._make(map(_number, times)), *texts)
         end = at
     raise MalformedRecord("malformed_tail", "no connection and times at the record's end")
 
 
-def _behind_principal(text: bytes | None) -> tuple[bytes | None, ...]:
-    """Principal, listener, software name and version. A principal may hold copies of all that follows it."""
+def _split_principal(text: bytes | None) -> tuple[bytes | None, ...]:
+    """Return principal, listener, software name and version; a principal may hold copies of the others."""
     at = -1 if text is None else text.rfind(_LISTENER)
-    found = None if text is None or at < 0 else _BEHIND_PRINCIPAL.fullmatch(text, at)
-    if text is None or found is None:
+    rest = None if text is None or at < 0 else _AFTER_PRINCIPAL.fullmatch(text, at)
+    if text is None or rest is None:
         return text, None, None, None
-    return text[:at], *found.groups()
+    return text[:at], *rest.groups()

@@ -1,11 +1,12 @@
-"""What stands around a line of the log: container runtimes, syslog, and events in JSON.
+"""Readers of the wrappers that container runtimes, journald, syslog and JSON layouts put around a line of the log.
 
-Each reader takes one physical line without its line feed and gives the line that the program wrote, with what the
-wrapper knows of it, or None where the line has another form. Continuation lines of a record are wrapped like any
-other line, and a runtime cuts long lines into pieces: joining them is the business of `unwrapping`.
+Each reader takes one physical line without its line feed. It returns the line that the program wrote, with the time,
+level and logger that the wrapper states, or None if the line has another form. The further lines of a record are
+wrapped like its first one, and a runtime cuts long lines into parts; `unwrapping` joins both.
 
-Sources: Kubernetes' CRI log format, Docker's json-file driver, journald's JSON and export formats, RFC 3164 and RFC 5424 (and the ISO time of rsyslog's
-default file format), and the event templates of log4j's JsonTemplateLayout and JsonLayout.
+Sources: Kubernetes' CRI log format, Docker's json-file driver, journald's JSON and export formats, RFC 3164 and
+RFC 5424 (and the ISO time of rsyslog's default file format), and the event templates of log4j's JsonTemplateLayout and
+JsonLayout.
 """
 
 import json
@@ -42,14 +43,14 @@ _LEVELS = {
     **{name: name.encode() for name in ("TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL")},
 }
 LEFT_OUT = re.compile(rb'\{[^\n]*"MESSAGE" ?: ?null|\[\d[\d.]{0,9}[BKMGT]? blob data\]\s*\Z')
-"""What journalctl puts in the place of a message above 4,096 bytes, or of one with unprintable bytes, without `--all`."""
+"""Text that journalctl without `--all` writes in place of a message above 4,096 bytes or with unprintable bytes."""
 _DIGITS = re.compile("[0-9]{1,17}")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MESSAGES = ("message", "short_message", "log", "msg")
 _TIMES = ("@timestamp", "timestamp", "time")
 _LOGGERS = ("logger_name", "loggerName", "logger", "_logger")
 _MILLIS_FROM = 10**11
-"""A greater number of a `timestamp` counts milliseconds, a smaller one seconds."""
+"""A numeric time above this is in milliseconds, any other in seconds."""
 
 
 class Line(NamedTuple):
@@ -57,11 +58,11 @@ class Line(NamedTuple):
 
     Attributes:
         text: its bytes without line end.
-        stream: what tells the lines of one stream from those of another.
-        whole: False where the next line of the same stream goes on with this one.
-        time: when the wrapper took it or the event happened, in the notation of `record_marks.TIME`, or None.
+        stream: identifies the stream of lines that it belongs to.
+        whole: False if the next line of the same stream continues it.
+        time: time of the wrapper or the event, in the notation of `record_marks.TIME`, or None.
         level: one of log4j's levels, or None.
-        logger: that of an event, or None.
+        logger: the event's logger, or None.
     """
 
     text: bytes
@@ -76,45 +77,45 @@ Unwrap = Callable[[bytes], Line | None]
 
 
 def cri(line: bytes) -> Line | None:
-    """`2026-11-21T02:45:09.935123456Z stdout F MESSAGE`; `P` marks a part that is not the last."""
-    found = _CRI.match(line)
-    if found is None:
+    """Read `2026-11-21T02:45:09.935123456Z stdout F MESSAGE`; `P` in place of `F` marks a part that is not the last."""
+    head = _CRI.match(line)
+    if head is None:
         return None
-    return Line(line[found.end() :], found[2], found[3] == b"F", found[1])
+    return Line(line[head.end() :], head[2], head[3] == b"F", head[1])
 
 
 def docker(line: bytes) -> Line | None:
-    r"""`{"log":"MESSAGE\n","stream":"stdout","time":"…"}`; a part that is not the last has no `\n`."""
-    found = _object(line)
-    log = found.get("log") if found else None
-    if found is None or not isinstance(log, str) or not isinstance(found.get("stream"), str):
+    r"""Read `{"log":"MESSAGE\n","stream":"stdout","time":"…"}`; a part that is not the last has no `\n`."""
+    entry = _object(line)
+    log = entry.get("log") if entry else None
+    if entry is None or not isinstance(log, str) or not isinstance(entry.get("stream"), str):
         return None
     text = _bytes(log)
-    stream, time = _bytes(found["stream"]), _time(found.get("time"))
+    stream, time = _bytes(entry["stream"]), _time(entry.get("time"))
     if text.endswith(b"\n"):
         return Line(text[:-1], stream, True, time)
     return Line(text, stream, False, time)
 
 
 def journal(line: bytes) -> Line | None:
-    """An entry of `journalctl -o json`; None where it holds no message, or journalctl has left it out (see `LEFT_OUT`)."""
-    found = _object(line)
-    if found is None or "__REALTIME_TIMESTAMP" not in found:
+    """Read an entry of `journalctl -o json`; None if it has no message, or journalctl left it out (see `LEFT_OUT`)."""
+    entry = _object(line)
+    if entry is None or "__REALTIME_TIMESTAMP" not in entry:
         return None
-    message = found.get("MESSAGE")
+    message = entry.get("MESSAGE")
     if isinstance(message, list) and all(type(byte) is int and byte in range(256) for byte in message):
-        return _journal_line(bytes(message), found)  # what is no text stands there byte by byte
-    return _journal_line(_bytes(message), found) if isinstance(message, str) else None
+        return _journal_line(bytes(message), entry)  # a message that is not text is a list of its bytes
+    return _journal_line(_bytes(message), entry) if isinstance(message, str) else None
 
 
 def is_journal(line: bytes) -> bool:
-    """Whether a line is an entry of `journalctl -o json`."""
-    found = _object(line)
-    return found is not None and "__CURSOR" in found and "__REALTIME_TIMESTAMP" in found
+    """Return whether a line is an entry of `journalctl -o json`."""
+    entry = _object(line)
+    return entry is not None and "__CURSOR" in entry and "__REALTIME_TIMESTAMP" in entry
 
 
 def export(entry: bytes) -> Line | None:
-    """An entry of `journalctl -o export`: lines `FIELD=value`, or a field's name, its length in 8 bytes, and its bytes."""
+    """Read an entry of `journalctl -o export`: lines `FIELD=value`, or a name, 8 bytes of length, and a value."""
     fields = {name.decode("ascii", "replace"): value for name, value in _export_fields(entry)}
     message = fields.pop("MESSAGE", None)
     if message is None or "__REALTIME_TIMESTAMP" not in fields:
@@ -136,10 +137,10 @@ def _export_fields(entry: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:
-    """A message with what the journal knows of it. A line above the journal's LineMax is cut, and says so."""
+    """Return a message with the time and level of its entry; an entry states if its line was cut at LineMax."""
     stream = fields.get("_STREAM_ID") or f"{fields.get('_HOSTNAME')}/{fields.get('_PID')}"
     time, priority = (str(fields.get(name)) for name in ("__REALTIME_TIMESTAMP", "PRIORITY"))
-    is_stated = fields.get("_TRANSPORT") != "stdout"  # there it is one for all lines
+    is_stated = fields.get("_TRANSPORT") != "stdout"  # all lines of stdout have the same priority
     return Line(
         message.removesuffix(b"\n"),
         str(stream).encode("utf-8", "replace")[:256],
@@ -150,26 +151,26 @@ def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:
 
 
 def syslog(latest: datetime, line: bytes) -> Line:
-    """A line of RFC 5424 or RFC 3164, with or without `<PRI>`.
+    """Read a line of RFC 5424 or RFC 3164, with or without `<PRI>`.
 
-    A line without head is the rest of one that held a line end, as log4j's own syslog layouts write it. RFC 3164 names
-    no year and no zone: the year is the last one in which the time is not more than a day after
-    `latest`, so December stays in the year before January; the zone is that of the log.
+    A line without a head continues a message with a line end, as log4j's syslog layouts write it. A time of RFC 3164 has
+    no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December before
+    a January is in the previous year; its zone is the log's.
     """
-    found = _RFC_5424.match(line)
-    if found is not None:
-        time = None if found[2] == b"-" else found[2]
+    head = _RFC_5424.match(line)
+    if head is not None:
+        time = None if head[2] == b"-" else head[2]
     else:
-        found = _RFC_3164.match(line)
-        if found is None:
+        head = _RFC_3164.match(line)
+        if head is None:
             return Line(line)
-        time = found[3] or _with_year(found[2], latest)
-    severity = None if found[1] is None else _SEVERITIES[int(found[1]) % 8]
-    return Line(line[found.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG), b"", True, time, severity)
+        time = head[3] or _with_year(head[2], latest)
+    severity = None if head[1] is None else _SEVERITIES[int(head[1]) % 8]
+    return Line(line[head.end() :].removesuffix(_LINE_FEED_OF_RSYSLOG), b"", True, time, severity)
 
 
 def is_syslog(line: bytes) -> bool:
-    """Whether a line has a syslog head."""
+    """Return whether a line has a syslog head."""
     return _RFC_5424.match(line) is not None or _RFC_3164.match(line) is not None
 
 
@@ -184,16 +185,19 @@ def _with_year(text: bytes, latest: datetime) -> bytes | None:
 
 
 def event(line: bytes) -> Line | None:
-    """The message of a line of JSON that has one: ECS, logstash, JsonLayout, GELF and their like, nested or with dots."""
-    found = _object(line)
-    message = next((text for key in _MESSAGES if isinstance(text := (found or {}).get(key), str)), None)
-    if found is None or message is None:
+    """Read an event in JSON (ECS, logstash, JsonLayout, GELF and the like); None if it has no message.
+
+    Names of fields may be nested (`{"log":{"level":…}}`) or have dots (`log.level`).
+    """
+    fields = _object(line)
+    message = next((text for key in _MESSAGES if isinstance(text := (fields or {}).get(key), str)), None)
+    if fields is None or message is None:
         return None
-    inner = found.get("log")
+    inner = fields.get("log")
     nested: dict[str, Any] = inner if isinstance(inner, dict) else {}
-    levels = (found.get("log.level"), nested.get("level"), found.get("level"), found.get("severity"))
-    loggers = (found.get("log.logger"), nested.get("logger"), *(found.get(name) for name in _LOGGERS))
-    return Line(_bytes(message), time=_event_time(found), level=_level(levels), logger=_logger(loggers))
+    levels = (fields.get("log.level"), nested.get("level"), fields.get("level"), fields.get("severity"))
+    loggers = (fields.get("log.logger"), nested.get("logger"), *(fields.get(name) for name in _LOGGERS))
+    return Line(_bytes(message), time=_event_time(fields), level=_level(levels), logger=_logger(loggers))
 
 
 def _object(line: bytes) -> dict[str, Any] | None:
@@ -220,20 +224,20 @@ def _level(values: tuple[object, ...]) -> bytes | None:
 
 
 def _logger(values: tuple[object, ...]) -> bytes | None:
-    found = next((value for value in values if isinstance(value, str) and value), None)
-    return None if found is None else re.sub(rb"[^\w.$]", b"_", found[:255].encode("ascii", "replace"))
+    logger = next((value for value in values if isinstance(value, str) and value), None)
+    return None if logger is None else re.sub(rb"[^\w.$]", b"_", logger[:255].encode("ascii", "replace"))
 
 
-def _event_time(found: dict[str, Any]) -> bytes | None:
-    instant = found.get("instant")
+def _event_time(fields: dict[str, Any]) -> bytes | None:
+    instant = fields.get("instant")
     if isinstance(instant, dict):
         seconds, nanos = instant.get("epochSecond"), instant.get("nanoOfSecond")
         if type(seconds) is int and type(nanos) is int:
             return _of_epoch(seconds * 1_000_000 + nanos // 1000)
-    millis = found.get("timeMillis")
+    millis = fields.get("timeMillis")
     if type(millis) is int:
         return _of_epoch(millis * 1000)
-    return next((time for key in _TIMES if (time := _time(found.get(key))) is not None), None)
+    return next((time for key in _TIMES if (time := _time(fields.get(key))) is not None), None)
 
 
 def _time(value: object) -> bytes | None:
