@@ -3,7 +3,8 @@
 Platforms name logs in many ways: `0.log`, `<id>-json.log`, `Broker-1_17-05_5b17f696.log.gz`. A file is a request log
 if a completed request can be read in its first `LOOKED_AT` decompressed bytes, in any layout. The words `Completed
 request:` are not enough, because server.log repeats clients' texts, forged lines included. So records are split and
-parsed as in a run. The cost is bounded: one small block for a file that is plainly not text, and no parsing without the words.
+parsed as in a run. The cost is bounded: one small block for a file that is plainly not text, and no parsing without the
+words.
 """
 
 import codecs

@@ -153,8 +153,8 @@ def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:
 def syslog(latest: datetime, line: bytes) -> Line:
     """Read a line of RFC 5424 or RFC 3164, with or without `<PRI>`.
 
-    A line without a head continues a message with a line end, as log4j's syslog layouts write it. A time of RFC 3164 has
-    no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December before
+    A line without a head continues a message with a line end, as log4j's syslog layouts write it. A time of RFC 3164
+    has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December before
     a January is in the previous year; its zone is the log's.
     """
     head = _RFC_5424.match(line)

@@ -1,1 +1,1 @@
-"""One module per generation of the `Completed request:` record; each reads the text behind that marker."""
+"""One module per notation of the `Completed request:` record; each reads the text after these words."""

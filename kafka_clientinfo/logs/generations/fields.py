@@ -1,4 +1,4 @@
-"""What the four generations share: the parts of a request that a record states, before times are computed."""
+"""The parts of a request that records of all four generations state, before times are computed."""
 
 from typing import NamedTuple
 
@@ -8,9 +8,9 @@ from ..text_tail import TextTail
 
 HEADER_WITH_INSTANCE_ID = 3
 INT16 = range(-(1 << 15), 1 << 15)
-"""API keys and versions."""
+"""Values of API keys and versions."""
 INT32 = range(-(1 << 31), 1 << 31)
-"""Correlation ids."""
+"""Values of correlation ids."""
 
 
 class Header(NamedTuple):
@@ -26,7 +26,7 @@ class Header(NamedTuple):
 
 
 class LoggedRequest(NamedTuple):
-    """Everything that a completed request's record states, whatever its generation."""
+    """Everything that the record of a completed request states, in any generation."""
 
     generation: LogGeneration
     header: Header
@@ -42,19 +42,23 @@ class LoggedRequest(NamedTuple):
 def read_header(
     key: int, name: str | None, version: int, correlation_id: int, client_id: str | None, instance_id: str | None = None
 ) -> Header:
-    """Complete what is logged by today's name of the API and the header's version; `name` is the one that is logged."""
-    today = api_name(key) or name or f"UNKNOWN({key})"
+    """Return the header with the API's current name and the header's version; `name` is the API's logged name."""
+    current_name = api_name(key) or name or f"UNKNOWN({key})"
     header_version = request_header_version(key, version) if instance_id is None else HEADER_WITH_INSTANCE_ID
-    return Header(key, today, version, header_version, correlation_id, client_id, instance_id)
+    return Header(key, current_name, version, header_version, correlation_id, client_id, instance_id)
 
 
 def read_integer(value: object, allowed: range, what: str) -> int:
-    """`value`, a number or its digits, where it is one of those that are allowed."""
+    """Return `value`, an integer or its digits; `what` names it in errors.
+
+    Raises:
+        MalformedRecord: `malformed_value`; it is not an allowed integer.
+    """
     if isinstance(value, bytes):
         value = int(value)
     if type(value) is not int or value not in allowed:
-        found = repr(value)[:80]
+        shown = repr(value)[:80]
         raise MalformedRecord(
-            "malformed_value", f"{what} is {found}, not an integer in {allowed.start}..{allowed.stop - 1}"
+            "malformed_value", f"{what} is {shown}, not an integer in {allowed.start}..{allowed.stop - 1}"
         )
     return value

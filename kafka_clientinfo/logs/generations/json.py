@@ -1,7 +1,7 @@
-"""2.8 to today, and KIP-1313's header v3: one JSON object.
+"""The reader of the generation in JSON, which is that of 2.8 and later, and of KIP-1313's header v3.
 
-Only what stands left of the request and right of the response is parsed: the bodies between them are most of the
-bytes. Quotes inside JSON strings are escaped, so `},"request":` and `,"connection":"` cannot be text of a string.
+Only the fields before the request and after the response are parsed, because the bodies between them are most of the
+bytes. JSON strings have escaped quotes, so `,"request":` and `,"connection":"` cannot be text of a string.
 """
 
 import json
@@ -16,9 +16,9 @@ from .fields import INT16, INT32, Header, LoggedRequest, read_header, read_integ
 from .plain_json import CONNECTION, REQUEST
 
 _RESPONSE = b',"response":'
-# The top-level error code stands before any array or after all of them, never inside: the first brace opens the
-# body and the last one closes it.
 _LOGGER = b'"resourceType":8,'
+# The top-level error code stands before any array or after all of them, so it is found from the body's first brace, or
+# before its last one.
 _ERROR_LEFT = re.compile(rb'\{(?:"\w+":(?:-?\d+|null|true|false|"[^"\\]*"),){0,6}"errorCode":(-?\d{1,6})[,}]')
 _ERROR_RIGHT = re.compile(rb'"errorCode":(-?\d{1,6})\}\Z')
 _ERROR_CODE = b'"errorCode":'
@@ -27,7 +27,7 @@ _REPLICA = re.compile(
 )
 _REPLICA_HINT = re.compile(rb'replicaId":\d')
 _REPLICA_WINDOW = 300
-"""What `_REPLICA` matches is shorter, but for a cluster id."""
+"""Bytes; longer than a match of `_REPLICA` without a cluster id."""
 _CLUSTER_ID = b'{"clusterId":"'
 _TIMES = ("totalTimeMs", "requestQueueTimeMs", "localTimeMs", "remoteTimeMs", "throttleTimeMs", "responseQueueTimeMs",
           "sendTimeMs")  # fmt: skip
@@ -36,7 +36,7 @@ _INSTANCE_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 
 
 class Bodies(NamedTuple):
-    """What is taken from the bodies of a record; the texts of control APIs only."""
+    """The values that are taken from a record's bodies; the texts are of control APIs and of logger settings only."""
 
     error_code: int | None
     request: str | None
@@ -63,27 +63,28 @@ def read(message: bytes) -> LoggedRequest:
 
 
 def read_bodies(data: bytes, at_request: int, at_connection: int, key: int) -> Bodies:
-    """What is taken from request and response, by the places where `REQUEST` and the last `CONNECTION` begin."""
+    """Return the values taken from request and response; `REQUEST` and the last `CONNECTION` are at these positions."""
     start = at_request + len(REQUEST)
     between = data.find(_RESPONSE, at_request, at_connection)
     end = between if between >= 0 else at_connection
     answer = between + len(_RESPONSE) if between >= 0 else at_connection
-    kept = key in CONTROL_APIS
+    keeps_bodies = key in CONTROL_APIS
+    keeps_answer = keeps_bodies or _names_logger(data, answer, at_connection, key)
     return Bodies(
         json_error_code(data, answer, at_connection),
-        json_body(data[start:end]) if kept else None,
-        json_body(data[answer:at_connection]) if kept or _names_logger(data, answer, at_connection, key) else None,
+        json_body(data[start:end]) if keeps_bodies else None,
+        json_body(data[answer:at_connection]) if keeps_answer else None,
         _replica_id(data, start, end) if key in REPLICA_APIS else None,
     )
 
 
 def _names_logger(data: bytes, start: int, end: int, key: int) -> bool:
-    """Tell whether an answer names a broker's loggers, of which it says that they were set."""
+    """Return whether an answer names loggers of a broker, which the request has set."""
     return key == LOGGER_API and data.find(_LOGGER, start, end) >= 0
 
 
 def json_error_code(data: bytes, start: int, end: int) -> int | None:
-    """The top-level errorCode of the response at data[start:end]; None where it has none."""
+    """Return the top-level errorCode of the response at data[start:end]; None if it has none."""
     found = _ERROR_LEFT.match(data, start, end)
     if found is None and data.find(_ERROR_CODE, max(start, end - 32), end) >= 0:
         found = _ERROR_RIGHT.search(data, max(start, end - 32), end)
@@ -91,10 +92,10 @@ def json_error_code(data: bytes, start: int, end: int) -> int | None:
 
 
 def _object(text: bytes) -> dict[str, Any]:
-    """Read what stands between two braces."""
+    """Read a JSON object."""
     try:
         value: dict[str, Any] = json.loads(text.decode("utf-8", "replace"))
-    except RecursionError:  # whose text depends on how deep the caller is
+    except RecursionError:  # its own text depends on the caller's depth
         raise MalformedRecord("malformed_json", "nested too deeply") from None
     except ValueError as error:
         raise MalformedRecord("malformed_json", str(error)) from None
@@ -119,7 +120,7 @@ def _header(left: dict[str, Any]) -> tuple[Header, bool]:
 
 def _tail(right: dict[str, Any], start: int) -> TextTail:
     software = right.get("clientInformation")
-    known = software if isinstance(software, dict) else {}
+    stated = software if isinstance(software, dict) else {}
     connection = _text(right.get("connection"), "connection")
     if not connection:
         raise MalformedRecord("malformed_tail", "connection is empty")
@@ -130,8 +131,8 @@ def _tail(right: dict[str, Any], start: int) -> TextTail:
         _text(right.get("listener"), "listener"),
         _text(right.get("securityProtocol"), "securityProtocol"),
         _text(right.get("principal"), "principal"),
-        _text(known.get("softwareName"), "softwareName"),
-        _text(known.get("softwareVersion"), "softwareVersion"),
+        _text(stated.get("softwareName"), "softwareName"),
+        _text(stated.get("softwareVersion"), "softwareVersion"),
     )
 
 
@@ -153,6 +154,6 @@ def _text(value: object, what: str) -> str | None:
 def _replica_id(data: bytes, start: int, end: int) -> int | None:
     near = min(end, start + _REPLICA_WINDOW)
     if _REPLICA_HINT.search(data, start, near) is None and not data.startswith(_CLUSTER_ID, start):
-        return None  # without the price of trying every place, which consumers' -1 has
-    found = _REPLICA.match(data, start, end)
-    return int(found[1] or found[2]) if found else None
+        return None  # consumers send -1; the pattern would search at every position before it failed
+    replica = _REPLICA.match(data, start, end)
+    return int(replica[1] or replica[2]) if replica else None

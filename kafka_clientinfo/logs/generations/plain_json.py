@@ -1,13 +1,12 @@
-"""The form that nearly all JSON records have, written down so narrowly that reading it needs no JSON parser.
+"""Patterns for plain JSON records, which are nearly all of them; they read a record without a JSON parser.
 
-A plain record is one line in Kafka's own layout, as brokers from 2.8 on write it: every field in its place, no
-backslash anywhere, numbers in the plainest notation, texts in valid UTF-8. The patterns accept less than `json`
-does, never more: without backslash no text can hold a quote, so a text ends where its pattern says; a number has one
-meaning; a field that is missing, null, doubled or new fits no pattern. What they don't accept is no error, it is
-read by `json`, which says what a record means.
+A plain record is one line in Kafka's own layout, as brokers from 2.8 on write it: all fields in their usual order, no
+backslash, numbers in the simplest notation, and texts in valid UTF-8. The patterns accept only a part of what `json`
+accepts. Without a backslash no text can hold a quote, so the end of a text is certain, and a number has one meaning. A
+field that is missing, null, doubled or new fits no pattern. `json` reads the records that fit no pattern.
 
-Each record is cut into pieces, most of which repeat from record to record (a connection id, a client's name, what
-stands behind the times), so that each different piece is looked at once:
+A record is cut into pieces. Most pieces repeat from record to record (a connection id, a client's name, the fields
+after the times), so each different piece is read once:
 
     [2026-11-21 02:45:09,935] DEBUG Completed request:          HEAD: time, fraction, level
     {"isForwarded":…,"requestHeader":{…"requestApiVersion":…    HEAD: the API
@@ -26,7 +25,7 @@ from ...protocol import api_name, request_header_version
 _TEXT = rb'"([^"\\\x00-\x1f]*)"'
 _COUNT = rb"(?:0|[1-9]\d{0,3})"
 _MILLISECONDS = rb"((?:0|[1-9]\d{0,8})(?:\.\d{1,6})?)"
-"""Fifteen digits at most: each has one meaning as a double, and less than twelve days."""
+"""A number of at most fifteen digits, which every reader converts to the same double; less than twelve days."""
 _INTEGER = rb"(?:0|[1-9]\d{0,17})"
 _BOOLEAN = rb"(true|false)"
 
@@ -37,9 +36,9 @@ HEAD = re.compile(
 )
 """Groups: date and time, milliseconds, level, API, correlation id (an int32)."""
 REQUEST = b',"request":'
-"""Ends the header."""
+"""The bytes that end the header."""
 CONNECTION = b',"connection":"'
-"""Begins what stands behind the bodies, where it stands last."""
+"""The bytes that follow the bodies; their last occurrence counts."""
 _NAMES = ("total", "requestQueue", "local", "remote", "throttle", "responseQueue", "send")
 TIMES = re.compile(
     rb',"connection":"([^"\\\x00-\x1f]+)"' + b"".join(rb',"%bTimeMs":%b' % (n.encode(), _MILLISECONDS) for n in _NAMES)
@@ -69,7 +68,7 @@ class Api(NamedTuple):
 
 
 class Client(NamedTuple):
-    """What a client says of itself in a request's header, and whether the version is deprecated."""
+    """The client's ids in a request's header, and whether the request's version is deprecated."""
 
     client_id: str | None
     client_instance_id: str | None
@@ -77,7 +76,7 @@ class Client(NamedTuple):
 
 
 class End(NamedTuple):
-    """What stands behind the times."""
+    """The fields after the times."""
 
     security_protocol: str
     principal: str
@@ -87,32 +86,32 @@ class End(NamedTuple):
 
 
 def read_api(piece: bytes) -> Api | None:
-    """The fourth group of HEAD; None where the API is not known, so that its name is what the broker says."""
-    found = _API.fullmatch(piece)
-    if found is None:
+    """Read the fourth group of HEAD; None if the API is not known, because then the broker's name for it counts."""
+    api = _API.fullmatch(piece)
+    if api is None:
         return None
-    key, version = int(found[2]), int(found[3])
+    key, version = int(api[2]), int(api[3])
     name = api_name(key)
-    return None if name is None else Api(found[1] == b"true", key, name, version, request_header_version(key, version))
+    return None if name is None else Api(api[1] == b"true", key, name, version, request_header_version(key, version))
 
 
 def read_client(piece: bytes) -> Client | None:
-    """What stands between HEAD and REQUEST; None where it is not plain."""
-    found = _CLIENT.fullmatch(piece)
-    if found is None:
+    """Read the bytes between HEAD and REQUEST; None if they are not plain."""
+    client = _CLIENT.fullmatch(piece)
+    if client is None:
         return None
     try:
-        found[3].decode()
-        client_id, instance_id = (None if text is None else text.decode() for text in (found[1], found[2]))
+        client[3].decode()
+        client_id, instance_id = (None if text is None else text.decode() for text in (client[1], client[2]))
     except UnicodeDecodeError:
         return None
-    return Client(client_id, instance_id, found[4] == b"true")
+    return Client(client_id, instance_id, client[4] == b"true")
 
 
 def read_end(piece: bytes) -> End | None:
-    """What stands behind TIMES, up to the line end; None where it is not plain."""
-    found = _END.fullmatch(piece)
+    """Read the bytes after TIMES, up to the line end; None if they are not plain."""
+    end = _END.fullmatch(piece)
     try:
-        return None if found is None else End(*(text.decode() for text in found.groups()[:5]))
+        return None if end is None else End(*(text.decode() for text in end.groups()[:5]))
     except UnicodeDecodeError:
         return None

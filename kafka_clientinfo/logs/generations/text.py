@@ -1,13 +1,13 @@
-"""The three generations in text, before 2.8; each reads what stands behind `Completed request:`.
+"""The readers of the three generations in text, before 2.8. Each reads the text after `Completed request:`.
 
 0.8 to 0.10: `Name: TopicMetadataRequest; Version: 0; CorrelationId: 1; ClientId: x; Topics: …`. Controller requests have
-no blanks, and order and presence of fields vary by API, so the client id ends where a known next field of the same API
-starts. Nothing is escaped: the first such place is taken.
+no blanks, and order and presence of fields vary by API. Nothing is escaped. The client id ends at the first name of a
+field that can follow it.
 
-0.9 to 0.11: `{api_key=3,api_version=1,correlation_id=7,client_id=x} -- {topics=[]}`; no response is logged.
+0.9 to 0.11: `{api_key=3,api_version=1,correlation_id=7,client_id=x} -- {topics=[]}`. Responses are not logged.
 
 1.0 to 2.7: `RequestHeader(apiKey=METADATA, apiVersion=5, clientId=x, correlationId=7) -- {…},response:{…}`. The client id
-is raw text. It ends at the first `, correlationId=N) -- {` behind which a struct starts: a later one may be a topic's.
+is raw text. It ends at the first `, correlationId=N) -- {` after which a struct begins; a later one may be in a topic.
 """
 
 import json
@@ -45,7 +45,7 @@ _REQUEST_HEADER = re.compile(
 )
 _RESPONSE = b",response:"
 _REPLICA = re.compile(rb"\{replica_id=(\d{1,9}),")
-# As in `json`: before any array or after all of them.
+# As in `json`, the top-level error code stands before any array or after all of them.
 _ERROR_LEFT = re.compile(rb"\{(?:\w+=[^,\[\]{}=]*,){0,6}error_code=(-?\d{1,6})[,}]")
 _ERROR_RIGHT = re.compile(rb"[,{]error_code=(-?\d{1,6})(?:,_tagged_fields=\{\})?\}\Z")
 
@@ -58,25 +58,25 @@ def read_name_text(message: bytes) -> LoggedRequest:
     """
     tail = read_tail(message)
     body = message[: tail.start]
-    found = _NAME.match(body)
-    correlation = _CORRELATION.search(body, found.end() - 1) if found else None
-    if found is None or correlation is None:
+    head = _NAME.match(body)
+    correlation = _CORRELATION.search(body, head.end() - 1) if head else None
+    if head is None or correlation is None:
         raise MalformedRecord("malformed_header", "no Name, Version and CorrelationId")
-    key, name = _named(found[1])
+    key, name = _named(head[1])
     client_id, end = _client_id(key, body, correlation.end())
     replica = _NAMED_REPLICA.search(body, end) if key in REPLICA_APIS else None
-    version = read_integer(found[2], INT16, "Version")
+    version = read_integer(head[2], INT16, "Version")
     correlation_id = read_integer(correlation[1], INT32, "CorrelationId")
     header = read_header(key, name, version, correlation_id, client_id)
     # FindCoordinator v0 is the only control API that was logged in this form.
     group = _GROUP.match(body, end) if key == _FIND_COORDINATOR else None
-    asked = {"key": group[1].decode("utf-8", "replace")} if group else None
-    request = json.dumps(asked, ensure_ascii=False, separators=(",", ":")) if asked else None
+    fields = {"key": group[1].decode("utf-8", "replace")} if group else None
+    request = json.dumps(fields, ensure_ascii=False, separators=(",", ":")) if fields else None
     return LoggedRequest("name_text", header, tail, request=request, replica_id=int(replica[1]) if replica else None)
 
 
 def _named(logged: bytes) -> tuple[int, str]:
-    """An API's key, and its name as it is logged."""
+    """Return an API's key, and its name as logged."""
     name = logged.decode()
     key = api_key(name)
     if key is None:
@@ -87,7 +87,7 @@ def _named(logged: bytes) -> tuple[int, str]:
 def _client_id(key: int, body: bytes, at: int) -> tuple[str | None, int]:
     start = _CLIENT.match(body, at)
     if start is None:
-        return None, at  # ControlledShutdown v0 has request header v0: no client id
+        return None, at  # ControlledShutdown v0 has request header v0, which has no client id
     end = _CLIENT_END.search(body, start.end())
     stop = end.start() if end else len(body)
     text = body[start.end() : stop].decode("utf-8", "replace")
@@ -103,15 +103,15 @@ def read_api_key_struct(message: bytes) -> LoggedRequest:
         MalformedRecord: `malformed_header`, `malformed_tail` or `malformed_value`.
     """
     tail = read_tail(message)
-    found = _API_KEY_STRUCT.match(message, 0, tail.start)
-    if found is None:
+    head = _API_KEY_STRUCT.match(message, 0, tail.start)
+    if head is None:
         raise MalformedRecord("malformed_header", "no `{api_key=…,client_id=…} -- {` before the body")
-    key = read_integer(found[1], INT16, "api_key")
-    version = read_integer(found[2], INT16, "api_version")
-    client_id = None if found[4] is None else found[4].decode("utf-8", "replace")
-    header = read_header(key, None, version, read_integer(found[3], INT32, "correlation_id"), client_id)
-    body = message[found.end() : tail.start] if key in CONTROL_APIS else b""
-    request, replica_id = struct_body(body, key, version, "request"), _replica_id(key, message, found.end())
+    key = read_integer(head[1], INT16, "api_key")
+    version = read_integer(head[2], INT16, "api_version")
+    client_id = None if head[4] is None else head[4].decode("utf-8", "replace")
+    header = read_header(key, None, version, read_integer(head[3], INT32, "correlation_id"), client_id)
+    body = message[head.end() : tail.start] if key in CONTROL_APIS else b""
+    request, replica_id = struct_body(body, key, version, "request"), _replica_id(key, message, head.end())
     return LoggedRequest("api_key_struct", header, tail, request=request, replica_id=replica_id)
 
 
@@ -122,34 +122,34 @@ def read_request_header_struct(message: bytes) -> LoggedRequest:
         MalformedRecord: `malformed_header`, `malformed_tail` or `malformed_value`.
     """
     tail = read_tail(message)
-    found = _REQUEST_HEADER.match(message, 0, tail.start)
-    if found is None:
+    head = _REQUEST_HEADER.match(message, 0, tail.start)
+    if head is None:
         raise MalformedRecord("malformed_header", "no `RequestHeader(…, correlationId=N) -- {` before the body")
-    key, name = _named(found[1])
-    version = read_integer(found[2], INT16, "apiVersion")
-    correlation_id = read_integer(found[4], INT32, "correlationId")
-    header = read_header(key, name, version, correlation_id, found[3].decode("utf-8", "replace"))
-    between = message.find(_RESPONSE, found.end(), tail.start)
+    key, name = _named(head[1])
+    version = read_integer(head[2], INT16, "apiVersion")
+    correlation_id = read_integer(head[4], INT32, "correlationId")
+    header = read_header(key, name, version, correlation_id, head[3].decode("utf-8", "replace"))
+    between = message.find(_RESPONSE, head.end(), tail.start)
     request_end = between if between >= 0 else tail.start
     response = message[between + len(_RESPONSE) : tail.start] if between >= 0 else b""
-    kept, names_logger = key in CONTROL_APIS, key == LOGGER_API and b"resource_type=8," in response
+    is_control, names_logger = key in CONTROL_APIS, key == LOGGER_API and b"resource_type=8," in response
     return LoggedRequest(
         "request_header_struct",
         header,
         tail,
         error_code=text_error_code(response),
-        request=struct_body(message[found.end() : request_end], key, version, "request") if kept else None,
-        response=struct_body(response, key, version, "response") if kept or names_logger else None,
-        replica_id=_replica_id(key, message, found.end()),
+        request=struct_body(message[head.end() : request_end], key, version, "request") if is_control else None,
+        response=struct_body(response, key, version, "response") if is_control or names_logger else None,
+        replica_id=_replica_id(key, message, head.end()),
     )
 
 
 def _replica_id(key: int, message: bytes, at_body: int) -> int | None:
-    found = _REPLICA.match(message, at_body) if key in REPLICA_APIS else None
-    return int(found[1]) if found else None
+    replica = _REPLICA.match(message, at_body) if key in REPLICA_APIS else None
+    return int(replica[1]) if replica else None
 
 
 def text_error_code(response: bytes) -> int | None:
-    """The top-level error_code of a response in struct text; None where it has none."""
-    found = _ERROR_LEFT.match(response) or _ERROR_RIGHT.search(response, len(response) - 64)
-    return int(found[1]) if found else None
+    """Return the top-level error_code of a response in struct text; None if it has none."""
+    error_code = _ERROR_LEFT.match(response) or _ERROR_RIGHT.search(response, len(response) - 64)
+    return int(error_code[1]) if error_code else None
