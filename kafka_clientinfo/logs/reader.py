@@ -1,11 +1,13 @@
-"""Log files to streams of bytes: byte ranges, damage, and what makes a file the same file.
+"""The reader of log files: records in a byte range, damage, and the identity of a file.
 
-A file is known by its first complete record that begins with a time and level, not by what stands before it: a
-container's banner, an empty line, a byte order mark, or the zeros of a file that was truncated under its writer. So a
-renamed, grown or compressed file stays the same file. Brokers may start alike: whether two files with one first record
-are one log is decided by `ingestion.copies`. Offsets are those of the decompressed content, or of the log that the file
-continues with another beginning (`content.Alignment`). A plain file can be read in ranges: a record
-belongs to the range that holds its first byte, and a range begins where a record does (`record_start`).
+The first complete record with a time and level identifies a file, so a renamed, grown or compressed file stays the same
+file. Bytes before that record do not count: a container's banner, an empty line, a byte order mark, or the zeros of a
+file that was truncated while it was written. Logs of different brokers may have the same first record;
+`ingestion.copies` decides whether two such files are one log.
+
+Offsets are those of the decompressed content, or those of a log that began with another file (`content.Alignment`). A
+plain file can be read in ranges. A record belongs to the range that holds its first byte, and a range begins at the
+start of a record (`record_start`).
 """
 
 import codecs
@@ -29,13 +31,13 @@ from .unwrapping import layout_records
 
 FIRST_BLOCK = 64 << 10
 RESUME_WINDOW = 64 << 10
-"""Bytes before the resume offset whose hash tells a grown file from a rewritten one."""
+"""Bytes before the resume offset that are hashed, to distinguish a grown file from a rewritten one."""
 IDENTITY_BYTES = 1 << 20
-"""A longer first record identifies its file by so many of its first bytes."""
+"""Most bytes of the first record that identify its file."""
 BEGINNING_DIGITS = 16
-"""So many digits of a file_id are the same for all logs that begin with one record, whichever broker wrote them."""
+"""Number of digits of a file_id that are equal for all logs with the same first record, of any broker."""
 START_WINDOW = 64 << 20
-"""Where so many bytes show no start of a record, none is looked for further on."""
+"""Bytes after which the search for the start of a record ends."""
 
 _HEAD_BYTES = IDENTITY_BYTES + 4096
 _RESUME_BLOCK = RESUME_WINDOW + 1
@@ -46,15 +48,14 @@ _ZEROS = bytes(BLOCK)
 
 @dataclass(frozen=True, slots=True)
 class FileHead:
-    """What planning knows of a file without reading it whole.
+    """The facts about a file that planning needs, read from its beginning.
 
     Attributes:
-        first_record: its first complete record with a time and level, up to `IDENTITY_BYTES` of it; None while it holds
-            none.
+        first_record: its first complete record with time and level, at most `IDENTITY_BYTES`; None if it has none yet.
         size: bytes on disk.
-        compressed: whether its offsets are not those on disk.
+        compressed: whether it is compressed, so that offsets are not positions on disk.
         error: why no first record can be read: damaged compressed bytes, or none starts in `START_WINDOW`; else None.
-        empty: whether it holds nothing, decompressed, or only the beginning of a line, as a log that was just begun.
+        empty: whether its decompressed content is empty or only the beginning of a line, as in a new log.
         layout: how its records are laid out.
         first_offset: offset of the first record, 0 if there is none.
     """
@@ -71,20 +72,21 @@ class FileHead:
 def read_blocks(
     file: Path | LogFile, start: int = 0, end: int | None = None, first: int | None = None
 ) -> Iterator[bytes]:
-    """Blocks of decompressed bytes from `start` up to `end` (the end of the file when None).
+    """Yield blocks of decompressed bytes from `start` up to `end` (the end of the file if None).
 
-    The first block of a plain file has `first` bytes (`BLOCK` when None), and every other twice as many up to `BLOCK`.
+    The first block of a plain file has `first` bytes (`BLOCK` if None); each further block has twice as many, up to
+    `BLOCK`.
 
     Raises:
-        CorruptFile: where the compressed bytes are damaged or stop too early; all before has been yielded.
-        OSError: where the file cannot be opened or read.
+        CorruptFile: the compressed bytes are damaged or end too early; all bytes before that have been yielded.
+        OSError: the file cannot be opened or read.
     """
     with opened(file) as content:
         yield from content.blocks(start, end, first or BLOCK)
 
 
 def _readable(blocks: Iterator[bytes], damage: list[CorruptFile]) -> Iterator[bytes]:
-    """The blocks up to the damage, which is put into the list."""
+    """Yield the blocks before the damage, and add the damage to the list."""
     try:
         yield from blocks
     except CorruptFile as error:
@@ -94,7 +96,7 @@ def _readable(blocks: Iterator[bytes], damage: list[CorruptFile]) -> Iterator[by
 def _records(
     blocks: Iterator[bytes], offset: int, framing: Framing, layout: Layout, take: Take | None = None
 ) -> Iterator[RawRecord]:
-    """Records up to the damage, the one that is cut there among them, and then the damage."""
+    """Yield the records before the damage, including the one that it cuts off, and raise the damage after them."""
     damage: list[CorruptFile] = []
     yield from layout_records(_readable(blocks, damage), offset, layout, framing, take)
     if damage:
@@ -102,7 +104,7 @@ def _records(
 
 
 def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
-    """So much of the beginning as shows a file's layout, and all blocks from the beginning on."""
+    """Return enough of a file's beginning to detect its layout, and all blocks from the beginning on."""
     damage: list[CorruptFile] = []
     readable = _readable(blocks, damage)
     sample = b""
@@ -121,11 +123,11 @@ def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
 
 
 def without_filler(blocks: Iterator[bytes]) -> tuple[int, Iterator[bytes]]:
-    """Skip a byte order mark of UTF-8 and the zeros after it, which may be a gigabyte; return their number and the rest."""
+    """Skip a UTF-8 byte order mark and the zeros after it, perhaps a gigabyte; return their number and the rest."""
     skipped = 0
     for block in blocks:
         rest = block if skipped else block.removeprefix(codecs.BOM_UTF8)
-        if rest == _ZEROS[: len(rest)]:  # many times as fast as stripping them
+        if rest == _ZEROS[: len(rest)]:  # much faster than lstrip
             rest = b""
         rest = rest.lstrip(b"\0")
         skipped += len(block) - len(rest)
@@ -135,7 +137,7 @@ def without_filler(blocks: Iterator[bytes]) -> tuple[int, Iterator[bytes]]:
 
 
 class _Window:
-    """Blocks up to the first one that reaches `end`, which may change while they are read."""
+    """The blocks up to the first one that reaches `end`, which may change while they are read."""
 
     def __init__(self, blocks: Iterator[bytes], at: int, end: int) -> None:
         self._blocks, self._at, self.end = blocks, at, end
@@ -155,14 +157,14 @@ def head(
     name: str = "auto",
     latest: datetime | None = None,
 ) -> FileHead:
-    """Read a file up to the end of its first record, mostly some kilobytes.
+    """Read a file up to the end of its first record, usually some kilobytes.
 
-    What stands before the record is read too, at most `START_WINDOW` of it beside zeros; of the record itself not much
-    more than `IDENTITY_BYTES`. If `layout` is None it is found in the first bytes; `name` and `latest` are those of
+    This reads at most `START_WINDOW` bytes before the record, not counting zeros, and not much more than
+    `IDENTITY_BYTES` of the record. If `layout` is None it is detected; `name` and `latest` are those of
     `layouts.detect`.
 
     Raises:
-        OSError: where the file cannot be opened or read.
+        OSError: the file cannot be opened or read.
     """
     first: bytes | None = None
     error, empty, first_offset = None, False, 0
@@ -183,7 +185,7 @@ def head(
 def _first_record(
     sample: bytes, blocks: Iterator[bytes], at: int, framing: Framing, layout: Layout
 ) -> tuple[bytes | None, int, str | None]:
-    """Return the first record that identifies a file, and its offset; or None, 0 and, if the search was given up, why."""
+    """Return the record that identifies a file, its offset and None; or None, 0 and why the search was given up."""
     kind = IDENTITY if framing is REQUEST_LOG else framing
     size = _HEAD_BYTES if PREFIX.match(sample) else START_WINDOW
     window = _Window(blocks, at, at + size)
@@ -191,7 +193,7 @@ def _first_record(
     for record in _records(iter(window), at, kind, layout):
         end = record.offset + record.length
         if record.text is None and (start := LINE_WITH_PREFIX.search(record.data)):
-            before = start.end()  # other output and filler
+            before = start.end()  # other programs' output and filler
             record = record._replace(
                 offset=record.offset + before, data=record.data[before:], length=record.length - before
             )
@@ -204,9 +206,9 @@ def _first_record(
 
 
 def _identifying(record: RawRecord, kind: Framing) -> bytes | None:
-    """Return the bytes of a first record that stay the same while the file grows; None while there are too few.
+    """Return the bytes of a first record that do not change as the file grows; None if it is not complete yet.
 
-    A stack trace after the record's end may be written later, so it does not count.
+    A stack trace after the record is left out, because it may be written later.
     """
     if kind is IDENTITY and record.text is None:
         end = record.data.find(b"\n") + 1
@@ -220,9 +222,9 @@ def _identifying(record: RawRecord, kind: Framing) -> bytes | None:
 def file_id(cluster: str, broker: str, first_record: bytes, number: int = 0) -> str:
     """Return the identity of a log file, 32 hex digits.
 
-    The first `BEGINNING_DIGITS` are a hash of its first record alone: by them, files that may be the same log are found
-    among those of all brokers. The others are a hash of cluster and broker, and of `number` if that is not 0: logs of one
-    broker that begin alike and are not the same are numbered.
+    The first `BEGINNING_DIGITS` are a hash of the first record alone, so that files that may be the same log are found
+    among those of all brokers. The other digits are a hash of cluster and broker, and of `number` if that is not 0;
+    different logs of one broker with the same first record have different numbers.
     """
     digest = hashlib.sha256()
     for part in (cluster.encode(), broker.encode()):
@@ -232,16 +234,17 @@ def file_id(cluster: str, broker: str, first_record: bytes, number: int = 0) -> 
 
 
 def beginning_of(first_record: bytes) -> str:
-    """Return the digits with which the file_ids of all logs begin that have this first record."""
+    """Return the digits with which the file_id of every log with this first record begins."""
     return hash_bytes(first_record.rstrip(b"\r\n"))[:BEGINNING_DIGITS]
 
 
 class ResumePoint(NamedTuple):
-    """What stands around the place where an earlier read ended.
+    """The bytes around the offset at which an earlier read ended.
 
     Attributes:
-        hash: of the bytes before it, up to `RESUME_WINDOW` and from the first record on; None where the file does not reach it.
-        has_more: whether bytes follow.
+        hash: hash of at most `RESUME_WINDOW` bytes before the offset, from the first record on; None if the file ends
+            before the offset.
+        has_more: whether bytes follow the offset.
     """
 
     hash: str | None
@@ -249,10 +252,10 @@ class ResumePoint(NamedTuple):
 
 
 def resume_point(file: Path | LogFile, offset: int, first_offset: int = 0) -> ResumePoint:
-    """Look at the place where an earlier read ended, in one pass; `first_offset` is that of the first record.
+    """Read the bytes around the offset at which an earlier read ended; `first_offset` is that of the first record.
 
     Raises:
-        OSError: where the file cannot be opened or read.
+        OSError: the file cannot be opened or read.
     """
     start = min(offset, max(first_offset, offset - RESUME_WINDOW))
     wanted, content = offset - start, bytearray()
@@ -261,20 +264,20 @@ def resume_point(file: Path | LogFile, offset: int, first_offset: int = 0) -> Re
             content += block
     except CorruptFile:
         pass
-    known = hash_bytes(bytes(content[:wanted])) if len(content) >= wanted else None
-    return ResumePoint(known, len(content) > wanted)
+    before = hash_bytes(bytes(content[:wanted])) if len(content) >= wanted else None
+    return ResumePoint(before, len(content) > wanted)
 
 
 def hash_bytes(content: bytes) -> str:
-    """The hash by which a file is recognised where it is resumed."""
+    """Return the hash by which a resumed file is recognised."""
     return hashlib.sha256(content).hexdigest()[:32]
 
 
 def readable_bytes(file: Path | LogFile) -> tuple[int, str | None]:
-    """Bytes of decompressed content, and why there are no more of them where the file is damaged.
+    """Return the number of readable decompressed bytes, and the damage after them, or None if there is none.
 
     Raises:
-        OSError: where the file cannot be opened or read.
+        OSError: the file cannot be opened or read.
     """
     total = 0
     try:
@@ -293,13 +296,13 @@ def range_records(
     layout: Layout = KAFKA,
     take: Take | None = None,
 ) -> Iterator[RawRecord]:
-    """The records whose first byte lies in [start, end); the last one is read to its end.
+    """Yield the records that begin in [start, end); the last one is read to its end.
 
-    `start` is 0, the end of an earlier read, or any byte of a plain file; None as `end` is the file's. The layout is that
-    of the file's `head`. `take` is that of `framing.split_records`, and keeps to the range itself.
+    `start` is 0, the end of an earlier read, or any byte of a plain file; `end` is None for the file's end. The layout
+    is that of the file's `head`. `take` is that of `framing.split_records`; it must not take records after `end`.
 
     Raises:
-        CorruptFile: behind all records that stand before the damage, the one that it cuts included.
+        CorruptFile: after all records before the damage, including the one that it cuts off.
         OSError: as `read_blocks`.
     """
     for record in _records(read_blocks(file, start), start, framing, layout, take):
@@ -309,11 +312,15 @@ def range_records(
 
 
 def record_start(file: Path | LogFile, near: int, json_requests: bool) -> int | None:
-    """First position at or behind `near` of a plain file where a record starts; None where none is found.
+    """Return the first position at or after `near` of a plain file where a record starts; None if none is found.
 
-    It is one for sure behind connection, times and logger of a request in text. Behind a line of JSON, which counts in
-    a file that begins with requests in JSON (`layouts.Layout`), it is one unless a request in text is open there: then
-    the range before reads that request beyond its own end, which shows that the start was none.
+        the position follows                          | it is the start of a record
+        ----------------------------------------------|----------------------------------------------------
+        connection, times and logger                  | certainly
+        a request in JSON, if `json_requests` is true | unless the line is text in an open request in text
+
+    In the exception the range before reads that request beyond its own end, which shows that the position was wrong.
+    `json_requests` is that of `layouts.Layout`.
     """
     at, before = near, b""
     for block in read_blocks(file, near, near + START_WINDOW, min(FIRST_BLOCK, BLOCK)):

@@ -1,7 +1,7 @@
-"""What the parser makes of a record: a request, a rejected record, or one that is counted and passed over.
+"""The results of the parser: a request, a rejected record, or an ignored record.
 
-Exactly one comes out for every record (or a `server_log.FailedRequest`, which counts as passed over), so that per file
-records = requests + rejected + sum(ignored) always holds.
+Every record gives exactly one of them, or a `server_log.FailedRequest`, which counts as ignored. So for each file
+records = requests + rejected + sum(ignored).
 """
 
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ LogGeneration = Literal["name_text", "api_key_struct", "request_header_struct", 
 
 RejectReason = Literal[
     "no_record_start",  # text before the first record of the file, or a file that holds no record
-    "unfinished",  # a record that stops before its end, and no more can follow
-    "malformed_header",  # a completed request whose request header cannot be read
+    "unfinished",  # a record without its end, which can get no more bytes
+    "malformed_header",  # a completed request with a request header that cannot be read
     "malformed_tail",  # a completed request without readable connection and times at its end
     "malformed_json",  # a completed request in JSON that is not valid JSON or lacks its request header
     "malformed_value",  # a record with a value of the wrong type or out of its range
     "oversized",  # a record longer than the limit
-    "unreadable",  # bytes that could not be decompressed; what stood before them was read
+    "unreadable",  # bytes that cannot be decompressed; all bytes before them were read
 ]
 
 IgnoredKind = Literal[
@@ -35,17 +35,17 @@ IgnoredKind = Literal[
 ]
 
 RAW_LIMIT = 1 << 20
-"""Bytes of a rejected record that are kept (its true length is kept beside them)."""
+"""Most bytes of a rejected record that are kept; its true length is kept as well."""
 
 
 class RequestEvent(NamedTuple):
     """One completed request as its record states it.
 
-    Times are microseconds since the epoch (`logged_at`, `started_at`) or milliseconds (`*_time_ms`).
-    `client_software_*` is the broker's knowledge *before* this request (KIP-511). `request` and `response` are
-    JSON text in the shape that brokers from 2.8 on log, for control APIs only, else None; `group_payloads` is what
-    the bytes in them mean (see the module of that name). `forged_lines` counts starts of log records in texts that the
-    client wrote: raw ones before 2.8, escaped ones in JSON.
+    `logged_at` and `started_at` are in microseconds since the epoch, `*_time_ms` in milliseconds. `client_software_*`
+    is what the broker knew *before* this request (KIP-511). `request` and `response` are JSON text in the form that
+    brokers from 2.8 on log, for control APIs and for responses that name loggers, else None; `group_payloads` has their
+    bytes decoded (see `group_bodies`). `forged_lines` is the number of records' starts in the client's texts, raw ones
+    before 2.8 and escaped ones in JSON.
     """
 
     byte_offset: int
@@ -88,13 +88,13 @@ class RequestEvent(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RejectedRecord:
-    """A record that should have been a request and is not readable as one.
+    """A record that should be a request but cannot be read as one.
 
     Attributes:
-        byte_offset: where it starts in the decompressed file.
+        byte_offset: offset of its first byte in the decompressed file.
         reason: what is wrong with it.
-        detail: what was found, in words.
-        raw: its bytes, up to `RAW_LIMIT`.
+        detail: a description of the problem.
+        raw: its first bytes, at most `RAW_LIMIT`.
         raw_length: its true length in bytes.
     """
 
@@ -107,12 +107,12 @@ class RejectedRecord:
 
 @dataclass(frozen=True, slots=True)
 class IgnoredRecord:
-    """A genuine record of another kind, such as TRACE's received requests; only counted.
+    """A valid record of another kind, such as a received request at TRACE, which is only counted.
 
     Attributes:
-        byte_offset: where it starts in the decompressed file.
-        kind: what it is.
-        event: what it says of the broker, if it does.
+        byte_offset: offset of its first byte in the decompressed file.
+        kind: kind of the record.
+        event: the event of the broker that it reports, or None.
     """
 
     byte_offset: int
@@ -121,7 +121,7 @@ class IgnoredRecord:
 
 
 class MalformedRecord(Exception):
-    """Raised inside this package only, between a generation's module and the parser; never leaves it."""
+    """An error in a record, raised by a generation's module and caught by the parser."""
 
     def __init__(self, reason: RejectReason, detail: str) -> None:
         self.reason: RejectReason = reason

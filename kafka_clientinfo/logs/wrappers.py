@@ -154,8 +154,8 @@ def syslog(latest: datetime, line: bytes) -> Line:
     """Read a line of RFC 5424 or RFC 3164, with or without `<PRI>`.
 
     A line without a head continues a message with a line end, as log4j's syslog layouts write it. A time of RFC 3164
-    has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December before
-    a January is in the previous year; its zone is the log's.
+    has no year and no zone. Its year is the latest one that puts it at most a day after `latest`, so that a December
+    before a January is in the previous year; its zone is the log's.
     """
     head = _RFC_5424.match(line)
     if head is not None:
