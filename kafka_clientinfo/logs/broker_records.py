@@ -1,24 +1,27 @@
-"""Records of a broker's other loggers, in Kafka's own pattern: where one ends, and what a stack trace is.
+"""The rules for the end of a record of the broker's other loggers, in Kafka's own pattern, and for stack traces.
 
-`[TIME] LEVEL MESSAGE (LOGGER)` and, below it, the stack trace of an exception. Brokers write group ids, reasons of
-joins, transactional ids, names of topics and the texts of exceptions raw, so a client can put a line break and whole
-records of its own into a message. What stands around them shows it:
+A record is `[TIME] LEVEL MESSAGE (LOGGER)`, which an exception's stack trace may follow. Brokers write group ids,
+reasons of joins, transactional ids, topic names and texts of exceptions raw, so a client can put a line break and whole
+records of its own into a message. The text around such a forged record shows it:
 
-- The genuine record is cut by the line break: it has not ended with its logger. A client's line that reports a failure,
-  and ends with that report's logger, does not end the message that is open above it.
-- The genuine record's rest follows on the client's text, and ends with the logger of the genuine record.
-- An exception has frames below it, unless it has no text, or is one of Kafka's `common.errors`, which come without
-  any. Until the frames follow, its text is not over.
+    around the forged record                        | rule
+    ------------------------------------------------|-------------------------------------------------------------
+    the broker's record has no logger before it     | the message is still open; a line that reports a failure does
+                                                    | not end it, even with that report's logger at its end
+    the rest of the broker's record follows it, and | bytes follow the forged record's own logger, so it is not
+    ends with the broker's logger                   | exactly what it seems to be
+    an exception has no frames yet                  | its text is still open, unless it has no text, or is one of
+                                                    | Kafka's `common.errors`, which have no frames
 
-A client that completes the genuine record, its logger included, and begins another one for the rest, writes the bytes
-that a broker writes: nothing in the log shows that it did.
+If a client completes the broker's record, including its logger, and begins another record for the rest, it writes the
+same bytes as a broker. The log cannot show that.
 """
 
 import re
 
 LOGIN = rb"(?:\[[^\]\r\n]{0,200}\] )?Failed authentication with "
 LONGEST_TEXT = 256 << 10
-"""Bytes. What clients put into one message is shorter: a string has 32,767 bytes at most, and a message few of them."""
+"""Bytes; longer than clients' texts in one message, which has few strings, of at most 32,767 bytes each."""
 
 _ENDS = re.compile(rb"\)\r?\n")
 _LOGGER_LINE = re.compile(rb"\([A-Za-z_]\w{0,100}([\w.$]{0,150})\)\r?\n\Z")
@@ -38,11 +41,12 @@ _FRAME_LINE = re.compile(rb"\n" + _FRAME + rb"\r?(?=\n)")
 _OPEN_EXCEPTION = re.compile(rb"^" + _CAUSE + rb"(?![\w.$]*\.common\.errors\.)" + _CLASS + rb": ", re.MULTILINE)
 _TRACE_LINE = re.compile(rb"(?P<frame>" + _FRAME + rb")|" + _CAUSE + rb"(?P<class>" + _CLASS + rb")(?P<text>: .*)?")
 _LOGGER_END = re.compile(rb"\([A-Za-z_][\w$]{0,100}(\.[\w.$]{1,250})?\)(?: \[[^\]]{1,300}\])?\Z")
-"""An exception's text may end with one word in parentheses, as `(inclusive)`; loggers have a dot, unless it is cut off."""
+"""A logger at the end of a line. Group 1 is its part from the first dot on. Without a dot it may be a word that ends an
+exception's text, such as `(inclusive)`, or a logger without its packages."""
 
 
 def has_ended(data: bytes, start: int, end: int) -> bool:
-    """Whether the record that begins at `start`, seen up to the line end at `end`, is over there."""
+    """Return whether the record that begins at `start` has ended at the line end at `end`."""
     if end - start > LONGEST_TEXT:
         return True
     message_end = _message_end(data, start, end)
@@ -50,7 +54,7 @@ def has_ended(data: bytes, start: int, end: int) -> bool:
 
 
 def _message_end(data: bytes, start: int, end: int) -> int:
-    """Return the place after the line that ends the message; -1 if none does."""
+    """Return the position after the line that ends the message; -1 if none does."""
     at = start
     while ends := _ENDS.search(data, at, end):
         at = ends.end()
@@ -62,19 +66,19 @@ def _message_end(data: bytes, start: int, end: int) -> int:
 
 
 def _ends_message(line: bytes, logger: re.Match[bytes]) -> bool:
-    """Whether a line that ends as with a logger, below the first one, ends a message."""
+    """Return whether a line after the first one, which seems to end with a logger, ends a message."""
     if stamp := _STAMP.match(line):
         return not reports_failure(line[stamp.end() :])
     return bool(logger[1]) or _TRACE_LINE.fullmatch(line.rstrip(b"\r\n")) is None
 
 
 def reports_failure(message: bytes) -> bool:
-    """Whether a line without time and level reports a failure, and ends with the logger of such reports."""
+    """Return whether a line without its time and level reports a failure and ends with the logger of such reports."""
     return _FAILURE.match(message) is not None
 
 
 def has_whole_trace(data: bytes, start: int, end: int) -> bool:
-    """Whether no exception of the lines data[start:end], which stand below a message, lacks its frames."""
+    """Return whether all exceptions in the lines data[start:end], which follow a message, have their frames."""
     if end - start > LONGEST_TEXT:
         return True
     at = data.rfind(b"\n\t", start, end)
@@ -84,7 +88,7 @@ def has_whole_trace(data: bytes, start: int, end: int) -> bool:
 
 
 def is_stack_trace(lines: bytes) -> bool:
-    """Whether these lines are one exception with its stack trace, as Java writes it, and nothing else."""
+    """Return whether these lines are one exception with its stack trace, as Java writes it, and nothing else."""
     has_header = has_frames = False
     part: re.Match[bytes] | None = None
     logger: re.Match[bytes] | None = None
@@ -98,7 +102,7 @@ def is_stack_trace(lines: bytes) -> bool:
         elif part is not None:
             has_header, has_frames = True, False
         elif not has_header or has_frames:
-            return False  # else a further line of the exception's text
+            return False  # any other line continues the exception's text
         if logger is not None and logger[1] is not None:
             return False
     return part is not None and (has_frames or logger is None)

@@ -1,8 +1,9 @@
-"""Bodies from 2.8 on: texts that are kept only if every engine reads the same in them.
+"""The check of bodies from 2.8 on: a body is kept only if every engine reads the same in it.
 
-Brokers write plain JSON. A damaged or forged log may hold anything: Spark reads the first value of a text and ignores
-what follows it, and takes single quotes; DuckDB takes a comma too many; both read NaN. So a body must be one object by
-the standard (RFC 8259), and within the limits of the strictest reader; any other is null, as an absent one.
+Brokers write standard JSON, but a damaged or forged log may hold anything, and engines differ. Spark reads the first
+value of a text, ignores the rest, and accepts single quotes; DuckDB accepts a trailing comma; both read NaN. So a body
+must be one object by the standard (RFC 8259), within the limits of the strictest reader. Any other body becomes null,
+as an absent one.
 """
 
 import json
@@ -14,16 +15,16 @@ from typing import NoReturn
 from .struct_text import MAX_BODY
 
 MAX_DEPTH = 100
-"""Objects and lists in each other. Kafka nests fewer than 10, Spark reads 1000, Python as many as its stack holds."""
+"""Levels of nested objects and lists. Kafka has fewer than 10; Spark reads 1000, Python as many as its stack allows."""
 MAX_NUMBER = 1000
-"""Characters of a number; Jackson, which reads JSON for Spark, takes no more."""
+"""Characters of a number; the limit of Jackson, which reads JSON for Spark."""
 MAX_NAME = 50_000
-"""Bytes of a field's name; Jackson takes as many characters."""
+"""Bytes of a field's name; Jackson's limit is as many characters."""
 _CACHED_SIZE = 8 << 10
-"""Bytes of a body that is cached at most: answers to ApiVersions and heartbeats repeat."""
+"""Bytes of the largest body that is cached; responses to ApiVersions and heartbeats repeat."""
 _HIGH, _LOW = rb"\\u[dD][89abAB][0-9a-fA-F]{2}", rb"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _SURROGATES = re.compile(rb"\\\\|%b%b|(%b|%b)" % (_HIGH, _LOW, _HIGH, _LOW))
-"""Escapes in JSON; group 1 is half of a character beyond 16 bits, alone."""
+"""An escaped backslash or surrogate in JSON; group 1 is a surrogate without its other half."""
 _STRING = re.compile(r'"((?:[^"\\]++|\\.)*+)"([ \t\r\n]*+:)?')
 """A string of valid JSON; group 2 matches if it is a field's name."""
 _BRACKETS = {**dict.fromkeys(map(ord, "{["), "["), **dict.fromkeys(map(ord, "}]"), "]")}
@@ -31,21 +32,21 @@ _NUMBERS = dict.fromkeys(map(ord, "+-.eE123456789"), "0")
 
 
 def json_body(text: bytes) -> str | None:
-    """Return the JSON text of a body; None for one that is absent, empty, overlong, or not read alike by all engines."""
+    """Return the JSON text of a body; None if it is absent, empty, too long, or engines may read it differently."""
     if len(text) > MAX_BODY or not text.startswith(b"{"):
         return None
     return _read_cached(text) if len(text) <= _CACHED_SIZE else _read(text)
 
 
 def _read(data: bytes) -> str | None:
-    if b"\\u" in data:  # engines read half a character as different texts, or not at all
+    if b"\\u" in data:  # engines read a lone surrogate as different texts, or not at all
         data = _SURROGATES.sub(lambda escape: rb"\ufffd" if escape[1] else escape[0], data)
     text = data.decode("utf-8", "replace")
     try:
         json.loads(text, parse_float=_check_float, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
-    # Two brackets for each level: what is shorter can hold neither more levels nor a longer number or name.
+    # Each level needs two brackets, so a shorter text cannot exceed any of the limits.
     return text if len(text) <= 2 * MAX_DEPTH or _is_within_limits(text) else None
 
 
@@ -53,36 +54,36 @@ _read_cached = lru_cache(maxsize=256)(_read)
 
 
 def _check_float(digits: str) -> None:
-    """Raise if a number is beyond doubles, which Spark writes as Infinity and DuckDB as it stands."""
+    """Raise ValueError if a number exceeds doubles, because Spark writes it as Infinity and DuckDB unchanged."""
     if len(digits) > MAX_NUMBER or isinf(float(digits)):
         raise ValueError(digits[:40])
 
 
 def _refuse(constant: str) -> NoReturn:
-    """Raise for NaN and infinities, which Python reads."""
+    """Raise ValueError for NaN and infinities, which Python's parser accepts."""
     raise ValueError(constant)
 
 
 def _is_within_limits(text: str) -> bool:
-    """Return whether all engines read a text of valid JSON."""
+    """Return whether a text of valid JSON is within the limits of all engines."""
     if len(text) > MAX_NAME and any(
         string[2] and len(string[1].encode()) > MAX_NAME for string in _STRING.finditer(text)
     ):
         return False
     may_be_deep = text.count("{") + text.count("[") > MAX_DEPTH
     if not may_be_deep and not _holds_long_number(text):
-        return True  # strings, which cost most to leave out, can only add to what was looked for
+        return True  # brackets and digits in strings only add to these counts; to remove strings is expensive
     bare = _STRING.sub("", text)
     return not _nests_too_deeply(bare) and not _holds_long_number(bare)
 
 
 def _holds_long_number(text: str) -> bool:
-    """Return whether more than `MAX_NUMBER` characters of numbers follow each other."""
+    """Return whether more than `MAX_NUMBER` characters in a row can belong to a number."""
     return len(text) > MAX_NUMBER and "0" * (MAX_NUMBER + 1) in text.translate(_NUMBERS)
 
 
 def _nests_too_deeply(bare: str) -> bool:
-    """Return whether JSON without strings has more than `MAX_DEPTH` levels; each round takes the innermost away."""
+    """Return whether JSON without its strings has more than `MAX_DEPTH` levels; a round removes the innermost one."""
     brackets = re.sub(r"[^\[\]{}]+", "", bare).translate(_BRACKETS)
     for _ in range(MAX_DEPTH):
         brackets = brackets.replace("[]", "")

@@ -1,10 +1,10 @@
-"""Bodies before 2.8, `{group_id=a,members=[{…}]}`, to the JSON that brokers from 2.8 on log.
+"""The conversion of bodies before 2.8, such as `{group_id=a,members=[{…}]}`, to the JSON that brokers from 2.8 on log.
 
-Kafka printed a Struct's fields in wire order and quoted nothing, under names that changed over the releases
-(`group_protocols` became `protocols`). The message schema of that API and version knows the fields in the same
-order with their modern names and types, so fields are matched by position, and a text value ends where the next
-field starts. Where text and schema disagree (a client wrote something that looks like a field), names are turned
-to camelCase instead and nothing is lost. Bytes were never logged, only their size: they become null.
+Before 2.8 Kafka wrote a struct's fields in wire order, without quotes, under names that changed between releases
+(`group_protocols` became `protocols`). The message schema of the API and version has the fields in the same order, with
+their current names and types. So fields are matched by position, and a text ends where the next field begins. If the
+body does not fit the schema, because a client's text looks like a field, the logged names are only put in camelCase.
+Bytes become null, because only their size was logged.
 """
 
 import json
@@ -15,9 +15,9 @@ from typing import Any, Literal
 from ..protocol import ApiKey, FieldSpec, fields
 
 MAX_BODY = 1 << 20
-"""Bytes of one body; a longer one (PushTelemetry's metrics) is left out."""
+"""Bytes of the longest body that is converted; a longer one (PushTelemetry's metrics) is left out."""
 _FIELD = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,99})=")
-"""Kafka's own names are shorter; a client may write one of any length, and engines read no name above 50,000 characters."""
+"""A field's name. Kafka's names are shorter than 100 characters; a client may write names too long for JSON readers."""
 _NEXT_FIELD = re.compile(r",([A-Za-z_][A-Za-z0-9_]{0,99})=")
 _BUFFER = re.compile(r"java\.nio\.Heap(?:ByteBuffer|ByteBufferR)\[pos=\d+ lim=\d+ cap=\d+\]")
 _INTEGER = re.compile(r"-?[0-9]{1,19}")
@@ -58,7 +58,7 @@ def _scalar(text: str, kind: str, nullable: bool) -> Json:
 
 
 class _Reader:
-    """Reads one struct text from left to right; `at` is the position of the next character."""
+    """Reader of one struct text, from left to right; `at` is the position of the next character."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -66,16 +66,16 @@ class _Reader:
         self.brace = -1
 
     def struct(self, fields: tuple[FieldSpec, ...] | None, depth: int, last: bool) -> dict[str, Json]:
-        """A `{…}`; `last` says that it ends with the text, so that no brace inside can end it early."""
+        """Read `{…}`; `last` says that it ends with the text, so that no brace inside can end it early."""
         self._expect("{", depth)
-        placed = None if fields is None else [field for field in fields if field.tag is None]
+        untagged = None if fields is None else [field for field in fields if field.tag is None]
         pairs: list[tuple[str, Json]] = []
-        self._pairs(pairs, placed, depth, last)
-        if placed is not None and len(placed) == len(pairs):
-            return {field.name: value for field, (_, value) in zip(placed, pairs, strict=True)}
+        self._pairs(pairs, untagged, depth, last)
+        if untagged is not None and len(untagged) == len(pairs):
+            return {field.name: value for field, (_, value) in zip(untagged, pairs, strict=True)}
         return {_camel(name): value for name, value in pairs}
 
-    def _pairs(self, pairs: list[tuple[str, Json]], placed: list[FieldSpec] | None, depth: int, last: bool) -> None:
+    def _pairs(self, pairs: list[tuple[str, Json]], untagged: list[FieldSpec] | None, depth: int, last: bool) -> None:
         first = True
         while not self._take("}"):
             if not first:
@@ -85,13 +85,13 @@ class _Reader:
             if name == "_tagged_fields":
                 self.at = self._find("}") + 1
                 continue
-            field = placed[len(pairs)] if placed is not None and len(pairs) < len(placed) else None
+            field = untagged[len(pairs)] if untagged is not None and len(pairs) < len(untagged) else None
             if field is not None and field.type in _INTEGER_TYPES and self.text.startswith("{", self.at):
-                # FindCoordinator's `coordinator={node_id=…}`: the modern schema has its fields one level up.
+                # FindCoordinator's `coordinator={node_id=…}`; the current schema has its fields one level up.
                 self._expect("{", depth)
-                self._pairs(pairs, placed, depth + 1, False)
+                self._pairs(pairs, untagged, depth + 1, False)
                 continue
-            following = placed[len(pairs) + 1] if placed is not None and len(pairs) + 1 < len(placed) else None
+            following = untagged[len(pairs) + 1] if untagged is not None and len(pairs) + 1 < len(untagged) else None
             pairs.append((name, self._value(field, following, depth, last)))
 
     def _value(self, field: FieldSpec | None, following: FieldSpec | None, depth: int, last: bool) -> Json:
@@ -115,7 +115,7 @@ class _Reader:
             if self.text.startswith("{", self.at):
                 values.append(self.struct(field.fields if field else None, depth + 1, False))
                 continue
-            # All elements at once: looking for the array's end from every element would take quadratic time.
+            # All elements are read at once, because a search for the array's end from each would take quadratic time.
             end = self._find("]")
             kind = "" if field is None else field.element
             values.extend(_scalar(part, kind, False) for part in self.text[self.at : end].split(","))
@@ -123,7 +123,7 @@ class _Reader:
         return values
 
     def _scalar_end(self, last: bool, following: FieldSpec | None, whole: bool) -> int:
-        """Where a value ends: at the field that follows by the schema, else at whatever looks like a field."""
+        """Return the end of a value: the field that follows by the schema, else the next text that looks like one."""
         buffer = _BUFFER.match(self.text, self.at)
         if buffer is not None:
             return buffer.end()
@@ -132,29 +132,29 @@ class _Reader:
             expected = self.text.find(f",{name}=", self.at)
             if expected >= 0:
                 return expected
-        # Looking no further than the brace keeps an array of many small structs linear.
+        # The search stops at the brace, so that an array of many small structs takes linear time.
         end = len(self.text) - 1 if last else self._brace()
-        found = _NEXT_FIELD.search(self.text, self.at, end)
-        return found.start() if found is not None else end
+        next_field = _NEXT_FIELD.search(self.text, self.at, end)
+        return next_field.start() if next_field is not None else end
 
     def _brace(self) -> int:
-        """The next closing brace; looked for once for all values in front of it."""
+        """Return the next closing brace; all values before it share one search."""
         if self.brace < self.at:
             self.brace = self._find("}")
         return self.brace
 
     def _find(self, what: str) -> int:
-        found = self.text.find(what, self.at)
-        if found < 0:
+        position = self.text.find(what, self.at)
+        if position < 0:
             raise _NotAStruct
-        return found
+        return position
 
     def _name(self) -> str:
-        found = _FIELD.match(self.text, self.at)
-        if found is None:
+        name = _FIELD.match(self.text, self.at)
+        if name is None:
             raise _NotAStruct
-        self.at = found.end()
-        return found[1]
+        self.at = name.end()
+        return name[1]
 
     def _take(self, what: str) -> bool:
         if not self.text.startswith(what, self.at):
@@ -168,14 +168,14 @@ class _Reader:
 
 
 def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | None:
-    """JSON text of a body in struct notation.
+    """Convert a body in struct notation to JSON text.
 
     Args:
         text: the body with its outer braces.
-        fields: its message schema's fields in wire order; None where the schema does not know the version.
+        fields: its message schema's fields in wire order; None if the version has no schema.
 
     Returns:
-        Compact JSON with Kafka's field names, or None where the text does not follow the notation.
+        Compact JSON with Kafka's field names, or None if the text does not follow the notation.
     """
     reader = _Reader(text)
     try:
@@ -188,18 +188,18 @@ def struct_to_json(text: str, fields: tuple[FieldSpec, ...] | None) -> str | Non
 
 
 def struct_body(text: bytes, key: int, version: int, kind: Literal["request", "response"]) -> str | None:
-    """The JSON text of a struct-text body of a control API; None where there is none."""
+    """Return the JSON text of a control API's body in struct notation; None if it is absent or cannot be read."""
     if len(text) > MAX_BODY or not text.startswith(b"{"):
         return None
-    decoded, known = text.decode("utf-8", "replace"), _fields(key, version, kind)
-    converted = struct_to_json(decoded, known)
-    return struct_to_json(decoded, None) if converted is None and known is not None else converted
+    decoded, schema_fields = text.decode("utf-8", "replace"), _fields(key, version, kind)
+    converted = struct_to_json(decoded, schema_fields)
+    return struct_to_json(decoded, None) if converted is None and schema_fields is not None else converted
 
 
 @lru_cache(maxsize=1024)
 def _fields(key: int, version: int, kind: Literal["request", "response"]) -> tuple[FieldSpec, ...] | None:
-    known = fields(key, version, kind)
-    if known is None and key == ApiKey.API_VERSIONS:
-        # KIP-511: an unsupported version is answered, and its body logged, as v0.
+    schema_fields = fields(key, version, kind)
+    if schema_fields is None and key == ApiKey.API_VERSIONS:
+        # A broker answers an unsupported version as v0, and logs its body so (KIP-511).
         return fields(key, 0, kind)
-    return known
+    return schema_fields

@@ -1,22 +1,25 @@
-"""Torn records: a broker that is killed leaves half a line without a line end, and the next record follows on it.
+"""The search for records inside torn ones: a killed broker leaves half a line, and the next record follows on it.
 
-Strategy. `framing` cuts a log where a line begins with a prefix. A record that it cut may hold further records, and
-`cuts` says where they begin. How sure that is depends on the text that the prefix of the inner record stands in:
+`framing` cuts a log where a line begins with a prefix. `cuts` returns where further records begin inside a record that
+it has cut. A prefix inside a record may also be a client's text, so the rule depends on the outer record:
 
-| the outer record | an inner record is one if |
+| outer record | an inner record counts if it has a prefix and |
 |---|---|
-| JSON (2.8+) | `Completed request:{"` follows its prefix: text of a client has no quote without a backslash. The byte after the quote tells a record from a text that ends there |
-| torn before its message names a client | any request's first words follow its prefix |
-| a completed request in text, another kind, or no record | it is a whole request up to the end of the outer record, with one header and one tail, so that what the outer record began has no end |
+| JSON (2.8+) | `Completed request:{"isForwarded":` follows; clients' texts have no unescaped quote |
+| torn before its message can name a client | the first words of any request follow |
+| a completed request in text | is a whole request in text up to the outer record's end, with one header and one tail |
+| another kind, or no record | is a whole request up to the outer record's end, and begins inside a line |
+| a trace of `KafkaApis` | never |
 
-Before 2.8 a client can write an inner record into its client id or a topic, and only its own connection and times can
-follow: then the request is read with what the client wrote for API, version and client id, on the client's own
-connection. In records of other kinds no broker's own words need to follow a client's text, so there an inner record
-counts only in the middle of a line, where a line break gives a client no more than it does in `framing`; in a trace of
-`KafkaApis` it never counts. Zeros, a byte order mark, and what a container's start script or Java prints may stand
-between the halves; a record of another kind that begins in a request's tail ends the request there. Requests in JSON
-after a torn one in text are found by their length (`json_run`). A line of JSON, and a request in text with connection
-and times, end with their line.
+Before 2.8 a client can write an inner record into its client id or a topic, but only the client's own connection and
+times can follow it. Then API, version and client id of the request are as the client wrote them, on the client's own
+connection. In records of other kinds the broker need not write anything after a client's text, so an inner record at
+the beginning of a line does not count.
+
+Zeros, a byte order mark, and output of a container's start script or of Java may stand between the two records. If a
+record of another kind begins in a request's tail, the request is torn there. Requests in JSON after a torn one in text
+are found by their length (`json_run`). A line of JSON, and a request in text with connection and times, end with their
+line.
 """
 
 import re
@@ -57,15 +60,15 @@ TORN_PREFIX = re.compile(_TORN + rb"(?=\[\d{4}-\d\d-\d\d)")
 _OUTPUT = re.compile(
     rb"[\r\n]{0,9}(?:\0|===> |Picked up [A-Z_]+: |(?:OpenJDK|Java HotSpot)[^\n]{0,99} VM warning: |(?:\x1b\[[\d;]{1,9}m)*kafka [\x1b\d])"
 )
-"""How a container's start script or Java begins to print: no message of a broker begins so."""
+"""The beginning of output of a container's start script or of Java; no message of a broker begins so."""
 _SURE_WORDS = len("Completed req")
-"""So much of a request's first words begins no other message."""
+"""Number of bytes of a request's first words with which no other message begins."""
 _LONGEST_BARE = len(_JSON) + PREFIX_LENGTH + len(JSON_START)
 _TIMES = b";totalTime:"
 _TAIL = re.compile(rb" from (?:connection|client) [^\s;]{1,600};totalTime:[\d.,E-]{1,40},requestQueueTime:")
-"""The beginning of a tail; a client's text that is cut short of this is none."""
+"""The beginning of a tail; a client's text that ends before this is not a tail."""
 _TAIL_LINE = 8 << 10
-"""What follows the times of a request in text is shorter: principal, listener and software."""
+"""Bytes; longer than principal, listener and software, which follow the times of a request in text."""
 _Read = Callable[[bytes], LoggedRequest]
 _TEXT: tuple[tuple[bytes, _Read, re.Pattern[bytes]], ...] = (
     (
@@ -76,7 +79,7 @@ _TEXT: tuple[tuple[bytes, _Read, re.Pattern[bytes]], ...] = (
     (b"{api_key=", text.read_api_key_struct, re.compile(rb"\} -- ")),
     (b"Name:", text.read_name_text, re.compile(rb"; ?CorrelationId: ?-?\d{1,10}(?=;)")),
 )
-"""How the requests of a generation begin, and what stands in each of them once."""
+"""For each generation in text, how its requests begin, their reader, and a pattern that each request holds once."""
 
 
 def cuts(record: bytes) -> list[int]:
@@ -84,27 +87,30 @@ def cuts(record: bytes) -> list[int]:
     is_line = record.find(b"\n") == len(record) - 1
     if is_line and (_is_received(record) or _is_usual_request(record)):
         return []
-    found: list[int] = []
+    starts: list[int] = []
     start = 0
     while (start := _next(record, start)) > 0:
         start = before_filler(record, start)
-        found.append(start)
-    return found
+        starts.append(start)
+    return starts
 
 
 def _is_received(line: bytes) -> bool:
-    """Return whether a line is that of a request which was received, and holds no torn request."""
+    """Return whether a line is the record of a received request, and holds no completed request."""
     return line.endswith(_RECEIVED_END) and COMPLETED not in line
 
 
 def _is_usual_request(line: bytes) -> bool:
-    """Return whether a line is a request in which no other one begins, as nearly all are: a search costs little then."""
+    """Return whether a line is a request that holds no other one; nearly all are, and this check is cheap."""
     is_usual = line.startswith(_USUAL_WORDS, _TIME_LENGTH) and line[_COMMA] == ord(",") and line.endswith(_REQUEST_END)
     return is_usual and find_words(line, _SHORTEST_HEAD) < 0
 
 
 def awaits_next(record: bytes) -> bool:
-    """Return whether what follows a record decides if another one begins inside it: a client's text may go on there."""
+    """Return whether the bytes after a record decide if another one begins inside it.
+
+    They do if a client's text may continue there.
+    """
     *_, before, last = (0, 0, *cuts(record))
     prefix = prefix_of(record, before)
     is_request = prefix is not None and record.startswith(COMPLETED, prefix.end())
@@ -112,10 +118,10 @@ def awaits_next(record: bytes) -> bool:
 
 
 def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
-    """Return the places of `cuts` that hold whatever follows the record.
+    """Return the positions of `cuts` that no bytes after the record can change.
 
-    What stands after a request in text and begins no record may be the rest of that request. A record after a torn
-    prefix is read together with it: seen from there the next prefix starts a record, whatever the one between lacks.
+    Text after a request in text that begins no request may be the rest of that request. A record after a torn prefix is
+    read together with that prefix, because then the next prefix starts a record even if the one between has no end.
     """
     *_, before, last = (0, 0, *places)
     prefix = prefix_of(record, before)
@@ -130,14 +136,14 @@ def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
 
 def holds_json_start(message: bytes) -> bool:
     """Return whether another request begins in a message in JSON, though its prefix may be damaged."""
-    return b" " in message and JSON_START in message  # most hold no blank, and one byte is found at once
+    return b" " in message and JSON_START in message  # a search for one byte is fast, and most hold no blank
 
 
 def is_torn(piece: bytes) -> bool:
     """Return whether a piece before a cut lacks its end.
 
-    A whole line of JSON or of another kind has none of its own only if the line end is missing. In text a copy of a
-    tail may stand in the piece, so there only a line end after it ends a record.
+    A line of JSON or of another kind has its end if it ends with a logger. A request in text may hold a copy of a tail,
+    so it must also end with a line end.
     """
     prefix = prefix_of(piece)
     if prefix is None:
@@ -147,31 +153,31 @@ def is_torn(piece: bytes) -> bool:
 
 
 def may_follow(outer: bytes | None, whole: bytes, is_line: bool) -> bool:
-    """Return whether the request that a record holds at its end is a record of its own, in any layout.
+    """Return whether a request at the end of a record is a record of its own, in any layout.
 
     Args:
-        outer: the message of the record up to there; None if it has no start.
+        outer: the message of the outer record, up to the request; None if it has no start.
         whole: the request in Kafka's own layout.
         is_line: whether the request begins a line.
     """
     if not is_whole(whole):
         return False
     if outer is None or _is_half(outer, 0, len(outer)):
-        return True  # torn before a client's text can begin
+        return True  # the outer record is torn before a client's text can begin
     if outer.startswith(COMPLETED):
         return outer.startswith(_JSON) == (JSON_START in whole)
     return not is_line and HANDLING.match(outer) is None
 
 
 def text_end(data: bytes, start: int, end: int) -> int:
-    """Return where the last line in data[start:end] that holds times ends with a logger; 0 if none does."""
+    """Return the end of the last line with times in data[start:end], if it ends with a logger; else 0."""
     times = data.rfind(_TIMES, max(start, end - _TAIL_LINE), end)
     line_end = data.find(b"\n", times, end) + 1 if times >= 0 else 0
     return line_end if line_end and ends_with_logger(data, start, line_end) else 0
 
 
 def is_whole(record: bytes) -> bool:
-    """Return whether a record is one completed request and nothing besides, as far as its text shows."""
+    """Return whether a record is exactly one completed request, as far as its text shows."""
     prefix, message = PREFIX.match(record), strip_logger(record)
     if prefix is None or message is None:
         return False
@@ -186,7 +192,7 @@ def is_whole(record: bytes) -> bool:
 
 
 def _next(record: bytes, start: int) -> int:
-    """Return where the next record begins inside the one that begins at `start`; 0 if none does."""
+    """Return the position of the next record inside the one that begins at `start`; 0 if there is none."""
     prefix = prefix_of(record, start)
     words = start if prefix is None else prefix.end()
     if prefix is not None and record.startswith(_JSON, words):
@@ -201,7 +207,7 @@ def _next(record: bytes, start: int) -> int:
                 return inner
     if prefix is not None and record.startswith(COMPLETED, words):
         return _after_text(record, start, words)
-    # The whole request at its end has its logger; a search through every line of other kinds would take long.
+    # A whole request at the end has the request logger; without this check the search would take long in other kinds.
     return _last_whole(record, words, False) if record.endswith(_REQUEST_LOGGER_ENDS) else 0
 
 
@@ -217,7 +223,7 @@ def _after_text(record: bytes, start: int, words: int) -> int:
     if (inner := _after_filler(record, words) or _in_tail(record, words)) > 0:
         return inner
     line_end = _rest(record, text_end(record, words, len(record)))
-    # Other programs end lines as with a logger, too.
+    # Lines of other programs may also seem to end with a logger.
     if line_end and ends_with_logger(record, words, len(record)) and not is_whole(record[start:line_end]):
         line_end = 0
     if record.find(COMPLETED, words + 1) < 0:
@@ -231,18 +237,18 @@ def _after_text(record: bytes, start: int, words: int) -> int:
 
 
 def _after_filler(record: bytes, words: int) -> int:
-    """Return the line end after which a prefix stands with filler before it, if the request ends there; else 0."""
-    for found in _FILLED.finditer(record, words):
-        line_end = found.start() + 1
-        if PREFIX.match(record, found.end()) and text_end(record, words, line_end) == line_end:
+    """Return the end of the request, if filler and a prefix follow it on the next line; else 0."""
+    for filler in _FILLED.finditer(record, words):
+        line_end = filler.start() + 1
+        if PREFIX.match(record, filler.end()) and text_end(record, words, line_end) == line_end:
             return line_end
     return 0
 
 
 def _in_tail(record: bytes, words: int) -> int:
-    """Return where a record that is no request begins in a request's tail, which is then torn; 0 if none does.
+    """Return the position of a record of another kind in a request's tail, which is then torn; 0 if there is none.
 
-    A principal may hold the text of such a record: then the request's own logger still ends it.
+    A principal may hold the text of such a record; then the record still ends with the request's own logger.
     """
     if record.endswith(_REQUEST_LOGGER_ENDS):
         return 0
@@ -254,7 +260,7 @@ def _in_tail(record: bytes, words: int) -> int:
 
 
 def _rest(record: bytes, line_end: int) -> int:
-    """Return the end of a record's line if more than line ends follow it, else 0."""
+    """Return `line_end` if bytes other than line ends follow it in the record, else 0."""
     return line_end if line_end and record[line_end:].strip(b"\r\n") else 0
 
 
@@ -267,7 +273,7 @@ def _is_bare(record: bytes, start: int, end: int) -> bool:
 
 
 def _is_half(record: bytes, words: int, end: int) -> bool:
-    """Return whether a message is the half of a request's first words, and perhaps what others print after it."""
+    """Return whether a message is a part of a request's first words, perhaps with other programs' output after it."""
     half_end = _half_end(record, words)
     is_sure = _SURE_WORDS <= half_end - words < len(COMPLETED)
     is_last = not record[half_end:end].strip(b"\r\n\0")
@@ -275,13 +281,13 @@ def _is_half(record: bytes, words: int, end: int) -> bool:
 
 
 def _half_end(record: bytes, words: int) -> int:
-    """Return where the half of a request's first words ends that stands at `words`."""
+    """Return the end of the part of a request's first words that is at `words`."""
     pairs = zip(record[words : words + len(_JSON)], _JSON, strict=False)
     return words + sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def _last_whole(record: bytes, words: int, is_text: bool) -> int:
-    """Return where the last request inside begins, if it is whole up to the record's end; 0 if none is."""
+    """Return the position of the last request inside, if it is whole up to the record's end; else 0."""
     if HANDLING.match(record, words):
         return 0
     # Inside a request in text, one in JSON names a connection that a client may have written.
@@ -292,7 +298,7 @@ def _last_whole(record: bytes, words: int, is_text: bool) -> int:
 
 
 def _starts(record: bytes, low: int, mark: bytes, high: int | None = None) -> Iterator[int]:
-    """Yield where prefixes begin that `mark` follows, between `low` and `high`."""
+    """Yield the positions of prefixes that `mark` follows, between `low` and `high`."""
     at = low - 1
     while (at := record.find(mark, at + 1, high)) >= 0:
         bracket = record.rfind(b"[", max(low, at - PREFIX_LENGTH), at)
@@ -302,7 +308,7 @@ def _starts(record: bytes, low: int, mark: bytes, high: int | None = None) -> It
 
 
 def _is_closed(message: bytes, header_end: re.Pattern[bytes]) -> bool:
-    """Return whether the body closes what it opens and ends there: with the rest of another body it does not."""
+    """Return whether a body is balanced and ends as bodies do; with the rest of another body it does not."""
     header, tail = header_end.search(message), _TAIL.search(message)
     body = message[header.end() if header else 0 : tail.start() if tail else 0]
     is_balanced = all(body.count(opening) == body.count(closing) for opening, closing in ((b"{", b"}"), (b"[", b"]")))
