@@ -1,1 +1,1 @@
-"""Declarations of the Delta tables, of the views, and of what releases and libraries speak; no Spark."""
+"""Declarations of Delta tables and views, and the API versions of broker releases and client libraries; no Spark."""

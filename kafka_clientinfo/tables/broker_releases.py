@@ -1,8 +1,8 @@
-"""What broker releases take, from schemas/broker_api_ranges: facts about real brokers, and what the facts depend on.
+"""The API versions that broker releases accept, from schemas/broker_api_ranges: facts measured on real brokers.
 
-A release advertises a range of versions per API; most were also tried request by request. The two differ: 4.x
-advertises Produce v0 to v2 and closes the connection on them. An API may be there in one mode (KRaft, ZooKeeper),
-with a plugin or with a feature only; where a release lacks it for such a reason, it is not removed.
+A release advertises a range of versions per API, and for most releases each version was also sent to a broker. The two
+can differ: 4.x advertises Produce v0 to v2 and closes the connection on them. A release may have an API only in one
+mode (KRaft, ZooKeeper), with a plugin or with a feature; its absence for such a reason does not count as removal.
 """
 
 import json
@@ -18,25 +18,32 @@ from ..protocol import api_key
 
 VERDICTS = ("removed", "deprecated", "ok", "unknown")
 WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
-"""The verdicts, the gravest first; a client's is the gravest of what it uses."""
+"""The verdicts, the worst first; a client's verdict is the worst one of the versions that it uses."""
 
 
 def verdict_rank(target: str) -> str:
-    """SQL for the place in `WORST_FIRST` of each row of `upgrade_impact` at a target, which is SQL too (a quoted release)."""
+    """Return SQL for the rank in `WORST_FIRST` of a row of `upgrade_impact` at a target.
+
+    Args:
+        target: SQL for the name of the release, such as a quoted text.
+    """
     columns = ("refused_by", "deprecated_by", "undecided_by")
-    cases = " ".join(f"WHEN {name}[{target}] IS NOT NULL THEN {place}" for place, name in enumerate(columns))
+    cases = " ".join(f"WHEN {name}[{target}] IS NOT NULL THEN {rank}" for rank, name in enumerate(columns))
     return f"CASE {cases} ELSE {len(columns)} END"
 
 
 def verdict_reason(target: str) -> str:
-    """SQL for the reason, a key of `REASONS`, of each row of `upgrade_impact` that is not fine at a target; see `verdict_rank`."""
+    """Return SQL for the reason of a row's verdict at a target, a key of `REASONS`; null if the verdict is ok.
+
+    The argument is that of `verdict_rank`.
+    """
     later = f"CASE WHEN deprecated_by[{target}] IS NOT NULL THEN 'refused_later' END"
     return f"coalesce(refused_by[{target}], {later}, undecided_by[{target}])"
 
 
 @dataclass(frozen=True, slots=True)
 class ApiRange:
-    """Versions `low` to `high` of an API; needs is kraft, zookeeper, plugin or feature, None where every broker has it."""
+    """Versions `low` to `high` of an API; needs is kraft, zookeeper, plugin or feature, None if every broker has it."""
 
     low: int
     high: int
@@ -45,7 +52,7 @@ class ApiRange:
 
 @dataclass(frozen=True, slots=True)
 class ApiTraits:
-    """API keys whose absence, or unknown version, does not break a client; see apis.toml."""
+    """Keys of APIs that do not break a client if a broker lacks the API or the version; see apis.toml."""
 
     always_answered: frozenset[int]
     harmless: frozenset[int]
@@ -55,13 +62,14 @@ class ApiTraits:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """One release.
+    """One broker release.
 
     Attributes:
-        name: such as `4.0.1`.
+        name: its name, such as `4.0.1`.
         tried: whether every advertised version was sent to a broker of this release.
-        apis: range by API key.
-        refused: by API key and version why a stock broker refused what it advertised: `version`, or what that needs.
+        apis: range of versions by API key.
+        refused: advertised versions that a stock broker refused, by API key and version, with the reason: `version`, or
+            what the version needs, as in `ApiRange.needs`.
     """
 
     name: str
@@ -71,7 +79,7 @@ class Release:
 
     @property
     def order(self) -> tuple[int, ...]:
-        """Sorts releases by age."""
+        """The numbers of the name, by which releases sort, the oldest first."""
         return tuple(int(part) for part in self.name.split("."))
 
 
@@ -92,64 +100,64 @@ REASONS: Mapping[str, str] = {
     "header_v3": "the request has header v3 (KIP-1313): most brokers take its id for damaged tags and close the connection",
     "newer_than_known": "no release in the reference data has this version",
 }
-"""Why a release does not take a version, may not, or will not: every reason, in words."""
+"""Descriptions of all reasons for which a release refuses a version, may refuse it, or a later release refuses it."""
 
 
 def _judge(release: Release, traits: ApiTraits, key: int, version: int) -> tuple[str, str]:
-    """Verdict and, where that is not ok, reason for one release by itself, so without `deprecated`."""
-    found = release.apis.get(key)
-    if key in traits.harmless or (key in traits.always_answered and found is not None):
+    """Return the verdict of one release without its later ones, so never `deprecated`, and the reason if not ok."""
+    api_range = release.apis.get(key)
+    if key in traits.harmless or (key in traits.always_answered and api_range is not None):
         return "ok", ""
-    if found is None:
+    if api_range is None:
         if key in traits.inter_broker:
             return "unknown", "inter_broker"
         return ("unknown", "replaceable") if key in traits.replaceable else ("removed", "api_absent")
-    if version < found.low:
+    if version < api_range.low:
         return "removed", "below_range"
-    if version > found.high:
+    if version > api_range.high:
         return "removed", "above_range"
-    because = release.refused.get((key, version), found.needs)
+    because = release.refused.get((key, version), api_range.needs)
     if because == "version":
         return "removed", "refused_although_advertised"
     return ("ok", "") if because is None else ("unknown", f"needs_{because}")
 
 
 def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
-    """What each release means for whoever uses a version of an API, the oldest first: one of `VERDICTS`, and why.
+    """Return each release's verdict on a version of an API, one of `VERDICTS`, and its reason; the oldest is first.
 
-    That is one of `REASONS`; for `deprecated` the first later release that refuses the version; nothing for `ok`.
+    The reason is a key of `REASONS`; for `deprecated` the first later release that refuses the version; "" for `ok`.
     """
-    found: list[tuple[str, tuple[str, str]]] = []
+    newest_first: list[tuple[str, tuple[str, str]]] = []
     later: str | None = None
     for release in reversed(releases().values()):
         verdict, reason = _judge(release, api_traits(), key, version)
         if verdict == "ok" and later is not None:
             verdict, reason = "deprecated", later
-        found.append((release.name, (verdict, reason)))
+        newest_first.append((release.name, (verdict, reason)))
         if verdict == "removed":
             later = release.name
-    return dict(reversed(found))
+    return dict(reversed(newest_first))
 
 
 def known_versions() -> list[tuple[int, int]]:
-    """All (API, version) that any release has, and those below; above them, all versions of an API are alike."""
+    """Return each API with all versions from 0 to the highest of any release; higher ones have equal verdicts."""
     highest: dict[int, int] = {}
     for release in releases().values():
-        for key, found in release.apis.items():
-            highest[key] = max(highest.get(key, 0), found.high)
+        for key, api_range in release.apis.items():
+            highest[key] = max(highest.get(key, 0), api_range.high)
     return [(key, version) for key, high in sorted(highest.items()) for version in range(high + 1)]
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """What all releases make of a version, given what kept its user from a higher one.
+    """The verdicts of all releases on a version, for clients that use it in one of four situations.
 
     Attributes:
-        by_broker: whether today's broker offers nothing higher, so that the client may know a newer version.
-        fixed: whether the client never asks for versions, so that it cannot go down.
-        refused_by: releases that do not take the version, with the reason.
-        deprecated_by: releases that take it, with the first later release that does not.
-        undecided_by: releases for which it cannot be told, with the reason.
+        by_broker: whether today's broker offers no higher version, so that the client may know a newer one.
+        fixed: whether the client never asks for versions (ApiVersions), so that it cannot fall back to a lower one.
+        refused_by: releases that refuse the version, with the reason.
+        deprecated_by: releases that accept it, with the first later release that does not.
+        undecided_by: releases for which the log does not decide, with the reason.
     """
 
     api_key: int
@@ -163,13 +171,13 @@ class Judgement:
 
 @lru_cache(maxsize=1)
 def judgements() -> tuple[Judgement, ...]:
-    """One judgement per (API, version) that any release has, and per what kept its user from a higher one."""
+    """Return one judgement for each of `known_versions` and each combination of `by_broker` and `fixed`."""
     cases = [(by_broker, fixed) for by_broker in (False, True) for fixed in (False, True)]
     return tuple(_judgement(*used, *case) for used in known_versions() for case in cases)
 
 
 def _judgement(key: int, version: int, by_broker: bool, fixed: bool) -> Judgement:
-    """A refusal is none where the log does not show that the client could not do otherwise."""
+    """Return the judgement on a version; a refusal is undecided if the client may know a version that is accepted."""
     judgement = Judgement(key, version, by_broker, fixed, {}, {}, {})
     for name, (verdict, reason) in verdicts(key, version).items():
         if reason in ("below_range", "refused_although_advertised") and by_broker:
@@ -187,10 +195,13 @@ def _judgement(key: int, version: int, by_broker: bool, fixed: bool) -> Judgemen
 
 @lru_cache(maxsize=1)
 def releases() -> dict[str, Release]:
-    """All releases of the reference data, the oldest first; tests/tables/test_declarations.py checks the files."""
+    """Return all releases of the reference data by name, the oldest first.
+
+    tests/tables/test_declarations.py checks the files.
+    """
     texts = resources.texts(resources.schemas() / "broker_api_ranges", ".json")
-    found = [_release(json.loads(text)) for _, text in texts]
-    return {release.name: release for release in sorted(found, key=lambda item: item.order)}
+    unsorted = [_release(json.loads(text)) for _, text in texts]
+    return {release.name: release for release in sorted(unsorted, key=lambda release: release.order)}
 
 
 def _release(data: Mapping[str, Any]) -> Release:
@@ -204,10 +215,10 @@ def _release(data: Mapping[str, Any]) -> Release:
 
 
 def release(name: str) -> Release:
-    """One release of the reference data.
+    """Return one release of the reference data.
 
     Raises:
-        ConfigError: where it has none of that name; names the known ones.
+        ConfigError: the data has no such release; the error names those that it has.
     """
     known = releases()
     if name not in known:
@@ -217,14 +228,14 @@ def release(name: str) -> Release:
 
 @lru_cache(maxsize=1)
 def api_traits() -> ApiTraits:
-    """What holds for APIs whatever the release."""
+    """Return the traits of APIs that hold for every release."""
     text = (resources.schemas() / "broker_api_ranges" / "apis.toml").read_text("utf-8")
     return ApiTraits(**{name: frozenset(keys) for name, keys in tomllib.loads(text).items()})
 
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """A feature and, by API key, the versions of which it needs any one (KIP-35)."""
+    """A feature and its ranges of versions by API key; it needs one version of each range (KIP-35)."""
 
     name: str
     kip: str
@@ -233,12 +244,12 @@ class Feature:
 
 @lru_cache(maxsize=1)
 def features() -> dict[str, Feature]:
-    """The declared features by name."""
+    """Return the declared features by name."""
     text = (resources.schemas() / "broker_api_ranges" / "features.toml").read_text("utf-8")
     declared = tomllib.loads(text).items()
     return {name: Feature(name, data["kip"], versions_by_key(data["needs"])) for name, data in declared}
 
 
 def versions_by_key(named: Mapping[str, Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """Lowest and highest version by API key, of such ranges by API name."""
+    """Return ranges of versions by API key, from ranges by API name; unknown names are left out."""
     return {key: (low, high) for name, (low, high) in named.items() if (key := api_key(name)) is not None}

@@ -1,7 +1,8 @@
-"""What releases of client libraries speak, from schemas/client_libraries.toml: facts measured on real brokers.
+"""The API versions that releases of client libraries support, from schemas/client_libraries.toml.
 
-A release of a library speaks a range of versions of each API, as far as it was seen to: a client that uses an API which
-was not played is judged by the others. Beside the ranges stands with which brokers a release could produce and consume.
+They were measured on real brokers. For each release of a library the data has the range of versions of each API that
+was seen in use, and the broker releases with which it could not produce and consume. A client that uses an API which
+was not measured is judged by its other APIs.
 """
 
 import tomllib
@@ -19,9 +20,9 @@ class LibraryRelease:
     """One release of a library.
 
     Attributes:
-        name: such as `2.16.1`.
-        speaks: lowest and highest version that was seen, by API key.
-        failed_with: releases of Kafka whose broker it could not produce to and consume from.
+        name: its name, such as `2.16.1`.
+        speaks: lowest and highest version that it was seen to use, by API key.
+        failed_with: releases of Kafka with which it could not produce and consume.
     """
 
     name: str
@@ -30,19 +31,22 @@ class LibraryRelease:
 
     @property
     def numbers(self) -> tuple[int, ...]:
-        """Sorts releases by age."""
+        """The numbers of the name, by which releases sort, the oldest first."""
         return tuple(int(part) for part in self.name.split("."))
 
     def fits(self, key: int, broker: Release) -> bool:
-        """Whether it speaks a version of the API that a broker of that release takes; so where it was not seen to use it."""
+        """Return whether it supports a version of the API that a broker of that release accepts.
+
+        True also if it was not seen to use the API; False for every API if it failed with that release.
+        """
         if broker.name in self.failed_with:
             return False
         if key not in self.speaks or key in api_traits().always_answered | api_traits().harmless:
             return True
-        found, (low, high) = broker.apis.get(key), self.speaks[key]
-        if found is None:
+        accepted, (low, high) = broker.apis.get(key), self.speaks[key]
+        if accepted is None:
             return key in api_traits().replaceable
-        both = range(max(low, found.low), min(high, found.high) + 1)
+        both = range(max(low, accepted.low), min(high, accepted.high) + 1)
         return any((key, version) not in broker.refused for version in both)
 
 
@@ -51,11 +55,11 @@ class Library:
     """A client library.
 
     Attributes:
-        name: as its users call it.
-        software: the name that it tells brokers (KIP-511); None where it tells none.
-        client_ids: a pattern of the client ids that it picks itself, for Java's and RE2's regular expressions; its group, if
-            there is one, is the release. None where it picks none.
-        releases: those measured, the oldest first.
+        name: its usual name.
+        software: the software name that it sends to brokers (KIP-511); None if it sends none.
+        client_ids: a regular expression (Java's and RE2's) for its default client ids; a group, if there is one, holds
+            the release. None if it has no default.
+        releases: the releases that were measured, the oldest first.
     """
 
     name: str
@@ -64,26 +68,29 @@ class Library:
     releases: tuple[LibraryRelease, ...]
 
     def first_fitting(self, broker: Release) -> LibraryRelease | None:
-        """The first release that could work with a broker, by all that it was seen to use."""
-        return next((one for one in self.releases if all(one.fits(key, broker) for key in one.speaks)), None)
+        """Return the first release that fits a broker by all APIs that it was seen to use; None if none does."""
+        return next(
+            (release for release in self.releases if all(release.fits(key, broker) for key in release.speaks)), None
+        )
 
 
 @lru_cache(maxsize=1)
 def client_libraries() -> tuple[Library, ...]:
-    """All libraries; tests/tables/test_declarations.py checks the file."""
+    """Return all libraries; tests/tables/test_declarations.py checks the file."""
     return parse_libraries((resources.schemas() / "client_libraries.toml").read_text("utf-8"))
 
 
 def parse_libraries(text: str) -> tuple[Library, ...]:
-    """Libraries from the text of their file."""
+    """Read libraries from the text of their file."""
     return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
 
 
 def advice_of(use: Mapping[str, Any]) -> str:
-    """What to upgrade a client to, in words; nothing where that is not known.
+    """Return the text that says what to upgrade a client to; "" if that is not known.
 
     Args:
-        use: library, upgrade_to and upgrade_over of a row of `upgrade_impact` at one target.
+        use: `library`, `upgrade_to` and `upgrade_over` of a row of `upgrade_impact` at one target. If `upgrade_over` is
+            not null, no library release works with both broker releases, so brokers must be upgraded to that one first.
     """
     if use["upgrade_to"] is None:
         return ""
@@ -92,8 +99,8 @@ def advice_of(use: Mapping[str, Any]) -> str:
 
 
 def _library(data: Mapping[str, Any]) -> Library:
-    found = (
+    measured = (
         LibraryRelease(item["release"], versions_by_key(item["speaks"]), frozenset(item["failed_with"]))
         for item in data["releases"]
     )
-    return Library(data["name"], data.get("software"), data.get("client_ids"), tuple(found))
+    return Library(data["name"], data.get("software"), data.get("client_ids"), tuple(measured))

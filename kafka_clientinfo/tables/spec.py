@@ -1,9 +1,9 @@
-"""Tables as data: each is declared once, in schemas/tables, and everything else follows from that.
+"""The declarations of tables. Each table is declared once, in schemas/tables, and read into a `TableSpec`.
 
-The Delta table with its comments, NOT NULL and CHECK constraints, clustering and statistics, the documentation, the
-Arrow types of what is read, and the keys by which rows are replaced all come from a `TableSpec`. A table is one file, or
-a folder of files where several concerns declare columns of one table (connections/). The declarations are taken as they
-are: tests/tables/test_declarations.py checks them.
+A `TableSpec` defines the Delta table (columns with comments, NOT NULL and CHECK constraints, clustering, statistics),
+its documentation, its Arrow types, and the key by which rows are replaced. The declaration of a table is one file, or a
+folder of files if several concerns declare columns of it (connections/). They are not checked here, but by
+tests/tables/test_declarations.py.
 """
 
 import tomllib
@@ -14,22 +14,22 @@ from .. import resources
 from ..errors import TableSpecError
 
 CONNECTION_KEY = ("cluster", "broker", "connection_id", "opened_at", "opened_seq")
-"""Columns that name one connection."""
+"""Columns that identify a connection."""
 CONNECTION_ID_KEY = CONNECTION_KEY[:3]
-"""Columns that name a broker's connection id, which later connections use again."""
+"""Columns that identify a broker's connection id, which later connections may use again."""
 FILE_ORDER = ("first_logged_at", "last_logged_at", "file_id")
 """Columns of ingested_files that order the files of a broker; within a file, byte offsets order the records."""
 MOST_DEBUG_RUNS = 65
-"""Entries of debug_runs in a row of ingested_files at most; in a file with so many, silences may be left out."""
+"""Most entries of debug_runs in a row of ingested_files; a file with as many may have more silences than these."""
 EVIDENCE = ("api_versions", "software_name", "omission", "continuity")
-"""Fields of a debug run that say whether its log was sampled or filtered; the column's comment says what each is."""
+"""Fields of a debug run that show whether its log was sampled or filtered; the column's comment describes each."""
 CLIENT = ("cluster", "principal", "client_id", "client_software_name", "client_software_version")
-"""Columns that name a client; null is a value of its own."""
+"""Columns that identify a client; null counts as a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: `type` in Spark's words; a required one is NOT NULL in Delta."""
+    """One column; `type` is Spark's type, and a required column is NOT NULL in Delta."""
 
     name: str
     type: str
@@ -55,15 +55,24 @@ _CONNECTION_COLUMNS = (
 class TableSpec:
     """A table as its TOML declares it.
 
+        write_mode | a run
+        -----------|--------------------------------------------------------------------------------------------
+        append     | appends rows
+        merge      | replaces the rows of the connections that it recomputed
+        aggregate  | aggregates the rows of new requests into the existing rows, by column as in `aggregates`
+        overwrite  | replaces all rows, which it computes from whole tables; for small tables only
+
     Attributes:
-        key: columns that name a row; null counts as a value.
+        name: the table's name.
+        comment: the table's comment.
+        key: columns that identify a row; null counts as a value.
         cluster_by: columns of liquid clustering, at most four.
-        statistics: columns of which Delta keeps each file's least and greatest value; those of `cluster_by` are in it.
-        checks: CHECK constraints, name to SQL expression; Delta enforces them.
-        write_mode: how a run writes it: `append`; `merge` (replaces the rows of the connections that it derived anew);
-            `aggregate` (the rows of new requests are aggregated into those that stand, column by column as
-            `aggregates` says); or `overwrite`, for small tables that are made anew from whole tables.
-        aggregates: of a table in that mode: column to min, max or sum; all others but the key follow from the key.
+        statistics: columns for which Delta keeps each file's least and greatest value, including those of `cluster_by`.
+        columns: all columns, in order.
+        checks: CHECK constraints, which Delta enforces; pairs of name and SQL expression.
+        write_mode: how a run writes the table.
+        aggregates: pairs of column and min, max or sum, if `write_mode` is `aggregate`; all columns that are neither
+            here nor in the key follow from the key.
     """
 
     name: str
@@ -78,12 +87,12 @@ class TableSpec:
 
     @property
     def derived(self) -> bool:
-        """Whether its rows can be made again from other tables."""
+        """Whether its rows can be computed from other tables."""
         return self.write_mode != "append"
 
     @property
     def column_names(self) -> tuple[str, ...]:
-        """Names in order."""
+        """The names of the columns, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -93,7 +102,10 @@ class TableSpec:
 
 
 def parse_spec(*texts: str) -> TableSpec:
-    """A table from the texts of its TOML files: one has its name, its key and its first columns, the others more columns and checks."""
+    """Read a table from the texts of its TOML files.
+
+    One file has the table's name, its key and its first columns; the others have more columns and checks.
+    """
     whole, *others = sorted(map(tomllib.loads, texts), key=lambda part: "name" not in part)
     per_connection = whole.get("per") == "connection"
     declared = [Column(**column) for part in (whole, *others) for column in part.get("columns", ())]
@@ -113,7 +125,7 @@ def parse_spec(*texts: str) -> TableSpec:
 
 @lru_cache(maxsize=1)
 def table_specs() -> dict[str, TableSpec]:
-    """All declared tables by name."""
+    """Return all declared tables by name, sorted."""
     folder = resources.schemas() / "tables"
     declarations = [[text] for _, text in resources.texts(folder, ".toml")]
     declarations += [[text for _, text in resources.texts(part, ".toml")] for part in folder.iterdir() if part.is_dir()]
@@ -122,15 +134,15 @@ def table_specs() -> dict[str, TableSpec]:
 
 
 def software(name: str | None, version: str | None) -> str:
-    """Name and version of a client's software as one text."""
+    """Return name and version of a client's software as one text; only the name if the version is unknown."""
     return str(name) if version in (None, "unknown") else f"{name} {version}"
 
 
 def table_spec(name: str) -> TableSpec:
-    """The declaration of one table.
+    """Return the declaration of one table.
 
     Raises:
-        TableSpecError: when no such table is declared.
+        TableSpecError: no such table is declared.
     """
     specs = table_specs()
     if name not in specs:

@@ -1,4 +1,4 @@
-"""Types of columns in Spark's words, taken apart and said in DuckDB's; Arrow's are in `arrow_rows`."""
+"""The parser of Spark's column types, and their translation to DuckDB's; `arrow_rows` translates them to Arrow's."""
 
 import re
 from functools import lru_cache
@@ -20,32 +20,36 @@ _OPENING, _CLOSING = "<([", ">)]"
 
 
 class Field(NamedTuple):
-    """A column or a struct's field: its name and its type."""
+    """A column or a struct's field, with its name and its type."""
 
     name: str
     kind: str
 
 
 def split_type(kind: str) -> tuple[str, list[str]]:
-    """Take a type of Spark's apart: `map<string,array<int>>` is a `map` of `string` and `array<int>`."""
+    """Split one of Spark's types: `map<string,array<int>>` gives `map`, and `string` and `array<int>`."""
     word, _, inside = " ".join(kind.split()).partition("<")
     return word.lower(), _pieces(inside[:-1]) if inside else []
 
 
 def split_field(text: str) -> Field:
-    """Take a field apart, `name:type` or `name type`."""
+    """Split a field, `name:type` or `name type`."""
     name, kind = re.split(r"[:\s]\s*", text.strip(), maxsplit=1)
     return Field(name.strip("`"), kind)
 
 
 def split_fields(ddl: str) -> list[Field]:
-    """Take columns apart, `name type, …` or `name:type, …`."""
+    """Split columns, `name type, …` or `name:type, …`."""
     return list(map(split_field, _pieces(ddl)))
 
 
 @lru_cache(maxsize=256)
 def duckdb_type(kind: str) -> str:
-    """Write a type of Spark's for DuckDB; raises KeyError for a type that Spark does not have."""
+    """Translate one of Spark's types to DuckDB's.
+
+    Raises:
+        KeyError: it is not a type of Spark's, or none that the tables use.
+    """
     word, parts = split_type(kind)
     if word == "array":
         return f"{duckdb_type(parts[0])}[]"
@@ -60,14 +64,14 @@ def _duckdb_struct(parts: list[str]) -> str:
 
 
 def _pieces(text: str) -> list[str]:
-    """Cut a list of types or fields at its own commas."""
-    found, depth, start = [], 0, 0
+    """Split a list of types or fields at its top-level commas."""
+    pieces, depth, start = [], 0, 0
     for at, character in enumerate(text):
         depth += (character in _OPENING) - (character in _CLOSING)
         if character == "," and depth == 0:
-            found.append(text[start:at].strip())
+            pieces.append(text[start:at].strip())
             start = at + 1
-    return [*found, text[start:].strip()]
+    return [*pieces, text[start:].strip()]
 
 
 def quoted_text(text: str) -> str:

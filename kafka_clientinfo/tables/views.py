@@ -1,4 +1,4 @@
-"""The views: one query for each question that the README begins with, as SQL that Spark and DuckDB read alike."""
+"""The views: one query for each of the README's questions, in SQL that Spark and DuckDB both accept."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -11,9 +11,9 @@ class View:
     """A query with a name.
 
     Attributes:
-        name: its file's, without the suffix.
-        comment: what it answers, one sentence.
-        sql: the query, which names tables in braces, as in `SELECT count(*) FROM {connections}`.
+        name: the name of its file, without the suffix.
+        comment: the question that it answers, in one sentence.
+        sql: the query, with tables in braces, such as `SELECT count(*) FROM {connections}`.
     """
 
     name: str
@@ -23,10 +23,10 @@ class View:
 
 @lru_cache(maxsize=1)
 def views() -> dict[str, View]:
-    """All views of schemas/views by name; the first line of a file is a comment, which says what the view answers."""
-    found = {}
+    """Return all views of schemas/views by name; the first line of a file is a comment, which becomes the view's."""
+    views_by_name = {}
     for file, text in resources.texts(resources.schemas() / "views", ".sql"):
         comment, _, query = text.partition("\n")
         name = file.removesuffix(".sql")
-        found[name] = View(name, comment.removeprefix("-- ").strip(), query.strip())
-    return found
+        views_by_name[name] = View(name, comment.removeprefix("-- ").strip(), query.strip())
+    return views_by_name
