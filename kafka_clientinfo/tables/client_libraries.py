@@ -94,8 +94,8 @@ def advice_of(use: Mapping[str, Any]) -> str:
     """
     if use["upgrade_to"] is None:
         return ""
-    before = f", brokers to {use['upgrade_over']} before" if use["upgrade_over"] else ""
-    return f"{use['library']} {use['upgrade_to']}{before}"
+    brokers_first = f", brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
+    return f"{use['library']} {use['upgrade_to']}{brokers_first}"
 
 
 def _library(data: Mapping[str, Any]) -> Library:
