@@ -253,7 +253,7 @@ class _Splitter:
                 self.forged += is_prefix
 
     def _upgrade(self, start: int, end: int) -> int:
-        """Return where requests in JSON begin that show that the request in text at `start` is torn; -1 if none do."""
+        """Return the position of requests in JSON which show that the request in text at `start` is torn; else -1."""
         if self.truncated or not self.framing.may_be_torn:
             return -1
         if self.json_run.offset != self.offset:
@@ -267,10 +267,10 @@ class _Splitter:
 
     def _cut(self, data: bytes, finished: bool = True) -> Iterable[RawRecord]:
         """Return the record that framing has cut, or the records inside it if it is torn."""
-        places: Sequence[int] = cuts(data) if self.framing.may_be_torn else ()
-        if not finished and places:
-            places = last_settled(data, places)
-        return self._pieces(data, places, finished) if places or self.is_torn else (self._record(data, finished),)
+        starts: Sequence[int] = cuts(data) if self.framing.may_be_torn else ()
+        if not finished and starts:
+            starts = last_settled(data, starts)
+        return self._pieces(data, starts, finished) if starts or self.is_torn else (self._record(data, finished),)
 
     def _record(self, data: bytes, finished: bool = True) -> RawRecord:
         record = RawRecord(self.offset, data, len(data) + self.truncated, finished, self.forged)
@@ -278,10 +278,10 @@ class _Splitter:
         self.truncated = self.forged = 0
         return record
 
-    def _pieces(self, data: bytes, places: Sequence[int], finished: bool = True) -> Iterator[RawRecord]:
-        """Yield the records inside a torn one; all but the first begin at `places`."""
+    def _pieces(self, data: bytes, starts: Sequence[int], finished: bool = True) -> Iterator[RawRecord]:
+        """Yield the records inside a torn one; all but the first begin at `starts`."""
         in_gap = self.forged - _inner_prefixes(data)
-        for begin, end in pairwise((0, *places, len(data))):
+        for begin, end in pairwise((0, *starts, len(data))):
             piece, is_last = data[begin:end], end == len(data)
             torn = self.is_torn if is_last else is_torn(piece)
             has_gap = bool(self.truncated) and begin < KEPT_HEAD <= end

@@ -143,8 +143,8 @@ class _Reader:
             self.brace = self._find("}")
         return self.brace
 
-    def _find(self, what: str) -> int:
-        position = self.text.find(what, self.at)
+    def _find(self, character: str) -> int:
+        position = self.text.find(character, self.at)
         if position < 0:
             raise _NotAStruct
         return position
@@ -156,14 +156,14 @@ class _Reader:
         self.at = name.end()
         return name[1]
 
-    def _take(self, what: str) -> bool:
-        if not self.text.startswith(what, self.at):
+    def _take(self, character: str) -> bool:
+        if not self.text.startswith(character, self.at):
             return False
         self.at += 1
         return True
 
-    def _expect(self, what: str, depth: int) -> None:
-        if depth > _MAX_DEPTH or not self._take(what):
+    def _expect(self, character: str, depth: int) -> None:
+        if depth > _MAX_DEPTH or not self._take(character):
             raise _NotAStruct
 
 

@@ -117,13 +117,13 @@ def awaits_next(record: bytes) -> bool:
     return last > 0 and not is_request and not _is_bare(record, before, last)
 
 
-def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
+def last_settled(record: bytes, starts: Sequence[int]) -> Sequence[int]:
     """Return the positions of `cuts` that no bytes after the record can change.
 
     Text after a request in text that begins no request may be the rest of that request. A record after a torn prefix is
     read together with that prefix, because then the next prefix starts a record even if the one between has no end.
     """
-    *_, before, last = (0, 0, *places)
+    *_, before, last = (0, 0, *starts)
     prefix = prefix_of(record, before)
     is_text = (
         prefix is not None and record.startswith(COMPLETED, prefix.end()) and not record.startswith(_JSON, prefix.end())
@@ -131,7 +131,7 @@ def last_settled(record: bytes, places: Sequence[int]) -> Sequence[int]:
     following = prefix_of(record, last)
     begins_request = following is not None and record.startswith(COMPLETED, following.end())
     is_rest = is_text and not begins_request and not _TORN_PREFIXES.fullmatch(record, last)
-    return places[:-1] if last and (is_rest or _is_bare(record, before, last)) else places
+    return starts[:-1] if last and (is_rest or _is_bare(record, before, last)) else starts
 
 
 def holds_json_start(message: bytes) -> bool:

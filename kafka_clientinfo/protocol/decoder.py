@@ -189,7 +189,7 @@ def _rows_reader(form: Struct, spec: StructSpec, each: ElementsReader) -> Elemen
 
 def tags_reader(spec: StructSpec, compile_field: Callable[[FieldSpec], Reader]) -> TagsReader:
     """Compile the reader of tagged fields; it stores them in the struct's dict, or only checks them if that is None."""
-    known = {field.tag: (field.name, compile_field(field)) for field in tagged(spec)}
+    fields_by_tag = {field.tag: (field.name, compile_field(field)) for field in tagged(spec)}
 
     def read(value: dict[str, Any] | None, data: bytes, at: int) -> int:
         count, at = read_uvarint(data, at)
@@ -197,13 +197,13 @@ def tags_reader(spec: StructSpec, compile_field: Callable[[FieldSpec], Reader]) 
             value.update((field.name, field.fresh_default()) for field in tagged(spec))
         last = -1
         for _ in range(count):
-            last, at = _tag(value, known, last, data, at)
+            last, at = _tag(value, fields_by_tag, last, data, at)
         return at
 
     return read
 
 
-def _tag(value: dict[str, Any] | None, known: Any, last: int, data: bytes, at: int) -> tuple[int, int]:
+def _tag(value: dict[str, Any] | None, fields_by_tag: Any, last: int, data: bytes, at: int) -> tuple[int, int]:
     """Read one tagged field, which begins with its tag and its size, and return the tag and the next offset."""
     tag, start = read_uvarint(data, at)
     if tag <= last:
@@ -212,11 +212,11 @@ def _tag(value: dict[str, Any] | None, known: Any, last: int, data: bytes, at: i
     end = start + size
     if end > len(data):
         raise FieldError(f"a size of tagged field {tag} from 0 to {len(data) - start}, found {size}", at)
-    if tag not in known:
+    if tag not in fields_by_tag:
         if value is not None:
             value.setdefault(UNKNOWN_TAGS, {})[tag] = data[start:end]
         return tag, end
-    name, read_field = known[tag]
+    name, read_field = fields_by_tag[tag]
     try:
         item, stop = read_field(data, start)
     except FieldError as fault:

@@ -166,12 +166,12 @@ def _array_writer(field: FieldSpec) -> Writer:
 
 
 def _tags_writer(spec: StructSpec) -> Writer:
-    known = [(field.tag or 0, field.name, field.default, _field(field)) for field in tagged(spec)]
+    fields = [(field.tag or 0, field.name, field.default, _field(field)) for field in tagged(spec)]
 
     def write(value: Any, parts: list[bytes]) -> None:
         unknown = value.get(UNKNOWN_TAGS)
         payloads = _unknown_payloads(unknown)
-        for tag, name, default, writer in known:
+        for tag, name, default, writer in fields:
             if value[name] != default:  # Kafka leaves defaults out
                 payloads[tag] = _payload(value[name], name, writer)
         write_uvarint(len(payloads), parts)

@@ -105,11 +105,11 @@ def decode_request_header(
     if len(frame) < _API.size:
         raise DecodeError("RequestHeader", "", len(frame), f"{_API.size} bytes of API key and version")
     api_key, api_version = _API.unpack_from(frame)
-    known = registry.request_header_version(api_key, api_version)
-    if known is None:
+    expected_version = registry.request_header_version(api_key, api_version)
+    if expected_version is None:
         name, at = ("requestApiVersion", 2) if api_key in registry.requests else ("requestApiKey", 0)
         raise DecodeError("RequestHeader", name, at, f"a known API, found key {api_key} version {api_version}")
-    version = known if header_version is None else header_version
+    version = expected_version if header_version is None else header_version
     header, at = registry.named("RequestHeader", version).decode(frame)
     may_be_v3 = header_version is None and version == _LAST_WITHOUT_ID
     if may_be_v3 and api_version not in registry.requests[api_key].valid and _fits_header_v3(registry, frame):
@@ -221,11 +221,11 @@ def _error_code_alone(frame: bytes, at: int) -> dict[str, Any]:
 def _header_to_write(registry: Registry, kind: str, key: int, version: int, header_version: int | None) -> Codec:
     """Return the codec of the header that the caller asks for, or of the header that the schemas state."""
     schema, name = registry.schema(kind, key), _HEADER_NAMES[kind]
-    known = None if schema is None else schema.header_version(version)
-    if known is None:
+    expected_version = None if schema is None else schema.header_version(version)
+    if expected_version is None:
         raise EncodeError(f"{name}: no API has key {key} and version {version}; see schemas/messages")
     if header_version is None:
-        return registry.named(name, known)
+        return registry.named(name, expected_version)
     if header_version not in registry.others[name].valid:
         raise EncodeError(f"{name}: version {header_version} is none of {registry.others[name].valid}")
     return registry.named(name, header_version)

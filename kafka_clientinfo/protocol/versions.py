@@ -109,9 +109,9 @@ def parse_headers(
 
 
 def _header(kind: str, header: object, where: str) -> int:
-    known = [str(number) for number in HEADERS[kind]]
-    if header not in known:
-        raise SchemaError(f'{where}: {header!r} is no {kind} header; use "{known[0]}" to "{known[-1]}"')
+    allowed = [str(number) for number in HEADERS[kind]]
+    if header not in allowed:
+        raise SchemaError(f'{where}: {header!r} is no {kind} header; use "{allowed[0]}" to "{allowed[-1]}"')
     return int(str(header))
 
 

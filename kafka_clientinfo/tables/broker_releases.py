@@ -220,10 +220,10 @@ def release(name: str) -> Release:
     Raises:
         ConfigError: the data has no such release; the error names those that it has.
     """
-    known = releases()
-    if name not in known:
-        raise ConfigError(f"no release {name!r} in the reference data; known are {', '.join(known)}")
-    return known[name]
+    by_name = releases()
+    if name not in by_name:
+        raise ConfigError(f"no release {name!r} in the reference data; known are {', '.join(by_name)}")
+    return by_name[name]
 
 
 @lru_cache(maxsize=1)

@@ -85,10 +85,10 @@ def _names_logger(data: bytes, start: int, end: int, key: int) -> bool:
 
 def json_error_code(data: bytes, start: int, end: int) -> int | None:
     """Return the top-level errorCode of the response at data[start:end]; None if it has none."""
-    found = _ERROR_LEFT.match(data, start, end)
-    if found is None and data.find(_ERROR_CODE, max(start, end - 32), end) >= 0:
-        found = _ERROR_RIGHT.search(data, max(start, end - 32), end)
-    return int(found[1]) if found else None
+    error_code = _ERROR_LEFT.match(data, start, end)
+    if error_code is None and data.find(_ERROR_CODE, max(start, end - 32), end) >= 0:
+        error_code = _ERROR_RIGHT.search(data, max(start, end - 32), end)
+    return int(error_code[1]) if error_code else None
 
 
 def _object(text: bytes) -> dict[str, Any]:
