@@ -253,7 +253,7 @@ class _Splitter:
                 self.forged += is_prefix
 
     def _upgrade(self, start: int, end: int) -> int:
-        """Return the position of requests in JSON which show that the request in text at `start` is torn; else -1."""
+        """Return the position of requests in JSON which show that the request in text at `start` is torn, else -1."""
         if self.truncated or not self.framing.may_be_torn:
             return -1
         if self.json_run.offset != self.offset:

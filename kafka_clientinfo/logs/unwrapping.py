@@ -22,9 +22,10 @@ that record, and is counted.
 Lines after the end of a request in text are another program's output, unless they end as the request would: then they
 all belong to the request.
 
-A record is yielded after all records that started before it are closed and have no line after its first byte. Records
-come in the order of their first bytes, and a record's bytes reach up to the next one's first byte. The rest at the end
-is one unfinished record. `_MAX_HELD` bounds the number of records that wait, and `MAX_RECORD` the size of one.
+A record is yielded when it and all records before it are closed, and none of them has a line after the next record's
+first byte. So records come in the order of their first bytes, and a record's bytes reach up to the next one's first
+byte. The rest at the end is one unfinished record. `_MAX_HELD` bounds the number of records that wait, and `MAX_RECORD`
+the size of one.
 """
 
 from collections.abc import Iterable, Iterator
