@@ -1,20 +1,28 @@
 """Connection boundaries: which requests of a connection id belong to one connection.
 
-A connection id is used again, and the log shows neither the end nor the beginning of a connection. A boundary lies
-between two requests of one id, in log order, where the evidence says that a new connection began:
-- the correlation id does not rise and the client id is another one (36 true boundaries and no false alarm were seen over
-  the logs of 23 real brokers; a correlation id alone raises 821 false alarms, as clients are free to choose it);
-- the software name falls back to unknown, or becomes another one, and the request before does not explain it: only an
-  accepted ApiVersions from v3 on names, and only an older or an unsupported one resets (KIP-511);
-- the request before is an accepted ApiVersions that states a name, and the record does not have that name (neither counts in a
-  log that shows that it was sampled or filtered, see `stretches`);
-- a handshake begins anew, with a correlation id that starts over, after the client had been working;
-- the principal is another one: it is fixed when a connection is authenticated;
-- the broker was started again in between, as it says in its own log (`starts`): no connection outlives that;
-- nothing came for longer than connections.max.idle.ms, after which a broker closes a connection. Silence is evidence
-  only in one stretch of the log (see `stretches`). A correlation id that goes on by one has lost nothing meanwhile, so
-  that connection was not closed: the broker's limit is another one. From 1.0 on a broker counts its connections in their
-  ids, and one that is used again has hardly ever a correlation id that goes on; a limit that was raised is likelier.
+Brokers use connection ids again, and the log shows neither the start nor the end of a connection. So the requests of
+one id, in log order, are divided before every request that shows that a new connection began:
+
+    evidence                                   | reason
+    -------------------------------------------|----------------------------------------------------------------------
+    another client id, and the correlation id  | A correlation id alone proves nothing, as clients choose it freely. In
+    does not rise                              | the logs of 23 real brokers, both together gave 36 boundaries, all
+                                               | true; the correlation id alone gave 821 false ones.
+    another software name, or unknown again,   | Only an accepted ApiVersions from v3 on sets the name; only an older or
+    and the request before doesn't explain it  | an unsupported one resets it (KIP-511).
+    the request before is an accepted          | The broker would log that name.
+    ApiVersions that states another name       |
+    ApiVersions after other requests, with a   | A handshake. Clients that repeat ApiVersions on a working connection
+    correlation id that starts over            | count on.
+    another principal                          | Authentication sets it once for a connection.
+    the broker was started in between          | No connection survives that (see `starts`).
+    silence of more than                       | The broker closes idle connections. This counts only inside one stretch
+    connections.max.idle.ms                    | of the log (see `stretches`).
+
+Software names are no evidence in a log that was evidently sampled or filtered: the request that changed the name may be
+missing. Silence is no evidence if the correlation id is the next one: no request is missing, so the connection stayed
+open and the broker's limit is higher than assumed. Since 1.0 connection ids hold a counter and are hardly ever used
+again, so there any higher correlation id shows that the connection stayed open.
 """
 
 from collections.abc import Mapping
@@ -29,50 +37,51 @@ from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
 _ID = ("broker_no", "connection_id")
-"""Columns that tell a connection id from those of other brokers: numbers are compared and copied sooner than names."""
+"""Columns that identify a connection id, which other brokers may use too; numbers are compared faster than names."""
 WHO = ("principal", "client_id", "client_software_name")
-"""Columns of a record by which boundaries are found; a request has them in a struct, `who`."""
+"""Columns of a record that show boundaries; requests have them in the struct `who`."""
 STATED_SOFTWARE = "stated_software"
-"""The valid name that an ApiVersions request states, in `who` as well: the next record has it if the request was accepted."""
+"""A field of `who`: the valid name that an ApiVersions request states. If accepted, the next record has it."""
 _COMPARED = (
     "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch",
     "starts_before", "who",
 )  # fmt: skip
-"""Columns of the request before that boundaries are found by."""
+"""Columns of the request before that are compared to find boundaries."""
 KEPT = ("kept_connections", "kept_last_request_at")
-"""Columns of requests of which the earlier connections of their id are left out."""
+"""Columns that requests have if the earlier connections of their id are left out."""
 IN_STRETCH = ("jumps", "repeats", "outlasts")
-"""What the request before says of the log or the client: correlation ids are left out although the log is complete, an id
-is the same again, and the connection outlasts connections.max.idle.ms."""
+"""Results of comparing a request with the one before on its connection: correlation ids are missing in between although
+the log has no hole; the correlation id is the same; the silence was longer than connections.max.idle.ms."""
 _ID_HASH = "id_hash"
-"""A number made of `_ID`. Requests are sorted by it first: Spark compares a first number without reading rows."""
+"""A hash of `_ID`. Requests are sorted by it first: Spark compares a leading number without reading rows."""
 ID_NUMBERS = (_ID_HASH, "broker_no")
 """Columns by which, with connection_id, requests are shuffled: groups by all three need no further shuffle."""
 
 
 def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = None) -> DataFrame:
-    """Adds to requests the key of their connection and their place in it.
+    """Add to requests the key of their connection and their position in it.
 
-    All windows are over the requests of a connection id in log order, so that requests are shuffled and sorted once;
-    what looks at earlier requests of the same connection takes note of its number (see `any_before`).
+    All windows are over the requests of a connection id in log order, so that Spark shuffles and sorts requests once.
+    These windows include earlier connections of the id, so `any_before` and the like compare session_no.
 
     Args:
-        requests: requests with `who` and `carried`, as `with_log_position` makes them; of each connection id all, or all
-            from the beginning of one of its connections on, with kept_connections, the number of connections before that,
-            and kept_last_request_at, when the latest request of these was logged.
+        requests: requests with `who` and `carried`, as `with_log_position` returns them. They hold all requests of a
+            connection id, or all from the start of one of its connections on; then with kept_connections, the number of
+            connections before that, and kept_last_request_at, the time of their latest request.
         earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
 
     Returns:
-        The requests with session_no (1 for the first connection of an id), opened_at, opened_seq (0 but for
-        connections of one id that open at one instant, or after a clock was set back), seq (0 for a connection's
-        first request), `ID_NUMBERS`, `IN_STRETCH` and `earlier`. A connection's first request has its coverage, and
-        heard_until, when an earlier connection of the id was heard of last; the others have null. Without stretch.
+        The requests, without stretch, with session_no (1 for the first connection of an id), opened_at, opened_seq (0,
+        except for connections of one id that opened at the same instant or after a clock was set back), seq (0 for a
+        connection's first request), `ID_NUMBERS`, `IN_STRETCH` and `earlier`. Two columns are null except on a
+        connection's first request: coverage, and heard_until, the time of the latest request of the id's earlier
+        connections.
     """
     is_part = "kept_connections" in requests.columns
     kept = F.col("kept_connections") if is_part else F.lit(0)
     latest_before = F.max("logged_at").over(_before())
     heard_until = F.greatest(latest_before, F.col("kept_last_request_at")) if is_part else latest_before
-    # A window function cannot hold another one: the boundary, which looks at the request before, is a column first.
+    # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
     hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
     followed = hashed.select(
         "*",
@@ -93,7 +102,7 @@ def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = 
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
     )
     opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "who.client_id"))
-    # The greatest of these is of the newest instant, and there of the first connection, as its number is negated.
+    # max() picks the latest opening and, of several at that time, the lowest session_no, because it is negated.
     instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("minus_session_no")))
     placed = numbered.select(
         *(name for name in numbered.columns if name != "is_boundary"),
@@ -114,11 +123,11 @@ def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = 
 
 
 def _opened_seq() -> Column:
-    """Numbers the connections of an id that opened at one instant, from 0.
+    """Number the connections of an id that opened at the same instant, from 0.
 
-    A request takes along only the newest instant at which a connection of its id opened, not all: how many there are is
-    up to whoever connects. Where a clock was set back, a connection opened before that instant; its number is then that
-    of all earlier connections of the id, which no other connection has.
+    Rows carry only the latest opening time of their id, not all of them: clients could create any number. If a clock
+    was set back, a connection opened before that time; it gets the number of the id's earlier connections, which is
+    unique.
     """
     is_newest = F.col("opening.logged_at") == F.col("newest.logged_at")
     first = F.when(is_newest, -F.col("newest.minus_session_no")).otherwise(F.lit(1))
@@ -126,23 +135,23 @@ def _opened_seq() -> Column:
 
 
 def any_before(condition: Column) -> Column:
-    """Tells whether a condition held of an earlier request of the connection."""
+    """Return whether an earlier request of the connection met a condition."""
     last_connection = F.max(F.when(condition, F.col("session_no"))).over(_before())
     return F.coalesce(last_connection == F.col("session_no"), F.lit(False))
 
 
 def last_before(value: Column, where: Column) -> Column:
-    """Takes a value of the last earlier request of the connection of which a condition holds; null where there is none."""
-    found = F.last(F.when(where, F.struct("session_no", value.alias("value"))), ignorenulls=True).over(_before())
-    return F.when(found["session_no"] == F.col("session_no"), found["value"])
+    """Return a value of the connection's last earlier request that meets a condition; null if there is none."""
+    last = F.last(F.when(where, F.struct("session_no", value.alias("value"))), ignorenulls=True).over(_before())
+    return F.when(last["session_no"] == F.col("session_no"), last["value"])
 
 
 def first_up_to_now(value: Column) -> Column:
-    """Takes the first value that is not null of the connection's requests up to this one."""
-    # The least is of the latest connection that has a value, and there of its first request.
-    place = F.struct((-F.col("session_no")).alias("latest"), "row_no", value.alias("value"))
-    found = F.min(F.when(value.isNotNull(), place)).over(_up_to_now())
-    return F.when(found["latest"] == -F.col("session_no"), found["value"])
+    """Return the first value that is not null among the connection's requests up to this one."""
+    # min() picks the latest connection that has a value, because session_no is negated, and its first such request.
+    candidate = F.struct((-F.col("session_no")).alias("latest"), "row_no", value.alias("value"))
+    first = F.min(F.when(value.isNotNull(), candidate)).over(_up_to_now())
+    return F.when(first["latest"] == -F.col("session_no"), first["value"])
 
 
 def _of_connection_id() -> WindowSpec:
@@ -158,7 +167,7 @@ def _up_to_now() -> WindowSpec:
 
 
 def _of_previous(name: str) -> Column:
-    """Takes a value of the request before, of the same connection id."""
+    """Return a value of the request before, of the same connection id."""
     return F.col(f"who_before.{name}" if name in (*WHO, STATED_SOFTWARE) else f"{name}_before")
 
 
@@ -167,18 +176,19 @@ def _differs(name: str) -> Column:
 
 
 def _is_boundary() -> Column:
-    """Tells whether a new connection begins with a request; the first of a connection id always does."""
+    """Return whether a new connection begins with a request, as the first request of a connection id always does."""
+    # Forwarded requests carry the names and correlation ids of other clients.
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
-    # What has changed a name may be left out of a log that is not complete.
+    # If the log is incomplete, the request that changed the name may be missing.
     is_complete = F.coalesce(F.col("coverage.is_complete"), F.lit(True))
     evidence = [_other_client(), is_complete & _software_lost(), _new_handshake(), _other_principal()]
-    found = ~forwarded & reduce(or_, evidence)
+    is_other = ~forwarded & reduce(or_, evidence)
     was_restarted = F.col("starts_before") > _of_previous("starts_before")
     return (
         _of_previous("api_key").isNull()
         | _was_idle()
         | F.coalesce(was_restarted, F.lit(False))
-        | F.coalesce(found, F.lit(False))
+        | F.coalesce(is_other, F.lit(False))
     )
 
 
@@ -187,15 +197,15 @@ def _starts_over() -> Column:
 
 
 def has_header_v3(version: str = "header_version") -> Column:
-    """Tells whether a request has a header that can carry a client instance id (KIP-1313)."""
+    """Return whether a request has a header that can carry a client instance id (KIP-1313)."""
     return F.coalesce(F.col(version) >= 3, F.lit(False))
 
 
 def _other_client() -> Column:
-    """Tells whether a client id is another one than that before, with a correlation id that does not rise.
+    """Return whether the client id differs from the one before and the correlation id does not rise.
 
-    With header v3 a client may leave its id out after the first request (KIP-1313), which logs show as null or as
-    nothing. Where it states one again, a correlation id that repeats shows no other client.
+    With header v3 a client may leave its id out after the first request (KIP-1313); logs then show null or an empty
+    text. If it states the id again, with the same correlation id, that does not show another client.
     """
     left_out = has_header_v3() & (F.coalesce(F.col("who.client_id"), F.lit("")) == "")
     was_left_out = has_header_v3("header_version_before") & (F.coalesce(_of_previous("client_id"), F.lit("")) == "")
@@ -204,13 +214,13 @@ def _other_client() -> Column:
 
 
 def _software_lost() -> Column:
-    """Tells whether the software name is not what the record before and its request have made of it."""
+    """Return whether the software name is not the one that follows from the record before and its request."""
     known_before = _of_previous("client_software_name") != UNKNOWN
     can_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
-    error = _of_previous("error_code")  # null where no response is logged
+    error = _of_previous("error_code")  # null if no response is logged
     resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
     names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
-    # null where no name is stated, or none is logged; "unknown" is a name like others
+    # null if the request states no name or the record has none; "unknown" is a name like others
     is_stated = F.col("who.client_software_name") == _of_previous(STATED_SOFTWARE)
     contradicts = can_name & (error == int(ErrorCode.NONE)) & ~is_stated
     explains = F.when(F.col("who.client_software_name") == UNKNOWN, resets).otherwise(names)
@@ -220,10 +230,10 @@ def _software_lost() -> Column:
 
 
 def _new_handshake() -> Column:
-    """Tells whether a client that had been working sends ApiVersions with a correlation id that starts over.
+    """Return whether ApiVersions follows other requests, with a correlation id that starts over.
 
-    Clients do repeat ApiVersions on a working connection, but then their correlation ids go on. Those that count
-    from somewhere else for ApiVersions alone do so at the start, before any other request.
+    Clients that repeat ApiVersions on a working connection count on. Some clients count their ApiVersions requests
+    separately, but these send them at the start, before any other request.
     """
     was_working = ~_of_previous("api_key").isin(int(ApiKey.API_VERSIONS), int(ApiKey.SASL_HANDSHAKE))
     at_the_start = F.col("correlation_id").between(0, 3)
@@ -236,14 +246,14 @@ def _other_principal() -> Column:
 
 
 def _was_idle() -> Column:
-    """Tells whether nothing came for so long that the broker must have closed the connection."""
+    """Return whether the silence before a request was so long that the broker must have closed the connection."""
     counts_connections = F.col("carried.log_generation").isin("json", "request_header_struct")
     goes_on = (_step() == 1) | (counts_connections & (_step() > 0))
     return F.coalesce(_outlasts_limit() & ~goes_on, F.lit(False))
 
 
 def _outlasts_limit() -> Column:
-    """Tells whether the log shows that nothing came for longer than the broker's connections.max.idle.ms."""
+    """Return whether the log shows a silence longer than the broker's connections.max.idle.ms."""
     idle_micros = F.unix_micros("started_at") - F.unix_micros(_of_previous("logged_at"))
     return _is_in_one_stretch() & (idle_micros > F.col("coverage.max_idle_ms") * 1000)
 
@@ -253,16 +263,16 @@ def _is_in_one_stretch() -> Column:
 
 
 def _step() -> Column:
-    """How far the correlation id is above that of the request before."""
+    """Return by how much the correlation id is above that of the request before."""
     return F.col("correlation_id").cast("bigint") - _of_previous("correlation_id").cast("bigint")
 
 
 def _in_stretch() -> dict[str, Column]:
-    """Makes `IN_STRETCH`; at a boundary they compare two connections, and are false."""
+    """Return the columns `IN_STRETCH`; they are false at a boundary, where they would compare two connections."""
     goes_on = ~_is_boundary() & ~F.col("is_forwarded")
-    found = {
+    conditions = {
         "jumps": _is_in_one_stretch() & (_step() > 1),
         "repeats": _step() == 0,
         "outlasts": _outlasts_limit(),
     }
-    return {name: F.coalesce(goes_on & condition, F.lit(False)) for name, condition in found.items()}
+    return {name: F.coalesce(goes_on & condition, F.lit(False)) for name, condition in conditions.items()}

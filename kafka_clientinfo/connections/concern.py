@@ -1,16 +1,25 @@
-"""What a concern is: a package whose modules say what holds of a request, of a connection, and what breaks a rule.
+"""The parts of a concern: a package that says what holds of a request and of a connection, and what breaks a rule.
 
-Every part is optional, and none knows another concern:
-- predicates.py: `reads()`, columns read from a request's record; `earlier()`, columns made of the requests before it on
-  its connection, and `LOOKS_BACK_AT`, names of the read columns that those look at; `predicates()`, columns that say what
-  holds of the request. These are made once for all requests of a kind (see `judged`), so they follow from what those share.
-- facts.py: `aggregates()`, aggregates of those columns over a connection, where a row may stand for several requests
-  (`requests_where` counts them); `columns(settings)`, the columns of the table `connections` that follow from them; `AFTER`,
-  names of the concerns whose columns those read.
-- rules.py: `REQUEST_RULES`, `connection_rules(settings)`, and functions named `findings_…`, whose parameters name the
-  relations that they need.
-- any other module with a function `transform`: a relation of the module's name, made of the relations that its
-  parameters name; it is written where a table of that name is declared, and else only read by others.
+Every part is optional; no concern imports another:
+
+    module         | name                       | meaning
+    ---------------|----------------------------|----------------------------------------------------------------
+    predicates.py  | reads()                    | columns read from a request's record
+                   | earlier()                  | columns computed from the requests before it on its connection
+                   | LOOKS_BACK_AT              | the names of the columns of reads() that earlier() uses
+                   | predicates()               | columns that say what holds of a request; computed once for all
+                   |                            | requests of a kind (see `judged`), from the columns they share
+    facts.py       | aggregates()               | aggregates of these columns over a connection; a row may stand
+                   |                            | for several requests, which `requests_where` counts
+                   | columns(settings)          | columns of the table `connections`, computed from the aggregates
+                   | AFTER                      | the names of the concerns that provide columns for columns()
+    rules.py       | REQUEST_RULES              | rules that single requests break
+                   | connection_rules(settings) | rules that connections break as a whole
+                   | findings_…(relations)      | findings beyond single connections
+    another module | transform(relations)       | a relation with the module's name; it is written if a table of
+                   |                            | that name is declared, else only other transforms read it
+
+The parameters of `findings_…` and `transform` are named after the relations that they need.
 """
 
 from collections.abc import Callable, Mapping
@@ -30,13 +39,14 @@ class RequestRule:
     """A rule that single requests break.
 
     Attributes:
-        predicate: name of the judged requests' column that is true where a request breaks it.
-        message: the words for what was found, with names of the judged requests' columns (see `texts.sentence`).
-        applies: makes the condition on a connection (a row of `connections`) under which it counts; to clients where None.
-        binds: makes the condition on such a connection under which its KIP binds; a finding is information elsewhere,
-            cites no KIP and blames nobody. It always binds if None.
-        takes_several: whether it takes several requests of a connection to break it; where these state several client ids,
-            a proxy may share the connection between clients, and either side is blamed.
+        predicate: the name of the judged requests' column that is true for requests that break the rule.
+        message: a template for the finding's message, with columns of the judged requests (see `texts.sentence`).
+        applies: returns the condition on a connection (a row of `connections`) under which the rule applies; None for
+            every client's connection.
+        binds: returns the condition on a connection under which the rule's KIP binds; None if it always does. Elsewhere
+            a finding is information, cites no KIP and blames nobody.
+        takes_several: whether only several requests of a connection can break the rule. If they state several client
+            ids, a proxy may share the connection between clients, and the finding blames either side.
     """
 
     predicate: str
@@ -48,22 +58,22 @@ class RequestRule:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionRule:
-    """A rule that connections break as a whole: `broken` and `message` are columns of a row of `connections`."""
+    """A rule that connections break as a whole, as expressions over a row of `connections`."""
 
     broken: Column
     message: Column
 
 
 class Concern:
-    """One concern: the parts that its modules have, as described above; a part that is lacking is empty.
+    """One concern: the parts that its modules define, as described above; a missing part is empty.
 
     Args:
-        name: of the concern.
+        name: the name of the concern.
         modules: its modules by name.
     """
 
     def __init__(self, name: str, modules: Mapping[str, ModuleType]) -> None:
-        """Find the parts; call none."""
+        """Look the parts up without calling them."""
 
         def part(module: str, attribute: str, otherwise: Any) -> Any:
             return getattr(modules.get(module), attribute, otherwise)

@@ -1,7 +1,7 @@
-"""Examples of requests: enough to find the record in the log.
+"""Examples of requests, with which a user finds the record in the log.
 
-An example is made in two steps, as its expression for grep costs more than all else in it: an aggregation keeps the
-fields of the request that it needs (`place`), and the few examples that are kept get their expression (`example`).
+The expression for grep costs more than the rest of an example, so there are two steps: aggregations keep the fields of
+a request from which an example is made (`place`), and only the few requests that remain get the expression (`example`).
 """
 
 from pyspark.sql import Column
@@ -11,14 +11,14 @@ _LOCAL_TIME = "yyyy-MM-dd HH:mm:ss,SSS"
 
 
 def place() -> Column:
-    """Keeps of a request what its example is made from; structs of one connection sort in the order of its requests."""
-    # A client id with a newline puts the correlation id on a later line, where an expression cannot reach it.
+    """Return a struct of the fields from which `example` is made; a connection's structs sort in log order."""
+    # A client id with a newline moves the correlation id to a later line, which the expression can't match.
     one_line = ~F.coalesce(F.col("client_id").contains("\n"), F.lit(False))
     return F.struct("logged_at", "correlation_id", "log_generation", one_line.alias("one_line"))
 
 
 def example(kept: str, log_zone: str) -> Column:
-    """Makes the example of a request that `place` has kept in the column `kept`.
+    """Return the example of the request of which the column `kept` holds the `place`.
 
     Its grep is an extended regular expression for the request's time, in the log's zone, and its correlation id.
     """
@@ -35,14 +35,14 @@ def example(kept: str, log_zone: str) -> Column:
         .when(generation == "name_text", F.concat(F.lit(".*CorrelationId: ?"), number, F.lit(";")))
         .otherwise(F.lit("")),
     )
-    found = F.struct(
+    filled = F.struct(
         F.col(f"{kept}.logged_at").alias("logged_at"),
         F.col(f"{kept}.correlation_id").alias("correlation_id"),
         grep.alias("grep"),
     )
-    return F.when(F.col(kept).isNotNull(), found)
+    return F.when(F.col(kept).isNotNull(), filled)
 
 
 def time_pattern(at: Column, log_zone: str) -> Column:
-    """Begins an expression for grep with a record's time as it stands in the log."""
+    """Return the beginning of an expression for grep: a record's time as the log writes it."""
     return F.concat(F.lit(r"^\["), F.date_format(F.from_utc_timestamp(at, log_zone), _LOCAL_TIME))

@@ -1,4 +1,4 @@
-"""What a connection is, before any concern looks at it: its ends, who opened it, and what of its start is known."""
+"""Columns of a connection that belong to no concern: its ends, its role, and whether the log shows its start."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -15,14 +15,14 @@ from .texts import is_one_of
 
 _SENDERS = "AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager"
 BROKER_CLIENT_ID = rf"\A(broker-\d+-.+|raft-client-\d+|({_SENDERS})-client-\d+|id_\d+-host_.*-port_\d+)\z"
-"""Client ids that Kafka's own senders use, and hardly anybody else; a client id alone is no proof of a broker."""
+"""Client ids of Kafka's own senders, which hardly anybody else uses; a client id alone does not prove a broker."""
 NODE_ID = r"\A\d{1,10}\z"
-"""What senders between brokers and controllers use: the node's own id. Any client may be named by a number."""
+"""A node's id, the client id of some senders between brokers and controllers. Clients may have numbers as ids too."""
 _FIRST_BROKERS_VERSION = 4
-"""Of ADD_PARTITIONS_TO_TXN: brokers verify transactions by it from here on, clients send what is below (KIP-890)."""
+"""The first version of ADD_PARTITIONS_TO_TXN that only brokers send, to verify transactions (KIP-890)."""
 
 _BROKER_SOFTWARE = "apache-kafka-java"
-"""What brokers call themselves to each other."""
+"""The software name that brokers state to each other."""
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
 _LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
@@ -34,7 +34,7 @@ _OF_FIRST = (
 
 
 def aggregates() -> Columns:
-    """Aggregates of a connection's requests: counts, its first request, and evidence of its role."""
+    """Return aggregates of a connection's requests: counts, its first request, and evidence of its role."""
     return {
         "session_no": F.max("session_no"),
         "last_request_at": F.max("latest_at"),
@@ -52,45 +52,45 @@ def aggregates() -> Columns:
 
 
 def columns(settings: Settings) -> Columns:
-    """Columns of the table `connections` that no concern owns."""
+    """Return the columns of the table `connections` that no concern owns."""
     first = ("file_id", "byte_offset", "remote_host", "remote_port", "listener", "security_protocol", "principal")
-    is_told = (F.col("first.log_generation") == "json") & (processor_text() != "")
+    has_processor = (F.col("first.log_generation") == "json") & (processor_text() != "")
     return {
         "start": _start(),
         "role": _role(settings),
         **{name: F.col(f"first.{name}") for name in (*first, "log_generation")},
-        "network_processor": F.when(is_told, processor_text().cast("int")),
+        "network_processor": F.when(has_processor, processor_text().cast("int")),
     }
 
 
 def shown_as_brokers(connections: DataFrame, new_requests: DataFrame) -> DataFrame:
-    """Finds connection ids of clients under a broker's name, from a host that new requests show to be a broker's.
+    """Find connection ids of clients with a broker's client id, from a host that new requests show to be a broker's.
 
     Args:
         connections: the table `connections`.
-        new_requests: rows of the table `requests` of which `connections` knows nothing.
+        new_requests: rows of the table `requests` that `connections` does not include yet.
 
     Returns:
         Their cluster, broker and connection_id.
     """
     hosts = new_requests.where(is_of_a_broker()).select("cluster", "remote_host").distinct()
     named = connections.where(is_client() & has_broker_name(F.col("client_id")))
-    found = named.join(F.broadcast(hosts), on=["cluster", "remote_host"], how="left_semi")
-    return found.select("cluster", "broker", "connection_id").distinct()
+    from_brokers = named.join(F.broadcast(hosts), on=["cluster", "remote_host"], how="left_semi")
+    return from_brokers.select("cluster", "broker", "connection_id").distinct()
 
 
 def is_client() -> Column:
-    """Tells whether a connection is a client's own."""
+    """Return whether a connection is a client's: neither a broker's nor one with forwarded requests."""
     return F.col("role") == "client"
 
 
 def is_exempt(settings: Settings) -> Column:
-    """Tells whether the policy leaves out a connection's listener."""
+    """Return whether the policy exempts a connection's listener."""
     return is_one_of(F.col("listener"), settings.policy.exempt_listeners)
 
 
 def has_broker_name(client_id: Column) -> Column:
-    """Tells whether a client id looks like those of Kafka's own senders."""
+    """Return whether a client id looks like those of Kafka's own senders."""
     return F.coalesce(client_id.rlike(BROKER_CLIENT_ID), F.lit(False))
 
 
@@ -99,18 +99,18 @@ def _has_node_id(client_id: Column) -> Column:
 
 
 def _first(value: Column) -> Column:
-    """Takes a value of the first request. It is gathered, as Spark would copy a greatest or least struct at every request."""
+    """Return a value of the first request, by collect_list: for min_by Spark would copy the struct at every request."""
     return F.get(F.collect_list(F.when(F.col("seq") == 0, value)), F.lit(0))
 
 
 def is_of_a_broker() -> Column:
-    """Tells whether a request shows by itself that a broker or a controller sent it."""
+    """Return whether a request shows by itself that a broker or a controller sent it."""
     is_replica = F.coalesce(F.col("replica_id") >= 0, F.lit(False))
     return ~F.col("is_forwarded") & (_is_inter_broker() | is_replica)
 
 
 def _is_inter_broker() -> Column:
-    """Tells whether a request is one that brokers send to each other, under a name that they have, or none."""
+    """Return whether a request is one that brokers send to each other, with a broker's client id or none."""
     client_id = F.col("client_id")
     unnamed = F.coalesce(client_id, F.lit("")) == ""
     verifies = (F.col("api_key") == int(ApiKey.ADD_PARTITIONS_TO_TXN)) & (
@@ -129,17 +129,17 @@ def _has_inter_broker_api() -> Column:
 
 
 def _is_other_software() -> Column:
-    """Tells whether a request shows software that no broker runs."""
+    """Return whether a request shows software that no broker runs."""
     name = F.coalesce("sent_software_name", "client_software_name", F.lit(UNKNOWN))
     return ~F.col("is_forwarded") & ~name.isin(UNKNOWN, _BROKER_SOFTWARE)
 
 
 def _role(settings: Settings) -> Column:
-    """Tells the role by what a connection does.
+    """Return the role, from what a connection does.
 
-    A name that only brokers have counts together with the host of a broker (this one's, or one in broker_hosts). On a
-    controller's listener it counts by itself, and so does a node's id. Clients come there too: tools that KIP-919 allows,
-    and programs that have the controller's port in their bootstrap address.
+    A broker's client id counts only if the connection comes from a broker's host (this broker's, or one in
+    broker_hosts). On a controller's listener it counts by itself, and so does a node's id. Clients connect to that
+    listener too: tools that KIP-919 allows, and programs with the controller's port in their bootstrap address.
     """
     client_id = F.col("first.client_id")
     own_host = F.regexp_extract(_connection_id(), _LOCAL_HOST, 1) == F.col("first.remote_host")
@@ -153,10 +153,10 @@ def _role(settings: Settings) -> Column:
 
 
 def is_watched() -> Column:
-    """Tells whether the log held every request when a connection's first one was logged, as far as it shows.
+    """Return whether the log evidently held every request at the time of a connection's first one.
 
-    A log without any ApiVersions request may be filtered, unless its records show software names and nobody has stated one:
-    then only clients that do not ask write there.
+    A log without any ApiVersions request may be filtered, unless its records show software names and no client stated
+    one: then all clients there are such that send no ApiVersions.
     """
     at_debug = (F.col("first.log_level") != "INFO") | F.col("first.coverage.since").isNotNull()
     shows_names = F.col("first.client_software_name").isNotNull()
@@ -164,15 +164,15 @@ def is_watched() -> Column:
 
 
 def _start() -> Column:
-    """Weighs the evidence that the first request is really the connection's first; an INFO log shows too little of it.
+    """Return whether the first logged request is really the connection's first; INFO logs mostly can't show that.
 
-    A record states the software name as it was before the request, so a known one shows an ApiVersions request before it.
+    A record states the software name as it was before the request, so a known name shows that ApiVersions came earlier.
     """
     unnamed = F.coalesce(F.col("first.client_software_name"), F.lit(UNKNOWN)) == UNKNOWN
     named_before = ~unnamed & ~F.col("has_forwarded")
     handshake = is_api_versions("first.api_key") & unnamed
     evidence = handshake | _is_covered() | _counts_from_start()
-    # At DEBUG a client that sends 0 forever has one request only if the others are left out.
+    # At DEBUG, a single request with 0 may be of a client that always sends 0, and the log lacks its other requests.
     may_count = F.col("ids_rise") | (F.col("first.log_level") == "INFO")
     begins_at_0 = (F.col("first.correlation_id") == 0) & ~F.col("repeats") & may_count
     certain = F.when(is_watched(), evidence).otherwise(begins_at_0)
@@ -181,11 +181,15 @@ def _start() -> Column:
 
 
 def _is_covered() -> Column:
-    """Tells whether the log would show an earlier request of the connection, if there had been one.
+    """Return whether the log would show an earlier request of the connection, if there had been one.
 
-    It would since the broker's start; since an earlier connection of the id was heard of, in the same stretch; and, as an open
-    connection would have been heard of, since the stretch was as old as connections.max.idle.ms. The last two need a log
-    that is complete, and a broker that keeps to that limit: what the connection itself shows of both counts against them.
+    It would if the connection opened
+    - after the start of the broker; or
+    - after a request of an earlier connection of the id, in the same stretch of the log; or
+    - later in the stretch than connections.max.idle.ms, because an open connection would have sent something by then.
+
+    The last two need a complete log, and the last a broker that keeps that limit. If the connection itself shows
+    missing correlation ids or a longer silence, they don't count.
     """
     coverage = {name: F.col(f"first.coverage.{name}") for name in ("since", "started_at", "max_idle_ms")}
     of_id = F.col("first.heard_until") >= coverage["since"]
@@ -197,21 +201,24 @@ def _is_covered() -> Column:
 
 
 def _counts_from_start() -> Column:
-    """Tells whether correlation ids begin at 0 or 1; some clients send 0 forever, and the request before 1 may be lost."""
+    """Return whether correlation ids begin at 0 or 1.
+
+    Some clients always send 0, and the request before 1 may be missing: what shows either counts against it.
+    """
     begins_at_1 = (F.col("first.correlation_id") == 1) & ~F.col("jumps") & ~F.col("outlasts")
     return ((F.col("first.correlation_id") == 0) | begins_at_1) & ~F.col("repeats")
 
 
 def _connection_id() -> Column:
-    """Takes as much of a connection id as a pattern may see: what is longer has no host."""
+    """Return the part of a connection id that patterns are applied to; an id that is longer has no host."""
     return F.substring("connection_id", 1, LONGEST)
 
 
 def local_port() -> Column:
-    """Takes the broker's port out of a connection id; an empty text where it has none."""
+    """Return the broker's port in a connection id; an empty text if it has none."""
     return F.regexp_extract(_connection_id(), _LOCAL_PORT, 1)
 
 
 def processor_text() -> Column:
-    """Takes the network processor's number out of a connection id, as 4.0 and later write it; else an empty text."""
+    """Return the network processor's number in a connection id, which 4.0 and later write; else an empty text."""
     return F.regexp_extract(_connection_id(), _PROCESSOR, 1)

@@ -1,14 +1,15 @@
 """The judged requests: requests with their connection, and with every concern's predicates as columns.
 
-They are made once in a run, with one shuffle by connection id, and kept: `connections` aggregates them, `violations`
-explodes them, and the concerns' other tables count them. So a count and a violation come of one expression.
+A run computes them once, with one shuffle by connection id, and caches them. `connections` aggregates them,
+`violations` explodes them, and the concerns' other tables count them, so that a count and a violation use the same
+expression.
 
-Requests of a connection that are alike in all that is judged are one row, a kind, which says how many they are. Most of
-a log is the same fetches and heartbeats again and again; what is judged, kept and aggregated is far less.
+Requests of a connection that agree in everything that is judged are one row, a kind, with their number. Most of a log
+repeats the same fetches and heartbeats, so far fewer rows are judged, cached and aggregated.
 
-Rows are narrow, as windows sort, keep and copy them column by column, and texts cost the most: of the bodies only those
-of the group APIs go along as text, and from all others a concern reads what it needs before the shuffle. What no window
-looks at is packed into one struct meanwhile, which is copied as a whole, and the texts that show a boundary into another.
+Rows are narrow, because windows sort and copy them column by column, and texts cost the most. Only the group APIs keep
+their bodies as text; from all others a concern reads what it needs before the shuffle. Two structs are copied as a
+whole: `carried`, the columns that no window looks at, and `who`, the texts that show boundaries.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,18 +35,18 @@ _CARRIED = (
     "cluster", "broker", "file_id", "remote_host", "remote_port", "listener", "security_protocol", "api_name",
     "client_software_version", "log_generation", "log_level", "api_version_deprecated", "replica_id", "forged_lines",
 )  # fmt: skip
-"""Columns of a record that go along."""
+"""Columns of a record that no window looks at."""
 _DIFFERING = ("logged_at", "correlation_id", "byte_offset")
-"""Columns in which requests of one kind differ; a row has those of the first."""
+"""Columns in which requests of one kind differ; a row has those of the first request."""
 API_RANGES = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
-"""What is read of an ApiVersions response's JSON."""
+"""The fields that are read from the JSON of an ApiVersions response."""
 _RANGE = ("apiKey", "minVersion", "maxVersion")
 HEARTBEATS = {
     ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
     ApiKey.SHARE_GROUP_HEARTBEAT: "share",
     ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
 }
-"""APIs by which members of groups of a kind, other than the classic one, tell their id and what they hold."""
+"""Heartbeat APIs by group type (the classic one has its own), in which members state their id and what they hold."""
 GROUP_APIS = (
     ApiKey.JOIN_GROUP,
     ApiKey.SYNC_GROUP,
@@ -54,32 +55,37 @@ GROUP_APIS = (
 )
 """APIs of groups; their messages are counted."""
 _WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
-"""APIs whose bodies go along."""
+"""APIs that keep their bodies as text."""
 
 
 def judged_requests(
     requests: DataFrame, ingested_files: DataFrame, settings: Settings, concerns: Sequence[Concern]
 ) -> DataFrame:
-    """Makes one row per kind of request that a connection sent; of requests logged twice the first counts.
+    """Return one row per kind of request that a connection sent; a request that is logged twice counts once.
 
-    A connection's first request, and each of ApiVersions, of `GROUP_APIS` and of LeaveGroup, is a row of its own.
+    A connection's first request, and every request of ApiVersions, `GROUP_APIS` and LeaveGroup, is a row of its own.
 
     Args:
-        requests: rows of the table `requests`; of each connection id all, or all from the beginning of one of its
+        requests: rows of the table `requests`: all of each connection id, or all from the start of one of its
             connections on, with `boundaries.KEPT`.
-        ingested_files: the table `ingested_files`, all files of the brokers that occur.
+        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
         concerns: their columns are added.
 
     Returns:
-        The connection's key and session_no. How the requests of the kind differ: requests (their number); seq (0 for a
-        connection's first request), logged_at, correlation_id and byte_offset of the first of them; last_seq; earliest_at
-        and latest_at, the bounds of logged_at; lowest_correlation_id and highest_correlation_id. What they share: the record's
-        other columns; error_code, that of ApiVersions inferred if no response is logged; api_ranges (what an ApiVersions
-        response offers, for `range_of`); request, response and group_payloads of `GROUP_APIS` and LeaveGroup;
-        first_client_id; was_answered (an ApiVersions request of the connection was accepted before), and answer_seq (the
-        seq of the last such request); jumps, repeats and outlasts (of any of them, see `boundaries.IN_STRETCH`); coverage
-        and heard_until (of a connection's first request, see `with_connection`); and the concerns' columns.
+        The rows, with
+        - the connection's key, session_no and first_client_id;
+        - of the first request of the kind: seq (0 for the connection's first request), logged_at, correlation_id and
+          byte_offset;
+        - of all requests of the kind: requests (their number), last_seq, earliest_at and latest_at (the bounds of
+          logged_at), lowest_correlation_id and highest_correlation_id; jumps, repeats and outlasts if any request has
+          them (see `boundaries.IN_STRETCH`);
+        - shared by the kind: the record's other columns; error_code, which is inferred for ApiVersions if no response
+          is logged; api_ranges, the offer of an ApiVersions response, for `range_of`; request, response and
+          group_payloads of `GROUP_APIS` and LeaveGroup; was_answered, whether an earlier ApiVersions request of the
+          connection was accepted, and answer_seq, the seq of the last such request;
+        - coverage and heard_until of the connection's first request (see `with_connection`); and
+        - the concerns' columns.
     """
     kept = [name for name in KEPT if name in requests.columns]
     of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
@@ -96,7 +102,7 @@ def judged_requests(
         *_named({n: c for n, c in read.items() if n in looked_at}),
         F.struct(*carried).alias("carried"),
     )
-    # In a step of its own, or each answer would be parsed once for every place where `_by_field` names it.
+    # A separate step: else Spark would parse each response once for every field in `_by_field`.
     narrow = narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
     earlier = {"answered_before": F.col("row_no") - last_before(F.col("row_no"), is_api_versions_success())}
     for concern in concerns:
@@ -116,9 +122,9 @@ def judged_requests(
 
 
 def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
-    """Aggregates the requests of a connection that are alike to one row, without a shuffle: they are in one partition already.
+    """Aggregate the requests of one kind to one row, without a shuffle: they are in one partition already.
 
-    What differs is aggregated column by column, as Spark hashes groups only where it aggregates numbers and times.
+    Every column is aggregated by itself, because Spark aggregates by hashing only if all results are numbers or times.
     """
     stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, _WITH_BODIES))
     alike = [name for name in requests.columns if name not in ("seq", *_DIFFERING, *IN_STRETCH)]
@@ -141,7 +147,7 @@ def _named(columns: Columns) -> list[Column]:
 
 
 def _read() -> Columns:
-    """Makes the columns of the record that several concerns read."""
+    """Return the columns that several concerns read from a record."""
     of_group = F.col("api_key").isin(*map(int, _WITH_BODIES))
     answer = F.when(is_api_versions(), F.col("response"))
     return {
@@ -154,31 +160,31 @@ def _read() -> Columns:
 
 
 def _by_field(ranges: Column) -> Column:
-    """Lays ranges out as one array for each of their fields: a row takes a third of what an array of structs takes."""
+    """Turn an array of ranges into one array per field, which takes a third of the memory."""
     fields = (F.transform(ranges, _field(name)).alias(name) for name in _RANGE)
     return F.when(ranges.isNotNull(), F.struct(*fields))
 
 
 def _field(name: str) -> Callable[[Column], Column]:
-    return lambda one: one[name]
+    return lambda api_range: api_range[name]
 
 
 def range_of(api_ranges: Column, api_key: Column) -> Column:
-    """Takes the range that an ApiVersions answer offers for an API: minVersion and maxVersion, both null where it offers none."""
-    found = F.call_function("array_position", api_ranges["apiKey"], api_key)
-    place = F.nullif(found.cast("int"), F.lit(0))
-    return F.struct(*(F.element_at(api_ranges[name], place).alias(name) for name in _RANGE[1:]))
+    """Return the range that an ApiVersions response offers for an API: minVersion and maxVersion, both null if none."""
+    position = F.call_function("array_position", api_ranges["apiKey"], api_key)
+    index = F.nullif(position.cast("int"), F.lit(0))
+    return F.struct(*(F.element_at(api_ranges[name], index).alias(name) for name in _RANGE[1:]))
 
 
 def requests_where(condition: Column) -> Column:
-    """Counts the requests of which a condition holds: an aggregate of judged requests, whose rows stand for several."""
+    """Count the requests that meet a condition: an aggregate of judged requests, of which a row stands for several."""
     return F.sum(F.when(condition, F.col("requests")).otherwise(0))
 
 
 def _api_versions_error() -> Column:
-    """Takes the error code of an ApiVersions request; infers it from the release where no response is logged.
+    """Return the error code of an ApiVersions request; infer it from the release if no response is logged.
 
-    0.10 answers v0 only and 0.11 v0 and v1 (KIP-35); 0.11 is told by its throttle time.
+    0.10 answers only v0, and 0.11 v0 and v1 (KIP-35); of the two, only 0.11 logs a throttle time.
     """
     highest = F.when(F.col("throttle_time_ms").isNull(), F.lit(0)).otherwise(F.lit(1))
     refused = F.col("api_version") > highest
@@ -187,15 +193,15 @@ def _api_versions_error() -> Column:
 
 
 def is_api_versions(key: str = "api_key") -> Column:
-    """Tells whether a request is ApiVersions."""
+    """Return whether a request is ApiVersions."""
     return F.col(key) == int(ApiKey.API_VERSIONS)
 
 
 def is_rejected() -> Column:
-    """Tells whether a broker rejected a judged request as the KIPs ask: by an error code, or by closing the connection.
+    """Return whether the broker rejected a judged request as the KIPs ask: by error code or by closing the connection.
 
-    KIP-1313 and KIP-511 name INVALID_REQUEST, KIP-559 INCONSISTENT_GROUP_PROTOCOL. A request on which the broker closes
-    the connection is logged with an empty answer, which is known of the APIs whose answers are kept.
+    KIP-1313 and KIP-511 name INVALID_REQUEST, KIP-559 INCONSISTENT_GROUP_PROTOCOL. If the broker closes the connection
+    on a request, it logs the request without a response, which can be seen for APIs whose responses are read.
     """
     refused = F.col("error_code").isin(int(ErrorCode.INVALID_REQUEST), int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL))
     logs_answers = F.col("log_generation").isin("json", "request_header_struct") & (F.col("log_level") != "INFO")
@@ -204,16 +210,16 @@ def is_rejected() -> Column:
 
 
 def is_taken() -> Column:
-    """Tells whether a broker answered a judged request otherwise; of APIs without an error code of their own it is not known."""
+    """Return whether the broker accepted a judged request and its version; false if no error code is logged."""
     unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     return F.col("error_code").isNotNull() & ~unsupported & ~is_rejected()
 
 
 def is_api_versions_success() -> Column:
-    """Tells whether a judged request is ApiVersions and was accepted."""
+    """Return whether a judged request is ApiVersions and was accepted."""
     return is_api_versions() & F.coalesce(F.col("error_code") == int(ErrorCode.NONE), F.lit(False))
 
 
 def has_instance_id() -> Column:
-    """Tells whether a request carries a client instance id that is not zero (KIP-1313)."""
+    """Return whether a request carries a client instance id that is not zero (KIP-1313)."""
     return F.coalesce(F.col("client_instance_id") != ZERO_UUID, F.lit(False))
