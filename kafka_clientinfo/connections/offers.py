@@ -1,4 +1,4 @@
-"""What a broker advertised at a time, by the rows of `broker_api_versions` (KIP-35)."""
+"""The version ranges that a broker advertised at a given time, from rows of `broker_api_versions` (KIP-35)."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -7,15 +7,15 @@ from .starts import life_at
 
 
 def of_processes(ranges: DataFrame, starts: DataFrame) -> DataFrame:
-    """Lays out ranges by the processes of their broker that gave them as answers.
+    """Return one row per range and broker process that is known to have advertised it.
 
     Args:
         ranges: rows of `broker_api_versions`.
-        starts: the starts of brokers, as `starts_of_brokers` makes them.
+        starts: the starts of brokers, as `starts_of_brokers` returns them.
 
     Returns:
-        The rows with process, the time of the start, once for each process that is known to have given the range; and
-        is_newest, whether no later start of the broker is known.
+        The rows of `ranges` with process, the time at which the process started, and is_newest, true if no later start
+        of the broker is known.
     """
     joined = ranges.join(F.broadcast(starts), on=["cluster", "broker"], how="left")
     began = F.array_distinct(F.array(*(life_at("starts", F.col(at))["begin"] for at in ("first_seen", "last_seen"))))
@@ -25,19 +25,19 @@ def of_processes(ranges: DataFrame, starts: DataFrame) -> DataFrame:
 
 
 def offered_before(offers: str, life: str, at: Column) -> Column:
-    """Chooses the ranges that the broker's process advertised, as far as answers before a time tell.
+    """Return the ranges that the broker's process advertised at a time, from its answers before that time.
 
-    A broker that was started again may be of another release. A range of which this process gave no answer is left out; one
-    of which both this and earlier ones did holds from its beginning on.
+    A broker may have another release after a restart, so a range counts only if this process advertised it. A range
+    that an earlier process advertised too counts from the start of this one.
 
     Args:
         offers: a column of an array of structs with first_seen and last_seen, sorted.
-        life: a column with the bounds of the process, as `starts.life_at` makes it.
+        life: a column with the bounds of the process, as `starts.life_at` returns it.
         at: the time.
 
     Returns:
-        The elements of the array that were advertised then, in its order; several where a range was given up and taken
-        back, or listeners differ; none if no such answer is known.
+        The elements of the array that were advertised then, in its order. There are several if listeners differ or if a
+        range was replaced and came back, and none if no such answer is known.
     """
     begin, end = F.col(f"{life}.begin"), F.col(f"{life}.end")
 
@@ -54,7 +54,7 @@ def offered_before(offers: str, life: str, at: Column) -> Column:
 
 
 def is_offered_later(offers: str, life: str, at: Column) -> Column:
-    """Tells whether the broker's process gave its first answer with one of these ranges after a time."""
+    """Return whether the broker's process advertised one of the ranges for the first time after a time."""
     return F.exists(offers, lambda offer: (offer["first_seen"] > at) & _is_within(offer["first_seen"], life))
 
 

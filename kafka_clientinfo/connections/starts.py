@@ -1,8 +1,14 @@
-"""When a broker started, by its own log or by its requests: no connection outlives the process that accepted it.
+"""The starts of brokers, each of which ends all connections of the process before.
 
-A start is what the broker reports once it serves its listeners. Its connections are newer than the beginning of that
-process, which stands before the report; after a kill there is no line of a shutdown. A process that begins and never
-reports that it has started ends nobody's connections: somebody has started a second one by mistake, or it failed.
+    evidence                                     | function
+    ---------------------------------------------|-------------------
+    the broker's own log reports that it started | `broker_starts`
+    the first requests of a log file             | `_shown_by_files`
+    requests inside a log file                   | `shown_restarts`
+
+A broker's own log reports first that the process was launched, and then, when it serves its listeners, that it has
+started. All connections are newer than the launch. A process that is launched and never starts ends no connections:
+it failed, or somebody launched a second one by mistake. A broker that was killed logs no shutdown.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -17,25 +23,26 @@ _FIRST, _LAST = "1970-01-01", "9999-01-01"
 
 
 def broker_events(ingested_files: DataFrame) -> DataFrame:
-    """Lays out what brokers say of themselves: cluster, broker, file_id, and at, kind, value and ingested_at of each event."""
+    """Return one row per event that a broker logged: cluster, broker, file_id, at, kind, value and ingested_at."""
     event = F.explode("broker_events").alias("event")
     fields = (F.col(f"event.{name}").alias(name) for name in ("at", "kind", "value", "ingested_at"))
     return ingested_files.select(*_BROKER, "file_id", event).select(*_BROKER, "file_id", *fields)
 
 
 def broker_starts(ingested_files: DataFrame) -> DataFrame:
-    """Finds the starts that brokers report in their logs.
+    """Find the starts that brokers report in their own logs.
 
-    Logs of two nodes under the name of one broker show starts, but not which connections these end.
+    If one broker name stands for several nodes, their logs show starts, but not which connections these end.
 
     Args:
         ingested_files: the table `ingested_files`; broker_events is used.
 
     Returns:
-        One row per start: cluster, broker; since, after which every request is of this process or a later one; is_certain,
-        false where the name is that of several nodes; and ingested_at, the run that has shown it as it is.
+        One row per start: cluster, broker; since, a time after which every request is of this process or a later one;
+        is_certain, false if several nodes log under the broker's name; and ingested_at, the run in which the row got
+        these values.
     """
-    # A broker may write to a file and to a console, and both may be read.
+    # The same events may be read twice, if a broker logs to a file and to a console.
     events = (
         broker_events(ingested_files)
         .where(F.col("kind").isin("launched", "started", "stopped"))
@@ -68,10 +75,9 @@ def broker_starts(ingested_files: DataFrame) -> DataFrame:
 
 
 def starts_of_brokers(ingested_files: DataFrame) -> DataFrame:
-    """Gathers the certain starts of each broker: cluster, broker and starts, their times in order.
+    """Return the certain starts of each broker: cluster, broker and starts, their times in order.
 
-    Beside those that brokers report, these are the starts that the first requests of a file show, after another file, and
-    those that requests inside a file show.
+    They come from the brokers' own logs, from the first requests of files, and from requests inside files.
     """
     reported = broker_starts(ingested_files).where(F.col("is_certain")).select(*_BROKER, "since")
     shown = shown_restarts(ingested_files).where(F.col("is_certain")).select(*_BROKER, "since")
@@ -80,10 +86,10 @@ def starts_of_brokers(ingested_files: DataFrame) -> DataFrame:
 
 
 def _shown_by_files(ingested_files: DataFrame) -> DataFrame:
-    """Finds the files that begin with a start, as those of containers do: every start of one has a file of its own.
+    """Find the later files of a broker that begin with its start, as a container writes a new file at each start.
 
-    Logs of one broker follow one another, and while it starts it logs nothing. Where another file of that name goes on
-    meanwhile, it is that of another broker.
+    A broker logs no requests while it starts. If an earlier file of that broker name goes on until less than a second
+    before the start, or beyond it, that file is another broker's, and the start doesn't count.
     """
     before = Window.partitionBy(*_BROKER).orderBy(*FILE_ORDER).rowsBetween(Window.unboundedPreceding, -1)
     files = ingested_files.where(F.col("first_logged_at").isNotNull())
@@ -94,12 +100,13 @@ def _shown_by_files(ingested_files: DataFrame) -> DataFrame:
 
 
 def shown_restarts(ingested_files: DataFrame) -> DataFrame:
-    """Finds the restarts that requests inside a file show, without a word of the broker.
+    """Find the restarts that requests inside a file show, without a report of the broker.
 
-    If another file of that name goes on meanwhile, it may be that of another broker, which has not ended.
+    A restart is not certain if another file of that broker name has requests before and after it: that file may be
+    another broker's, which kept running.
 
     Returns:
-        As `broker_starts`.
+        The same columns as `broker_starts`.
     """
     shown = (
         broker_events(ingested_files)
@@ -114,9 +121,9 @@ def shown_restarts(ingested_files: DataFrame) -> DataFrame:
         & (F.col("first_logged_at") < F.col("since"))
         & (F.col("last_logged_at") > F.col("since"))
     )
-    beside = shown.join(others, on=list(_BROKER), how="left").withColumn("goes_on", F.coalesce(goes_on, F.lit(False)))
+    compared = shown.join(others, on=list(_BROKER), how="left").withColumn("goes_on", F.coalesce(goes_on, F.lit(False)))
     return (
-        beside.groupBy(*_BROKER, "file_id", "since")
+        compared.groupBy(*_BROKER, "file_id", "since")
         .agg(
             (~F.bool_or("goes_on")).alias("is_certain"),
             F.greatest(F.max("shown_at"), F.max(F.when(F.col("goes_on"), F.col("ingested_at")))).alias("ingested_at"),
@@ -126,12 +133,12 @@ def shown_restarts(ingested_files: DataFrame) -> DataFrame:
 
 
 def number_before(starts: Column, at: Column) -> Column:
-    """Counts the starts of an array, which may be null, before a time."""
+    """Count the starts before a time, in an array that may be null."""
     return F.coalesce(F.size(F.filter(starts, lambda start: start < at)), F.lit(0))
 
 
 def life_at(starts: str, at: Column) -> Column:
-    """Takes the bounds of the process that answered at a time: begin, and end, at which the next one began.
+    """Return the bounds of the broker process that ran at a time: begin, and end, when the next one began.
 
     Args:
         starts: a column of an array of times in order, or null.

@@ -15,16 +15,16 @@ from .concern import Columns, Concern
 def connections(
     judged_requests: DataFrame, settings: Settings, concerns: Sequence[Concern], broker_hosts: DataFrame | None = None
 ) -> DataFrame:
-    """Aggregates judged requests to connections.
+    """Aggregate judged requests to connections.
 
     Args:
         judged_requests: see `judged.judged_requests`.
-        settings: of the run.
+        settings: the settings of the run.
         concerns: their columns are added.
         broker_hosts: the table `broker_hosts`; None if no host is known to be a broker's.
 
     Returns:
-        The columns of the table `connections`, and what else the concerns' rules and tables read of a connection.
+        The columns of the table `connections`, and further columns that the concerns' rules and tables read.
     """
     aggregates = dict(facts.aggregates())
     for concern in concerns:
@@ -39,7 +39,7 @@ def connections(
 
 
 def _with_brokers_host(rows: DataFrame, broker_hosts: DataFrame | None) -> DataFrame:
-    """Adds is_brokers_host: whether a connection comes from a host from which a broker's requests came."""
+    """Add is_brokers_host, whether requests of a broker came from the connection's host."""
     if broker_hosts is None:
         return rows.withColumn("is_brokers_host", F.lit(False))
     hosts = broker_hosts.select(F.col("cluster").alias("its_cluster"), F.col("host").alias("its_host"))
@@ -49,5 +49,5 @@ def _with_brokers_host(rows: DataFrame, broker_hosts: DataFrame | None) -> DataF
 
 
 def only_of_clients(columns: Columns) -> Columns:
-    """Makes columns null for connections that are no client's."""
+    """Make columns null for connections that are not a client's."""
     return {name: F.when(facts.is_client(), column) for name, column in columns.items()}

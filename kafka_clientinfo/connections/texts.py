@@ -1,4 +1,4 @@
-"""Lists of texts that clients wrote, and of entries made of these; what a message may show of such texts."""
+"""Column expressions for lists of texts and entries, joins by key, and messages that quote what clients wrote."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
@@ -8,67 +8,68 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 LISTED = 20
-"""How many distinct texts a list column keeps."""
+"""The number of distinct texts that a list column keeps."""
 
 _UNSAFE = (
     r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
     r"|[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
 )
-"""What moves a terminal's cursor, turns or breaks a line, or shows nothing; see `console.safe`.
+"""Characters that move a terminal's cursor, turn or break a line, or are invisible; see `console.safe`.
 
-That is whatever is no letter, mark, digit, punctuation, symbol or plain blank, and those of them that show nothing.
+These are all but letters, marks, digits, punctuation, symbols and the plain blank; and invisible ones among those.
 """
 _REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 
 
 def body_text(body: str, name: str) -> Column:
-    """Reads a top-level text of a JSON body; null where the body has none."""
+    """Return a top-level text of a JSON body; null if the body has none."""
     return F.get_json_object(F.col(body), f"$.{name}")
 
 
 def sorted_texts(values: Column) -> Column:
-    """Aggregates the distinct non-null texts of a group, sorted, the first `LISTED`."""
+    """Aggregate the distinct texts of a group that are not null: the first `LISTED` in order."""
     return F.slice(F.array_sort(F.collect_set(values)), 1, LISTED)
 
 
 def number_of_texts(*values: Column | str) -> Column:
-    """Counts the distinct texts of a group that are not null, or the combinations of several; a task holds all of them.
+    """Count the distinct texts of a group that are not null, or the distinct combinations of several texts.
 
-    For `count_distinct` Spark shuffles rows once more; where one aggregation has several, it also repeats every row for each.
+    A task holds all of them in memory. `count_distinct` would cost a shuffle more, and several in one aggregation would
+    copy every row for each.
     """
     return F.size(F.collect_set(F.struct(*values) if len(values) > 1 else values[0])).cast("bigint")
 
 
 def merged_texts(lists: Column, limit: int = LISTED) -> Column:
-    """Aggregates a group's lists of texts to their union, sorted, the first `limit`."""
+    """Aggregate a group's lists of texts to their union: the first `limit` in order."""
     return F.slice(F.array_sort(F.array_distinct(F.flatten(F.collect_list(lists)))), 1, limit)
 
 
 def flattened(lists: Column | str) -> Column:
-    """Join a list of lists to one list; of those that are null, it takes nothing.
+    """Concatenate the lists in a list, without those that are null.
 
-    A client decides which of its lists are there. Spark's `flatten` gives null for a list with a null in it.
+    Clients may send some lists as null. Spark's `flatten` gives null if any list is null.
     """
-    return F.flatten(F.filter(lists, lambda one: one.isNotNull()))
+    return F.flatten(F.filter(lists, lambda inner: inner.isNotNull()))
 
 
 def first_entries(entries: Column | str, limit: int = LISTED) -> Column:
-    """Aggregates the entries of a group that are not null, sorted, the first `limit`."""
+    """Aggregate the entries of a group that are not null: the first `limit` in order."""
     return F.slice(F.array_sort(F.collect_list(entries)), 1, limit)
 
 
 def first_entries_by(key: Column, entries: Column | str, limit: int = LISTED) -> Column:
-    """Aggregate the entries of a group, sorted by a key that no two of them share and that holds no null, the first `limit`.
+    """Aggregate the entries of a group: the first `limit` in the order of a key, which is unique and holds no null.
 
-    Engines differ in whether a null comes first among values inside of a struct, and what a client leaves out is null.
+    Entries may hold nulls where clients left values out, and engines differ in how they sort nulls inside structs.
     """
     keyed = F.struct(key.alias("key"), (F.col(entries) if isinstance(entries, str) else entries).alias("entry"))
-    return F.transform(first_entries(keyed, limit), lambda one: one["entry"])
+    return F.transform(first_entries(keyed, limit), lambda pair: pair["entry"])
 
 
 def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Adds to rows the columns of others with the same key, in which null is a value; null where there are none."""
-    # Names of its own for the key of the others: both may come of one table.
+    """Add to rows the columns of `others` with the same key; null if there are none. Null keys equal each other."""
+    # Renamed, because both relations may come from one table.
     renamed = others.withColumnsRenamed({name: f"its_{name}" for name in key})
     same = [F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key]
     added = (name for name in others.columns if name not in key)
@@ -76,32 +77,32 @@ def joined_by(rows: DataFrame, others: DataFrame, key: Sequence[str]) -> DataFra
 
 
 def total(numbers: Column) -> Column:
-    """Sums a list of numbers; 0 where it is empty."""
-    return F.aggregate(numbers, F.lit(0).cast("bigint"), lambda one, other: one + other)
+    """Sum a list of numbers; an empty list gives 0."""
+    return F.aggregate(numbers, F.lit(0).cast("bigint"), lambda subtotal, number: subtotal + number)
 
 
 def with_lists(rows: DataFrame, lists: DataFrame, key: Sequence[str]) -> DataFrame:
-    """Adds columns of lists to rows of the same key; they are empty where `lists` has no such row."""
+    """Add columns of lists to rows of the same key; the lists are empty if `lists` has no such row."""
     empty = {name: F.coalesce(name, F.array()) for name in lists.columns if name not in key}
     return rows.join(lists, on=list(key), how="left").withColumns(empty)
 
 
 def is_one_of(value: Column, texts: Iterable[str]) -> Column:
-    """Tells whether a text is one of some; a text that is null is none."""
+    """Return whether a text is one of some; false for null."""
     return F.coalesce(value.isin(*texts), F.lit(False))
 
 
 def looked_up(values: Mapping[Any, Any], key: Column) -> Column:
-    """Takes a key's value out of a constant map; null for a key without one."""
+    """Return a key's value in a constant map; null if it has none."""
     pairs = [F.lit(part) for pair in values.items() for part in pair]
     return F.try_element_at(F.create_map(*pairs), key)
 
 
 def any_of(conditions: Sequence[Column]) -> Column:
-    """Tells whether one of many conditions holds; false where there are none.
+    """Return whether one of many conditions holds; false for an empty list.
 
-    For lists that somebody may make long: they are halved again and again, as Spark Connect refuses an expression that is
-    nested some fifty deep. The rules' own few conditions stand in a row, which a run evaluates sooner.
+    Use it for lists without a bound: Spark Connect refuses expressions that are nested some fifty deep, so the list is
+    halved recursively. The rules' own few conditions are combined in a row, which Spark evaluates faster.
     """
     if len(conditions) < 2:
         return conditions[0] if conditions else F.lit(False)
@@ -110,17 +111,17 @@ def any_of(conditions: Sequence[Column]) -> Column:
 
 
 def shown(value: Column, length: int = 80) -> Column:
-    """Quotes a text for a message, cut and `harmless`; null is quoted too."""
+    """Quote a text for a message, cut and made `harmless`; null becomes 'null'."""
     return F.concat(F.lit("'"), harmless(F.coalesce(value, F.lit("null")), length), F.lit("'"))
 
 
 def sentence(template: str, **columns: Column) -> Column:
-    """Makes a text of a template in Python's format.
+    """Fill a template in Python's format with columns.
 
     Args:
-        template: `{name}` stands for a column as text, `{name!r}` for a quoted one (see `shown`), and `{name:words}` for
-            one that is these words where it is null. The text is null where any other column is.
-        columns: by the template's names; what is not among them is a column's own name or path.
+        template: `{name}` is a column as text, `{name!r}` a quoted one (see `shown`), and `{name:words}` one with these
+            words in place of null. The result is null if any other column is null.
+        columns: columns by the template's names; a name that is missing here is a column's own name or path.
     """
     parts = []
     for text, name, otherwise, conversion in Formatter().parse(template):
@@ -134,6 +135,6 @@ def sentence(template: str, **columns: Column) -> Column:
 
 
 def harmless(text: Column, longest: int) -> Column:
-    """Cuts a text and replaces what a terminal would act on: logged hosts and names stand in messages."""
+    """Cut a text and replace characters that a terminal would act on: messages show logged hosts and names."""
     cut = F.when(F.length(text) > longest, F.concat(F.substring(text, 1, longest), F.lit("…"))).otherwise(text)
     return F.regexp_replace(cut, _UNSAFE, _REPLACEMENT)
