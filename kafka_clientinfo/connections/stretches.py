@@ -1,25 +1,24 @@
-"""Stretches: the times in which a broker's log holds every request, and since when one holds every connection's beginning.
+"""Stretches: periods in which a broker's log holds every request.
 
-Completeness is a property of a stretch of the log at DEBUG (or TRACE). Where a broker says nothing at that level, its level may
-have been switched, or a file may be missing; so a stretch is a row of runs of requests (`ingested_files.debug_runs`) of one
-broker in the order of its files. A new one begins after
+A log holds every request only at DEBUG (or TRACE). While a broker logs nothing at that level, its level may have been
+switched, or a file may be missing. So a stretch is a sequence of runs of requests (`ingested_files.debug_runs`) of one
+broker, in the order of its files. A new stretch begins after
 
-    a hole                                                        | as
+    a hole                                                        | reason
     --------------------------------------------------------------|---------------------------------------------------
-    a silence of more than coverage_gap_ms, within a file or      | nothing tells what was not logged
-    between two                                                   |
-    a silence of more than a second in which server.log says that | the level was another one, or nothing was running;
-    the request logger's level was set, or the broker started     | what it was before and after is judged by records
-    a silence of more than a second before a request that sets    | the level may have been raised by it
+    a silence of more than coverage_gap_ms, within a file or      | requests may be missing
+    between two files                                             |
+    a silence of more than a second in which server.log reports   | the broker was down or may have logged at another
+    that the request logger's level was set, or a start           | level
+    a silence of more than a second before a request that sets    | the request may have raised the level
     levels of loggers                                             |
-    the start of a broker, which a file's first requests show     | all connections are new
+    a start of the broker that a file's first requests show       | all connections are new
 
-A request at INFO belongs to a stretch only if that goes on after it. In a file that is silent so often that not all of its
-silences are known, and some of those may be holes, nothing belongs to one.
-
-A log that was sampled or filtered has no stretches either, as silence in it shows nothing. Correlation ids show that requests
-are left out (see `ingestion.omissions`); and if clients had stated their names, but the broker's log holds no ApiVersions
-request of anybody, these are left out.
+These requests belong to no stretch:
+- a request at INFO, unless the stretch continues after it;
+- all requests of a file with more silences than are stored, if every stored one is longer than coverage_gap_ms;
+- all requests of a log that was sampled or filtered, because silence in it shows nothing. Such a log has missing
+  correlation ids (see `ingestion.omissions`), or it has software names although no ApiVersions request is logged.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -32,40 +31,44 @@ from .starts import broker_events, broker_starts, number_before, shown_restarts,
 
 _SECOND = 1_000_000
 _AT_START = 2 * _SECOND
-"""Microseconds after the end of a start in which a broker that logs at DEBUG has logged its first request."""
+"""The microseconds after the end of its start in which a broker at DEBUG logs its first request."""
 _YEARS_MS = 10 * 365 * 86_400_000
-"""Stands for connections.max.idle.ms below 0: connections are never closed."""
+"""Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
 _BROKER = ("cluster", "broker")
 _BOUNDS = ("first_logged_at", "last_logged_at", "step_back_ms")
-"""Columns of a file between which its requests were logged."""
+"""Columns of a file that bound the times of its requests; step_back_ms is how far these go back at most."""
 _FIRST = "1970-01-01"
 
 
 def in_order(ingested_files: DataFrame) -> DataFrame:
-    """Adds file_no, which orders the files of a broker, to the files that have requests."""
+    """Return the files that have requests with file_no, which orders the files of a broker."""
     order = Window.partitionBy(*_BROKER).orderBy(*FILE_ORDER)
     has_requests = ingested_files.where(F.col("first_logged_at").isNotNull())
     return has_requests.withColumn("file_no", F.row_number().over(order))
 
 
 def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Adds to requests the place of their file among its broker's, and what is known of the log there.
+    """Add to requests the position of their file in their broker's log, and the coverage of the log there.
 
     Args:
         requests: rows of the table `requests`, with `carried`, which holds log_level.
-        ingested_files: the table `ingested_files`, all files of the brokers that occur.
+        ingested_files: the table `ingested_files`, with all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
 
     Returns:
-        The requests with broker_no, one for each cluster and broker; file_no, which orders the files of a broker;
-        starts_before, the number of the broker's starts before the request was logged; stretch, a number for each stretch
-        of a broker, null at INFO; and coverage: since (when the request's stretch began; null if it is of none),
-        started_at (when the broker started, if the stretch begins with that; else null), max_idle_ms (of the
-        broker: the setting, or what its own log says if that is more), and is_complete (of the log around it: false if it was
-        sampled or filtered; true if nothing shows that and ApiVersions is logged; null if the broker's log holds neither
-        ApiVersions nor a software name).
+        The requests with
+        - broker_no, a number for each cluster and broker;
+        - file_no, which orders the files of a broker;
+        - starts_before, the number of the broker's starts before the request was logged;
+        - stretch, the number of the broker's stretch; null at INFO or outside a stretch; and
+        - coverage, a struct of
+          - since: when the stretch began; null outside a stretch;
+          - started_at: when the broker started, if its start began the stretch; else null;
+          - max_idle_ms: the setting, or the broker's own limit according to its log if that is more;
+          - is_complete: false if the log was sampled or filtered; true if nothing shows that and ApiVersions is logged;
+            null if the broker's log holds neither ApiVersions nor a software name.
     """
-    # With a partition, as Spark Connect warns of windows without one.
+    # With a partition, because Spark Connect warns of windows without one.
     brokers = Window.partitionBy(F.lit(0)).orderBy(*_BROKER)
     files = _with_parts(ingested_files, settings).withColumn("broker_no", F.dense_rank().over(brokers)).drop(*_BROKER)
     joined = requests.join(F.broadcast(files), on="file_id", how="inner")
@@ -86,27 +89,27 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
 
 
 def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Finds what brokers say of themselves that bears on their connections and on the stretches of their logs.
+    """Find the reports that change boundaries of connections or stretches of logs.
 
-    What their logs show of being complete counts as well.
+    These are starts, changes of log levels, higher idle limits, and evidence that a log is complete or not.
 
     Args:
         ingested_files: the table `ingested_files`; broker_events and debug_runs are used.
-        settings: as `with_log_position` takes them.
+        settings: see `with_log_position`.
 
     Returns:
-        One row per report: cluster, broker; since, a time before which no request is judged otherwise by it; and
-        ingested_at, the run that has read it.
+        One row per report: cluster, broker; since, the time from which the report may change results; and ingested_at,
+        the run that read it.
     """
     starts = broker_starts(ingested_files).unionByName(shown_restarts(ingested_files))
     starts = starts.select(*_BROKER, "since", "ingested_at")
-    said = broker_events(ingested_files)
+    events = broker_events(ingested_files)
     second = F.expr("INTERVAL 1 SECOND")
-    levels = said.where(_sets_level()).select(*_BROKER, (F.col("at") - second).alias("since"), "ingested_at")
-    # What a broker states again at each start says nothing new.
+    levels = events.where(_sets_level()).select(*_BROKER, (F.col("at") - second).alias("since"), "ingested_at")
+    # A broker states its limit again at each start; only a higher one than before is new.
     earlier = Window.partitionBy(*_BROKER).orderBy("ingested_at").rowsBetween(Window.unboundedPreceding, -1)
     stated = (
-        said.where(F.col("kind") == "max_idle_ms")
+        events.where(F.col("kind") == "max_idle_ms")
         .groupBy(*_BROKER, "ingested_at")
         .agg(F.max(_stated_idle()).alias("idle"))
     )
@@ -118,13 +121,13 @@ def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _changes(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Finds the runs of the package that changed whether a log counts as complete: cluster, broker and ingested_at."""
+    """Find the ingestions that changed whether a log counts as complete: cluster, broker and ingested_at."""
     stretches = _in_stretches(_runs(ingested_files), settings).groupBy(*_BROKER, "stretch")
     brokers = ingested_files.select(*_BROKER, F.explode("debug_runs").alias("run")).groupBy(*_BROKER)
     omissions = stretches.agg(F.min("omission").alias("sign"), F.min("continuity").alias("contrary"))
     names = brokers.agg(F.min("run.software_name").alias("sign"), F.min("run.api_versions").alias("contrary"))
     sign, contrary = F.col("sign"), F.col("contrary")
-    # A sign that is read after the contrary changes nothing.
+    # A sign that is read after contrary evidence changes nothing.
     first = F.when(contrary.isNull() | (sign < contrary), sign)
     of_omissions = omissions.select(*_BROKER, F.array(first, F.when(sign < contrary, contrary)).alias("times"))
     of_names = names.select(*_BROKER, F.array(first, contrary).alias("times"))
@@ -133,23 +136,23 @@ def _changes(ingested_files: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _sets_level() -> Column:
-    """Tells whether an event sets the level of a logger that decides on the log, or may do so."""
+    """Return whether an event sets, or may set, the level of the request logger."""
     return F.col("kind").isin("log_level", LOGGER_SET)
 
 
 def _stated_idle() -> Column:
-    """Takes a stated connections.max.idle.ms; below 0 it closes no connection."""
+    """Return the connections.max.idle.ms that an event states; one below 0 becomes a time of years."""
     idle = F.when(F.col("kind") == "max_idle_ms", F.col("value")).cast("bigint")
     return F.when(idle < 0, F.lit(_YEARS_MS)).otherwise(idle)
 
 
 def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Finds the parts of each file: from an offset on up to the next one, all requests are of one stretch, or of none.
+    """Divide files into parts, in each of which all requests belong to one stretch, or none do.
 
     Returns:
-        cluster, broker, file_id; file_no; first_part, which begins at 0; later_parts: all of them, null if there is one
-        only; starts_before_file, the number of the broker's starts before the file, and starts_in_file, the times of
-        those in it: requests look at few times.
+        cluster, broker, file_id; file_no; first_part, which begins at offset 0; later_parts, all parts in order of
+        their offsets, or null if there is only one; starts_before_file, the number of the broker's starts before the
+        file; and starts_in_file, the times of its starts during the file, so that requests are compared with few times.
     """
     runs = _in_stretches(_runs(ingested_files), settings)
     may_be_one = ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
@@ -200,7 +203,7 @@ def _part(offset: Column, stretch: Column, coverage: Column) -> Column:
 
 
 def _runs(ingested_files: DataFrame) -> DataFrame:
-    """Lays out the runs of files, with what the broker's own log says; a file without a run has one row, of nulls."""
+    """Return one row per run of a file, with the events of its broker; a file without runs has one row of nulls."""
     times = (F.lit(None).cast("timestamp").alias(name) for name in ("began_at", "ended_at"))
     offsets = (F.lit(None).cast("bigint").alias(name) for name in ("began_offset", "ended_offset"))
     evidence = (F.lit(None).cast("timestamp").alias(name) for name in EVIDENCE)
@@ -217,12 +220,12 @@ def _runs(ingested_files: DataFrame) -> DataFrame:
         F.explode(runs).alias("run"),
     )
     rows = files.select(*(name for name in files.columns if name != "run"), "run.*")
-    return rows.join(F.broadcast(_said_by_brokers(ingested_files)), on=list(_BROKER), how="left")
+    return rows.join(F.broadcast(_events_by_broker(ingested_files)), on=list(_BROKER), how="left")
 
 
-def _said_by_brokers(ingested_files: DataFrame) -> DataFrame:
-    """Collects per broker what its own log says: levels, served and starts (arrays of times), and stated_idle_ms."""
-    said = (
+def _events_by_broker(ingested_files: DataFrame) -> DataFrame:
+    """Collect per broker the times of its events: levels, served and starts (arrays), and stated_idle_ms."""
+    logged = (
         broker_events(ingested_files)
         .groupBy(*_BROKER)
         .agg(
@@ -231,16 +234,21 @@ def _said_by_brokers(ingested_files: DataFrame) -> DataFrame:
             F.max(_stated_idle()).alias("stated_idle_ms"),
         )
     )
-    return said.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="full_outer")
+    return logged.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="full_outer")
 
 
 def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
-    """Adds to runs where their stretch begins, and how.
+    """Add to runs the stretch to which they belong.
 
     Returns:
-        The runs with is_first (of their file), is_new (a stretch begins with them), is_blind (silences of the file are not
-        known), stretch, opening (since, started_at), goes_on (a run, or a file of INFO only in the midst of a stretch),
-        ends_here (no later run is of its stretch), max_idle_ms and is_complete.
+        The runs with
+        - is_first: whether the run is the first of its file;
+        - is_new: whether a stretch begins with the run;
+        - is_blind: whether the file has more silences than are stored, and some may be holes;
+        - stretch, the number of the stretch, and opening, its since and started_at (see `with_log_position`);
+        - goes_on: whether the row is a run, or a file with INFO only that lies inside a stretch;
+        - ends_here: whether no later run belongs to the stretch;
+        - max_idle_ms and is_complete (see `with_log_position`).
     """
     order = Window.partitionBy(*_BROKER).orderBy("file_no", "began_offset")
     before = order.rowsBetween(Window.unboundedPreceding, -1)
@@ -272,7 +280,7 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
     cut = judged.withColumn("is_new", is_new)
     up_to_now = order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     opening = F.when(F.col("is_new"), F.struct(F.col("began_at").alias("since"), "started_at"))
-    # In reverse order, as Spark reads a frame that ends at the last row anew for every row.
+    # In reverse order, because Spark reads a frame that ends at the last row again for every row.
     later = Window.partitionBy(*_BROKER).orderBy(-F.col("file_no"), -F.col("began_offset"))
     later = later.rowsBetween(Window.unboundedPreceding, -1)
     next_is_new = F.last(F.when(F.col("began_at").isNotNull(), F.col("is_new")), ignorenulls=True).over(later)
@@ -288,7 +296,7 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _is_complete() -> Column:
-    """Tells of a run whether the log around it is complete; see `with_log_position`."""
+    """Return whether the log around a run is complete; see `with_log_position`."""
     of_broker = Window.partitionBy(*_BROKER)
     of_stretch = Window.partitionBy(*_BROKER, "stretch")
     has_omission = F.max("omission").over(of_stretch).isNotNull() & F.max("continuity").over(of_stretch).isNull()
@@ -301,9 +309,9 @@ def _is_complete() -> Column:
 
 
 def _is_in_silence(at: Column) -> Column:
-    """Tells whether something happened in the silence before a run, or within a second of it, as records come late.
+    """Return whether something happened in the silence before a run or, because records come late, a second around it.
 
-    What happened before the run before this one is not of this silence, however short that run is.
+    A time before the beginning of the previous run belongs to an earlier silence, however short that run is.
     """
     is_after = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - _SECOND, F.lit(True))
     is_later = F.coalesce(at >= F.col("run_before_began_at"), F.lit(True))
@@ -316,10 +324,10 @@ def _holds_report() -> Column:
 
 
 def _started_at() -> Column:
-    """Takes the time of the start that a run begins with: of the one that its file shows, or that server.log states.
+    """Return the time of the start with which a run begins, from the file's requests or from server.log; else null.
 
-    What server.log states counts only if requests were logged as soon as the broker served them, and the level was not set
-    meanwhile: else it was set without a word (Kafka 2.4 to 3.1), and the broker may have started at another level.
+    A start from server.log counts only if the broker logged requests as soon as it served its listeners and no level
+    was set meanwhile. Else it may have started at another level: Kafka 2.4 to 3.1 don't log that a level was set.
     """
     served_before = F.exists(
         "served",

@@ -1,15 +1,18 @@
-"""The table `violations`: what the concerns' predicates found, exploded to one row per rule and connection.
+"""The table `violations`: broken rules, one row per rule and connection, group or client instance.
 
-Requests that break a rule are aggregated to one row per rule and connection, with the first of them as the example. Connections
-of brokers and of forwarded requests make no violations unless a rule says so: what makes a connection look like a
-broker's is written by whoever opened it. What connections do wrong together is found by the concerns' `findings_…`
-functions, and is a row without a connection's key, or without opened_at. conf/client_policy.toml sets severities and
-takes rules out.
+    what breaks the rule | declared by a concern's | key, and the example
+    ---------------------|-------------------------|----------------------------------------------------------
+    single requests      | REQUEST_RULES           | the connection's; the first request that breaks the rule
+    a whole connection   | connection_rules        | the connection's; its first request
+    several connections  | `findings_…` functions  | without opened_at, or without a connection's key
 
-Each row says whether the rule was enforced: how many of the requests the broker rejected, and how many it took.
+Only connections of clients make violations, unless a rule applies to others too: whoever opens a connection may imitate
+a broker. conf/client_policy.toml sets severities and turns rules off.
 
-A rejected record makes no violation: what could be read of it is what its writer wanted to be read, so there is
-nobody to name. rejected_records keeps it with its reason and its bytes.
+A row also says whether the broker enforced the rule: how many of the requests it rejected, and how many it accepted.
+
+A rejected record makes no violation, because its writer may have invented everything in it, so there is nobody to
+blame. rejected_records keeps it with the reason and its bytes.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -30,11 +33,11 @@ from .judged import is_rejected, is_taken, requests_where
 from .texts import harmless, is_one_of, looked_up, sentence
 
 FINDING = ("rule", *CONNECTION_KEY, "group_id", "occurrences", "first_at", "last_at", "example", "message")
-"""Columns of what a rule has found, before its severity and its words are added."""
+"""Columns of a finding, before severity, blame and advice are added."""
 ENFORCED = ("rejected", "taken")
-"""Further columns of what requests show: how many of them the broker rejected, and how many it took."""
+"""Further columns of findings from requests: how many requests the broker rejected, and how many it accepted."""
 _OPTIONAL = (*ENFORCED, "blames", "binds")
-"""Columns that a finding may lack: else the rule says whom it blames, and its KIP binds."""
+"""Columns that a finding may lack; without blames, the rule says whom it blames, and without binds, its KIP binds."""
 _LONGEST_MESSAGE = 1000
 _Rule = TypeVar("_Rule", RequestRule, ConnectionRule)
 
@@ -46,36 +49,37 @@ def violations(
     settings: Settings,
     concerns: Sequence[Concern],
 ) -> DataFrame:
-    """Makes one row per rule and connection, group or client instance that breaks it.
+    """Return one row per rule and connection, group or client instance that breaks it.
 
     Args:
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
-        findings: what the concerns found beyond single connections: of the columns `FINDING`, `ENFORCED` and `blames` those
-            that are known, and for an example either that or the `place` of a request.
+        findings: the concerns' findings beyond single connections, with the known ones of the columns `FINDING`,
+            `ENFORCED` and `blames`; a column `place` (see `examples.place`) may stand in for example.
         settings: the policy's severities and `log_zone` are used.
-        concerns: whose rules are looked at.
+        concerns: the concerns with the rules.
     """
-    enabled = _enabled({name: rule for one in concerns for name, rule in one.request_rules.items()}, settings)
-    found = [_of_connections(connections, settings, concerns)]
-    if enabled:  # a policy may turn every one off
-        found.append(_of_requests(judged_requests, connections, enabled))
-    completed = (completed_finding(rows, settings) for rows in (*found, *findings))
+    request_rules = {name: rule for concern in concerns for name, rule in concern.request_rules.items()}
+    enabled = _enabled(request_rules, settings)
+    of_rules = [_of_connections(connections, settings, concerns)]
+    if enabled:  # a policy may turn all of them off
+        of_rules.append(_of_requests(judged_requests, connections, enabled))
+    completed = (completed_finding(rows, settings) for rows in (*of_rules, *findings))
     return _with_words(reduce(DataFrame.unionByName, completed), settings)
 
 
-def completed_finding(found: DataFrame, settings: Settings) -> DataFrame:
-    """Gives a finding all columns: its example from the `place` of a request where it has one, and null for what it lacks."""
-    if "place" in found.columns:
-        found = found.withColumn("example", example("place", settings.log_zone))
+def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:
+    """Give findings all columns: the example is made from `place` if they have it; other missing columns are null."""
+    if "place" in findings.columns:
+        findings = findings.withColumn("example", example("place", settings.log_zone))
     columns = (*FINDING, *_OPTIONAL)
     types = {column.name: column.type for column in table_spec("violations").columns} | {"binds": "boolean"}
-    lacking = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in found.columns]
-    return found.select("*", *lacking).select(*columns)
+    missing = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in findings.columns]
+    return findings.select("*", *missing).select(*columns)
 
 
 def by_connection_id(
-    found: DataFrame,
+    candidates: DataFrame,
     settings: Settings,
     *,
     rule: Column,
@@ -85,21 +89,23 @@ def by_connection_id(
     message: Column,
     binds: Column | None = None,
 ) -> DataFrame:
-    """Makes one finding per rule and connection id, as every run computes again what single connections don't show.
+    """Aggregate rows to one finding per rule and connection id.
+
+    Such findings depend on several connections, so every run rebuilds them.
 
     Args:
-        found: rows with cluster, broker, connection_id and the columns that the others name.
+        candidates: rows with cluster, broker, connection_id and the columns that the other arguments use.
         settings: `log_zone` is used.
-        rule: null for rows that break none.
-        at: name of the column of a row's time.
-        then_by: names of columns that order rows of one time; the first row's example and message are taken.
-        grep: goes on, behind the time, an extended regular expression for the record.
-        message: what was found.
-        binds: whether the rule's KIP binds (see `RequestRule`); rows of which it does go first.
+        rule: the name of the rule that a row breaks, or null.
+        at: the name of the column with a row's time.
+        then_by: the names of columns that order rows of the same time; the first row gives the example and the message.
+        grep: the rest, after the time, of an extended regular expression for the record.
+        message: the text of the finding.
+        binds: whether the rule's KIP binds (see `RequestRule`); rows for which it does come first.
     """
     bound = F.lit(True) if binds is None else binds
     pattern = F.concat(time_pattern(F.col(at), settings.log_zone), grep)
-    rows = found.select(
+    rows = candidates.select(
         rule.alias("rule"),
         *CONNECTION_ID_KEY,
         F.col(at).alias("at"),
@@ -123,7 +129,7 @@ def by_connection_id(
 
 
 def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str, RequestRule]) -> DataFrame:
-    """Finds the requests that break a rule, on the connections that the rule is for."""
+    """Find the requests that break a rule, on the connections to which the rule applies."""
     broken = {name: (F.col(rule.predicate), sentence(rule.message)) for name, rule in enabled.items()}
     exploded = judged.where(reduce(or_, (condition for condition, _ in broken.values()))).select(
         *CONNECTION_KEY, "requests", "seq", "earliest_at", "latest_at", place().alias("place"), is_rejected().alias("is_rejected"),
@@ -160,8 +166,8 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
 
 
 def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequence[Concern]) -> DataFrame:
-    """Finds the connections that break a rule as a whole; their first request is the example."""
-    declared = {name: rule for one in concerns for name, rule in one.connection_rules(settings).items()}
+    """Find the connections that break a rule as a whole; their first request is the example."""
+    declared = {name: rule for concern in concerns for name, rule in concern.connection_rules(settings).items()}
     broken = {name: (rule.broken, rule.message) for name, rule in _enabled(declared, settings).items()}
     exploded = connections.where(is_client()).select(*CONNECTION_KEY, "first.place", _each_broken(broken))
     return exploded.select(
@@ -176,22 +182,27 @@ def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequen
 
 
 def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
-    """Makes a row of each rule that is broken, named `found`: its name and its message; of rules with a condition and a message."""
+    """Explode a row to one row per broken rule, with the struct `found` of the rule's name and its message.
+
+    Args:
+        rules: the condition and the message of each rule, by its name.
+    """
     nothing = F.lit(None).cast("struct<rule:string,message:string>")
-    found = (
+    broken = (
         F.when(condition, F.struct(F.lit(name).alias("rule"), message.alias("message")))
         for name, (condition, message) in rules.items()
     )
-    return F.explode(F.array_compact(F.array(nothing, *found))).alias("found")
+    return F.explode(F.array_compact(F.array(nothing, *broken))).alias("found")
 
 
-def _with_words(found: DataFrame, settings: Settings) -> DataFrame:
+def _with_words(findings: DataFrame, settings: Settings) -> DataFrame:
+    """Add to findings what schemas/rules says of their rules, and leave out rules that the policy turns off."""
     severity = _by_rule({name: _severity(name, settings) for name in rules()})
     unbound = _by_rule({name: settings.policy.severity_of(name, SEVERITIES[-1]) for name in rules()})
     binds = F.coalesce("binds", F.lit(True))
     blames = F.coalesce("blames", _by_rule({name: rule.blames for name, rule in rules().items()}))
     asks = _by_rule({name: rule.asks for name, rule in rules().items()})
-    judged = found.select(
+    judged = findings.select(
         *(name for name in (*FINDING, *ENFORCED) if name != "message"),
         F.when(binds, _by_rule({name: rule.kip for name, rule in rules().items()})).alias("kip"),
         F.when(binds, severity).otherwise(unbound).alias("severity"),
