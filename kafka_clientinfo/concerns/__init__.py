@@ -1,4 +1,4 @@
-"""What is known and judged of connections, one package per concern; `connections.concern` says what is in one."""
+"""The concerns: one package per subject on which connections are judged; see `connections.concern` for its parts."""
 
 import pkgutil
 from functools import lru_cache
@@ -10,7 +10,7 @@ from ..connections.concern import Concern
 
 @lru_cache(maxsize=1)
 def concerns() -> tuple[Concern, ...]:
-    """Finds the concerns that exist, by name: every package in here is one."""
+    """Return all concerns, sorted by name; every package in this folder is one."""
     packages = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
     return tuple(Concern(name, _modules(import_module(f"{__name__}.{name}"))) for name in packages)
 

@@ -1,1 +1,1 @@
-"""How each connection negotiates its versions: KIP-35's request, KIP-511's fallback."""
+"""How clients negotiate API versions: the ApiVersions request (KIP-35) and its fallback (KIP-511)."""

@@ -1,4 +1,4 @@
-"""The ranges that brokers advertised: what their successful ApiVersions answers in the log say (KIP-35)."""
+"""The table `broker_api_versions`: the ranges that brokers advertised in successful ApiVersions responses (KIP-35)."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -13,10 +13,10 @@ _RANGE = {"api_key": "apiKey", "min_version": "minVersion", "max_version": "maxV
 
 
 def transform(new_requests: DataFrame) -> DataFrame:
-    """Makes one row per distinct range; an upgraded broker has two, told apart by their times.
+    """Return one row per distinct range; an upgraded broker has two, with different times.
 
-    Rows of several batches of requests aggregate into one another: the earliest first_seen, the latest last_seen, the sum.
-    A broker gives thousands of equal answers: they are counted before they are parsed.
+    Rows of several batches can be merged: the earliest first_seen, the latest last_seen, the sum of answers. A broker
+    gives thousands of equal responses, so they are grouped before they are parsed.
     """
     counted = new_requests.where(~F.col("is_duplicate") & is_api_versions_success())
     answers = (

@@ -1,14 +1,17 @@
-"""How each client learns a broker's versions beyond single connections (KIP-35).
+"""The table `client_negotiations`: how clients learn a broker's versions across connections (KIP-35).
 
-What a broker advertises is good for one connection: after a disconnection a client asks again. A connection that asks
-nothing, of a client that asked on an earlier one, goes by what was learnt there; whether that still held is told by what
-the two brokers advertised at the two times. A client whose request was refused with a closed connection may try lower
-versions, or begin with the lowest and try one higher version after the other (revision 30): the refusals of server.log
-are linked to what its host used on that broker afterwards.
+    what a client does                          | how it is found
+    --------------------------------------------|---------------------------------------------------------------------
+    reuses the versions of an earlier           | A connection sends no ApiVersions, and an earlier one of the client
+    connection, although KIP-35 has it ask      | did. The versions are outdated if what the two brokers advertised at
+    again after a disconnection                 | the two times differs.
+    tries another version after the broker      | A refusal in server.log is linked to the next version that the host
+    closed the connection on a request          | used on that broker: a lower one, or one version after the other
+    (revision 30)                               | upwards.
 
-A client is a host, a principal and a client id, which two programs of one host, or behind one NAT, may share. They are
-two for certain if those of its connections that ask use other versions of an API than those that do not; then nothing is
-concluded. Else they may be two all the same.
+A client is a host, a principal and a client id, which two programs on one host or behind one NAT may share. They are
+certainly two programs if connections with ApiVersions use other versions of an API than connections without it; then
+nothing is reported. They may be two programs in other cases too.
 """
 
 from collections.abc import Sequence
@@ -34,7 +37,7 @@ def transform(
     failed_requests: DataFrame,
     ingested_files: DataFrame,
 ) -> DataFrame:
-    """Makes one row per client that goes by what it learnt earlier, or whose host tried again after a refusal."""
+    """Return one row per client that reuses versions from an earlier connection, or tries again after a refusal."""
     clients = connections.where(is_client()).select(*CONNECTION_KEY, *_CLIENT[1:], _listener(), "api_versions_outcome")
     reused = _reused(clients, api_usage, broker_api_versions, starts_of_brokers(ingested_files))
     retried = _retried(clients, api_usage, failed_requests)
@@ -48,7 +51,7 @@ def transform(
 
 
 def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame, starts: DataFrame) -> DataFrame:
-    """Finds connections that ask nothing, after one of their client that asked, and the APIs whose range is another one."""
+    """Find connections without ApiVersions after one with it of the same client, and the APIs with another range."""
     learnt = F.when(F.col("asks"), F.struct("opened_at", "broker", "listener"))
     in_time = Window.partitionBy(*_CLIENT).orderBy(*_IN_TIME)
     earlier = in_time.rowsBetween(Window.unboundedPreceding, -1)
@@ -66,7 +69,7 @@ def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame, starts:
     advertised = F.broadcast(_by_broker(ranges, starts))
     names = {"broker": "learnt_from", "listener": "learnt_on", "advertised": "learnt_ranges", "starts": "learnt_starts"}
     then = advertised.withColumnsRenamed(names)
-    known = (
+    with_ranges = (
         used.withColumns({"learnt_from": F.col("learnt.broker"), "learnt_on": F.col("learnt.listener")})
         .join(advertised, on=["cluster", "broker", "listener", "api_key"], how="left")
         .join(then, on=["cluster", "learnt_from", "learnt_on", "api_key"], how="left")
@@ -80,7 +83,7 @@ def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame, starts:
     change = F.struct("api_name", "api_version", before.alias("learnt"), now.alias("advertised"))
     is_other = now.isNotNull() & before.isNotNull() & (now != before)
     of_connection = (
-        known.withColumns(lives)
+        with_ranges.withColumns(lives)
         .groupBy(*CONNECTION_KEY, *_CLIENT[1:], "learnt")
         .agg(first_entries(F.when(is_other, change)).alias("changed"))
     )
@@ -92,12 +95,12 @@ def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame, starts:
     return of_connection.groupBy(*_CLIENT).agg(
         F.count("*").alias("reusing_connections"),
         F.count_if(F.size("changed") > 0).alias("outdated_connections"),
-        F.transform(first_entries(outdated_first), lambda found: found["entry"]).alias("reused"),
+        F.transform(first_entries(outdated_first), lambda pair: pair["entry"]).alias("reused"),
     )
 
 
 def _listener() -> Column:
-    """Takes the listener, empty if none is logged, so that rows can be joined by it."""
+    """Return the listener, or an empty text if none is logged, because nulls don't join."""
     return F.coalesce("listener", F.lit("")).alias("listener")
 
 
@@ -106,13 +109,13 @@ def _asks() -> Column:
 
 
 def _of_both(key: Sequence[str]) -> Column:
-    """Tells whether both connections that ask and connections that do not share some columns."""
+    """Return whether both connections with ApiVersions and connections without it have the values of the key."""
     of_key = Window.partitionBy(*key)
     return F.bool_or("asks").over(of_key) & F.bool_or("is_silent").over(of_key)
 
 
 def _of_one_program(used: DataFrame) -> DataFrame:
-    """Leaves out clients that are two programs: the one asks, the other does not, and they share no version of an API."""
+    """Leave out clients that are two programs: only one sends ApiVersions, and they share no version of some API."""
     of_api, of_version = (*_CLIENT, "api_key"), (*_CLIENT, "api_key", "api_version")
     shared = used.withColumns({"of_both": _of_both(of_api), "is_shared": _of_both(of_version)})
     any_shared = F.bool_or("is_shared").over(Window.partitionBy(*of_api))
@@ -123,7 +126,7 @@ def _of_one_program(used: DataFrame) -> DataFrame:
 
 
 def _by_broker(ranges: DataFrame, starts: DataFrame) -> DataFrame:
-    """Collects what was advertised per broker, listener and API, with the starts of the broker."""
+    """Collect the advertised ranges per broker, listener and API, with the starts of the broker."""
     offer = F.struct("first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high"))
     by_listener = ranges.withColumn("listener", _listener())
     collected = by_listener.groupBy("cluster", "broker", "listener", "api_key").agg(
@@ -133,16 +136,16 @@ def _by_broker(ranges: DataFrame, starts: DataFrame) -> DataFrame:
 
 
 def _at(ranges: str, life: str, moment: Column) -> Column:
-    """Takes the range that the broker's process advertised at a time: of several the one that began last."""
+    """Return the range that the broker's process advertised at a time; of several, the one that began last."""
     advertised = offered_before(ranges, life, moment)
-    found = F.get(advertised, F.size(advertised) - 1)
-    return F.when(found.isNotNull(), F.struct(found["low"].alias("low"), found["high"].alias("high")))
+    last = F.get(advertised, F.size(advertised) - 1)
+    return F.when(last.isNotNull(), F.struct(last["low"].alias("low"), last["high"].alias("high")))
 
 
 def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> DataFrame:
-    """Links each refused version with the first other one that the same host used on that broker afterwards.
+    """Link each refused version to the first other version that the host used on that broker afterwards.
 
-    That is a lower one, or a higher one if each version between the two was refused as well: clients go up one by one.
+    This is a lower version, or a higher one if every version between the two was refused too: clients go up one by one.
     """
     where = ("cluster", "broker", "remote_host", "api_key")
     refused = (
@@ -157,7 +160,7 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
     )
     tried = F.collect_set("refused_version").over(Window.partitionBy(*where))
     refused = refused.withColumn("tried", tried)
-    # Joined by host, not compared afterwards: how many hosts and versions are refused is up to whoever connects.
+    # The host is part of the join's key, because clients can cause any number of refused hosts and versions.
     apis = refused.select("cluster", "broker", "api_key").distinct()
     used = api_usage.select(*CONNECTION_KEY, "api_key", "api_version", "first_at").join(
         F.broadcast(apis), on=["cluster", "broker", "api_key"], how="left_semi"
@@ -182,7 +185,7 @@ def _retried(clients: DataFrame, api_usage: DataFrame, failed: DataFrame) -> Dat
 
 
 def _may_follow() -> Column:
-    """Tells whether a client may have come to a version from the refused one."""
+    """Return whether a client may use a version because another one was refused."""
     version, refused = F.col("api_version"), F.col("refused_version")
-    between = F.filter("tried", lambda one: (one > refused) & (one < version))
+    between = F.filter("tried", lambda attempt: (attempt > refused) & (attempt < version))
     return (version < refused) | ((version > refused) & (F.size(between) == version - refused - 1))

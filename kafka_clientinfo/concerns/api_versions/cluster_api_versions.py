@@ -1,8 +1,8 @@
-"""What a whole cluster takes: the ranges that all its brokers advertise, and the features they allow (KIP-35).
+"""The table `cluster_api_versions`: the ranges that all brokers of a cluster share, and what they allow (KIP-35).
 
-KIP-35's client may use a feature if all brokers of interest take one and the same version of each request that it
-needs. The brokers of interest are all that answered ApiVersions on a client listener, each by its newest answer: in
-a rolling upgrade the old brokers decide, and the row says that they differ.
+By KIP-35 a client may use a feature if, for each request that it needs, all brokers of interest accept a common
+version. These are the brokers that answered ApiVersions on a client listener, each with its newest answer. During a
+rolling upgrade the old brokers limit the range, and the row says that brokers differ.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -17,7 +17,7 @@ _ANSWERING = ("cluster", "broker", "listener")
 
 
 def transform(broker_api_versions: DataFrame, ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Makes one row per cluster and API that a broker of it advertises or that a declared feature needs."""
+    """Return one row per cluster and API that one of its brokers advertises or a declared feature needs."""
     current = _current(broker_api_versions, settings)
     clusters = _clusters(current, ingested_files)
     common = _common(current, clusters)
@@ -25,18 +25,18 @@ def transform(broker_api_versions: DataFrame, ingested_files: DataFrame, setting
 
 
 def _current(ranges: DataFrame, settings: Settings) -> DataFrame:
-    """Takes the newest answer of each broker and listener; one answer holds all its ranges, so they share its time."""
+    """Return the newest answer of each broker and listener; all ranges of one answer have its time."""
     newest = F.max("last_seen").over(Window.partitionBy(*_ANSWERING))
     on_controller = is_one_of(F.col("listener"), settings.controller_listeners)
     latest = ranges.where(~on_controller).withColumn("newest", newest).where(F.col("last_seen") == F.col("newest"))
-    # Two answers of one millisecond: the higher range counts.
-    one = F.max(F.struct("max_version", "min_version")).alias("range")
-    grouped = latest.groupBy(*_ANSWERING, "api_key", "newest").agg(one)
+    # Of two answers in the same millisecond, the higher range counts.
+    highest = F.max(F.struct("max_version", "min_version")).alias("range")
+    grouped = latest.groupBy(*_ANSWERING, "api_key", "newest").agg(highest)
     return grouped.select(*_ANSWERING, "api_key", "newest", "range.min_version", "range.max_version")
 
 
 def _clusters(current: DataFrame, ingested_files: DataFrame) -> DataFrame:
-    """Counts, per cluster, brokers and listeners that answered, and brokers whose log has no answer."""
+    """Count, per cluster, the brokers and listeners that answered, and the brokers without an answer in their log."""
     answered = current.groupBy("cluster").agg(
         number_of_texts("broker").alias("brokers"),
         number_of_texts("broker", F.coalesce("listener", F.lit(""))).alias("answering"),
@@ -81,7 +81,7 @@ def _common(current: DataFrame, clusters: DataFrame) -> DataFrame:
 
 
 def _with_features(common: DataFrame) -> DataFrame:
-    """Adds which features need the API, whether this API allows them, and whether every other API does too."""
+    """Add the features that need the API, whether this API's range allows them, and whether those of all APIs do."""
     needed = common.withColumn("need", F.explode(_needs())).where(F.col("need.api_key") == F.col("api_key"))
     met = needed.withColumn("met", _is_met())
     usable = F.bool_and("met").over(Window.partitionBy("cluster", "need.feature"))
@@ -105,5 +105,5 @@ def _needs() -> Column:
 def _is_met() -> Column:
     low = F.greatest("min_version", F.col("need.min_version"))
     high = F.least("max_version", F.col("need.max_version"))
-    # greatest and least pass over nulls: no range in common is no version.
+    # greatest and least ignore nulls, but without a common range no version is met.
     return F.col("min_version").isNotNull() & (low <= high)

@@ -1,4 +1,4 @@
-"""What a connection's row says of its ApiVersions requests: every attempt, and the outcome."""
+"""Columns of a connection on its ApiVersions requests: every attempt, and the outcome."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -15,9 +15,9 @@ _UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVAL
 
 
 def aggregates() -> Columns:
-    """Collects the ApiVersions requests of a connection in order, and takes those that its outcome follows from.
+    """Collect a connection's ApiVersions requests in order, and those that decide its outcome.
 
-    The latter are aggregates too, not found in the list afterwards: a client decides how long the list is.
+    The latter are aggregates of their own and aren't searched in the list, because a client can make it any length.
     """
     attempt = F.struct(
         "seq",
@@ -37,7 +37,7 @@ def aggregates() -> Columns:
 
 
 def columns(settings: Settings) -> Columns:
-    """Columns of the group api_versions of the table `connections`."""
+    """Return the columns of the group api_versions of the table `connections`."""
     fell_back = _outcome() == "fell_back"
     judged = {
         "api_versions_outcome": _outcome(),
@@ -54,13 +54,15 @@ def columns(settings: Settings) -> Columns:
 
 
 def knows_software() -> Column:
-    """Tells whether the broker of a connection knows KIP-511, so that it should say which versions of ApiVersions it takes.
+    """Return whether the broker of a connection knows KIP-511, and so must say which versions of ApiVersions it takes.
 
-    From 2.5 on records say the client's software, and so does every record in JSON; 2.4 offers a version that carries it.
+    Records from 2.5 on, and all in JSON, state the client's software; 2.4 offers the first version that carries it.
     """
-    says = (F.col("first.log_generation") == "json") | F.col("first.client_software_name").isNotNull()
-    takes = F.exists("api_versions_attempts", lambda one: one["offered_max"] >= FIRST_VERSION_WITH_SOFTWARE)
-    return says | F.coalesce(takes, F.lit(False))
+    states_software = (F.col("first.log_generation") == "json") | F.col("first.client_software_name").isNotNull()
+    offers_version = F.exists(
+        "api_versions_attempts", lambda attempt: attempt["offered_max"] >= FIRST_VERSION_WITH_SOFTWARE
+    )
+    return states_software | F.coalesce(offers_version, F.lit(False))
 
 
 def _shown(attempt: Column) -> Column:
@@ -86,7 +88,7 @@ def _outcome() -> Column:
 
 
 def _fallback_kind() -> Column:
-    """Names where a client goes after UNSUPPORTED_VERSION; KIP-511 asks for the highest version that the answer offers."""
+    """Return how a client falls back after UNSUPPORTED_VERSION; KIP-511 asks for the highest version on offer."""
     to, highest = F.col("first_accepted.version"), F.col("last_refused.offered_max")
     return (
         F.when(highest.isNotNull() & (to == highest), "to_highest_offered")

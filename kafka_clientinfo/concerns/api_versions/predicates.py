@@ -1,4 +1,4 @@
-"""What holds of one request beside the ApiVersions requests before it (KIP-35, KIP-511)."""
+"""Predicates of a request that compare it with the ApiVersions requests before it (KIP-35, KIP-511)."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -11,12 +11,12 @@ from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode
 
 
 def reads() -> Columns:
-    """Reads the error code that an answer to ApiVersions holds: an answer that cannot be read has none."""
+    """Read the error code in a response to ApiVersions; null if the response can't be read."""
     return {"answered_error": F.when(is_api_versions(), body_text("response", "errorCode"))}
 
 
 def earlier() -> Columns:
-    """Looks at the answers to ApiVersions that the connection has had."""
+    """Take the results of the connection's earlier ApiVersions requests."""
     refused = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     invalid = F.col("error_code") == int(ErrorCode.INVALID_REQUEST)
     was_judged = is_api_versions() & F.col("error_code").isNotNull()
@@ -28,7 +28,7 @@ def earlier() -> Columns:
 
 
 def predicates() -> Columns:
-    """Judges what a client does after an answer that refuses its ApiVersions request (KIP-511)."""
+    """Judge what a client does after a response that refuses its ApiVersions request (KIP-511)."""
     falls_back = F.col("last_api_versions_error") == int(ErrorCode.UNSUPPORTED_VERSION)
     return {
         "went_on_after_invalid_request": F.col("had_invalid_request"),
@@ -40,18 +40,18 @@ def predicates() -> Columns:
 
 
 def _refuses_without_offer() -> Column:
-    """Tells whether an answer of UNSUPPORTED_VERSION lacks the range of ApiVersions."""
+    """Return whether a response with UNSUPPORTED_VERSION lacks the range of ApiVersions."""
     refused = is_api_versions() & (F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION))
     return refused & F.col("answered_error").isNotNull() & offered()["maxVersion"].isNull()
 
 
 def loses_name(version: Column, highest: Column) -> Column:
-    """Tells whether a fallback to `version` loses what the highest offered version could say: from v3 on, a software name."""
+    """Return whether a fallback goes to v0, or below the versions with a software name, although more was offered."""
     return ((version == 0) & (highest > 0)) | (
         (version < FIRST_VERSION_WITH_SOFTWARE) & (highest >= FIRST_VERSION_WITH_SOFTWARE)
     )
 
 
 def offered() -> Column:
-    """Takes the range of ApiVersions itself out of its answer; see `range_of`."""
+    """Return the range that a response to ApiVersions offers for ApiVersions itself; see `range_of`."""
     return range_of(F.col("api_ranges"), F.lit(int(ApiKey.API_VERSIONS)))

@@ -1,4 +1,4 @@
-"""What clients do wrong with ApiVersions; the words beside it are in schemas/rules/api_versions.toml."""
+"""The rules on ApiVersions; their severities and advice are in schemas/rules/api_versions.toml."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,11 +26,11 @@ REQUEST_RULES = {
 
 
 def findings_outdated(client_negotiations: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections that ask nothing although another range is advertised than their client learnt, by connection id.
+    """Find connections without ApiVersions although the ranges differ from those that their client learnt earlier.
 
-    What a broker advertised at a time may show only later, so these rows are made anew with every run.
+    Later logs may show what a broker advertised at a time, so every run rebuilds these rows.
     """
-    reused = client_negotiations.select("cluster", F.explode("reused").alias("found")).select("cluster", "found.*")
+    reused = client_negotiations.select("cluster", F.explode("reused").alias("entry")).select("cluster", "entry.*")
     return by_connection_id(
         reused.where(F.size("changed") > 0).withColumn("change", F.get("changed", F.lit(0))),
         settings,

@@ -1,1 +1,1 @@
-"""KIP-1313's caching of client ids: the client id of a connection's first request, and what came after it."""
+"""Client ids by KIP-1313: the id of a connection's first request, which later requests repeat or leave out."""

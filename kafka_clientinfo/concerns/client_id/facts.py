@@ -1,4 +1,4 @@
-"""What a connection's row says of its client ids."""
+"""Columns of a connection on its client ids."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -15,12 +15,12 @@ _INSTANCE_ID_BYTES = 16
 
 
 def aggregates() -> Columns:
-    """Counts the requests of a connection by how their client id compares with the first one."""
+    """Count a connection's requests by how their client id compares with the first one."""
     return {**_counts(), "any_header_v3": F.bool_or(has_header_v3())}
 
 
 def _counts() -> Columns:
-    """Makes the aggregates that are columns of the table `connections` as they are."""
+    """Return the aggregates that are columns of the table `connections` without change."""
     is_same, is_other = F.col("client_id_is_same"), F.col("client_id_is_other")
     return {
         "client_id_same": requests_where(is_same),
@@ -36,7 +36,7 @@ def _counts() -> Columns:
 
 
 def columns(settings: Settings) -> Columns:
-    """Columns of the group client_id of the table `connections`."""
+    """Return the columns of the group client_id of the table `connections`."""
     judged = {
         **{name: F.col(name) for name in _counts()},
         "instance_id_bytes": F.col("requests") * _INSTANCE_ID_BYTES,
@@ -46,13 +46,13 @@ def columns(settings: Settings) -> Columns:
 
 
 def differs_for_certain() -> Column:
-    """Tells whether a later client id is another one than the connection's, as KIP-1313 has it.
+    """Return whether a connection certainly changed its client id (KIP-1313).
 
-    Where the start is not in the log, the id may stand in a request that is not there: the first one logged then
-    need not be one that was changed. Two ids that differ from none differ from each other.
+    If the log lacks the start and the first logged request has no id, an earlier request may have stated the id that
+    comes later. Two different ids are a change all the same.
     """
-    stands = (F.col("start") == "observed") | (_first_stated() != "") | (F.size("other_client_ids") > 1)
-    return (F.col("client_id_other") > 0) & stands
+    is_certain = (F.col("start") == "observed") | (_first_stated() != "") | (F.size("other_client_ids") > 1)
+    return (F.col("client_id_other") > 0) & is_certain
 
 
 def _first_stated() -> Column:

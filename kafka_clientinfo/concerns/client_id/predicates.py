@@ -1,4 +1,4 @@
-"""What holds of the client id of one request, beside that of its connection's first request (KIP-1313)."""
+"""Predicates that compare a request's client id with that of its connection's first request (KIP-1313)."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -9,9 +9,9 @@ from ...connections.facts import has_broker_name
 
 
 def predicates() -> Columns:
-    """Compares the client id with the first request's; exactly one of the first three holds of a later request.
+    """Compare the client id with the first request's; of the first three, exactly one is true for a later request.
 
-    KIP-1313 lets a client leave its id out under header v3 only: with an older header it must be sent again.
+    By KIP-1313 a client may leave its id out with header v3 only; with an older header it must send the id again.
     """
     first, own = stated("first_client_id"), stated("client_id")
     later = F.col("seq") > 0
@@ -28,6 +28,6 @@ def predicates() -> Columns:
 
 
 def stated(name: str, generation: str = "log_generation") -> Column:
-    """Takes a client id, empty where there is none: text logs (before 2.8) may show a null one as the text null."""
+    """Return a client id, or an empty text if there is none; text logs (before 2.8) may write null as the text null."""
     text = F.coalesce(F.col(name), F.lit(""))
     return F.when((F.col(generation) != "json") & (text == "null"), F.lit("")).otherwise(text)

@@ -1,4 +1,4 @@
-"""What clients do wrong with client ids; the words beside the findings are in schemas/rules/client_id.toml."""
+"""The rules on client ids; their severities and advice are in schemas/rules/client_id.toml."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -9,7 +9,7 @@ from .facts import differs_for_certain
 
 
 def _is_bound() -> Column:
-    """Tells whether KIP-1313 binds a client: it knows header v3, which the KIP brings."""
+    """Return whether KIP-1313 binds a client, because it uses header v3, which the KIP introduces."""
     return F.col("any_header_v3")
 
 
