@@ -1,1 +1,1 @@
-"""KIP-1313's client instance id: on every request from the first one with header v3 on, and the same on all that follow."""
+"""Client instance ids (KIP-1313): every request after the first one with header v3 must carry the same id."""

@@ -1,12 +1,17 @@
-"""Client instances across connections, brokers and time, by any id that tells one process from another.
+"""The table `client_instances`: client processes across connections, brokers and time, one row per id.
 
-An id stands in request headers (KIP-1313), in telemetry bodies (KIP-714) or in heartbeats as a member id (KIP-848 and
-its like). The same 128 bits are one instance whatever their encoding. Ids that differ are not joined: a client that
-follows no convention has one row per id, and `other_ids` leads from one to the other.
+An id comes from request headers (KIP-1313), telemetry bodies (KIP-714) or heartbeats, as a member id (KIP-848 and later
+group protocols). The same 128 bits are one instance in any encoding. Different ids are never merged: a client that
+follows no convention has one row per id, and `other_ids` refers from one to the others.
 
-KIP-1313 wants an id to be unique and to stay for a client's life. Three lists name the connections that speak against
-it: the id is in use on another host, another client uses it, or its client connects anew with another one. A fourth
-names connections of the client that carry none.
+By KIP-1313 an id must be unique and stay the same for a client's life. Four lists hold connections that contradict it:
+
+    column                    | on these connections
+    --------------------------|---------------------------------------------------------
+    two_hosts_connections     | the id is in use on another host at the same time
+    shared_connections        | another client uses the id
+    renewed_connections       | the client of an earlier id first shows this one
+    connections_without_id    | the client sends no id, while it has one on another connection
 """
 
 from collections.abc import Callable
@@ -32,15 +37,15 @@ from .uuids import canonical
 _KEY = ("cluster", "instance_id")
 _WHO = ("principal", "remote_host", "client_id")
 _COUNTS_ON = "apache-kafka-java "
-"""Software that numbers its requests over all its connections."""
+"""Software that counts correlation ids over all its connections."""
 
 
 def transform(connections: DataFrame) -> DataFrame:
-    """Makes one row per id that a client's connection carries."""
+    """Return one row per id that clients' connections carry."""
     carried = _carried(connections.where(is_client()))
-    found = carried.withColumns({"met_host": _met_host(), "differs": _differs()})
+    compared = carried.withColumns({"met_host": _met_host(), "differs": _differs()})
     of_ids = lives(carried)
-    of_clients = with_lists(_with_scenario(_by_instance(found), connections), renewed(of_ids), _KEY)
+    of_clients = with_lists(_with_scenario(_by_instance(compared), connections), renewed(of_ids), _KEY)
     return with_lists(of_clients, without_id(connections, of_ids), _KEY)
 
 
@@ -53,14 +58,14 @@ _LISTED_IDS = (("header", "other_instance_ids"), ("member", "member_ids"))
 
 
 def _carried(connections: DataFrame) -> DataFrame:
-    """Makes one row per connection and id, with the kinds and encodings of the id there."""
+    """Return one row per connection and id, with the id's kinds and encodings on that connection."""
     texts = [F.struct(F.lit(kind).alias("kind"), F.col(name).alias("text")) for kind, name in _SINGLE_IDS]
     lists = [F.transform(name, _with_kind(kind)) for kind, name in _LISTED_IDS]
-    ids = F.filter(F.concat(F.array(*texts), *lists), lambda one: one["text"].isNotNull() & (one["text"] != ""))
+    ids = F.filter(F.concat(F.array(*texts), *lists), lambda entry: entry["text"].isNotNull() & (entry["text"] != ""))
     software = F.concat_ws(" ", "client_software_name", "client_software_version")
     exploded = (
         connections.withColumns({"software": software, "ids": ids})
-        .withColumns({"all_ids": F.transform("ids", lambda one: canonical(one["text"])), "id": F.explode("ids")})
+        .withColumns({"all_ids": F.transform("ids", lambda entry: canonical(entry["text"])), "id": F.explode("ids")})
         .withColumn("instance_id", canonical(F.col("id.text")))
     )
     one = (
@@ -81,7 +86,10 @@ def _carried(connections: DataFrame) -> DataFrame:
 
 
 def _is_assigned() -> Column:
-    """An answer to a request with the zero id; brokers also send back the id that a client sent (KIP-714 says zero)."""
+    """Return whether the broker assigned the id, in a response to the zero id.
+
+    Brokers also return the id that a client sent, where KIP-714 wants zero.
+    """
     asked_for_one = F.coalesce(F.col("telemetry_scenario") == "UUID-B", F.lit(False))
     return asked_for_one & (F.col("id.text") == F.col("telemetry_response_id"))
 
@@ -91,10 +99,9 @@ def _with_kind(kind: str) -> Callable[[Column], Column]:
 
 
 def _met_host() -> Column:
-    """Another host, from which an earlier connection is still open when this one opens; null where there is none.
+    """Return another host with an earlier connection that is still open when this one opens; null if there is none.
 
-    To compare with the one that stays open longest is enough to find the first such pair: were an earlier one of a
-    third host in the way, it would make a pair itself.
+    Checking the connection that stays open longest is enough: any overlap that it hides was reported earlier.
     """
     earlier = Window.partitionBy(*_KEY).orderBy(*IN_TIME).rowsBetween(Window.unboundedPreceding, -1)
     longest = F.max(F.when(F.col("remote_host").isNotNull(), F.struct("last_request_at", "remote_host"))).over(earlier)
@@ -103,9 +110,9 @@ def _met_host() -> Column:
 
 
 def _differs() -> Column:
-    """Says in words which of client id, principal and software are others than before; null where none is.
+    """Return a text of how client id, principal and software differ from the first ones; null if none does.
 
-    An empty client id says nothing, as later ones may be left out (KIP-1313), nor does software that is not known.
+    An empty client id is no difference, because clients may leave it out (KIP-1313), and neither is unknown software.
     """
     software = F.when(F.col("software") != f"{UNKNOWN} {UNKNOWN}", F.col("software"))
     named = {
@@ -121,15 +128,15 @@ def _differs() -> Column:
     return F.nullif(F.concat_ws(", ", *parts), F.lit(""))
 
 
-def _connections_where(found: Column, *named: Column) -> Column:
-    """The first connections of an instance of which something was found, with what was."""
-    connection = F.struct("opened_at", "broker", "connection_id", "opened_seq", *named)
-    return first_entries(F.when(found.isNotNull(), connection))
+def _connections_where(finding: Column, *details: Column) -> Column:
+    """Aggregate the first connections of an instance for which a finding is not null, with its details."""
+    connection = F.struct("opened_at", "broker", "connection_id", "opened_seq", *details)
+    return first_entries(F.when(finding.isNotNull(), connection))
 
 
-def _if_instance(found: str) -> Column:
-    """What was found of an id in a header or a telemetry body; a member id alone is no client instance id."""
-    return F.when(F.arrays_overlap("kinds", F.array(F.lit("header"), F.lit("telemetry"))), F.col(found))
+def _if_instance(finding: str) -> Column:
+    """Return a finding if its id comes from a header or telemetry: a member id alone is no client instance id."""
+    return F.when(F.arrays_overlap("kinds", F.array(F.lit("header"), F.lit("telemetry"))), F.col(finding))
 
 
 def _by_instance(carried: DataFrame) -> DataFrame:
@@ -172,16 +179,16 @@ def _scenario() -> Column:
 
 
 def _is_made_by_client() -> Column:
-    """Tells whether a connection shows that its client made the id: the client had asked nobody for one before."""
+    """Return whether a connection shows that its client made the id, because it can't have asked a broker before."""
     counts_on = F.col("software").startswith(_COUNTS_ON) & (F.col("lowest_correlation_id") == 0)
     return F.coalesce(F.col("requested") & F.col("telemetry_id_sent_first") & counts_on, F.lit(False))
 
 
 def _with_scenario(by_instance: DataFrame, connections: DataFrame) -> DataFrame:
-    """Adds what follows from the scenario.
+    """Add whether the telemetry scenario is certain, and which client and broker it implies (KIP-1313).
 
-    An id in a request is the client's own only if nobody can have given it: a broker gives one on any connection, which
-    may be in no log. The id's first connection has to be the first that is known of such a client.
+    An id in a telemetry request is certainly made by the client only if no broker can have assigned it. A broker could
+    have done so on a connection that no log shows, so the id's first connection must be the first known of that client.
     """
     kind, by_name = F.col("telemetry_scenario"), {name: F.coalesce(name, F.lit("")) for name in _WHO}
     made = by_instance.where((kind == "UUID-R") & F.col("first.is_made")).select(*_KEY, "first.*")
@@ -189,11 +196,11 @@ def _with_scenario(by_instance: DataFrame, connections: DataFrame) -> DataFrame:
     opened = connections.where(is_client()).select("cluster", "opened_at", *(c.alias(n) for n, c in by_name.items()))
     met = opened.join(of_clients, on=["cluster", *_WHO], how="inner").groupBy(*_KEY)
     is_first = F.min("opened_at") == F.min("made_at")
-    known = by_instance.join(met.agg(is_first.alias("is_first")), on=list(_KEY), how="left")
+    with_first = by_instance.join(met.agg(is_first.alias("is_first")), on=list(_KEY), how="left")
     is_certain = F.when(kind.isNotNull(), (kind != "UUID-R") | F.coalesce("is_first", F.lit(False)))
     either = F.when((kind == "UUID-R") & ~is_certain, "either")
-    return known.select(
-        *(name for name in known.columns if name not in ("first", "is_first")),
+    return with_first.select(
+        *(name for name in with_first.columns if name not in ("first", "is_first")),
         is_certain.alias("scenario_certain"),
         F.coalesce(either, looked_up({"UUID-H": "new", "UUID-R": "new", "UUID-B": "old"}, kind)).alias("client_by_kip"),
         F.coalesce(either, looked_up({"UUID-H": "new", "UUID-R": "old", "UUID-B": "either"}, kind)).alias(

@@ -1,4 +1,4 @@
-"""What a connection's row says of its client instance ids (KIP-1313), telemetry ids (KIP-714) and member ids (KIP-848)."""
+"""Columns of a connection on its client instance ids (KIP-1313), telemetry ids (KIP-714) and member ids (KIP-848)."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -16,7 +16,7 @@ from .uuids import uuid_bits
 
 
 def aggregates() -> Columns:
-    """Counts a connection's requests by what is wrong with their id, and takes the first ids of each kind."""
+    """Count a connection's requests by what is wrong with their id, and take the first id of each kind."""
     return {
         **_judged(),
         "own_instance_id": _first(F.col("first_instance_id")),
@@ -27,7 +27,7 @@ def aggregates() -> Columns:
 
 
 def _judged() -> Columns:
-    """Makes the aggregates that are columns of the table `connections` as they are."""
+    """Return the aggregates that are columns of the table `connections` without change."""
     different = F.col("instance_id_is_different")
     return {
         "header_v3_requests": requests_where(has_header_v3()),
@@ -45,7 +45,7 @@ def _judged() -> Columns:
 
 
 def columns(settings: Settings) -> Columns:
-    """Columns of the group client_instance_id of the table `connections`."""
+    """Return the columns of the group client_instance_id of the table `connections`."""
     judged = {
         **{name: F.col(name) for name in _judged()},
         "first_request_v3": begins_with_header_v3(),
@@ -57,25 +57,25 @@ def columns(settings: Settings) -> Columns:
 
 
 def begins_with_header_v3() -> Column:
-    """Tells whether a connection's first request has header v3: only then KIP-1313 binds it."""
+    """Return whether a connection's first request has header v3: only then KIP-1313 binds it."""
     return has_header_v3("first.header_version")
 
 
 def is_enforced() -> Column:
-    """Tells whether a broker shows that the rule binds a connection of which the log lacks the first request.
+    """Return whether the broker enforces the rule on a connection of which the log lacks the first request.
 
-    It refuses requests for their id only if the first one had header v3.
+    A broker refuses requests for their id only if the first one had header v3.
     """
     return (F.col("start") != "observed") & (F.col("instance_id_rejected") > 0)
 
 
 def is_contradicted() -> Column:
-    """Tell whether visible requests are wrong, also if the log lacks the first one: two ids are two."""
+    """Return whether logged requests break the rule even if the log lacks the first one, as two different ids do."""
     return is_enforced() | (begins_with_header_v3() & (F.col("instance_id_different") > 0))
 
 
 def other_telemetry_id() -> Column:
-    """Takes the id in telemetry bodies that is not the one in headers, which KIP-1313 wants to be one; null where none is."""
+    """Return a telemetry id that differs from the id in headers; null if none does. KIP-1313 wants them to be equal."""
     ids = F.array_compact(F.array("telemetry_request_id", "telemetry_response_id"))
     return F.get(F.filter(ids, lambda sent: uuid_bits(sent) != uuid_bits(F.col("client_instance_id"))), F.lit(0))
 
@@ -85,16 +85,20 @@ def _first(value: Column) -> Column:
 
 
 def _is_rejected_for_id() -> Column:
-    """Tells whether a request breaks the rule of the id and the broker says so; a bad software name is refused alike."""
+    """Return whether a request breaks the rule of the id and the broker refused it.
+
+    Brokers refuse a bad software name with the same error, so a request that also has one doesn't count.
+    """
     broken = F.col("instance_id_is_zero") | F.col("instance_id_is_missing") | F.col("instance_id_is_different")
     is_refused = F.coalesce(F.col("error_code") == int(ErrorCode.INVALID_REQUEST), F.lit(False))
     return broken & is_refused & ~F.col("states_bad_software")
 
 
 def _is_sent_first() -> Column:
-    """Tells whether a telemetry id is sent before anybody can have given it, by a client that numbers its requests over all connections.
+    """Return whether a telemetry id is sent before any broker can have assigned it.
 
-    As many requests stand before it on the connection as the client has numbered from 0 on, so it has sent no others.
+    This holds for a client that counts correlation ids over all connections: if the id's request has as many requests
+    before it on the connection as the client has counted, the client has sent nothing on other connections.
     """
     is_first = (F.col("seq") == F.col("correlation_id")) & F.col("telemetry_sent_id").isNotNull()
     is_ask = F.col("telemetry_asked_with").isNotNull()
@@ -102,7 +106,7 @@ def _is_sent_first() -> Column:
 
 
 def _scenario() -> Column:
-    """Tells KIP-1313's scenario as far as one connection shows it; see `client_instances` for all of a client's."""
+    """Return KIP-1313's telemetry scenario as one connection shows it; `client_instances` judges all connections."""
     asked_for_one = F.col("first_telemetry_asked_with") == ZERO_UUID
     broker_made = asked_for_one & F.col("telemetry_response_id").isNotNull()
     return (
@@ -113,7 +117,7 @@ def _scenario() -> Column:
 
 
 def _alignment() -> Column:
-    """Tells whether a member id is the instance id, as text or as the same 128 bits in another encoding."""
+    """Return whether a member id is the instance id, as the same text or as the same 128 bits in another encoding."""
     instance = F.coalesce("own_instance_id", "telemetry_request_id", "telemetry_response_id")
     members = F.col("member_ids")
     same_bits = F.exists(members, lambda member: F.coalesce(uuid_bits(member) == uuid_bits(instance), F.lit(False)))

@@ -1,8 +1,13 @@
-"""Whether one process had several client instance ids, or none on some connections, as far as a log can show it.
+"""Lives of client instance ids: whether one process had several ids, or none on some connections.
 
-A program that is started again has a new id, and so has each of several programs under one client id. One process is
-shown by what it takes along: a client that numbers its requests over all connections goes on numbering, and a member of
-a group keeps its member id. Without that, three lives in a row are worth a look, and no more.
+A life is the time between the first and the last connection with an id. Different ids are often legitimate: a program
+that is started again gets a new one, and so does each of several programs with the same client id.
+
+    evidence        | why it shows one process
+    ----------------|-------------------------------------------------------------------------------------------
+    member_id       | a group member keeps its member id
+    correlation_ids | a client that counts correlation ids over all its connections goes on counting
+    sequence        | proves nothing: three lives follow one another closely, which is reported as information
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -16,24 +21,26 @@ IN_TIME = ("opened_at", "last_request_at", "broker", "connection_id", "opened_se
 _INSTANCE = ("cluster", "instance_id")
 _CLOSE_SECONDS, _LONGEST_PAUSE_SECONDS = 60, 600
 _FEW, _MANY, _STEP = 3, 32, 8
-"""Numbers that go on: by one after more than a few, or by a small step after many."""
+"""Correlation ids go on if the next is one higher after at least _FEW, or up to _STEP higher after at least _MANY."""
 
 
 def lives(carried: DataFrame) -> DataFrame:
-    """Makes one row per header id of one client alone: the client, and the bounds in time and numbers of its connections.
+    """Return one row per header id that only one client uses: the client, and the bounds of its connections.
+
+    The bounds are times and correlation ids.
 
     Args:
         carried: one row per connection and id, with is_header.
     """
     who = F.struct(*(F.coalesce(name, F.lit("")).alias(name) for name in CLIENT[1:-1]))
     known = F.when(~F.col("software").startswith("unknown "), F.col("software"))
-    place = F.struct(*IN_TIME)
+    connection = F.struct(*IN_TIME)
     grouped = carried.where(F.col("is_header")).groupBy(*_INSTANCE).agg(
         F.min(who).alias("who"),
         F.max(who).alias("other_who"),
         F.coalesce(F.min(known), F.min("software")).alias("software"),
         F.coalesce(F.max(known), F.min("software")).alias("other_software"),
-        F.min(place).alias("first"),
+        F.min(connection).alias("first"),
         F.max("last_request_at").alias("last_at"),
         F.count("*").alias("number"),
         F.min("lowest_correlation_id").alias("lowest"),
@@ -45,7 +52,7 @@ def lives(carried: DataFrame) -> DataFrame:
 
 
 def renewed(lives_of_ids: DataFrame) -> DataFrame:
-    """Finds the ids that follow other ids of the same client: cluster, instance_id and renewed_connections."""
+    """Find the ids that replace other ids of the same client: cluster, instance_id and renewed_connections."""
     in_time = Window.partitionBy(*CLIENT).orderBy("first", "instance_id")
     life = F.struct("instance_id", "first", "last_at", "number", "highest", "member_ids")
     placed = lives_of_ids.withColumns(
@@ -59,12 +66,12 @@ def renewed(lives_of_ids: DataFrame) -> DataFrame:
         F.coalesce(ids, F.array("last.instance_id")).alias("previous_ids"),
         "evidence",
     )
-    found = chained.where(F.col("evidence").isNotNull())
-    return found.select(*_INSTANCE, F.array(connection).alias("renewed_connections"))
+    replacing = chained.where(F.col("evidence").isNotNull())
+    return replacing.select(*_INSTANCE, F.array(connection).alias("renewed_connections"))
 
 
 def _evidence() -> Column:
-    """Names what shows that a life is of the process of the life before, or that three are in a row; null if nothing does."""
+    """Return the evidence that a life continues the one before, by the module's table; null if there is none."""
     step = F.col("lowest").cast("bigint") - F.col("last.highest")
     goes_on = step.between(1, _STEP) & (F.col("last.highest") >= F.when(step == 1, _FEW).otherwise(_MANY))
     numbers = goes_on & _is_after("last") & (F.col("pause") <= _LONGEST_PAUSE_SECONDS)
@@ -82,18 +89,19 @@ def _is_after(other: str) -> Column:
 
 
 def _follows(other: str) -> Column:
-    """Tells whether a life begins after another one, or whether each has one connection, to a broker of its own.
+    """Return whether a life begins after another one, or each has only one connection, to different brokers.
 
-    Other lives at one time are of several processes.
+    Other lives that overlap in time belong to several processes.
     """
     is_single = (F.col("number") == 1) & (F.col(f"{other}.number") == 1)
     return _is_after(other) | (is_single & (F.col("first.broker") != F.col(f"{other}.first.broker")))
 
 
 def without_id(connections: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
-    """Finds connections without an id that a client opens while it has one elsewhere.
+    """Find connections without an id that a client opens while it has an id on another connection.
 
-    The broker must have taken header v3 on a connection that was open then: it may have been upgraded, or downgraded since.
+    The broker must have accepted header v3 on a connection that was open at that time, because it may have been
+    upgraded later or downgraded before.
 
     Returns:
         cluster, instance_id and connections_without_id.
@@ -103,7 +111,7 @@ def without_id(connections: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
     software = F.concat_ws(" ", "client_software_name", "client_software_version")
     texts = {name: F.coalesce(name, F.lit("")) for name in CLIENT[1:-1]}
     takes_v3 = F.col("header_v3_requests") > 0
-    # ApiVersions alone is a question to the broker; SaslHandshake has no version that could carry an id.
+    # A connection with ApiVersions only asks for versions; SaslHandshake has no version that could carry an id.
     works = F.col("requests") > F.size("api_versions_attempts")
     looked_at = (
         connections.where(is_client()).withColumns({"software": software} | texts).withColumn("takes_v3", takes_v3)
@@ -118,7 +126,7 @@ def without_id(connections: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
 
 
 def _beside(lacking: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
-    """Joins connections without an id with the life that is open when they open, and that lasts longest."""
+    """Join connections without an id to the life that is open when they open; of several, to the longest."""
     none = {"instance_id": F.lit(None).cast("string"), "last_at": F.lit(None).cast("timestamp"), "lacks": F.lit(1)}
     names = (*CLIENT, *IN_TIME, "member_ids", *none)
     begun = lives_of_ids.select(*CLIENT, "first.*", "member_ids", "instance_id", "last_at", F.lit(0).alias("lacks"))
@@ -126,12 +134,12 @@ def _beside(lacking: DataFrame, lives_of_ids: DataFrame) -> DataFrame:
     until_here = Window.partitionBy(*CLIENT).orderBy("opened_at", "lacks").rowsBetween(Window.unboundedPreceding, 0)
     life = F.struct("last_at", "instance_id", "member_ids")
     longest = F.max(F.when(F.col("lacks") == 0, life)).over(until_here)
-    found = both.withColumn("life", longest).where(
+    matched = both.withColumn("life", longest).where(
         (F.col("lacks") == 1) & (F.col("life.last_at") >= F.col("opened_at"))
     )
     is_member = F.coalesce(F.arrays_overlap("member_ids", "life.member_ids"), F.lit(False))
     connection = F.struct(
         "opened_at", "broker", "connection_id", "opened_seq", F.when(is_member, "member_id").alias("evidence")
     )
-    listed = found.select("cluster", F.col("life.instance_id").alias("instance_id"), connection.alias("connection"))
+    listed = matched.select("cluster", F.col("life.instance_id").alias("instance_id"), connection.alias("connection"))
     return listed.groupBy(*_INSTANCE).agg(first_entries("connection").alias("connections_without_id"))

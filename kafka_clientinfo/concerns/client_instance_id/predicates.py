@@ -1,4 +1,4 @@
-"""What holds of the client instance id of one request (KIP-1313), and the ids in telemetry and heartbeats beside it."""
+"""Predicates on a request's client instance id (KIP-1313), and the ids in telemetry and heartbeats."""
 
 from functools import reduce
 from operator import or_
@@ -17,7 +17,7 @@ _TELEMETRY = (ApiKey.GET_TELEMETRY_SUBSCRIPTIONS, ApiKey.PUSH_TELEMETRY)
 
 
 def reads() -> Columns:
-    """Reads the ids of telemetry bodies (KIP-714) and of heartbeats of the newer group protocols (KIP-848)."""
+    """Read the ids in telemetry bodies (KIP-714) and in heartbeats of the newer group protocols (KIP-848)."""
     asks = F.col("api_key") == int(ApiKey.GET_TELEMETRY_SUBSCRIPTIONS)
     member = body_text("request", "memberId")
     stated = [body_text("request", name) for name in ("clientSoftwareName", "clientSoftwareVersion")]
@@ -32,7 +32,7 @@ def reads() -> Columns:
 
 
 def earlier() -> Columns:
-    """Looks for the first request with header v3, and the first id."""
+    """Look for an earlier request with header v3, and for the first id."""
     own_id = F.when(has_instance_id(), F.col("client_instance_id"))
     return {
         "after_header_v3": any_before(has_header_v3()),
@@ -41,9 +41,9 @@ def earlier() -> Columns:
 
 
 def predicates() -> Columns:
-    """Judges the id: zero under header v3, missing after the first request with header v3, or not the first one.
+    """Judge the id: zero with header v3, missing after a request with header v3, or different from the first one.
 
-    SaslHandshake has no version that could carry an id, and is exempt.
+    SaslHandshake is exempt, because none of its versions can carry an id.
     """
     exempt = F.col("api_key") == int(ApiKey.SASL_HANDSHAKE)
     return {
@@ -54,7 +54,7 @@ def predicates() -> Columns:
 
 
 def is_telemetry() -> Column:
-    """Tells whether a request is one of the telemetry APIs (KIP-714)."""
+    """Return whether a request is one of the telemetry APIs (KIP-714)."""
     return F.col("api_key").isin(*map(int, _TELEMETRY))
 
 

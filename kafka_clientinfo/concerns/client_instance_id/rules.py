@@ -1,4 +1,4 @@
-"""What clients do wrong with client instance ids; the words beside it are in schemas/rules/client_instance_id.toml."""
+"""The rules on client instance ids; their severities and advice are in schemas/rules/client_instance_id.toml."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -12,13 +12,13 @@ from .facts import begins_with_header_v3, is_contradicted, is_enforced, other_te
 
 
 def _is_bound() -> Column:
-    """Tells whether KIP-1313's rule binds a connection: its logged first request has header v3, or a broker enforces it."""
+    """Return whether KIP-1313's rule binds a connection, as its first request or the broker's answers show."""
     is_seen = begins_with_header_v3() & (F.col("start") == "observed")
     return is_client() & (is_seen | is_enforced())
 
 
 def _has_one_id() -> Column:
-    """Tells whether all ids of a connection must be one: if the rule binds, or if the log lacks the first request."""
+    """Return whether different ids on a connection count: if the rule binds, also if the log lacks the first request."""
     return _is_bound() | (is_client() & is_contradicted())
 
 
@@ -28,7 +28,7 @@ _RENEWED = {
     "sequence": "; one process, or as many that ran one after the other",
 }
 _WITHOUT = {"member_id": ", with the same member id", "": "; one client, or another program under its client id"}
-"""Words for what shows, or does not show, that one process is meant."""
+"""Texts for the evidence, or its absence, that the ids belong to one process."""
 
 
 REQUEST_RULES = {
@@ -45,42 +45,45 @@ REQUEST_RULES = {
 
 
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
-    """Makes the rule for ids of one connection that should be one."""
+    """Return the rule that the ids in headers and telemetry must be equal."""
     telemetry = other_telemetry_id()
     message = sentence("client instance id {client_instance_id!r}, in telemetry {telemetry!r}", telemetry=telemetry)
     return {"telemetry_id_different": ConnectionRule(telemetry.isNotNull(), message)}
 
 
 def findings_on_two_hosts(client_instances: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections that carry a client instance id while another host is connected with it."""
+    """Find connections that carry a client instance id while another host is connected with it."""
     words = sentence(" from {remote_host} while {other_host} is connected with it")
-    return _found("client_instance_id_on_two_hosts", client_instances, "two_hosts_connections", words, settings)
+    return _findings("client_instance_id_on_two_hosts", client_instances, "two_hosts_connections", words, settings)
 
 
 def findings_shared(client_instances: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections on which a client instance id belongs to another client than before."""
+    """Find connections on which a client instance id belongs to another client than before."""
     words = sentence(" with {differs}")
-    return _found("client_instance_id_shared", client_instances, "shared_connections", words, settings)
+    return _findings("client_instance_id_shared", client_instances, "shared_connections", words, settings)
 
 
 def findings_renewed(client_instances: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections with which a client shows a new id; where it may be another process, that is information."""
+    """Find connections on which a client first shows a new id; it is information if it may be another process."""
     ids = F.array_join(F.transform("previous_ids", lambda other: shown(other)), ", ")
     words = sentence(" after {ids}{evidence}", ids=ids, evidence=looked_up(_RENEWED, F.col("evidence")))
     is_shown = F.col("evidence") != "sequence"
-    return _found("client_instance_id_renewed", client_instances, "renewed_connections", words, settings, is_shown)
+    return _findings("client_instance_id_renewed", client_instances, "renewed_connections", words, settings, is_shown)
 
 
 def findings_without_id(client_instances: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections without an id of a client that has one elsewhere; if it may be another program, as information."""
+    """Find connections without an id of a client that has one elsewhere.
+
+    It is information if the connection may be of another program.
+    """
     evidence = looked_up(_WITHOUT, F.coalesce("evidence", F.lit("")))
     words = sentence(" is on other connections of its client, not on this one{evidence}", evidence=evidence)
     is_shown = F.col("evidence").isNotNull()
     rule = "client_instance_id_on_some_connections"
-    return _found(rule, client_instances, "connections_without_id", words, settings, is_shown)
+    return _findings(rule, client_instances, "connections_without_id", words, settings, is_shown)
 
 
-def _found(
+def _findings(
     rule: str,
     client_instances: DataFrame,
     connections: str,
@@ -88,21 +91,20 @@ def _found(
     settings: Settings,
     binds: Column | None = None,
 ) -> DataFrame:
-    """Makes one row per connection id in a list of `client_instances`; it is information if the rule does not bind.
+    """Return one row per connection id in a list of `client_instances`; it is information if the rule does not bind.
 
-    What connections show together may change when another one goes on; a connection's key would tie these rows to the runs
-    that read it.
+    The rows don't have a connection's key, because they depend on several connections and change with each of them.
     """
-    listed = client_instances.select("cluster", "instance_id", F.explode(connections).alias("one"))
+    listed = client_instances.select("cluster", "instance_id", F.explode(connections).alias("entry"))
     quoted = F.regexp_replace("connection_id", r"[\\\[\](){}.*+?^$|]", r"\\$0")
-    # The id stands in JSON records only, whose connection is on the record's one line.
+    # Only JSON records hold the id, and these have the connection id on the same line.
     record = F.lit(r'\] [A-Z]+ Completed request:.*"connection":"')
     return by_connection_id(
-        listed.select("cluster", "instance_id", "one.*"),
+        listed.select("cluster", "instance_id", "entry.*"),
         settings,
         rule=F.lit(rule),
         at="opened_at",
-        then_by=("opened_seq", "instance_id"),  # connections of one id may open at one instant
+        then_by=("opened_seq", "instance_id"),  # connections of one id may open at the same time
         grep=F.concat(record, quoted, F.lit('"')),
         message=sentence("client instance id {instance_id!r}{words}", words=words),
         binds=binds,

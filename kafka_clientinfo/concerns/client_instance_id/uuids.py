@@ -1,4 +1,4 @@
-"""The same 128 bits in the encodings that clients write them in."""
+"""UUIDs in the encodings that clients use: hex, base64 and base64url."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -8,19 +8,19 @@ _BASE64_UUID = r"\A[A-Za-z0-9+/]{21}[AQgw]\z"
 
 
 def uuid_bits(text: Column) -> Column:
-    """Reads the 128 bits of an id, in upper-case hex, from hex, base64 or base64url; null for other texts.
+    """Return the 128 bits of an id in upper-case hex, from hex, base64 or base64url; null for other texts.
 
-    22 characters of base64 have 132 bits: where the last four are not zero, the text is no id but looks like one.
+    22 characters of base64 hold 132 bits; if the last four are not zero, the text only looks like an id.
     """
     base64 = F.translate(F.rtrim(F.translate(text, "=", " ")), "-_", "+/")
     is_base64 = base64.rlike(_BASE64_UUID)
-    # Not `upper`: its first use has Spark 4 work out the title case of all of Unicode, which takes a second and a half.
+    # Not `upper`: at its first use, Spark 4 computes the title case of all of Unicode, which takes 1.5 s.
     return F.when(text.rlike(_HEX_UUID), F.translate(text, "abcdef-", "ABCDEF")).when(
         is_base64, F.hex(F.unbase64(F.concat(base64, F.lit("=="))))
     )
 
 
 def canonical(text: Column) -> Column:
-    """Writes an id as Kafka writes a Uuid, in base64url without padding; other texts stay."""
+    """Write an id as Kafka writes a Uuid, in base64url without padding; leave other texts as they are."""
     base64 = F.base64(F.unhex(uuid_bits(text)))
     return F.coalesce(F.translate(F.rtrim(F.translate(base64, "=", " ")), "+/", "-_"), text)
