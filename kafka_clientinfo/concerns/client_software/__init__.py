@@ -1,1 +1,1 @@
-"""Which software each connection runs, by its own word (KIP-511), why a client is unknown, and the policy for clients."""
+"""The software that each connection states (KIP-511), the reason why it is unknown, and the policy for clients."""

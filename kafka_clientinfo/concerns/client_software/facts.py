@@ -1,4 +1,4 @@
-"""What a connection's row says of its software: name and version at its end, their validity, and what happened to them."""
+"""Columns of a connection on its software: name and version at its end, their validity, and how they changed."""
 
 from pyspark.sql import Column
 from pyspark.sql import functions as F
@@ -11,19 +11,19 @@ from ...connections.texts import sorted_texts
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ErrorCode
 from ...settings import Settings
 from .policy import policy_verdicts
-from .predicates import becomes, can_name
+from .predicates import can_name, software_after
 
 AFTER = ("api_versions", "client_id")
 _AS_AGGREGATED = ("software_valid_by_kip", "software_valid_by_broker", "software_resets", "software_changes")
 
 
 def aggregates() -> Columns:
-    """Collects what a connection's ApiVersions requests stated, and what they made known."""
-    accepted = becomes().isNotNull()
+    """Collect what a connection's ApiVersions requests stated, and the software that the broker knew after them."""
+    accepted = software_after().isNotNull()
     name_is_invalid, version_is_invalid = F.col("software_name_is_invalid"), F.col("software_version_is_invalid")
     names_software = F.col("sent_software_name").isNotNull()
     return {
-        # A forwarded request carries the software of the client that it came from.
+        # A forwarded request has the software of the client that sent it first.
         "last": F.max(
             F.when(
                 ~F.col("is_forwarded"),
@@ -36,8 +36,8 @@ def aggregates() -> Columns:
         "invalid_versions": sorted_texts(F.when(version_is_invalid, F.col("sent_software_version"))),
         "software_resets": requests_where(F.col("software_is_reset")),
         "software_changes": requests_where(F.col("software_is_changed")),
-        "became": F.max_by(F.struct("seq", becomes().alias("software")), F.when(accepted, F.col("seq"))),
-        "last_named": F.max_by(becomes(), F.when(accepted & can_name(), F.col("seq"))),
+        "became": F.max_by(F.struct("seq", software_after().alias("software")), F.when(accepted, F.col("seq"))),
+        "last_named": F.max_by(software_after(), F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
         "refused_names": requests_where(
             (F.col("error_code") == int(ErrorCode.INVALID_REQUEST)) & (name_is_invalid | version_is_invalid)
@@ -46,7 +46,7 @@ def aggregates() -> Columns:
 
 
 def columns(settings: Settings) -> Columns:
-    """Columns of the group client_software of the table `connections`."""
+    """Return the columns of the group client_software of the table `connections`."""
     name = _at_end("client_software_name", "name")
     version = _at_end("client_software_version", "version")
     judged = {
@@ -63,7 +63,7 @@ def columns(settings: Settings) -> Columns:
 
 
 def _at_end(logged: str, stated: str) -> Column:
-    """Takes what the broker knows after the last request: what a record logs is the knowledge before it."""
+    """Return what the broker knows after the last request; a record logs what it knew before the request."""
     ends_with_it = F.col("last.seq") == F.col("became.seq")
     return F.coalesce(
         F.when(F.col(f"last.{logged}").isNull(), F.col(f"last_named.{stated}")),
@@ -74,14 +74,14 @@ def _at_end(logged: str, stated: str) -> Column:
 
 
 def _logs_names() -> Column:
-    """Tells whether the records show what the broker knows of the software: those of 2.5 and later do."""
+    """Return whether records show the software that the broker knows, as those of 2.5 and later do."""
     return F.col("last.client_software_name").isNotNull()
 
 
 def _is_name_refused() -> Column:
-    """Tells whether the broker refused a version with a name, and the client did not then choose to go without one.
+    """Return whether the broker refused a version with a name, so that the client could not state one.
 
-    2.3 and earlier take no name. Who is offered v3 or later and goes on without a name has chosen that.
+    Brokers up to 2.3 accept no name. A client that is offered v3 or later and goes on without a name chose that itself.
     """
     error, highest = F.col("last_refused.error_code"), F.coalesce("last_refused.offered_max", F.lit(-1))
     was_named = (error == int(ErrorCode.UNSUPPORTED_VERSION)) & (
@@ -94,7 +94,7 @@ def _is_name_refused() -> Column:
 
 
 def _reason_unknown() -> Column:
-    """Tells why the broker knows no name; KIP-1313 answers INVALID_REQUEST too, whatever the name is."""
+    """Return why the broker knows no name. INVALID_REQUEST may be due to KIP-1313 and need not mean a bad name."""
     outcome = F.col("api_versions_outcome")
     is_hidden = (F.col("first.log_generation") == "request_header_struct") & ~_logs_names()
     was_invalid = (F.col("last_api_versions_error") == int(ErrorCode.INVALID_REQUEST)) | (
@@ -112,7 +112,7 @@ def _reason_unknown() -> Column:
 
 
 def _of_policy(settings: Settings, name: Column, version: Column) -> Columns:
-    """Makes all verdicts of conf/client_policy.toml on a connection, and the first, which is the one that it gets."""
+    """Return all verdicts of conf/client_policy.toml on a connection, and its policy_verdict, which is the first."""
     if not settings.policy.judges:
         return {"policy_verdict": F.lit(None).cast("string")}
     can_be_known = _logs_names() & ~_is_name_refused()

@@ -1,4 +1,4 @@
-"""What clients do wrong with their software name, and the policy; the words are in schemas/rules/client_software.toml."""
+"""The rules on software names and those of the policy; the rest of them is in schemas/rules/client_software.toml."""
 
 from pyspark.sql import functions as F
 
@@ -31,7 +31,7 @@ REQUEST_RULES = {
 
 
 def connection_rules(settings: Settings) -> dict[str, ConnectionRule]:
-    """Makes the policy's rules; each looks once at a connection, with the software that it had at its end."""
+    """Return the policy's rules, which judge a connection by the software at its end."""
     if not settings.policy.judges:
         return {}
     software = sentence("software {client_software_name!r} {client_software_version!r}")

@@ -1,1 +1,1 @@
-"""Requests and logins that a broker refused: they stand in its server.log only."""
+"""Requests and logins that a broker refused, which only its server.log shows."""

@@ -1,4 +1,4 @@
-"""Which listener has which port of a broker: server.log names the port only."""
+"""The listener of each port of a broker, because server.log names only the port; a relation, not a table."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -7,7 +7,7 @@ from ...connections.facts import local_port
 
 
 def transform(connections: DataFrame) -> DataFrame:
-    """Makes one row per port of a broker on which connections of one listener only are known.
+    """Return one row per port of a broker that has connections of exactly one listener.
 
     Returns:
         cluster, broker, port (as text), and the listener's name.

@@ -1,11 +1,16 @@
-"""What refused requests show; the words beside it are in schemas/rules/failed_requests.toml.
+"""The rules on requests that a broker refused; their severities and advice are in schemas/rules/failed_requests.toml.
 
-A version that the broker advertises must be supported (KIP-35): a connection that is closed on it is the broker's
-doing, and on any other version the client's. All connections of a broker that runs get the same answer to ApiVersions
-on a listener, so what it advertised at that time is what this connection was or would have been answered. Before it was
-started the last time it may have been of another release: what it answered then says nothing.
+    rule                          | when
+    ------------------------------|----------------------------------------------------------------------------------
+    advertised_version_refused    | the broker advertised the version, so it must support it (KIP-35)
+    request_version_refused       | the broker did not advertise the version, so the client must not use it
+    version_refused_without_offer | answers don't show for certain what the broker advertised; nobody is blamed
+    wrong_listener                | a controller's listener was asked for what only brokers serve, or the reverse
+    request_unreadable            | the broker does not know the API, or could not read the request
+    login_failed                  | authentication failed
 
-Brokers and KRaft's controllers serve other APIs. Who asks the one for what only the other has is at the wrong port.
+A running broker answers ApiVersions equally on all connections of a listener, so an answer to another connection shows
+what this client was offered. Answers before the broker's last start don't count: it may have had another release.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -25,7 +30,7 @@ _RULES = {
     "failed_authentication": "login_failed",
 }
 _NOT_ENABLED = "which is not enabled"
-"""What Kafka says if a listener does not serve an API, and, from 3.x on, of versions that no listener serves."""
+"""Kafka's words if a listener does not serve an API; from 3.x on, also for versions that no listener serves."""
 _LONGEST_DETAIL = 160
 
 
@@ -36,7 +41,7 @@ def findings_refused(
     ingested_files: DataFrame,
     settings: Settings,
 ) -> DataFrame:
-    """Finds what server.log tells, by connection id: a refused request belongs to no connection of the request log."""
+    """Find refused requests and logins in server.log, by connection id: the request log has no connection for them."""
     failed = _with_listener(failed_requests, broker_listeners, broker_api_versions, settings)
     others = looked_up(_RULES, F.col("reason"))
     rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
@@ -61,7 +66,7 @@ def findings_refused(
 
 
 def _who_broke_it() -> Column:
-    """Names the rule that a refused version breaks; nobody is blamed where no answer tells what was advertised."""
+    """Return the rule that a refused version breaks, by the module's table."""
     inside = F.exists("offers", lambda offer: F.col("api_version").between(offer["low"], offer["high"]))
     outside = F.exists("offers", lambda offer: ~F.col("api_version").between(offer["low"], offer["high"]))
     one_api = F.col("asked") & F.col("api_version").isNotNull()
@@ -78,21 +83,21 @@ def _who_broke_it() -> Column:
 
 
 def _is_at_the_wrong_port() -> Column:
-    """Tells whether a listener of a controller was asked for what brokers serve, or the other way round."""
+    """Return whether a controller's listener was asked for what only brokers serve, or the reverse."""
     of_brokers, of_controllers = _of_either()
     not_enabled = F.col("detail").contains(_NOT_ENABLED)
-    found = F.when(F.col("on_controller"), of_brokers).otherwise(of_controllers & not_enabled)
-    return F.coalesce(F.col("on_controller").isNotNull() & found, F.lit(False))
+    is_elsewhere = F.when(F.col("on_controller"), of_brokers).otherwise(of_controllers & not_enabled)
+    return F.coalesce(F.col("on_controller").isNotNull() & is_elsewhere, F.lit(False))
 
 
 def _of_either() -> tuple[Column, Column]:
-    """Make the conditions that an API is one that only brokers serve, and that only controllers do."""
+    """Return two conditions: only brokers serve the API, and only controllers do."""
     brokers, controllers = (F.col("api_key").isin(*sorted(apis)) for apis in (BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS))
     return brokers, controllers
 
 
 def _where() -> Column:
-    """Names the listener if it is the wrong one; what it is called decides for the operator."""
+    """Return a text with the listener's name if it is the wrong one, because the name helps the operator."""
     return F.when(_is_at_the_wrong_port(), F.coalesce(sentence(" at the listener {listener}"), F.lit(""))).otherwise("")
 
 
@@ -105,9 +110,9 @@ def _offer() -> Column:
 
 
 def _with_listener(failed: DataFrame, listeners: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
-    """Adds the listener's name by the broker's port where none is logged, and on_controller, null where neither is known.
+    """Add the listener's name, by the port if none is logged, and on_controller; both are null if neither is known.
 
-    A controllers' listener that the settings do not name is known by its answers to ApiVersions.
+    Controllers' listeners are those in the settings and those that answer ApiVersions as only controllers do.
     """
     of_port = listeners.withColumnsRenamed({"listener": "listener_of_port"})
     with_port = failed.withColumn("port", local_port())
@@ -122,26 +127,26 @@ def _with_listener(failed: DataFrame, listeners: DataFrame, ranges: DataFrame, s
 
 
 def _answers_of_controllers(ranges: DataFrame) -> DataFrame:
-    """Finds the listeners that offer what only controllers serve, and nothing that only brokers do."""
+    """Find the listeners that offer APIs that only controllers serve, and none that only brokers serve."""
     of_brokers, of_controllers = _of_either()
     of_listener = ranges.where(F.col("listener").isNotNull()).groupBy("cluster", "listener")
     return of_listener.agg((F.bool_or(of_controllers) & ~F.bool_or(of_brokers)).alias("answers_as_controller"))
 
 
 def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings: Settings) -> DataFrame:
-    """Adds `asked` (an answer of the broker is known) and `offers`, the ranges of the API that were advertised then."""
+    """Add `asked`, whether an answer of the broker is known, and `offers`, the API's ranges that it advertised then."""
     on_controller = is_one_of(F.col("listener"), settings.controller_listeners)
     offer = F.struct(
         "listener", "api_key", "first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high")
     )  # fmt: skip
-    known = (
+    advertised = (
         ranges.where(~on_controller)
         .groupBy("cluster", "broker")
         .agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
     )
     of_brokers = ["cluster", "broker"]
     joined = (
-        failed.join(F.broadcast(known), on=of_brokers, how="left")
+        failed.join(F.broadcast(advertised), on=of_brokers, how="left")
         .join(F.broadcast(starts_of_brokers(files)), on=of_brokers, how="left")
         .withColumn("life", life_at("starts", F.col("logged_at")))
     )
@@ -151,9 +156,9 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings
     at = F.col("logged_at")
     answered = joined.withColumn("advertised", of_listener).withColumn("of_api", of_api)
     offers = F.coalesce(offered_before("of_api", "life", at), F.array())
-    # An answer names all APIs: one that it lacks is not offered, unless it is in a later answer.
+    # An answer lists all APIs, so a missing one is not offered; unless a later answer of this process has it.
     was_answered = F.size(offered_before("advertised", "life", at)) > 0
-    is_told = (F.size("offers") > 0) | ~F.coalesce(is_offered_later("of_api", "life", at), F.lit(False))
-    placed = answered.withColumn("offers", offers)
-    asked = F.coalesce(was_answered & is_told, F.lit(False))
-    return placed.select(*failed.columns, "offers", asked.alias("asked"))
+    is_stated = (F.size("offers") > 0) | ~F.coalesce(is_offered_later("of_api", "life", at), F.lit(False))
+    with_offers = answered.withColumn("offers", offers)
+    asked = F.coalesce(was_answered & is_stated, F.lit(False))
+    return with_offers.select(*failed.columns, "offers", asked.alias("asked"))

@@ -1,1 +1,1 @@
-"""The fleet as a whole: who uses a cluster, and how many connections each software holds open (KIP-511)."""
+"""Tables about the whole fleet: who uses a cluster, and how many connections each software holds open (KIP-511)."""

@@ -1,4 +1,4 @@
-"""The hosts of brokers and controllers: what came from them only those send."""
+"""The table `broker_hosts`: hosts that sent requests which only brokers and controllers send."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -7,7 +7,7 @@ from ...connections.facts import is_of_a_broker
 
 
 def transform(new_requests: DataFrame) -> DataFrame:
-    """Makes one row per cluster and host; rows of several batches of requests aggregate into one another."""
+    """Return one row per cluster and host; rows of several batches can be merged."""
     sent = new_requests.where(~F.col("is_duplicate") & F.col("remote_host").isNotNull() & is_of_a_broker())
     return sent.groupBy("cluster", F.col("remote_host").alias("host")).agg(
         F.min("logged_at").alias("first_seen"),

@@ -1,9 +1,9 @@
-"""KIP-511's gauge over time: how many connections each software name and version holds open.
+"""The table `client_connections`: how many connections each software holds open over time, which is KIP-511's gauge.
 
-The log has no record of a connection's end. A connection counts as open from its first record to its last one, so
-all counts are lower bounds: it was open before its first record where its start is not observed, and after its last
-one until the client or connections.max.idle.ms closed it. Nothing is spread out per connection: each makes two
-events, running sums of which give the gauge, and buckets without events are filled in between.
+A connection counts as open from its first record to its last one, because the log does not show its end. So all counts
+are lower bounds: a connection may have been open before, if its start is not observed, and after, until the client or
+connections.max.idle.ms closed it. A connection makes two events; their running sums give the gauge, and buckets
+between events are filled in.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -12,20 +12,20 @@ from pyspark.sql import functions as F
 from ...settings import Settings
 
 MAX_FILLED = 2000
-"""Buckets without an event that are filled in a row; a longer silence under open connections is cut there."""
+"""The number of consecutive buckets without an event that are filled; a longer gap is cut there (is_cut)."""
 
 _GROUP = ("cluster", "broker", "listener", "client_software_name", "client_software_version", "role")
 
 
 def transform(connections: DataFrame, settings: Settings) -> DataFrame:
-    """Makes one row per software, listener, broker and bucket in which a connection was open."""
+    """Return one row per software, listener, broker and bucket in which a connection was open."""
     seconds = settings.bucket_minutes * 60
     counted = _by_bucket(_events(connections), seconds)
     return _filled(counted, seconds)
 
 
 def _events(connections: DataFrame) -> DataFrame:
-    """Makes two events per connection, with the number of open ones after each; at one instant openings come first."""
+    """Return two events per connection, with the number of open connections after each; openings come first."""
     event = F.explode(
         F.array(
             F.struct(F.col("opened_at").alias("at"), F.lit(0).alias("is_close")),
@@ -36,14 +36,14 @@ def _events(connections: DataFrame) -> DataFrame:
     events = connections.select(*_GROUP, start_unseen, event.alias("event")).select(
         *_GROUP, "start_unseen", "event.at", "event.is_close"
     )
-    # The default frame takes in all events of the same instant and kind, whatever their order.
+    # The default frame includes all events of the same time and kind.
     in_time = Window.partitionBy(*_GROUP).orderBy("at", "is_close")
     return events.withColumn("open_now", F.sum(1 - 2 * F.col("is_close")).over(in_time))
 
 
 def _by_bucket(events: DataFrame, seconds: int) -> DataFrame:
     opens = F.col("is_close") == 0
-    # Seconds and not date arithmetic: exact for every length of the bucket, and free of ANSI errors.
+    # Arithmetic with seconds is exact for every length of a bucket and raises no ANSI errors, as dates might.
     number = F.floor(F.unix_seconds("at") / seconds).cast("bigint")
     return events.groupBy(*_GROUP, number.alias("number")).agg(
         F.sum(opens.cast("int")).alias("opened"),
@@ -55,7 +55,7 @@ def _by_bucket(events: DataFrame, seconds: int) -> DataFrame:
 
 
 def _filled(counted: DataFrame, seconds: int) -> DataFrame:
-    """Fills the buckets between two with events: they repeat what was open, up to `MAX_FILLED` of them."""
+    """Fill up to `MAX_FILLED` buckets between two with events; they repeat the number of open connections."""
     in_time = Window.partitionBy(*_GROUP).orderBy("number")
     next_number = F.lead("number").over(in_time)
     until = F.least(next_number - 1, F.col("number") + MAX_FILLED)

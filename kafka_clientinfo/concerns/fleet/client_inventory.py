@@ -1,4 +1,4 @@
-"""Who uses the cluster: each client by principal, client id and software, with what it uses."""
+"""The table `client_inventory`: who uses the cluster, by principal, client id and software, and what they use."""
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -11,7 +11,7 @@ _APIS = 200
 
 
 def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: DataFrame) -> DataFrame:
-    """Makes one row per client; a null principal or client id is one of its own."""
+    """Return one row per client; a null principal or client id counts as a value."""
     clients = connections.where(is_client())
     facts = clients.groupBy(*CLIENT).agg(
         F.count("*").alias("connections"),
@@ -34,7 +34,7 @@ def transform(connections: DataFrame, api_usage: DataFrame, connection_groups: D
 
 
 def _apis(owners: DataFrame, api_usage: DataFrame) -> DataFrame:
-    """Lists the APIs of each client, with the range of their versions."""
+    """List each client's APIs, with the lowest and highest version that it used."""
     used = api_usage.select(*CONNECTION_KEY, "api_key", "api_name", "api_version", F.col("requests").alias("n"))
     by_api = (
         used.join(owners, on=list(CONNECTION_KEY), how="inner")
@@ -50,7 +50,7 @@ def _apis(owners: DataFrame, api_usage: DataFrame) -> DataFrame:
 
 
 def _groups(owners: DataFrame, connection_groups: DataFrame) -> DataFrame:
-    """Lists the groups that each client's connections are members of."""
+    """List the groups in which each client's connections take part."""
     joined = connection_groups.where(F.col("takes_part")).select(*CONNECTION_KEY, "group_id")
     return (
         joined.join(owners, on=list(CONNECTION_KEY), how="inner")

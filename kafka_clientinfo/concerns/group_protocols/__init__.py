@@ -1,1 +1,1 @@
-"""KIP-559: which group messages can be read on their own, and which protocol types and names members use."""
+"""Group protocols (KIP-559): which group messages state their protocol type, and which types and names members use."""

@@ -1,8 +1,13 @@
-"""What each connection did in each group: the messages, whether they can be read on their own (KIP-559), the members.
+"""The table `connection_groups`: a connection's messages and members in each group, and what they state (KIP-559).
 
-A message is self-describing when it carries the protocol type that says what its bytes are: JoinGroup requests
-always, JoinGroup responses from v7, SyncGroup requests and responses from v5, both where the type is really there;
-DescribeGroups responses always. The heartbeats of the consumer, share and streams groups hold no such bytes.
+A message is self-describing if it carries the protocol type, which is needed to read the bytes in it:
+
+    message                                        | self-describing
+    -----------------------------------------------|-----------------------------------------
+    JoinGroup request, DescribeGroups response     | always
+    JoinGroup response                             | from v7 on, if the type is there
+    SyncGroup request and response                 | from v5 on, if the type is there
+    heartbeats of consumer, share, streams groups  | always, because they hold no such bytes
 """
 
 from pyspark.sql import Column, DataFrame
@@ -35,7 +40,7 @@ _SUBSCRIPTION = (
 
 
 def transform(group_messages: DataFrame, group_memberships: DataFrame, settings: Settings) -> DataFrame:
-    """Makes one row per connection and group."""
+    """Return one row per connection and group."""
     facts = _aggregated(group_messages, settings)
     for part in (_subscriptions(group_messages), _assignments(group_messages), group_memberships):
         facts = with_lists(facts, part, GROUP_KEY)
@@ -43,16 +48,16 @@ def transform(group_messages: DataFrame, group_memberships: DataFrame, settings:
 
 
 def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
-    """Tells whether the request and the response can be read on their own; null where there is nothing to read."""
+    """Return whether the request and the response are self-describing; null if there is nothing to read."""
     request = (
         F.when(F.col("api_key") == DESCRIBE, F.lit(None).cast("boolean"))
         .when(F.col("api_key") == SYNC, F.col("sent_type").isNotNull() & unless_empty("sent.protocolName").isNotNull())
         .otherwise(heartbeat | F.col("sent_type").isNotNull())
     )
-    told = heartbeat | (F.col("api_key") == DESCRIBE) | F.col("told_type").isNotNull()
-    # Before 1.0 no response is logged, and by its version it could not carry a type.
+    response = heartbeat | (F.col("api_key") == DESCRIBE) | F.col("told_type").isNotNull()
+    # Before 1.0 no response is logged, but its version shows that it had no type.
     too_old = F.col("api_key").isin(JOIN, SYNC) & (F.col("api_version") < 5)
-    return request, F.when(F.col("answered") | too_old, told)
+    return request, F.when(F.col("answered") | too_old, response)
 
 
 def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
@@ -103,28 +108,28 @@ def _sent_names() -> Column:
 
 
 def _undecoded() -> Column:
-    """Counts payloads that stay bytes."""
+    """Count the payloads that could not be decoded."""
     counts = F.coalesce(total(F.map_values("payloads.undecoded")), F.lit(0))
     known = F.when(_by_joined_type().isNotNull(), F.size(_by_joined_type())).otherwise(0)
     return F.sum(F.greatest(counts - known, F.lit(0)))
 
 
 def _by_joined_type() -> Column:
-    """Takes the assignments of a SyncGroup without a type, read as the type that the JoinGroup before it states."""
+    """Return the assignments of a SyncGroup without a type, decoded by the type of the JoinGroup before it."""
     return F.try_element_at("payloads.assumed", "joined.type")
 
 
 def _assignments(messages: DataFrame) -> DataFrame:
-    """Takes the last assignment of every member, and whether its message or the JoinGroup before it tells the type."""
-    told = F.col("payloads.assignments")
-    chosen = F.when(F.col("api_key") == SYNC, F.coalesce(told, _by_joined_type()))
-    read_by = F.when(told.isNotNull(), "message").otherwise("join_group")
+    """Return the last assignment of every member, and whether the message or the JoinGroup before it gave the type."""
+    typed = F.col("payloads.assignments")
+    chosen = F.when(F.col("api_key") == SYNC, F.coalesce(typed, _by_joined_type()))
+    type_source = F.when(typed.isNotNull(), "message").otherwise("join_group")
     stated = messages.select(
-        *GROUP_KEY, "seq", "logged_at", read_by.alias("type_told_by"), F.explode(_with_places(chosen)).alias("one")
+        *GROUP_KEY, "seq", "logged_at", type_source.alias("type_told_by"), F.explode(_numbered(chosen)).alias("entry")
     )
-    last = stated.groupBy(*GROUP_KEY, F.col("one.stated.memberId").alias("member_id")).agg(
+    last = stated.groupBy(*GROUP_KEY, F.col("entry.stated.memberId").alias("member_id")).agg(
         F.max_by(
-            F.struct("logged_at", "type_told_by", F.col("one.stated").alias("a")), F.struct("seq", "one.place")
+            F.struct("logged_at", "type_told_by", F.col("entry.stated").alias("a")), F.struct("seq", "entry.index")
         ).alias("last")
     )
     entry = F.struct(
@@ -182,7 +187,7 @@ def _by_group(by_version: DataFrame) -> DataFrame:
 
 
 def _counts() -> Column:
-    """Makes one entry per kind of message; sent types of one version are summed by whoever reads them."""
+    """Return one entry per kind of message; readers sum the entries of different types of one version."""
     sides = [
         F.struct(
             "api_name",
@@ -197,12 +202,12 @@ def _counts() -> Column:
 
 
 def _subscription(**fields: Column) -> Column:
-    """Makes an entry of a list of subscriptions; what is not given is null."""
+    """Return an entry of a list of subscriptions; fields that are not given are null."""
     return F.struct(*(fields.get(name, F.lit(None)).alias(name) for name in _SUBSCRIPTION))
 
 
 def _of_consumers() -> Column:
-    """Takes the subscriptions that a JoinGroup of consumers holds."""
+    """Return the subscriptions in a JoinGroup of consumers."""
     own = F.filter(
         "payloads.subscriptions", lambda s: s["memberId"].isNotNull() & (s["protocolType"] == F.lit("consumer"))
     )
@@ -223,7 +228,7 @@ def _of_consumers() -> Column:
 
 
 def _of_heartbeat() -> Column:
-    """Takes the subscription that a heartbeat states."""
+    """Return the subscription that a heartbeat states."""
     of_streams = flattened(F.transform("sent.topology.subtopologies", lambda t: t["sourceTopics"]))
     topics = F.array_compact(F.coalesce("sent.subscribedTopicNames", of_streams))
     return _subscription(
@@ -235,21 +240,21 @@ def _of_heartbeat() -> Column:
 
 
 def _subscriptions(messages: DataFrame) -> DataFrame:
-    """Takes the last subscription of every member under every protocol name."""
+    """Return the last subscription of every member under every protocol name."""
     of_heartbeat = F.filter(
         F.array(_of_heartbeat()), lambda stated: stated["topics"].isNotNull() & stated["member_id"].isNotNull()
     )
     statements = F.when(F.col("api_key") == JOIN, _of_consumers()).when(
         F.col("api_key").isin(*map(int, HEARTBEATS)), of_heartbeat
     )
-    stated = messages.select(*GROUP_KEY, "seq", F.explode(_with_places(statements)).alias("one"))
-    last = stated.groupBy(*GROUP_KEY, "one.stated.member_id", "one.stated.protocol_name").agg(
-        F.max_by("one.stated", F.struct("seq", "one.place")).alias("last")
+    stated = messages.select(*GROUP_KEY, "seq", F.explode(_numbered(statements)).alias("entry"))
+    last = stated.groupBy(*GROUP_KEY, "entry.stated.member_id", "entry.stated.protocol_name").agg(
+        F.max_by("entry.stated", F.struct("seq", "entry.index")).alias("last")
     )
     by_name = F.struct("member_id", F.col("protocol_name").isNotNull(), F.coalesce("protocol_name", F.lit("")))
     return last.groupBy(*GROUP_KEY).agg(first_entries_by(by_name, "last").alias("subscriptions"))
 
 
-def _with_places(statements: Column) -> Column:
+def _numbered(statements: Column) -> Column:
     """Number the statements of a message: it may hold several of one member and name, of which the last counts."""
-    return F.transform(statements, lambda stated, place: F.struct(place.alias("place"), stated.alias("stated")))
+    return F.transform(statements, lambda stated, index: F.struct(index.alias("index"), stated.alias("stated")))

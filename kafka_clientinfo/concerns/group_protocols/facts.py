@@ -1,4 +1,4 @@
-"""In how many groups a connection takes part: a row of `connections` has it for the rules."""
+"""The number of groups in which a connection takes part, for the rules."""
 
 from pyspark.sql import functions as F
 
@@ -8,6 +8,6 @@ from ...protocol import ApiKey
 
 
 def aggregates() -> Columns:
-    """Counts the groups that a connection's JoinGroup and SyncGroup requests name."""
+    """Count the groups that a connection's JoinGroup and SyncGroup requests name."""
     of_member = F.col("api_key").isin(int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP))
     return {"joined_groups": F.size(F.collect_set(F.when(of_member, body_text("request", "groupId"))))}

@@ -1,1 +1,1 @@
-"""Log records that clients forge inside the texts they send."""
+"""Log records that clients forge inside the texts that they send."""

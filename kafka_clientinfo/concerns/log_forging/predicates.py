@@ -1,4 +1,4 @@
-"""Whether a request carries the beginning of a log record inside a text."""
+"""The predicate that a request carries the beginning of a log record inside a text."""
 
 from pyspark.sql import functions as F
 
@@ -6,5 +6,5 @@ from ...connections.concern import Columns
 
 
 def predicates() -> Columns:
-    """Judges a request by the starts of records that its texts hold."""
+    """Judge a request by the number of forged lines in its texts."""
     return {"forges_log_lines": F.coalesce(F.col("forged_lines") > 0, F.lit(False))}

@@ -1,4 +1,4 @@
-"""What forging the log looks like; the words beside it are in schemas/rules/log_forging.toml."""
+"""The rule on forged log records; its severity and advice are in schemas/rules/log_forging.toml."""
 
 from pyspark.sql import functions as F
 
@@ -9,7 +9,7 @@ REQUEST_RULES = {
         "forges_log_lines",
         "{forged_lines} forged log lines in {api_name} v{api_version} with client id {client_id!r} "
         "from {remote_host:an unknown host}",
-        # Also where it looks like a broker's: what makes it look so is written by whoever opened the connection.
+        # Also for connections that look like a broker's: whoever opens a connection may imitate one.
         lambda: F.col("role") != "forwarding",
     )
 }
