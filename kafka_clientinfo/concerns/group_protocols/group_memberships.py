@@ -1,17 +1,18 @@
-"""How long members were in a group and what they stated there: a relation that `connection_groups` has, and no table.
+"""How long members were in a group, and what they stated: a relation for `connection_groups`, not a table.
 
-What a message shows of its member:
+A message shows the state of its member:
 
-    state   | is shown by
+    state   | message
     --------|---------------------------------------------------------------------------------------------
-    member  | JoinGroup or SyncGroup that the coordinator took; it lasts until LeaveGroup or a timeout
-    pending | JoinGroup that was answered with MEMBER_ID_REQUIRED: the member may join, and is none yet
-    refused | JoinGroup or SyncGroup that was answered with INCONSISTENT_GROUP_PROTOCOL
-    asked   | JoinGroup that was answered with another error, but for those of a broker that is no coordinator
-    left    | LeaveGroup that the coordinator took
+    member  | JoinGroup or SyncGroup that the coordinator accepted; lasts until LeaveGroup or a timeout
+    pending | JoinGroup answered with MEMBER_ID_REQUIRED: the member may join with the id that it got
+    refused | JoinGroup or SyncGroup answered with INCONSISTENT_GROUP_PROTOCOL
+    asked   | JoinGroup answered with another error, except that the broker is not the coordinator
+    left    | LeaveGroup that the coordinator accepted
 
-Messages of one member, type and state are one entry. A coordinator gives each member an id of its own, so who is a member
-under one id at two times was one all the time between, unless it left. Of the other states each minute is an entry.
+Messages of one member, type and state become one entry. A coordinator gives each member its own id, so a member with
+the same id at two times was a member all the time in between, unless it left. For other states, and for members without
+an id, every minute becomes an entry.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -35,10 +36,10 @@ _ONE = (*GROUP_KEY, "member_id", "protocol_type", "state", "stay", "minute")
 
 
 def transform(group_messages: DataFrame, judged_requests: DataFrame, settings: Settings) -> DataFrame:
-    """Makes one row per connection and group that a member joined or left.
+    """Return one row per connection and group that a member joined or left.
 
     Returns:
-        `GROUP_KEY`; and as connection_groups describes them, memberships and unoffered_answers.
+        `GROUP_KEY`, and memberships and unoffered_answers, which the table `connection_groups` describes.
     """
     of_members = group_messages.where(F.col("api_key").isin(JOIN, SYNC)).withColumn("state", _state())
     entries = _entries(_events(of_members, judged_requests), settings)
@@ -66,13 +67,13 @@ def _state() -> Column:
 
 
 def _events(of_members: DataFrame, judged_requests: DataFrame) -> DataFrame:
-    """Takes what messages show of their members, and who leaves."""
+    """Return one row per message that shows a member's state, and per member that leaves."""
     member = F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))
     shown = of_members.select(
         *GROUP_KEY,
         *(name for name in _EVENT if name != "member_id"),
         member.alias("member_id"),
-        # Before v5 SyncGroup states no type; the JoinGroup before it does.
+        # SyncGroup states no type before v5, but the JoinGroup before it does.
         F.coalesce("sent_type", "joined.type").alias("protocol_type"),
         F.coalesce("answer.generationId", "sent.generationId").alias("generation"),
         F.col("sent.sessionTimeoutMs").alias("session_timeout_ms"),
@@ -87,13 +88,13 @@ def _events(of_members: DataFrame, judged_requests: DataFrame) -> DataFrame:
 
 
 def _leaving(judged_requests: DataFrame, alike: DataFrame) -> DataFrame:
-    """Takes who leaves, from v3 of LeaveGroup on perhaps several at once, with the columns of the other messages."""
+    """Return one row per member that leaves, with the columns of `alike`; LeaveGroup may name several from v3 on."""
     was_taken = F.coalesce(F.col("error_code") == int(ErrorCode.NONE), ~is_rejected())
     leaves = judged_requests.where((F.col("api_key") == int(ApiKey.LEAVE_GROUP)) & was_taken).select(
         *CONNECTION_KEY, "logged_at", "seq", F.from_json("request", _LEAVE).alias("sent")
     )
     several = F.coalesce(F.transform("sent.members", lambda m: m["memberId"]), F.array())
-    ids = F.filter(F.concat(several, F.array("sent.memberId")), lambda one: one.isNotNull() & (one != ""))
+    ids = F.filter(F.concat(several, F.array("sent.memberId")), lambda text: text.isNotNull() & (text != ""))
     left = leaves.select(
         *CONNECTION_KEY, F.col("sent.groupId").alias("group_id"), "logged_at", "seq", F.explode(ids).alias("member_id"),
         F.lit("left").alias("state"),
@@ -101,14 +102,14 @@ def _leaving(judged_requests: DataFrame, alike: DataFrame) -> DataFrame:
     types = {"protocol_type": "string", "generation": "int", "session_timeout_ms": "int", "offered": "array<string>",
              "rejected": "int", "taken": "int",
              "place": "struct<logged_at:timestamp,correlation_id:int,log_generation:string,one_line:boolean>"}  # fmt: skip
-    lacking = [F.lit(None).cast(kind).alias(name) for name, kind in types.items()]
-    return left.select("*", *lacking).select(*alike.columns)
+    missing = [F.lit(None).cast(kind).alias(name) for name, kind in types.items()]
+    return left.select("*", *missing).select(*alike.columns)
 
 
 def _entries(events: DataFrame, settings: Settings) -> DataFrame:
     before = Window.partitionBy(*GROUP_KEY, "member_id").orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
     left = F.coalesce(F.sum((F.col("state") == "left").cast("int")).over(before), F.lit(0))
-    # Who has no id may be somebody else each time.
+    # Messages without a member id may be of different members.
     is_one = (F.col("state") == "member") & F.col("member_id").isNotNull()
     minute = F.when(~is_one, F.floor(F.unix_seconds("logged_at") / 60))
     counted = events.withColumns({"stay": left, "minute": minute})
@@ -128,9 +129,9 @@ def _entries(events: DataFrame, settings: Settings) -> DataFrame:
 
 
 def _with_heartbeats(entries: DataFrame, judged_requests: DataFrame) -> DataFrame:
-    """Lets the last member of a connection last as long as its heartbeats are taken, if it is about one group only.
+    """Extend a connection's last membership to its last accepted heartbeat, if the connection names one group only.
 
-    Which group a heartbeat is for is not known here, as bodies of heartbeats do not go along.
+    The group of a heartbeat is not known here, because judged requests don't keep the bodies of heartbeats.
     """
     taken = (F.col("api_key") == int(ApiKey.HEARTBEAT)) & (F.col("error_code") == int(ErrorCode.NONE))
     beats = judged_requests.where(taken).groupBy(*CONNECTION_KEY).agg(F.max("latest_at").alias("beats_until"))
@@ -146,7 +147,7 @@ def _with_heartbeats(entries: DataFrame, judged_requests: DataFrame) -> DataFram
 
 
 def _unoffered(of_members: DataFrame, settings: Settings) -> DataFrame:
-    """Takes the answers to a leader with a type or a name that its own JoinGroup does not have."""
+    """Return the answers to a group's leader with a protocol type or name that its own JoinGroup did not offer."""
     is_join = F.col("api_key") == JOIN
     chosen = of_members.where(F.col("state") == "member").select(
         *GROUP_KEY,

@@ -1,7 +1,7 @@
-"""The messages of groups, with their bodies read: a relation that `connection_groups` counts, and no table.
+"""The messages of groups with parsed bodies: a relation for `connection_groups`, not a table.
 
-What a message does not tell can be known from the JoinGroup before it, on the same connection, of the same member and
-generation: which type the assignments of an older SyncGroup have, and which protocol name it is about (KIP-559).
+An older SyncGroup states neither the type of its assignments nor a protocol name (KIP-559). Both come from the
+JoinGroup before it on the same connection, if it has the same member and generation.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from ...tables.spec import CONNECTION_KEY
 JOIN, SYNC, DESCRIBE = int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP), int(ApiKey.DESCRIBE_GROUPS)
 GROUP_KEY = (*CONNECTION_KEY, "group_id")
 MOST_MEMBERS = 100
-"""Of a generation with more members it is not asked whether all of their offers are in the log."""
+"""Generations with more members aren't checked for protocols that nobody offered."""
 _REQUEST = """groupId string, memberId string, protocolType string, protocolName string,
     protocols array<struct<name:string>>, subscribedTopicNames array<string>, rackId string,
     topology struct<subtopologies:array<struct<sourceTopics:array<string>>>>, generationId int, sessionTimeoutMs int"""
@@ -34,15 +34,19 @@ _PAYLOADS = """subscriptions array<struct<memberId:string,protocolType:string,pr
 
 
 def transform(judged_requests: DataFrame) -> DataFrame:
-    """Makes one row per message and group, of which DescribeGroups may name many.
+    """Return one row per message and group; a DescribeGroups request may name many groups.
 
     Returns:
-        `GROUP_KEY`; seq, api_key, api_name, api_version, error_code, logged_at, is_rejected, is_taken and place of the
-        request; sent, answer and payloads, what is read of its bodies; answered, whether an answer is logged; sent_type,
-        told_type and told_name, the protocol type of the request, and the type and name of the answer; members, the
-        member ids that a leader is answered with, null of more than `MOST_MEMBERS`; joined, what the JoinGroup before a
-        SyncGroup says; and name_mismatch. Of DescribeGroups, payloads are null, as nothing says which of its groups they
-        belong to.
+        The rows, with
+        - `GROUP_KEY`, and the request's seq, api_key, api_name, api_version, error_code, logged_at, is_rejected,
+          is_taken and place;
+        - sent, answer and payloads: the fields that are read from the bodies; payloads are null for DescribeGroups,
+          because they don't state the group to which they belong;
+        - answered: whether a response is logged;
+        - sent_type, the protocol type in the request, and told_type and told_name, the type and name in the response;
+        - members: the member ids in the response to a leader; null if there are more than `MOST_MEMBERS`;
+        - joined: the fields of the JoinGroup before a SyncGroup; and
+        - name_mismatch, see `_name_mismatch`.
     """
     chosen = judged_requests.where(F.col("api_key").isin(*map(int, GROUP_APIS)) & F.col("request").isNotNull()).select(
         *CONNECTION_KEY,
@@ -66,7 +70,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     exploded = chosen.withColumn("of", F.explode(groups)).where(F.col("of.group_id").isNotNull())
     told = exploded.select(
         *(name for name in chosen.columns if name != "answer"),
-        # Not the answer's groups, or the row of each would take along all others.
+        # Without the answer's groups: else the row of each group would hold all of them.
         F.struct("answer.memberId", "answer.generationId").alias("answer"),
         F.col("of.group_id").alias("group_id"),
         unless_empty("sent.protocolType").alias("sent_type"),
@@ -84,7 +88,7 @@ def _of(group_id: Column, kind: Column, name: Column) -> Column:
 
 
 def _joined() -> Column:
-    """Takes the last JoinGroup before a SyncGroup, where it was of the same member and answered with the same generation."""
+    """Return the last JoinGroup before a SyncGroup, if it has the same member and generation; else null."""
     earlier = Window.partitionBy(*GROUP_KEY).orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
     answered = F.struct(
         F.col("answer.memberId").alias("member"),
@@ -100,10 +104,10 @@ def _joined() -> Column:
 
 
 def _name_mismatch() -> Column:
-    """Says in words which name a JoinGroup or SyncGroup differs from; null where it differs from none that is known.
+    """Return a text of how a protocol name in JoinGroup or SyncGroup differs from an earlier one; null if none does.
 
-    A member offers names in JoinGroup, the answer chooses one of them, and SyncGroup from v5 on repeats it, as does its
-    answer. It reads `sent`, `told_name` and `joined` of a message.
+    A member offers names in JoinGroup, the response chooses one, and SyncGroup and its response repeat it from v5 on.
+    The expression reads `sent`, `told_name` and `joined`.
     """
     stated, answered, chosen = F.col("sent.protocolName"), F.col("told_name"), F.col("joined.name")
     own_offer, offer = offered_names(), F.col("joined.offered")
@@ -120,7 +124,7 @@ def _name_mismatch() -> Column:
 
 
 def is_not_in(name: Column, offer: Column) -> Column:
-    """Tell whether a name is none of those of an offer; null if the name or the offer is not known."""
+    """Return whether a name is missing in an offer; null if the name or the offer is not known."""
     return (F.size(offer) > 0) & ~F.array_contains(offer, name)
 
 
@@ -129,16 +133,16 @@ def _listed(offer: Column) -> Column:
 
 
 def offered_names() -> Column:
-    """List the names that a JoinGroup offers; a protocol without a name offers none."""
+    """Return the protocol names that a JoinGroup offers, without protocols that have no name."""
     return F.array_compact(F.transform("sent.protocols", lambda p: p["name"]))
 
 
 def rolled_up(*, sums: Sequence[str], firsts: Sequence[str], lasts: Sequence[str]) -> list[Column]:
-    """Aggregates columns of rows that are aggregated already, under their own names."""
+    """Aggregate columns of rows that are aggregates already, under their own names."""
     kinds = ((F.sum, sums), (F.min, firsts), (F.max, lasts))
     return [make(name).alias(name) for make, names in kinds for name in names]
 
 
 def unless_empty(name: str) -> Column:
-    """Takes a text; null where it is empty, as brokers write what is not there."""
+    """Return a text, or null if it is empty, as brokers write missing texts."""
     return F.when(F.col(name) != "", F.col(name))

@@ -1,4 +1,4 @@
-"""KIP-559 by group: which messages can be read on their own, and what types and names its members use."""
+"""The table `group_protocols`: self-describing messages per group, and its members' types and names (KIP-559)."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ _LISTED_MEMBERS = 20
 
 
 def transform(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:
-    """Makes one row per group that a member joined, or that DescribeGroups told about."""
+    """Return one row per group that a member joined or that a DescribeGroups response describes."""
     clients = connections.select(*CONNECTION_KEY, "client_id", "principal")
     rows = connection_groups.join(clients, on=list(CONNECTION_KEY), how="left")
     facts = _facts(rows)
@@ -66,13 +66,13 @@ def _facts(rows: DataFrame) -> DataFrame:
 
 
 def _kinds() -> Column:
-    """Lists the kinds seen; a classic message that carries no type belongs to the Connect group that the others show."""
+    """List the kinds of a group; if some messages show a Connect group, classic ones without a type belong to it."""
     kinds = F.array_sort(F.array_distinct(F.flatten(F.collect_list("kinds"))))
     return F.when(F.array_contains(kinds, "connect"), F.array_remove(kinds, "classic")).otherwise(kinds)
 
 
 def _messages(rows: DataFrame) -> DataFrame:
-    """Counts messages per kind of message: those that can be read on their own, and those that cannot."""
+    """Count, per kind of message, those that are self-describing and those that are not."""
     counted = (
         rows.select(*_KEY, F.explode("messages").alias("m"))
         .groupBy(*_KEY, "m.api_name", "m.api_version", "m.message")
@@ -87,13 +87,13 @@ def _messages(rows: DataFrame) -> DataFrame:
 
 
 def _sync_requests(messages: str) -> Column:
-    """Counts the SyncGroup requests in a list of messages: those that state type and name are verified (KIP-559)."""
+    """Count the SyncGroup requests in a list of messages; brokers verify those that state type and name (KIP-559)."""
     chosen = F.filter(messages, lambda m: (m["api_name"] == "SYNC_GROUP") & (m["message"] == "request"))
     return total(F.transform(chosen, lambda m: m["messages"]))
 
 
 def _types(rows: DataFrame) -> DataFrame:
-    """Counts how often members sent each protocol type, with an example of each."""
+    """Count how often members sent each protocol type, with an example of each."""
     sent = rows.select(*_KEY, F.explode("requests_by_type").alias("t")).select(*_KEY, "t.*")
     by_type = sent.groupBy(*_KEY, "protocol_type").agg(
         *rolled_up(sums=("requests", "rejected", "taken"), firsts=("first_at", "example"), lasts=("last_at",))
@@ -103,9 +103,9 @@ def _types(rows: DataFrame) -> DataFrame:
 
 
 def _last_stated(rows: DataFrame, name: str, at: str, by: Sequence[str]) -> DataFrame:
-    """Take the last entry for each member, or member and protocol name, of those that were stated last."""
+    """Return the last entry of each member, or member and protocol name; of these, the `LISTED` latest."""
     entries = rows.select(*_KEY, *CONNECTION_KEY[1:], F.explode(name).alias("entry"))
-    # Two connections may state something at one time.
+    # The connection's key is part of the order, because two connections may state something at the same time.
     in_time = F.struct(f"entry.{at}", *CONNECTION_KEY[1:])
     last = entries.groupBy(*_KEY, *(f"entry.{part}" for part in by)).agg(
         F.max_by("entry", in_time).alias("entry"), F.max(in_time).alias("in_time")

@@ -1,10 +1,15 @@
-"""Which protocol types of a classic group contradict each other (KIP-559): a relation, and no table.
+"""Protocol types of a classic group that contradict each other (KIP-559): a relation, not a table.
 
-A group has one type as long as it has members; a group that was empty in between may take another one. So a type
-contradicts another one only if it is stated while a member of the other one is in the group. That is so
-- between two signs of life of that member, or until it leaves: whatever the coordinator answers;
-- until its session times out, if the coordinator does not take the other type, or takes it in the same generation.
-Longer silence shows nothing, nor do members at several coordinators, as clocks of these may differ.
+A group has one type as long as it has members; after it was empty it may get another one. So two types contradict each
+other only if one is stated while a member with the other one is in the group:
+
+    a member is in the group                     | counts if the coordinator
+    ---------------------------------------------|----------------------------------------------------------------
+    between two of its messages, or until it     | gives any answer to the other type
+    leaves                                       |
+    until its session times out                  | does not accept the other type, or accepts it in the same generation
+
+Longer silence proves nothing, and neither do members at different coordinators, because their clocks may differ.
 """
 
 from pyspark.sql import Column, DataFrame, Window
@@ -16,16 +21,16 @@ from ...tables.spec import CONNECTION_KEY
 _KEY = ("cluster", "group_id", "broker")
 _MOST_STAYS = 1000
 _SESSION_TIMEOUT_MS = 10_000
-"""Of a member that states none: what consumers had before 3.0."""
+"""The session timeout of a member that states none: the consumers' default before 3.0."""
 _STAY = ("begin", "until", "may_last_until", "protocol_type", "from_generation", "to_generation")
 
 
 def transform(connection_groups: DataFrame) -> DataFrame:
-    """Makes one row per entry of `connection_groups.memberships` with a type that contradicts that of its group.
+    """Return one row per entry of `connection_groups.memberships` with a type that contradicts that of its group.
 
     Returns:
-        cluster and group_id; own_type, the group's, which is the one of the member that was there first; and the fields of
-        the entry that counts: protocol_type, first_at, last_at, requests, rejected, taken and example.
+        cluster and group_id; own_type, the group's type, which is that of its first member; and from the entry
+        protocol_type, first_at, last_at, requests, rejected, taken and example.
     """
     entries = _placed(connection_groups)
     is_stay = F.col("state") == "member"
@@ -53,12 +58,12 @@ def _number_of_types() -> Column:
 
 
 def _placed(connection_groups: DataFrame) -> DataFrame:
-    """Adds to entries, in microseconds, when they begin and end, and until when the member may have been in the group."""
+    """Add to entries, in microseconds, their begin and end, and until when the member may have been in the group."""
     entry = F.explode("memberships").alias("entry")
     entries = connection_groups.select(*CONNECTION_KEY, "group_id", entry).select(
         *_KEY, *(name for name in CONNECTION_KEY if name not in _KEY), "entry.*"
     )
-    # The latest first; who joins at the instant of a leave has left before.
+    # The latest first; a member that joins at the time of a leave left before.
     newest_first = (-F.unix_micros("first_at"), (F.col("state") == "left").cast("int"))
     of_member = Window.partitionBy("cluster", "group_id", "member_id").orderBy(*newest_first)
     leaves = F.when(F.col("state") == "left", F.unix_micros("first_at"))
@@ -72,7 +77,7 @@ def _placed(connection_groups: DataFrame) -> DataFrame:
             "begin": F.unix_micros("first_at"),
             "until": F.coalesce("left_at", end),
             "may_last_until": F.coalesce("left_at", F.when(is_stay, end + timeout), end),
-            # Without a generation an entry ends before it begins, and is of none.
+            # An entry without a generation ends before it begins, so it overlaps no other.
             "from_generation": F.coalesce("first_generation", F.lit(0)),
             "to_generation": F.coalesce("last_generation", F.lit(-1)),
         }
@@ -80,7 +85,7 @@ def _placed(connection_groups: DataFrame) -> DataFrame:
 
 
 def _contradicts(stay: Column) -> Column:
-    """Tells whether a member was in the group while the row's entry stated another type."""
+    """Return whether a member was in the group while the row's entry stated another type."""
     shown = (stay["begin"] < F.col("until")) & (F.col("begin") < stay["until"])
     may_be = (stay["begin"] < F.col("may_last_until")) & (F.col("begin") < stay["may_last_until"])
     of_one_generation = (

@@ -1,8 +1,8 @@
-"""Which types and names a coordinator answered that nobody in a classic group offered: a relation, and no table.
+"""Protocol types and names that a coordinator answered though no member offered them: a relation, not a table.
 
-The coordinator takes the group's type and name from what its members state in JoinGroup (KIP-559). What none of them
-stated is the coordinator's own. That all of them are known shows the answer to the leader, which lists the members of
-the generation: each of these must have a JoinGroup in the log. Else nothing is concluded.
+The coordinator of a classic group must choose its type and name from what members state in JoinGroup (KIP-559). The
+response to the leader lists the members of the generation. Only if the log has a JoinGroup of each of them, it is
+certain that nobody offered a type or name.
 """
 
 from pyspark.sql import DataFrame
@@ -11,20 +11,21 @@ from pyspark.sql import functions as F
 from ...connections.texts import LISTED, looked_up
 
 _GROUP = ("cluster", "group_id")
-_ANSWER = ("broker", "connection_id", "opened_at", "opened_seq", "place")
+_ANSWER = ("broker", "connection_id", "opened_at", "opened_seq", "answer_no")
 
 
 def transform(connection_groups: DataFrame) -> DataFrame:
-    """Makes one row per group, generation and wrong answer to a leader.
+    """Return one row per group, generation and wrong answer to a leader.
 
     Returns:
-        cluster and group_id; field, `protocol type` or `protocol name`; answered, what the coordinator answered; generation;
-        members, their number; api_name, api_version, first_at, last_at, requests and example of the answers.
+        cluster and group_id; field, `protocol type` or `protocol name`; answered, the coordinator's type or name;
+        generation; members, their number; and of the answers api_name, api_version, first_at, last_at, requests and
+        example.
     """
-    placed = F.transform("unoffered_answers", lambda one, place: F.struct(place.alias("place"), one.alias("answer")))
-    of_connection = [name for name in _ANSWER if name != "place"]
-    listed = connection_groups.select(*_GROUP, *of_connection, F.explode(placed).alias("one"))
-    each = listed.select(*_GROUP, *of_connection, "one.place", F.col("one.answer").alias("answer"))
+    numbered = F.transform("unoffered_answers", lambda answer, i: F.struct(i.alias("answer_no"), answer.alias("answer")))
+    of_connection = [name for name in _ANSWER if name != "answer_no"]
+    listed = connection_groups.select(*_GROUP, *of_connection, F.explode(numbered).alias("entry"))
+    each = listed.select(*_GROUP, *of_connection, "entry.answer_no", F.col("entry.answer").alias("answer"))
     answers = each.select(*_GROUP, *_ANSWER, "answer.*")
     by_member = answers.withColumn("member_id", F.explode("members"))
     beside = by_member.join(_offers(connection_groups), on=[*_GROUP, "member_id"], how="left")
@@ -43,7 +44,7 @@ def transform(connection_groups: DataFrame) -> DataFrame:
     field = F.when(is_wrong["protocol_type"].isNotNull(), "protocol_type").when(
         is_wrong["protocol_name"].isNotNull(), "protocol_name"
     )
-    found = judged.withColumns({"wrong": field, "answered": F.coalesce(*is_wrong.values())})
+    with_field = judged.withColumns({"wrong": field, "answered": F.coalesce(*is_wrong.values())})
     words = {"protocol_type": "protocol type", "protocol_name": "protocol name"}
     names = (
         "answered",
@@ -56,13 +57,13 @@ def transform(connection_groups: DataFrame) -> DataFrame:
         "requests",
         "example",
     )
-    return found.where(F.col("all_known") & F.col("wrong").isNotNull()).select(
+    return with_field.where(F.col("all_known") & F.col("wrong").isNotNull()).select(
         *_GROUP, looked_up(words, F.col("wrong")).alias("field"), *names
     )
 
 
 def _offers(connection_groups: DataFrame) -> DataFrame:
-    """Gathers what each member of a group states in its JoinGroups."""
+    """Collect the protocol types and names that each member of a group states in its JoinGroups."""
     entry = F.explode("memberships").alias("entry")
     entries = connection_groups.select(*_GROUP, entry).select(*_GROUP, "entry.*")
     joined = entries.where((F.size("offered") > 0) & F.col("member_id").isNotNull())

@@ -1,4 +1,4 @@
-"""What holds of one JoinGroup or SyncGroup request beside its answer (KIP-559)."""
+"""Predicates that compare a JoinGroup or SyncGroup request with its response, or the one before (KIP-559)."""
 
 from pyspark.sql import functions as F
 
@@ -8,11 +8,11 @@ from ...connections.texts import body_text
 from ...protocol import ApiKey, ErrorCode
 
 _ON_ITS_WAY_MICROS = 500_000
-"""What is logged so soon after an answer may have been sent before the answer came."""
+"""A request that is logged so soon after a response may have been sent before the client got the response."""
 
 
 def reads() -> Columns:
-    """Reads the protocol types that a member states and is answered with."""
+    """Read the protocol types in a member's request and in the response."""
     of_member = F.col("api_key").isin(int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP))
     return {
         "stated_protocol_type": F.when(of_member, body_text("request", "protocolType")),
@@ -21,7 +21,7 @@ def reads() -> Columns:
 
 
 def earlier() -> Columns:
-    """Looks at the last answer to SyncGroup; JoinGroup begins anew, whatever it is answered with."""
+    """Check whether the last SyncGroup failed and the member goes on; a JoinGroup in between is a new attempt."""
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
     error = F.when(is_sync, F.col("error_code"))
     last = last_before(F.struct(error.alias("error"), "logged_at"), is_join | (is_sync & error.isNotNull()))
@@ -32,7 +32,7 @@ def earlier() -> Columns:
 
 
 def predicates() -> Columns:
-    """Compares the two types, and says who goes on."""
+    """Judge whether the two types differ, and whether the member goes on after a failed SyncGroup."""
     return {
         "group_type_mismatch": F.col("answered_protocol_type") != F.col("stated_protocol_type"),
         "went_on_after_inconsistent": F.col("goes_on_after_inconsistent"),

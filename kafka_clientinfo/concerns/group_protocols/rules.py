@@ -1,4 +1,4 @@
-"""What members of groups do wrong; the words beside it are in schemas/rules/group_protocols.toml."""
+"""The rules on group protocols; their severities and advice are in schemas/rules/group_protocols.toml."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -24,12 +24,12 @@ REQUEST_RULES = {
 
 
 def _is_in_one_group() -> Column:
-    """Tell whether a client's connection is about one group: a heartbeat of several could be another group's."""
+    """Return whether a client's connection is about one group; else a heartbeat could be for another group."""
     return is_client() & (F.col("joined_groups") <= 1)
 
 
 def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:
-    """Finds the groups of a connection whose messages name another protocol than was offered or chosen."""
+    """Find the groups of a connection in which messages name another protocol than was offered or chosen."""
     clients = connections.where(is_client()).select(*CONNECTION_KEY)
     broken = connection_groups.where(F.col("protocol_name_mismatches") > 0)
     return broken.join(clients, on=list(CONNECTION_KEY), how="left_semi").select(
@@ -47,7 +47,7 @@ def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame)
 
 
 def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
-    """Finds groups whose members were answered with INCONSISTENT_GROUP_PROTOCOL."""
+    """Find groups in which members were answered with INCONSISTENT_GROUP_PROTOCOL."""
     return group_protocols.where(F.col("inconsistent_group_protocol") > 0).select(
         F.lit("inconsistent_group_protocol").alias("rule"),
         "cluster",
@@ -63,9 +63,9 @@ def findings_inconsistent(group_protocols: DataFrame) -> DataFrame:
 
 
 def findings_mixed_types(group_type_conflicts: DataFrame) -> DataFrame:
-    """Finds groups with members of several protocol types at a time; the first one is the group's own."""
+    """Find groups with members of several protocol types at a time; that of the first member is the group's own."""
     types = F.array_join(
-        F.transform(F.slice(F.array_sort(F.collect_set("protocol_type")), 1, 5), lambda one: shown(one)), ", "
+        F.transform(F.slice(F.array_sort(F.collect_set("protocol_type")), 1, 5), lambda text: shown(text)), ", "
     )
     of_group = group_type_conflicts.groupBy("cluster", "group_id", "own_type").agg(
         *(
@@ -82,14 +82,14 @@ def findings_mixed_types(group_type_conflicts: DataFrame) -> DataFrame:
 
 
 def findings_unoffered(group_unoffered_protocols: DataFrame) -> DataFrame:
-    """Finds groups that are answered with a protocol type or name that none of the generation's members has offered."""
+    """Find groups that got a protocol type or name which no member of the generation offered."""
     message = sentence(
         "group {group_id!r}: {api_name} v{api_version} was answered with {field} {answered!r}, "
         "which none of the {members} members of generation {generation:?} offered"
     )
-    said = group_unoffered_protocols.withColumn("message", message)
+    with_message = group_unoffered_protocols.withColumn("message", message)
     return (
-        said.groupBy("cluster", "group_id")
+        with_message.groupBy("cluster", "group_id")
         .agg(
             F.sum("requests").alias("occurrences"),
             F.min("first_at").alias("first_at"),
