@@ -22,7 +22,9 @@ def transform(connection_groups: DataFrame) -> DataFrame:
         generation; members, their number; and of the answers api_name, api_version, first_at, last_at, requests and
         example.
     """
-    numbered = F.transform("unoffered_answers", lambda answer, i: F.struct(i.alias("answer_no"), answer.alias("answer")))
+    numbered = F.transform(
+        "unoffered_answers", lambda answer, i: F.struct(i.alias("answer_no"), answer.alias("answer"))
+    )
     of_connection = [name for name in _ANSWER if name != "answer_no"]
     listed = connection_groups.select(*_GROUP, *of_connection, F.explode(numbered).alias("entry"))
     each = listed.select(*_GROUP, *of_connection, "entry.answer_no", F.col("entry.answer").alias("answer"))

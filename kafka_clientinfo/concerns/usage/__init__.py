@@ -1,1 +1,1 @@
-"""Which versions of each API are used, and what upgrades mean for whoever uses them (KIP-35, KIP-896)."""
+"""The API versions that clients use, and which clients an upgrade of brokers would break (KIP-35, KIP-896)."""

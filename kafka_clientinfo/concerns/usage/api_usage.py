@@ -1,4 +1,4 @@
-"""Which versions each connection used, beside the range advertised on that same connection (KIP-35)."""
+"""The table `api_usage`: the versions that each connection used, and the range advertised on it (KIP-35)."""
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -13,13 +13,14 @@ _FETCH_OF_3_7 = 16
 
 
 def transform(judged_requests: DataFrame) -> DataFrame:
-    """Makes one row per connection, API, version and header version.
+    """Return one row per connection, API, version and header version.
 
     Returns:
-        The columns of the table; first_request (its place); and of the requests that came after an answer of ApiVersions
-        that does not offer their version: requests_outside, first_request_outside (with low and high, the range that
-        it does offer), first_at_outside and last_at_outside, all null if there are none. Likewise with _unsupported, of
-        those of an offered version that were answered with UNSUPPORTED_VERSION all the same.
+        The columns of the table; first_request, with its place; and two groups of columns for the rules, which are null
+        if there are no such requests:
+        - requests_outside, first_request_outside (with low and high, the range on offer), first_at_outside and
+          last_at_outside: requests after an ApiVersions response that does not offer their version;
+        - the same with _unsupported: requests of an offered version that were answered with UNSUPPORTED_VERSION.
     """
     used = _with_offered(_by_answer(judged_requests))
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version")
@@ -58,11 +59,11 @@ def transform(judged_requests: DataFrame) -> DataFrame:
 
 
 def _by_answer(judged_requests: DataFrame) -> DataFrame:
-    """Counts the requests of each version apart by the answer of ApiVersions that was the last one before them."""
+    """Count the requests of each version, separately for each ApiVersions response that was the last before them."""
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version", "answer_seq")
     unsupported = F.col("error_code") == int(ErrorCode.UNSUPPORTED_VERSION)
     return judged_requests.groupBy(*key).agg(
-        # One name per key. Where no aggregate gathers, Spark sorts all requests for those that are texts or structs.
+        # Every key has one name. Without a collect in it, Spark aggregates texts and structs by sorting all requests.
         F.array_max(F.collect_set("api_name")).alias("api_name"),
         F.sum("requests").alias("requests"),
         requests_where(F.col("error_code") != int(ErrorCode.NONE)).alias("errors"),
@@ -74,7 +75,7 @@ def _by_answer(judged_requests: DataFrame) -> DataFrame:
         F.bool_or("api_version_deprecated").alias("marked"),
         F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
         F.min(F.struct("seq", place().alias("place"))).alias("first_request"),
-        # Every accepted ApiVersions request begins another group, so a group has one at most.
+        # Every accepted ApiVersions request begins a new group, so a group has at most one.
         F.max_by(F.struct("api_ranges"), F.when(is_api_versions_success(), F.col("seq"))).alias("answer"),
         F.max(F.when(is_api_versions_success(), F.col("seq"))).alias("own_answer_seq"),
         F.max(F.when(_is_answer(), F.col("seq"))).alias("logged_answer_seq"),
@@ -82,14 +83,14 @@ def _by_answer(judged_requests: DataFrame) -> DataFrame:
 
 
 def _with_offered(used: DataFrame) -> DataFrame:
-    """Adds low and high, what the answer before the requests offers for their API, and the connection's last answer.
+    """Add low and high, the range in the last answer before the requests, and the connection's last answer.
 
-    KIP-35: an answer is good for its connection only, and the last one counts.
+    By KIP-35 an answer is valid only on its connection, and the last one counts.
     """
     of_connection = Window.partitionBy(*CONNECTION_KEY)
-    # An answer stands before the requests that came after it.
-    place = F.coalesce("own_answer_seq", "answer_seq", F.lit(-1))
-    in_order = of_connection.orderBy(place, F.col("own_answer_seq").isNull())
+    # The row with an answer comes first, and then the rows of the requests after it.
+    answer_seq = F.coalesce("own_answer_seq", "answer_seq", F.lit(-1))
+    in_order = of_connection.orderBy(answer_seq, F.col("own_answer_seq").isNull())
     last = F.max_by("answer", "logged_answer_seq").over(of_connection)
     before = F.last("answer", ignorenulls=True).over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     answered = used.withColumns({"advertised": last["api_ranges"], "before": before["api_ranges"]})
@@ -104,20 +105,20 @@ def _with_offered(used: DataFrame) -> DataFrame:
 
 
 def _is_outside() -> Column:
-    """Tells whether requests came after an answer that does not offer their version.
+    """Return whether requests came after an answer that does not offer their version.
 
-    ApiVersions itself may be tried above the range: the broker's answer tells what to fall back to (KIP-511).
+    ApiVersions is exempt: a client may try a version above the range, and the response says which to use (KIP-511).
     """
     return _is_after_answer() & F.coalesce("is_answered", F.lit(False)) & ~_is_offered()
 
 
 def _is_refused_inside() -> Column:
-    """Tells whether some of the requests are unsupported although an answer before them offers their version."""
+    """Return whether some requests were refused as unsupported although an answer before them offers their version."""
     return (F.col("unsupported") > 0) & _is_after_answer() & _is_offered()
 
 
 def _is_after_answer() -> Column:
-    """Tells whether requests other than ApiVersions came after an answer."""
+    """Return whether requests other than ApiVersions came after an answer."""
     return F.col("answer_seq").isNotNull() & (F.col("api_key") != int(ApiKey.API_VERSIONS))
 
 
@@ -126,10 +127,10 @@ def _is_offered() -> Column:
 
 
 def _deprecated() -> Column:
-    """Tells whether the broker marks the version as deprecated; null where it may be one that marks none.
+    """Return whether the broker marks the version as deprecated; null if its release may not mark any.
 
-    Brokers mark versions from 3.7 on, and write nothing beside the others. 3.7 is told by Fetch v16, which its answer
-    offers, and 4.0 by connection ids that end in two numbers.
+    Brokers mark deprecated versions from 3.7 on, and write nothing for others. A broker is 3.7 or later if it offers
+    Fetch v16, and 4.0 or later if connection ids end in two numbers.
     """
     fetch = range_of(F.col("advertised"), F.lit(int(ApiKey.FETCH)))
     marks = (fetch["maxVersion"] >= _FETCH_OF_3_7) | (processor_text() != "")
@@ -141,6 +142,6 @@ def _is_answer() -> Column:
 
 
 def _within() -> Column:
-    """Tells whether a version was offered; null where no answer is known, false for an API that the answer lacks."""
+    """Return whether a version was offered: null if no answer is known, false if the answer lacks the API."""
     inside = F.col("api_version").between(F.col("offered.minVersion"), F.col("offered.maxVersion"))
     return F.when(F.size(F.col("advertised.apiKey")) > 0, F.coalesce(inside, F.lit(False)))

@@ -1,9 +1,11 @@
-"""Judges the versions that clients use, against what real brokers of each release took: who would break where.
+"""The versions that clients use, judged by what real brokers of each release accept; a relation for `upgrade_impact`.
 
-A log shows the versions that were used, never those that a client knows. A client that negotiates (KIP-35) and
-uses an old version because today's broker offers nothing newer may well know a newer one; one that uses an old
-version although the broker offers more does not (or is told not to), and breaks where the old one is gone. So each
-use of a version is first judged by what limited it: the client, or the broker.
+A log shows the versions that a client uses, but not all that it knows. So each use is judged by what limited it:
+
+    limited by  | evidence                                        | at a release without the version
+    ------------|-------------------------------------------------|---------------------------------------------
+    the client  | the broker offers more, or it never negotiates  | it breaks, because it knows no newer one
+    the broker  | it negotiates (KIP-35) and uses the highest one | it may well know a newer one, and use that
 """
 
 from dataclasses import astuple
@@ -27,10 +29,10 @@ _NEGOTIATED = ("negotiated", "fell_back", "negotiated_after_invalid_request")
 def transform(
     connections: DataFrame, api_usage: DataFrame, broker_api_versions: DataFrame, ingested_files: DataFrame
 ) -> DataFrame:
-    """Makes one row per client, API and version that it used on clients' connections, with what each known release makes of it.
+    """Return one row per client, API and version, with the known releases that refuse or deprecate it.
 
     Returns:
-        The columns of the table `upgrade_impact` but for those that tell what to upgrade to.
+        The columns of the table `upgrade_impact`, except those on what to upgrade to.
     """
     starts = starts_of_brokers(ingested_files)
     by_process = _with_process(api_usage, starts)
@@ -39,13 +41,13 @@ def transform(
 
 
 def _with_process(api_usage: DataFrame, starts: DataFrame) -> DataFrame:
-    """Adds process, which tells the processes of a broker apart: what an earlier one took says nothing of this one."""
+    """Add process, which distinguishes a broker's processes, because an earlier one may have had another release."""
     joined = api_usage.join(F.broadcast(starts), on=["cluster", "broker"], how="left")
     return joined.select(*api_usage.columns, life_at("starts", F.col("first_at"))["begin"].alias("process"))
 
 
 def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
-    """Adds clients to what they used. A client may ask once and apply the answer on its later connections too."""
+    """Join usage with its clients. `asks` covers all connections of a client, which may use one answer for several."""
     negotiated = F.col("api_versions_outcome").isin(*_NEGOTIATED)
     same_client = Window.partitionBy("cluster", "principal", "client_id")
     clients = connections.where(is_client()).select(
@@ -59,7 +61,11 @@ def _used(connections: DataFrame, api_usage: DataFrame) -> DataFrame:
 
 
 def _brokers(api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
-    """Takes, per process of a broker and API, the highest version that it offered (the lowest such, of several listeners) or anybody used."""
+    """Return, per broker process and API, broker_max and highest_taken.
+
+    They are the highest version that the broker offered (on several listeners, the lowest of these) and the highest
+    that any client used.
+    """
     key = ("cluster", "broker", "process", "api_key")
     offered = broker_api_versions.groupBy(*key).agg(F.min("max_version").alias("broker_max"))
     taken = api_usage.groupBy(*key).agg(F.max("api_version").alias("highest_taken"))
@@ -67,17 +73,17 @@ def _brokers(api_usage: DataFrame, broker_api_versions: DataFrame) -> DataFrame:
 
 
 def _limited(used: DataFrame, brokers: DataFrame) -> DataFrame:
-    """Adds `limit`: whether client or broker kept the version from being higher; null where the log does not tell."""
+    """Add `limit`, whether the client or the broker limited the version; null if the log does not show it."""
     joined = used.join(F.broadcast(brokers), on=["cluster", "broker", "process", "api_key"], how="left")
     version = F.col("api_version")
     fixed = F.col("not_sent") & ~F.col("asks")
     limit = (
         F.when(fixed, "client")
         .when(F.col("advertised_max").isNotNull(), _who(version == F.col("advertised_max")))
-        # A broker marks versions as deprecated that its clients have long had successors for.
+        # A deprecated version has had newer ones for a long time, so the client could have used one.
         .when(F.col("deprecated"), "client")
         .when(F.col("broker_max").isNotNull(), _who(version >= F.col("broker_max")))
-        # No range is logged (before 1.0, or hidden by SASL): that others used a higher version shows that it is taken.
+        # No range is logged (before 1.0, or hidden by SASL), but a higher version of another client shows what works.
         .when(version < F.col("highest_taken"), "client")
         .when(F.col("asks"), "broker")
     )
@@ -109,15 +115,15 @@ def _aggregated(limited: DataFrame) -> DataFrame:
 
 
 def _judged(used: DataFrame) -> DataFrame:
-    """Adds what every release makes of the version, as three maps; a release in none of them takes it.
+    """Add the releases that refuse, deprecate or can't be judged for the version, as maps; all others accept it.
 
-    No release is known to read header v3 (KIP-1313): where header v2 has its tags, it has an id, and a broker that takes
-    the one for the other closes the connection, even on ApiVersions, unless the id happens to look like tags.
+    No known release reads header v3 (KIP-1313). It has an id at the position of header v2's tags, so a broker that
+    reads it as header v2 closes the connection, even on ApiVersions, unless the id happens to look like tags.
     """
     by_broker = F.col("limited_by") == "broker"
     judgements = F.broadcast(_judgements(used.sparkSession))
     joined = used.withColumn("by_broker", by_broker).join(judgements, on=list(_USE), how="left")
-    # Versions above all known ones have no judgement of their own.
+    # Versions above all known ones have no row among the judgements.
     nothing = F.create_map()
     answered = F.col("api_key").isin(*api_traits().always_answered)
     undecided = F.coalesce("undecided_by", F.when(answered, nothing).otherwise(_by_all("newer_than_known")))

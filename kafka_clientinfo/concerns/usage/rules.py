@@ -1,4 +1,4 @@
-"""What clients do wrong with versions; the words beside it are in schemas/rules/usage.toml."""
+"""The rules on API versions; their severities and advice are in schemas/rules/usage.toml."""
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -16,11 +16,11 @@ _FEATURES = {
     "transactions of version 2 (KIP-890)": """ADD_PARTITIONS_TO_TXN ADD_OFFSETS_TO_TXN END_TXN
         TXN_OFFSET_COMMIT INIT_PRODUCER_ID""",
 }
-"""Names of the APIs that a broker advertises although the feature that serves them is off."""
+"""APIs, by feature, that brokers advertise even if the feature is off."""
 
 
 def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: Settings) -> DataFrame:
-    """Finds connections with versions that the policy forbids, whatever the broker offers (KIP-35)."""
+    """Find connections with versions that the policy forbids, whatever the broker offers (KIP-35)."""
     forbidden = [
         (F.col("api_name") == name) & F.col("api_version").between(first, last)
         for name, first, last in settings.policy.forbidden_versions
@@ -32,9 +32,9 @@ def findings_forbidden(api_usage: DataFrame, connections: DataFrame, settings: S
 
 
 def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
-    """Finds connections with versions that the broker's last answer before them does not offer.
+    """Find connections with versions that the broker's last answer before them does not offer.
 
-    What came before any answer could not know it, and what a later one says is no reproach.
+    Requests before any answer don't count, and neither do later answers.
     """
     used = api_usage.where(F.col("requests_outside") > 0)
     low, high = (F.col(f"first_request_outside.{bound}") for bound in ("low", "high"))
@@ -45,7 +45,7 @@ def findings_outside_advertised(api_usage: DataFrame, connections: DataFrame) ->
 
 
 def findings_unsupported(api_usage: DataFrame, connections: DataFrame) -> DataFrame:
-    """Finds connections with requests that were answered with UNSUPPORTED_VERSION although their version was offered."""
+    """Find connections with requests that were answered with UNSUPPORTED_VERSION although their version was offered."""
     used = api_usage.where(F.col("requests_unsupported") > 0)
     features = {api: feature for feature, apis in _FEATURES.items() for api in apis.split()}
     low, high = (F.col(f"first_request_unsupported.{bound}") for bound in ("low", "high"))
@@ -58,10 +58,13 @@ def findings_unsupported(api_usage: DataFrame, connections: DataFrame) -> DataFr
 
 
 def _by_connection(rule: str, used: DataFrame, clients: DataFrame, message: Column, counted: str = "") -> DataFrame:
-    """Aggregates uses of versions to a finding per connection; `counted` ends the names of the columns of requests that count."""
-    found = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
+    """Aggregate uses of versions to one finding per connection.
+
+    `counted` is the suffix of the columns of `api_usage` with the requests that count, such as `_outside`.
+    """
+    of_clients = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
     of_first = F.struct(f"first_request{counted}.place", message.alias("message"))
-    by_connection = found.groupBy(*CONNECTION_KEY).agg(
+    by_connection = of_clients.groupBy(*CONNECTION_KEY).agg(
         F.sum(f"requests{counted}").alias("occurrences"),
         F.min(f"first_at{counted}").alias("first_at"),
         F.max(f"last_at{counted}").alias("last_at"),

@@ -1,9 +1,9 @@
-"""Who would break at each release, and to what release of its library such a client can be upgraded.
+"""The table `upgrade_impact`: who would break at each release, and to which release of its library it can be upgraded.
 
-Which library a client is of is told by its software name (KIP-511), and where brokers know none, by the client id, if that is
-one that a library picks itself. Of the library's releases, as they were measured, the first counts that speaks, of every
-API that the client uses, a version that today's brokers take and one that the target takes. Where no release fits both,
-the way leads over a broker release between, with which today's client still works (KIP-1124).
+A client's library is known from its software name (KIP-511), else from a client id that a library chooses by default.
+The advice is the library's first release, as measured, that shares a version of every API that the client uses both
+with today's brokers and with the target. If no release fits both, the brokers must first be upgraded to a release in
+between with which today's client still works (KIP-1124).
 """
 
 import re
@@ -23,16 +23,18 @@ from ...tables.spec import CLIENT
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"
 _NUMBERS = r"([0-9]{1,6}(?:\.[0-9]{1,6}){0,5})"
 _LONGEST_OWN_ID = 255
-"""Client ids that are longer are not matched: libraries pick short ones."""
+"""The longest client id that is matched: libraries choose short ones."""
 
 
 def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_files: DataFrame) -> DataFrame:
-    """Adds to every client, API and version what to do about the releases that refuse it.
+    """Add to every client, API and version the advice for releases that refuse it.
 
     Returns:
-        The rows of `judged_usage` with library (null where it is not known), upgrade_to (per release that refuses the row,
-        the first fitting release of the library) and upgrade_over (for those of them that today's brokers do not take, the
-        release of Kafka to upgrade brokers to before that).
+        The rows of `judged_usage` with
+        - library, null if it is not known;
+        - upgrade_to: per release that refuses the row, the library's first release that fits; and
+        - upgrade_over: for those that don't work with today's brokers, the release of Kafka to which the brokers must
+          be upgraded before.
     """
     named = judged_usage.withColumn("library", _library())
     ranges = of_processes(broker_api_versions, starts_of_brokers(ingested_files)).where(F.col("is_newest"))
@@ -41,14 +43,14 @@ def transform(judged_usage: DataFrame, broker_api_versions: DataFrame, ingested_
 
 
 def _refused_only(advice: str) -> Column:
-    """Takes the entries for releases that refuse the row itself; the client may break there by another API only."""
+    """Return the advice for releases that refuse the row; at others the client may break because of another API."""
     of_row = F.map_keys("refused_by")
     entries = F.coalesce(F.map_entries(advice), F.map_entries(F.create_map()))
     return F.map_from_entries(F.filter(entries, lambda entry: F.array_contains(of_row, entry["key"])))
 
 
 def _library() -> Column:
-    """Names the library by its software name, else by the client id."""
+    """Return the library's name, from the software name or else from the client id."""
     name, client_id = F.col("client_software_name"), F.col("client_id")
     by_software = {library.software: library.name for library in client_libraries() if library.software is not None}
     by_id = F.lit(None).cast("string")
@@ -59,23 +61,22 @@ def _library() -> Column:
 
 
 def _current() -> Column:
-    """Reads the release that a client has, as numbers; no number where it is not known, which is below all."""
+    """Return a client's release as a list of numbers; it is empty, and so lower than all others, if it is not known."""
     stated = F.regexp_extract("client_software_version", rf"^v?{_NUMBERS}", 1)
     in_id = F.lit("")
     for library in client_libraries():
         if library.client_ids is not None and re.compile(library.client_ids).groups:
-            told = F.regexp_extract("client_id", f"^(?:{library.client_ids})$", 1)
-            in_id = F.when(F.col("library") == library.name, F.regexp_extract(told, rf"^{_NUMBERS}$", 1)).otherwise(
-                in_id
-            )
+            version = F.regexp_extract("client_id", f"^(?:{library.client_ids})$", 1)
+            numbers = F.regexp_extract(version, rf"^{_NUMBERS}$", 1)
+            in_id = F.when(F.col("library") == library.name, numbers).otherwise(in_id)
     text = F.when(stated != "", stated).when(F.col("client_software_name") == UNKNOWN, in_id).otherwise("")
     return F.when(text == "", F.array()).otherwise(F.split(text, r"\.").cast("array<int>"))
 
 
 def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
-    """Makes one row per client of a known library that a release refuses, with upgrade_to and upgrade_over.
+    """Return one row per client of a known library that a release refuses, with upgrade_to and upgrade_over.
 
-    `ranges` are those that brokers offer today, since their last start.
+    `ranges` are those that brokers have offered since their last start.
     """
     refusals = F.array_distinct(F.flatten(F.collect_list(F.map_keys("refused_by")))).alias("refusals")
     used = F.collect_list(F.struct("api_key", "api_version")).alias("used")
@@ -88,14 +89,14 @@ def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
     speakers = uses.join(F.broadcast(_fits(named.sparkSession)), on=["library", "api_key"], how="inner").where(
         F.col("numbers") >= F.col("current")
     )
-    # Where no range is logged, the version that the client uses is one that today's brokers take.
+    # If no range is logged, the version that the client uses is known to work with today's brokers.
     fits_today = (F.col("low") <= F.coalesce("broker_max", "api_version")) & (
         F.col("high") >= F.coalesce("broker_min", "api_version")
     )
     by_release = speakers.groupBy(*CLIENT, "refusals", "numbers", "release").agg(
         F.bool_and(fits_today).alias("today"), F.collect_list("takes").alias("takes")
     )
-    # In the order of the first, which is that of the releases.
+    # In the order of the first list, which is that of the releases.
     taken = F.filter(
         F.get("takes", F.lit(0)), lambda broker: ~F.exists("takes", lambda takes: ~F.array_contains(takes, broker))
     )
@@ -107,17 +108,17 @@ def _advised(named: DataFrame, ranges: DataFrame) -> DataFrame:
 
 
 def _ways() -> tuple[Column, Column]:
-    """Picks, per release that refuses the client, the first candidate; and what to upgrade brokers to before."""
+    """Choose, per release that refuses the client, the first candidate, and the brokers' release to go to before."""
 
     def works_now(brokers: Column) -> Column:
         return F.get(F.filter(brokers, lambda broker: ~F.array_contains("refusals", broker)), F.lit(0))
 
     def way(target: Column) -> Column:
-        at_target = F.filter("candidates", lambda one: F.array_contains(one["takes"], target))
-        at_once = F.get(F.filter(at_target, lambda one: one["today"]), F.lit(0))
-        # Brokers come in the order of their releases; the client works with those that do not refuse it.
-        between = F.transform(at_target, lambda one: F.struct(one["release"], works_now(one["takes"]).alias("over")))
-        over = F.get(F.filter(between, lambda one: one["over"].isNotNull()), F.lit(0))
+        at_target = F.filter("candidates", lambda candidate: F.array_contains(candidate["takes"], target))
+        at_once = F.get(F.filter(at_target, lambda candidate: candidate["today"]), F.lit(0))
+        # The releases of Kafka in `takes` are in order; today's client works with those that do not refuse it.
+        between = F.transform(at_target, lambda c: F.struct(c["release"], works_now(c["takes"]).alias("over")))
+        over = F.get(F.filter(between, lambda candidate: candidate["over"].isNotNull()), F.lit(0))
         return F.struct(
             target.alias("target"),
             F.coalesce(at_once["release"], over["release"]).alias("release"),
@@ -127,19 +128,27 @@ def _ways() -> tuple[Column, Column]:
     ways = F.transform("refusals", way)
 
     def as_map(name: str) -> Column:
-        known = F.filter(ways, lambda one: one[name].isNotNull())
-        return F.map_from_entries(F.transform(known, lambda one: F.struct(one["target"], one[name])))
+        known = F.filter(ways, lambda entry: entry[name].isNotNull())
+        return F.map_from_entries(F.transform(known, lambda entry: F.struct(entry["target"], entry[name])))
 
     return as_map("release").alias("upgrade_to"), as_map("over").alias("upgrade_over")
 
 
 def _fits(spark: SparkSession) -> DataFrame:
-    """Lists per release of a library and API that it was seen to use the releases of Kafka that take a version of it."""
+    """Return, per release of a library and API, the releases of Kafka that accept one of its versions."""
     brokers = releases().items()
     rows = [
-        (library.name, one.name, list(one.numbers), key, low, high, [name for name, of in brokers if one.fits(key, of)])
+        (
+            library.name,
+            release.name,
+            list(release.numbers),
+            key,
+            low,
+            high,
+            [name for name, broker in brokers if release.fits(key, broker)],
+        )
         for library in client_libraries()
-        for one in library.releases
-        for key, (low, high) in one.speaks.items()
+        for release in library.releases
+        for key, (low, high) in release.speaks.items()
     ]
     return relation_of(spark, rows, _FITS)
