@@ -1,15 +1,14 @@
-"""Runs the steps of a build on DuckDB, without Spark: the same rules, in a process that has no JVM.
+"""The steps of a build on DuckDB: the same rules as on Spark, without a JVM.
 
-The rules are functions of `connections` and `concerns` over pyspark's columns and DataFrames. Here these modules are
-imported a second time, with `column`, `functions` and `dataframe` in the place of `pyspark.sql`: then the same
-functions make DuckDB's SQL, and no rule is written down twice. Where Spark and DuckDB mean different things by a
-function, the function here is written out in DuckDB's words. tests/on_duckdb holds every derived table of the two to
-each other, row by row and in all columns but path, batch_id and ingested_at: over the sample logs, and over their
-requests with values exchanged, odd texts and a policy.
+The rules are functions in `connections` and `concerns` over pyspark's columns and DataFrames. This package imports
+these modules a second time, with `column`, `functions` and `dataframe` in place of `pyspark.sql`. Then the same
+functions return DuckDB's SQL, and no rule is written twice. If a function works differently on DuckDB, the one here
+makes up for it. tests/on_duckdb compares every derived table of both engines, row by row and in all columns but path,
+batch_id and ingested_at: over the sample logs, and over their requests with exchanged values, odd texts and a policy.
 
-A function that a rule uses and `functions` lacks fails every test of `scan`. One function has no
-counterpart: `reflect`, by which Java compares a policy's minimum versions; `scan` says that these are not judged. Which
-characters are assigned is told by the Unicode of RE2, not of Java.
+If a rule uses a function that `functions` lacks, every test of `scan` fails. Two things differ from Spark:
+- `reflect`, with which Java compares versions to a policy's minimum, returns null; `scan` says that it judges none.
+- RE2's Unicode version, not Java's, decides which characters are assigned.
 """
 
 from .memory import MemoryTables

@@ -1,8 +1,7 @@
-"""Column expressions as DuckDB's SQL: what `pyspark.sql.Column` and `Window` are to the rules of this package, by
-the same names.
+"""Column expressions as DuckDB's SQL, with the names of `pyspark.sql.Column` and `Window` that the rules use.
 
-A column is a function from the aliases in scope to SQL text: the first part of a path such as `r.cluster` is a relation
-only where a relation has that alias, and else a column, whose parts are fields of structs.
+A column is a function from the aliases in scope to SQL: the first part of a path such as `r.cluster` is a relation if a
+relation has that alias, and else a column with a struct.
 """
 
 import re
@@ -17,7 +16,7 @@ Render = Callable[[Scope], str]
 
 
 def _method(template: str) -> "Callable[..., Column]":
-    """Make a method of a template for the column and the method's arguments."""
+    """Return a method that fills a template with the column and the method's arguments."""
     return lambda self, *others: call(template, self, *map(literal, others))
 
 
@@ -29,9 +28,9 @@ class Column:
     """An expression.
 
     Args:
-        render: makes its SQL.
-        name: what its column is called; the empty text where nobody has said.
-        cases: the branches of a `when` without `otherwise`, which can be added to.
+        render: returns its SQL.
+        name: the name of its column; empty if it has none.
+        cases: the branches of a `when` without `otherwise`, to which more can be added.
     """
 
     def __init__(self, render: Render, name: str = "", cases: tuple["Case", ...] = ()) -> None:
@@ -90,12 +89,12 @@ Case = tuple[Column, Column]
 
 
 def call(template: str, *arguments: Column) -> Column:
-    """Make SQL of a template with one `{}` per argument."""
+    """Return the expression of a template with one `{}` per argument."""
     return Column(lambda scope: template.format(*(argument.render(scope) for argument in arguments)))
 
 
 def cased(cases: tuple[Case, ...], otherwise: Column | None = None) -> Column:
-    """Make a CASE expression, which can be added to while it has no `otherwise`."""
+    """Return a CASE expression; branches can be added to it if it has no `otherwise`."""
 
     def render(scope: Scope) -> str:
         branches = " ".join(f"WHEN {condition.render(scope)} THEN {value.render(scope)}" for condition, value in cases)
@@ -106,7 +105,7 @@ def cased(cases: tuple[Case, ...], otherwise: Column | None = None) -> Column:
 
 
 def path(name: str) -> Column:
-    """Take a column by its path, whose parts behind the first are fields of structs."""
+    """Return a column by its path; the parts after the first are fields of structs."""
     first, *fields = name.split(".")
 
     def render(scope: Scope) -> str:
@@ -122,12 +121,12 @@ def path(name: str) -> Column:
 
 
 def named(value: "Column | str") -> Column:
-    """Take a column, or the one of this name."""
+    """Return a column as it is, or the column with the given name."""
     return value if isinstance(value, Column) else path(value)
 
 
 def literal(value: Any) -> Column:
-    """Take a column as it is, and any other value as a constant."""
+    """Return a column as it is, and any other value as a constant."""
     if isinstance(value, Column):
         return value
     text = _constant(value)
@@ -154,24 +153,24 @@ _BLANKS = r"\t\n\x0b\f\r "
 _OUTSIDE_CLASSES = {
     ".": f"[^{_LINE_ENDS}]", "$": _AT_END, r"\Z": _AT_END, r"\s": f"[{_BLANKS}]", r"\S": f"[^{_BLANKS}]"
 }  # fmt: skip
-"""What RE2 must be given for pieces of Java's that stand in no class of characters."""
+"""RE2's text for parts of Java's expressions outside of character classes."""
 _INSIDE_CLASSES = {r"\s": _BLANKS}
 
 
 def re2(pattern: str) -> str:
-    """Write a regular expression of Java's for RE2, where `.` and `$` mean less and which names characters otherwise."""
-    found, depth = "", 0
+    """Translate a regular expression from Java to RE2, which differs in `.`, `$`, blanks and escaped code points."""
+    translated, depth = "", 0
     for piece in re.findall(r"\\u\w{4}|\\.|.", pattern, re.DOTALL):
         depth += (piece == "[") - (piece == "]" and depth > 0)
         if piece.startswith(r"\u"):
-            found += rf"\x{{{piece[2:]}}}"
+            translated += rf"\x{{{piece[2:]}}}"
         else:
-            found += _INSIDE_CLASSES.get(piece, piece) if depth else _OUTSIDE_CLASSES.get(piece, piece)
-    return found
+            translated += _INSIDE_CLASSES.get(piece, piece) if depth else _OUTSIDE_CLASSES.get(piece, piece)
+    return translated
 
 
 class WindowSpec:
-    """What a window function looks at: partition, order, and the SQL of a frame, which is the default one where empty."""
+    """The window of a window function: partition, order, and the SQL of its frame, or an empty text for the default."""
 
     def __init__(self, parts: Iterable["Column | str"], order: Iterable["Column | str"] = (), frame: str = "") -> None:
         self._parts = [named(part) for part in parts]
@@ -179,7 +178,7 @@ class WindowSpec:
         self._frame = frame
 
     def orderBy(self, *order: "Column | str") -> "WindowSpec":  # noqa: N802
-        """Sort its rows, nulls first."""
+        """Order its rows, nulls first."""
         return WindowSpec(self._parts, order, self._frame)
 
     def rowsBetween(self, first: int, last: int) -> "WindowSpec":  # noqa: N802
@@ -192,14 +191,14 @@ class WindowSpec:
         return f"{text} {self._frame}".rstrip()
 
 
-def _bound(place: int) -> str:
-    if place == Window.currentRow:
+def _bound(offset: int) -> str:
+    if offset == Window.currentRow:
         return "CURRENT ROW"
-    return "UNBOUNDED PRECEDING" if place == Window.unboundedPreceding else f"{-place} PRECEDING"
+    return "UNBOUNDED PRECEDING" if offset == Window.unboundedPreceding else f"{-offset} PRECEDING"
 
 
 class Window:
-    """Begins a window."""
+    """The entry point to windows, as `pyspark.sql.Window`."""
 
     unboundedPreceding = -(1 << 63)  # noqa: N815
     currentRow = 0  # noqa: N815

@@ -1,7 +1,6 @@
-"""Relations as DuckDB's SQL: what `pyspark.sql.DataFrame` is to the rules of this package, by the same
-names.
+"""Relations as DuckDB's SQL, with the names of `pyspark.sql.DataFrame` that the rules use.
 
-A relation is the text behind FROM, with the names of its columns; nothing is computed before its rows are asked for.
+A relation is the SQL after FROM with the names of its columns; DuckDB computes nothing until the rows are queried.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +18,7 @@ _JOINS = {"inner": "JOIN", "left": "LEFT JOIN", "full_outer": "FULL JOIN", "left
 
 
 class SparkSession:
-    """What a relation's `sparkSession` is asked for."""
+    """A connection to DuckDB, with the methods of a relation's `sparkSession` that the rules use."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
@@ -35,12 +34,12 @@ class SparkSession:
         return DataFrame(self, quoted_name(name), self.columns_of(f"SELECT * FROM {quoted_name(name)}"))
 
     def columns_of(self, statement: str) -> list[str]:
-        """Name the columns that a statement gives."""
+        """Return the names of a statement's columns."""
         return [row[0] for row in self.connection.execute(f"DESCRIBE {statement}").fetchall()]
 
 
 class DataFrame:
-    """A relation: the SQL behind FROM, which gives the aliases of `scope` to relations."""
+    """A relation: the SQL after FROM, in which relations have the aliases of `scope`."""
 
     def __init__(self, session: SparkSession, source: str, columns: Iterable[str], scope: Scope = frozenset()) -> None:
         self.sparkSession = session
@@ -49,7 +48,7 @@ class DataFrame:
         self._scope = scope
 
     def sql(self) -> str:
-        """The statement that gives its rows."""
+        """Return the statement that selects its rows."""
         return f"SELECT * FROM {self._source}"
 
     def alias(self, name: str) -> "DataFrame":
@@ -62,7 +61,7 @@ class DataFrame:
         return f"{column.render(self._scope)} AS {quoted_name(name)}"
 
     def select(self, *columns: "Column | str") -> "DataFrame":
-        """Take columns: their paths, expressions, `*`, or all fields of a struct, `name.*`."""
+        """Select columns by path, expressions, `*`, or all fields of a struct (`name.*`)."""
         items: list[str] = []
         names: list[str] = []
         for column in columns:
@@ -71,17 +70,17 @@ class DataFrame:
                 fields_of = f"SELECT {column} FROM {self._source}"
                 names += self.columns if column == "*" else self.sparkSession.columns_of(fields_of)
             else:
-                found = named(column)
-                names.append(found.name or f"_c{len(names)}")
-                items.append(self._item(found, names[-1]))
+                expression = named(column)
+                names.append(expression.name or f"_c{len(names)}")
+                items.append(self._item(expression, names[-1]))
         return self._made(f"SELECT {', '.join(items)} FROM {self._source}", names)
 
     def where(self, condition: Column) -> "DataFrame":
         return self._made(f"{self.sql()} WHERE {condition.render(self._scope)}", self.columns)
 
     def withColumns(self, columns: Mapping[str, Column]) -> "DataFrame":  # noqa: N802
-        kept = [columns[name].alias(name) if name in columns else named_as_is(name) for name in self.columns]
-        return self.select(*kept, *(column.alias(name) for name, column in columns.items() if name not in self.columns))
+        own = [columns[name].alias(name) if name in columns else named_as_is(name) for name in self.columns]
+        return self.select(*own, *(column.alias(name) for name, column in columns.items() if name not in self.columns))
 
     def withColumn(self, name: str, column: Column) -> "DataFrame":  # noqa: N802
         return self.withColumns({name: column})
@@ -108,7 +107,7 @@ class DataFrame:
             using = ", ".join(quoted_name(str(key)) for key in keys)
             return self._made(f"SELECT * FROM {text} USING ({using})", names)
         scope = self._scope | other._scope
-        condition = reduce(lambda one, two: one & two, (key for key in keys if isinstance(key, Column)))
+        condition = reduce(lambda left, right: left & right, (key for key in keys if isinstance(key, Column)))
         names = [*self.columns, *rest]
         return DataFrame(self.sparkSession, f"{text} ON {condition.render(scope)}", names, scope)
 
@@ -117,7 +116,7 @@ class DataFrame:
 
 
 def named_as_is(name: str) -> Column:
-    """Take a column whose name may hold dots."""
+    """Return a column by its name, which may contain dots."""
     return Column(lambda scope: quoted_name(name), name)
 
 
@@ -126,14 +125,14 @@ def _as_side(relation: DataFrame) -> str:
 
 
 class Grouped:
-    """Rows of a relation that are equal in some columns."""
+    """A relation grouped by some columns."""
 
     def __init__(self, relation: DataFrame, keys: Sequence[Column]) -> None:
         self._relation = relation
         self._keys = keys
 
     def agg(self, *aggregates: Column) -> DataFrame:
-        by = ", ".join(str(place) for place in range(1, len(self._keys) + 1))
+        by = ", ".join(str(position) for position in range(1, len(self._keys) + 1))
         relation, columns = self._relation, [*self._keys, *aggregates]
         items = ", ".join(relation._item(column, column.name) for column in columns)
         grouped = f"SELECT {items} FROM {relation._source}" + (f" GROUP BY {by}" if by else "")

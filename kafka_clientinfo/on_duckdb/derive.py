@@ -1,4 +1,4 @@
-"""Imports the rules a second time, over DuckDB's columns, and makes the derived tables by them."""
+"""The derived tables on DuckDB, made by the rules, which are imported a second time over DuckDB's columns."""
 
 import sys
 from collections.abc import Iterable, Iterator
@@ -18,32 +18,32 @@ from .dataframe import DataFrame, SparkSession
 
 _PACKAGE = __name__.split(".", maxsplit=1)[0]
 _RULES = ("concerns", "connections", "steps")
-"""Modules of this package that are imported a second time."""
+"""The modules of `kafka_clientinfo` that are imported a second time."""
 
 
 def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iterable[str] | None = None) -> None:
-    """Make every derived table, as temporary ones.
+    """Create the derived tables as temporary tables, and replace those that exist.
 
     Args:
-        database: in UTC, with the tables `requests`, `ingested_files` and `failed_requests`, whose times have no zone;
-            derived tables are replaced.
-        settings: of the run.
-        wanted: names of the tables to make, with all that these need; every one where None.
+        database: a connection in UTC, with the tables `requests`, `ingested_files` and `failed_requests`; their times
+            have no zone.
+        settings: the settings of the run.
+        wanted: the names of the tables to make, besides those that they need; None for all tables.
     """
     session = SparkSession(database)
     with _rules_on_duckdb() as steps:
-        found = steps.steps()
+        by_name = steps.steps()
         relations: dict[str, Any] = {name: session.table(name) for name in steps.SOURCES - {"settings", "new_requests"}}
         relations |= {"new_requests": relations["requests"], "settings": settings}
-        for name in TopologicalSorter(steps.needed(found if wanted is None else wanted)).static_order():
-            made = found[name].make(relations)
-            database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {made.sql()}")
+        for name in TopologicalSorter(steps.needed(by_name if wanted is None else wanted)).static_order():
+            relation = by_name[name].make(relations)
+            database.execute(f"CREATE OR REPLACE TEMP TABLE {quoted_name(name)} AS {relation.sql()}")
             relations[name] = session.table(name)
 
 
 @contextmanager
 def _rules_on_duckdb() -> Iterator[ModuleType]:
-    """Give the module `steps` on DuckDB; while it is in use, other modules must not import pyspark or the rules."""
+    """Yield the module `steps` on DuckDB; until the context ends, nothing else may import pyspark or the rules."""
     package = sys.modules[_PACKAGE]
     attributes = {name: getattr(package, name) for name in _RULES if hasattr(package, name)}
     replaced = {name: module for name, module in sys.modules.items() if _is_replaced(name)}
@@ -64,7 +64,7 @@ def _rules_on_duckdb() -> Iterator[ModuleType]:
 
 
 _fresh: dict[str, ModuleType] = {}
-"""The modules of the first time, by name."""
+"""The modules that the first use imported, by name; later uses take them again."""
 
 
 def _is_replaced(name: str) -> bool:
@@ -73,7 +73,7 @@ def _is_replaced(name: str) -> bool:
 
 
 def _pyspark() -> dict[str, ModuleType]:
-    """Make what the rules import of pyspark."""
+    """Return modules that replace those of pyspark that the rules import."""
     top, sql = ModuleType("pyspark"), ModuleType("pyspark.sql")
     names = {"Column": Column, "DataFrame": DataFrame, "SparkSession": SparkSession, "Window": Window}
     vars(sql).update(names, WindowSpec=WindowSpec, functions=functions)

@@ -1,7 +1,7 @@
-"""The functions of `pyspark.sql.functions` that the rules of this package use, as DuckDB's SQL.
+"""The functions of `pyspark.sql.functions` that the rules use, as DuckDB's SQL.
 
-A text stands for the column of that name, except where Spark too takes it for a value. What DuckDB means differently
-is written out: which nulls are passed over, places that are counted from 0 or 1, and Java's regular expressions.
+A text argument is the name of a column, except where it is a value in Spark too. The functions make up for differences
+between DuckDB and Spark: which nulls are ignored, indexes that start at 0 or 1, and Java's regular expressions.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,18 +25,18 @@ def when(condition: Column, value: Any) -> Column:
 
 
 def broadcast(relation: Any) -> Any:
-    """Give the relation: DuckDB chooses its joins itself."""
+    """Return the relation: DuckDB chooses its joins itself."""
     return relation
 
 
 def call_function(name: str, *arguments: ColumnOrName) -> Column:
-    """Call a function by its name; `array_position` is known, which gives 0 where nothing is found."""
+    """Call a function by its name, which must be `array_position`; its result is 0 if the value is missing."""
     assert name == "array_position", name
     return call("coalesce(list_position({}, {}), 0)", *map(named, arguments))
 
 
 def reflect(*arguments: Column) -> Column:
-    """Stand for a call of Java, whose answer is not known here: null."""
+    """Return null for a call of Java, which DuckDB can't make."""
     return literal(None)
 
 
@@ -45,19 +45,19 @@ def _simple(template: str) -> Callable[..., Column]:
 
 
 def _of_first(template: str) -> Callable[..., Column]:
-    """Make a function of a column, or of its name, and of constants."""
+    """Return a function of a column, or its name, and of constants."""
     return lambda first, *others: call(template, named(first), *map(literal, others))
 
 
 def _listing(begin: str, between: str = ", ", end: str = ")") -> Callable[..., Column]:
-    """Make a function of any number of columns."""
+    """Return a function of any number of columns."""
     return lambda *arguments: call(begin + between.join("{}" for _ in arguments) + end, *map(named, arguments))
 
 
 coalesce, greatest, least = (_listing(f"{name}(") for name in ("coalesce", "greatest", "least"))
 length, rtrim = (_simple(f"{name}({{}})") for name in ("length", "rtrim"))
 octet_length = _simple("strlen({})")
-xxhash64 = _listing("hash(")  # another number, as good
+xxhash64 = _listing("hash(")  # other numbers than Spark's, which no table holds
 nullif = _simple("nullif({}, {})")
 hex, unhex = _simple("hex({})"), _simple("unhex({})")  # noqa: A001
 base64, unbase64 = _simple("to_base64({})"), _simple("from_base64({})")
@@ -90,44 +90,44 @@ def concat_ws(separator: str, *parts: ColumnOrName) -> Column:
 
 
 def regexp_replace(text: ColumnOrName, pattern: str, replacement: str) -> Column:
-    """Replace every match of a regular expression of Java's; `$0` is the match."""
+    """Replace every match of a Java regular expression; `$0` in the replacement is the match."""
     written = replacement.replace("$0", "\0").replace("\\\\", "\\").replace("\\", "\\\\").replace("\0", "\\0")
     return call("regexp_replace({}, {}, {}, 'g')", named(text), literal(re2(pattern)), literal(written))
 
 
 def regexp_extract(text: ColumnOrName, pattern: str, group: int) -> Column:
-    """Take a group of the first match, empty where nothing matches."""
+    """Return a group of the first match; an empty text if nothing matches."""
     return call("regexp_extract({}, {}, {})", named(text), literal(re2(pattern)), literal(group))
 
 
 def _json(text: ColumnOrName) -> Column:
-    """Take a text if it is JSON, else null: every function of DuckDB that reads JSON fails on any other text."""
+    """Return a text if it is JSON, else null: DuckDB's functions for JSON fail on any other text."""
     return call("CASE WHEN json_valid({}) THEN {} END", named(text), named(text))
 
 
 def from_json(text: ColumnOrName, schema: str) -> Column:
-    """Read JSON as a struct; what does not fit is null, see `read_json`."""
+    """Read JSON as a struct; a value of another type is null, see `read_json`."""
     return read_json(_json(text), schema)
 
 
 def get_json_object(text: ColumnOrName, at: str) -> Column:
-    """Take the text at a place in JSON; null if there is none."""
+    """Return the text at a path in JSON; null if there is none."""
     return call("json_extract_string({}, {})", _json(text), literal(at))
 
 
 def date_format(at: ColumnOrName, pattern: str) -> Column:
-    """Write a time; only the pattern of the log's own prefix is known."""
+    """Format a time, in the log's own pattern only."""
     assert pattern == "yyyy-MM-dd HH:mm:ss,SSS", pattern
     return call("strftime({}, '%Y-%m-%d %H:%M:%S,%g')", named(at))
 
 
 def from_utc_timestamp(at: ColumnOrName, zone: str) -> Column:
-    """Write a time of UTC as the clocks of a zone show it."""
+    """Convert a time from UTC to the local time of a zone."""
     return call("timezone({}, timezone('UTC', {}))", literal(zone), named(at)) if zone != "UTC" else named(at)
 
 
 def struct(*fields: ColumnOrName) -> Column:
-    """Make a struct; a field without a name is called by its place."""
+    """Make a struct; a field without a name gets its position as name, such as col1."""
     columns = [named(field) for field in fields]
     names = [column.name or f"col{number}" for number, column in enumerate(columns, 1)]
 
@@ -139,27 +139,27 @@ def struct(*fields: ColumnOrName) -> Column:
 
 
 def make_dt_interval(*, secs: Column) -> Column:
-    """Make a span of time."""
+    """Make an interval."""
     return call("to_microseconds(CAST({} * 1000000 AS BIGINT))", secs)
 
 
 def create_map(*pairs: ColumnOrName) -> Column:
-    """Make a map of keys and values that follow one another; of a key that comes twice DuckDB takes none."""
+    """Make a map of alternating keys and values; DuckDB refuses duplicate keys."""
     return call("map({}, {})", array(*pairs[::2]), array(*pairs[1::2]))
 
 
 def slice(values: ColumnOrName, first: int, size_: Any) -> Column:  # noqa: A001
-    """Take so many elements of a list from the first one on, which is 1."""
+    """Return `size_` elements of a list from index `first` on; indexes start at 1."""
     return call("({}[{}:{}])", named(values), literal(first), literal(size_) + (first - 1))
 
 
 def array_remove(values: ColumnOrName, value: Any) -> Column:
-    """Take a list's elements that are not a value."""
+    """Return a list's elements that differ from a value."""
     return filter(values, lambda item: item != value)
 
 
 def array_compact(values: ColumnOrName) -> Column:
-    """Take a list's elements that are not null."""
+    """Return a list's elements that are not null."""
     return filter(values, lambda item: item.isNotNull())
 
 
@@ -168,7 +168,7 @@ split = _of_first("string_split_regex({}, {})")
 array_contains, array_join = _of_first("list_contains({}, {})"), _of_first("array_to_string({}, {})")
 element_at = _of_first("({}[{}])")
 get = _of_first("({}[CAST({} AS BIGINT) + 1])")
-"""Takes an element of a list; the first one is 0, and null stands behind the last."""
+"""Returns an element of a list; indexes start at 0, and the result is null after the last element."""
 try_element_at = _simple("map_extract_value({}, {})")
 map_keys, map_values = _simple("map_keys({})"), _simple("map_values({})")
 map_entries, map_from_entries = _simple("map_entries({})"), _simple("map_from_entries({})")
@@ -176,7 +176,7 @@ array_min, array_max = _simple("list_min({})"), _simple("list_max({})")
 
 
 def aggregate(values: ColumnOrName, begin: Column, function: Callable[[Column, Column], Column]) -> Column:
-    """Fold a list, beginning with a value."""
+    """Fold a list, starting with a value."""
     return call("list_reduce({}, {}, {})", named(values), _lambda(function, 2), begin)
 
 
@@ -187,31 +187,34 @@ def _lambda(function: Callable[..., Column], arity: int = 1) -> Column:
 
 
 def transform(values: ColumnOrName, function: Callable[..., Column]) -> Column:
-    """Make a list of what a function makes of each element, or of it and its place, which is 0 for the first."""
+    """Apply a function to each element of a list, or to the element and its index, which starts at 0."""
     if len(signature(function).parameters) == 1:
         return call("list_transform({}, {})", named(values), _lambda(function))
-    return call("list_transform({}, {})", named(values), _lambda(lambda item, place: function(item, place - 1), 2))
+    return call("list_transform({}, {})", named(values), _lambda(lambda item, index: function(item, index - 1), 2))
 
 
 def filter(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:  # noqa: A001
-    """Take the elements of which a function is true."""
+    """Return the elements for which a function is true."""
     return call("list_filter({}, {})", named(values), _lambda(function))
 
 
 def exists(values: ColumnOrName, function: Callable[[Column], Column]) -> Column:
-    """Tell whether a function is true of an element; null if it is null of some and true of none, false of an empty list."""
-    of_all = transform(values, function)
+    """Return whether a function is true for an element: null if it is null for some and true for none.
+
+    An empty list gives false.
+    """
+    results = transform(values, function)
     answer = "CASE WHEN list_contains(a, true) THEN true WHEN len(a) = len(list_filter(a, lambda i: i IS NOT NULL)) THEN false END"
-    return call(f"list_transform([{{}}], lambda a: {answer})[1]", of_all)
+    return call(f"list_transform([{{}}], lambda a: {answer})[1]", results)
 
 
 def collect_list(values: ColumnOrName) -> Column:
-    """List the values that are not null."""
+    """Collect the values that are not null."""
     return _collected("list({})", values)
 
 
 def collect_set(values: ColumnOrName) -> Column:
-    """List the different values that are not null."""
+    """Collect the distinct values that are not null."""
     return _collected("list(DISTINCT {})", values)
 
 
@@ -221,7 +224,7 @@ def _collected(template: str, values: ColumnOrName) -> Column:
 
 
 class _Around(Column):
-    """An aggregate with a template around it, inside of which its window stands."""
+    """An aggregate inside a template; a window applies to the aggregate, not to the whole."""
 
     def __init__(self, template: str, inner: Column) -> None:
         super().__init__(call(template, inner).render)
@@ -233,23 +236,23 @@ class _Around(Column):
 
 
 def sum(column: ColumnOrName) -> Column:  # noqa: A001
-    """Add up whole numbers."""
+    """Sum whole numbers."""
     return _Around("CAST({} AS BIGINT)", call("sum({})", named(column)))
 
 
 def count(column: ColumnOrName) -> Column:
-    """Count rows, or those in which a column is not null."""
+    """Count rows, or rows in which a column is not null."""
     return call("count(*)") if isinstance(column, str) and column == "*" else call("count({})", named(column))
 
 
 def count_distinct(*columns: ColumnOrName) -> Column:
-    """Count different rows, of those without a null."""
+    """Count the distinct combinations of columns without nulls."""
     none_null = _listing("(", " IS NOT NULL AND ", " IS NOT NULL)")(*columns)
     return call("count(DISTINCT {}) FILTER (WHERE {})", _listing("(")(*columns), none_null)
 
 
 def _at_an_end(name: str) -> Callable[..., Column]:
-    """Make a function of a window or group that can pass over nulls."""
+    """Return an aggregate or window function that can ignore nulls."""
     return lambda column, ignorenulls=False: call(f"{name}({{}}{' IGNORE NULLS' * ignorenulls})", named(column))
 
 

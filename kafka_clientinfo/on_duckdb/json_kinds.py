@@ -1,10 +1,15 @@
-"""Reads JSON into DuckDB's types as Spark's `from_json` does: a value of another kind than its type is null.
+"""Reading of JSON into DuckDB's types as Spark's `from_json` does it: a value of another kind than its type is null.
 
-DuckDB itself converts what it can: it takes true, 1.5 and "7" for whole numbers, and a number in a list of structs for a
-struct. Clients and damaged logs choose what stands in JSON, so both engines must agree on it. Whole numbers are taken out
-as JSON, which still shows quotes and fractions, and are converted afterwards. A list is null if one of its elements is of
-another kind, and a struct is null if no object stands there. Lists of structs inside of lists, and what is inside of maps,
-are not looked at so closely: this package itself writes the JSON that is nested so deeply.
+DuckDB by itself converts what it can: true, 1.5 and "7" to whole numbers, and a number in a list of structs to a
+struct. Clients and damaged logs decide what JSON holds, so both engines must agree:
+
+    type          | rule
+    --------------|------------------------------------------------------------------------------------------
+    whole number  | read as JSON, which still shows quotes and fractions, and converted afterwards
+    list          | null if one of its elements is of another kind
+    struct        | null if the JSON has no object there
+
+Lists of structs inside lists, and values inside maps, aren't checked: only this package writes JSON nested so deeply.
 """
 
 from ..tables.types import duckdb_type, quoted_name, quoted_text, split_field, split_fields, split_type
@@ -16,13 +21,13 @@ _NO_STRUCTS = "['ARRAY', 'BOOLEAN', 'BIGINT', 'UBIGINT', 'HUGEINT', 'UHUGEINT', 
 
 
 def read_json(text: Column, schema: str) -> Column:
-    """Read JSON as a struct of the columns `name type, …`."""
-    kind = "struct<" + ",".join(f"{name}:{one}" for name, one in split_fields(schema)) + ">"
+    """Read JSON as a struct with the fields `name type, …`."""
+    kind = "struct<" + ",".join(f"{name}:{of_field}" for name, of_field in split_fields(schema)) + ">"
     structure = quoted_text('"' + _structure(kind).replace('"', '\\"') + '"')
 
     def render(scope: Scope) -> str:
         source = text.render(scope)
-        # A list of one, so that the JSON is read once: a lambda's parameter is what SQL has for a variable.
+        # A lambda over a list of one element serves as a variable, so that the JSON is read only once.
         read = f"list_transform([json_transform({source}, {structure})], lambda whole: {{}})[1]"
         return read.replace("{}", _Reading(source).converted(kind, "whole", "$"))
 
@@ -30,7 +35,7 @@ def read_json(text: Column, schema: str) -> Column:
 
 
 def _structure(kind: str) -> str:
-    """Write a type for `json_transform`, with JSON in the place of whole numbers."""
+    """Return a type for `json_transform`, with JSON in place of whole numbers."""
     word, parts = split_type(kind)
     if word in _WHOLE:
         return "JSON"
@@ -38,18 +43,18 @@ def _structure(kind: str) -> str:
         return f"{_structure(parts[0])}[]"
     if word == "struct":
         fields = map(split_field, parts)
-        return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {_structure(one)}" for name, one in fields))
+        return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {_structure(field)}" for name, field in fields))
     return duckdb_type(kind)
 
 
 class _Reading:
-    """Converts what `json_transform` has made of the JSON in `source`, SQL of a text."""
+    """The conversion of the result of `json_transform`; `source` is the SQL of the JSON text."""
 
     def __init__(self, source: str) -> None:
         self._source = source
 
     def converted(self, kind: str, value: str, path: str | None, depth: int = 0) -> str:
-        """Make SQL of a value in its type; `path` leads to it in the JSON, and is None inside of lists."""
+        """Return the SQL of a value in its type; `path` is the value's path in the JSON, or None inside lists."""
         word, parts = split_type(kind)
         if word in _WHOLE:
             digits = f"CAST({value} AS VARCHAR)"
@@ -77,7 +82,7 @@ class _Reading:
         made = value if element == item else f"list_transform({value}, lambda {item}: {element})"
         word, _ = split_type(kind)
         if word in _WHOLE:
-            counts = (f"len(list_filter({one}, lambda {item}: {item} IS NOT NULL))" for one in (made, value))
+            counts = (f"len(list_filter({items}, lambda {item}: {item} IS NOT NULL))" for items in (made, value))
             return f"CASE WHEN {' = '.join(counts)} THEN {made} END"
         if path is None or word != "struct":
             return made

@@ -1,4 +1,4 @@
-"""The tables of a build in memory: requests as they are read, and what is derived of them."""
+"""The tables of a build in memory: requests as they are read, and the tables derived from them."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -18,7 +18,7 @@ from ..tables.types import duckdb_type, quoted_text
 from .derive import derive
 
 _TABLES = {"request": ("requests", REQUEST_TYPE), "failed": ("failed_requests", FAILED_TYPE)}
-"""The table that rows of a kind go to, and their type."""
+"""The table for each kind of rows, and the type of its rows."""
 
 _NEVER = "TIMESTAMP '1970-01-01'"
 
@@ -26,8 +26,7 @@ _NEVER = "TIMESTAMP '1970-01-01'"
 class MemoryTables:
     """Tables in DuckDB's memory.
 
-    Requests are kept without their bodies as far as the parser lets these go; what does not fit into the memory that
-    DuckDB takes goes to files in the folder `scratch`.
+    Requests have only the bodies that the parser keeps. DuckDB writes what exceeds its memory to the folder `scratch`.
     """
 
     root = "what was read"
@@ -43,13 +42,13 @@ class MemoryTables:
         self.set_files([])
 
     def add(self, part: Part) -> None:
-        """Put rows behind those of their table; rejected records go nowhere."""
+        """Append rows to their table; rejected records are dropped."""
         if part.kind in _TABLES:
             name, kind = _TABLES[part.kind]
             self._take(pa.Table.from_batches([part.rows]), f"INSERT INTO {name}", _without_zones(kind))
 
     def set_files(self, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Replace the table ingested_files, as all of them show when requests were logged; these are moved to that."""
+        """Replace the table ingested_files, and correct times in a repeated hour, for which all files are needed."""
         columns = [column for column in table_spec("ingested_files").columns if "map" not in column.type]
         values = [[row[column.name] for column in columns] for row in self._set_right(rows)]
         items = ", ".join(
@@ -59,7 +58,7 @@ class MemoryTables:
         self._take(files, "CREATE OR REPLACE TABLE ingested_files AS", items)
 
     def _set_right(self, rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-        """Move rows that were read by the wrong reading of a repeated hour; returns the rows of all files."""
+        """Correct times that were read as the wrong one of a repeated hour, and return the rows of all files."""
         files = {row["file_id"]: row for row in rows}
         for move in moves(files.values(), (), self._settings.log_zone):
             for name in TIMES:
@@ -74,37 +73,37 @@ class MemoryTables:
         self._database.unregister("arrived")
 
     def derive(self, wanted: Iterable[str] | None = None) -> None:
-        """Make the derived tables of the requests that are there; see `derive.derive`."""
+        """Create the derived tables of the requests that were added; see `derive.derive`."""
         derive(self._database, self._settings, wanted)
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
-        found = self._database.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchone()
-        return found is not None and found[0] > 0
+        """Return whether the table exists."""
+        row = self._database.execute("SELECT count(*) FROM duckdb_tables() WHERE table_name = ?", [name]).fetchone()
+        return row is not None and row[0] > 0
 
     def state(self) -> None:
-        """Give what a warehouse knows of itself: here is none."""
+        """Return None: tables in memory have no warehouse with a state."""
 
     def size(self, name: str) -> TableSize:
-        """How many rows a table has that exists; it has no files."""
+        """Return the number of rows of a table that exists; it has no files."""
         return TableSize(self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0], 0, 0)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Answer SQL that names tables and parameters in braces, as `engine.Tables` does."""
+        """Run SQL with tables and parameters in braces, as `engine.Tables` does."""
         text, given = filled(statement, parameters, lambda name: name)
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])
         return Rows(names, [tuple(map(in_utc, row)) for row in answer.fetchall()])
 
     def save(self, name: str, path: Path) -> None:
-        """Write a table, in all its columns, to a Parquet file, with times in UTC."""
+        """Write all columns of a table to a Parquet file, with times in UTC."""
         rows = self._database.sql(f"SELECT * FROM {name}").to_arrow_table()
         kinds = [pa.field(f.name, TIMESTAMP if pa.types.is_timestamp(f.type) else f.type) for f in rows.schema]
         pq.write_table(rows.cast(pa.schema(kinds)), path)
 
 
 def _without_zones(kind: pa.StructType) -> str:
-    """The columns of rows that were read, whose times are in UTC, and a time of ingestion."""
+    """Return the SQL of the columns of rows that were read, with times without a zone, and of an ingested_at."""
     times = (
         f'CAST("{field.name}" AS TIMESTAMP) AS "{field.name}"' for field in kind if pa.types.is_timestamp(field.type)
     )
