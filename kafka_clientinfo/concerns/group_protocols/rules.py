@@ -77,7 +77,7 @@ def findings_mixed_types(group_type_conflicts: DataFrame) -> DataFrame:
         F.min("example").alias("example"),
         types.alias("types"),
     )
-    message = "group {group_id!r} has members of type {types} at a time with those of {own_type!r}"
+    message = "group {group_id!r} has members of type {types} at the same time as those of {own_type!r}"
     return of_group.select("*", F.lit("mixed_protocol_types").alias("rule"), sentence(message).alias("message"))
 
 

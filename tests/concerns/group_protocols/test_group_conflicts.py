@@ -252,7 +252,7 @@ NOBODY_OFFERED: dict[str, tuple[list[Row], str]] = {
 MESSAGES = {
     "mixed_protocol_types": (
         "refused while the other is alive",
-        "group 'refused while the other is alive' has members of type 'connect' at a time with those of 'consumer'",
+        "group 'refused while the other is alive' has members of type 'connect' at the same time as those of 'consumer'",
     ),
     "protocol_nobody_offered": (
         "a type",
@@ -313,7 +313,7 @@ def test_what_may_be_innocent_is_not_found(found: Found, name: str) -> None:
 def test_two_types_at_a_time_are_found(found: Found, name: str) -> None:
     other, *counts = AT_A_TIME[name][1]
     row = found[name, "mixed_protocol_types"]
-    assert f"has members of type '{other}' at a time with those of 'consumer'" in row["message"]
+    assert f"has members of type '{other}' at the same time as those of 'consumer'" in row["message"]
     assert [row["occurrences"], row["rejected"], row["taken"]] == counts
 
 

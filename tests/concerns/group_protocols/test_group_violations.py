@@ -9,7 +9,7 @@ MESSAGES = {
     "group_name_mismatch": NAMES["chosen otherwise"][1],
     "group_type_mismatch": "JOIN_GROUP v7 with protocol type 'consumer' was answered with 'connect'",
     "inconsistent_group_protocol": "group 'inconsistent' was answered with INCONSISTENT_GROUP_PROTOCOL",
-    "mixed_protocol_types": "group 'members of different types' has members of type 'connect' at a time with those of "
+    "mixed_protocol_types": "group 'members of different types' has members of type 'connect' at the same time as those of "
     "'consumer'",
 }
 
