@@ -1,7 +1,7 @@
-"""What a session can tell and do beside DataFrames and SQL: asked best effort, as only a classic session has a JVM.
+"""What a session offers besides DataFrames and SQL. Every question is best effort: only a classic session has a JVM.
 
-Spark Connect has no `sparkContext`; serverless compute refuses most entries of the conf besides, to be read as to be set.
-No other module of a run's path asks for any of this.
+Spark Connect has no `sparkContext`; serverless compute also refuses to read or set most entries of the conf. No other
+module that a run uses asks a session for any of this.
 """
 
 from collections.abc import Callable, Iterable
@@ -18,11 +18,11 @@ _Result = TypeVar("_Result")
 _AT_ONCE = 3
 _MOST_CORES = 10_000
 _FEW_CORES = 8
-"""Taken for the number where nothing tells it."""
+"""The number of cores that is assumed if the session reports none."""
 
 
 def conf_value(spark: "SparkSession", key: str, default: str | None = None) -> str | None:
-    """An entry of the session's conf; the default where there is none, or the session does not tell it."""
+    """Return an entry of the session's conf; the default if there is none, or if the session refuses to show it."""
     try:
         return spark.conf.get(key, default)
     except Exception:
@@ -30,7 +30,7 @@ def conf_value(spark: "SparkSession", key: str, default: str | None = None) -> s
 
 
 def given_conf(spark: "SparkSession") -> dict[str, str]:
-    """The conf that the session began with; of a Spark Connect session all that it tells."""
+    """Return the conf that the session began with; for a Spark Connect session, all entries that it shows."""
     with suppress(Exception):
         return dict(spark.sparkContext.getConf().getAll())
     with suppress(Exception):
@@ -39,15 +39,15 @@ def given_conf(spark: "SparkSession") -> dict[str, str]:
 
 
 def jvm_of(spark: Any) -> Any | None:
-    """The JVM that the session's driver speaks to; None where a server has it."""
+    """Return the JVM that the session's driver talks to; None if it runs on a server."""
     return getattr(spark, "_jvm", None)
 
 
 @lru_cache(maxsize=8)
 def cores(spark: "SparkSession") -> int:
-    """How many tasks run at once.
+    """Return how many tasks run at once.
 
-    A Spark Connect session tells it by the partitions of a range, which by default are as many.
+    A Spark Connect session is asked for the partitions of a range: by default there are as many.
     """
     with suppress(Exception):
         return int(spark.sparkContext.defaultParallelism)
@@ -60,13 +60,13 @@ def cores(spark: "SparkSession") -> int:
 
 
 def at_once(ask: Callable[[_Item], _Result], items: Iterable[_Item]) -> list[_Result]:
-    """Ask a session for something of each item, some at once, as most of the time is waiting; results in order."""
+    """Call `ask` for each item, a few calls at a time, as most of the time is waiting; return the results in order."""
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         return list(pool.map(ask, items))
 
 
 def keep_quiet(spark: "SparkSession") -> None:
-    """Let pyspark print nothing of errors that a command tells: no JSON of each, no traceback where the JVM dies."""
+    """Keep pyspark from printing errors that the command reports: their JSON, and a traceback if the JVM dies."""
     with suppress(Exception):
         spark.sparkContext._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
     with suppress(Exception):  # Spark 3.5 has no such loggers

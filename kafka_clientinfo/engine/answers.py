@@ -1,7 +1,7 @@
-"""What answers questions about a warehouse: one SQL, which Spark or DuckDB executes, and rows that look alike.
+"""Answers to questions about a warehouse: one SQL, which Spark and DuckDB both run, with results of the same form.
 
-SQL names tables and parameters in braces, as in `SELECT count(*) FROM {connections} WHERE client_id = {client}`. What
-users give comes in as parameters only. Both engines order nulls first, or last where the order descends, and take times
+SQL names tables and parameters in braces, as in `SELECT count(*) FROM {connections} WHERE client_id = {client}`. Values
+from users come in as parameters only. Both engines order nulls first, or last if the order descends, and take times
 without a zone for UTC.
 """
 
@@ -17,7 +17,7 @@ from .table_layout import TableLayout
 
 
 class UnreadableTableError(WarehouseError):
-    """A table that is damaged, or was changed by others in a way that only Spark can follow."""
+    """A table is damaged, or somebody changed it in a way that only Spark can read."""
 
 
 DUCKDB_SETTINGS = (
@@ -28,40 +28,40 @@ DUCKDB_SETTINGS = (
     "autoinstall_known_extensions = false",
     "autoload_known_extensions = false",
 )
-"""Of every connection of DuckDB: it answers as Spark does, and reaches neither the program's variables nor the net."""
+"""Settings of every DuckDB connection: it answers as Spark does, and reaches no variable of Python and no network."""
 
 Parameters = Mapping[str, str | int]
-"""Values by the name that SQL has in braces; a time is text such as `2026-11-21 02:00:00.000000`, which SQL casts."""
+"""Values by their name in the SQL's braces; a time is text such as `2026-11-21 02:00:00.000000`, which SQL casts."""
 
 
 @dataclass(frozen=True)
 class Rows:
-    """An answer.
+    """The result of a query.
 
     Attributes:
-        names: of the columns.
-        rows: their values: times in UTC with their zone, structs and maps as dicts, arrays as lists.
+        names: names of the columns.
+        rows: values: times in UTC with their zone, structs and maps as dicts, arrays as lists.
     """
 
     names: tuple[str, ...]
     rows: list[tuple[Any, ...]]
 
     def dicts(self) -> list[dict[str, Any]]:
-        """Each row by the names of its columns."""
+        """Return each row as a dict by the names of its columns."""
         return [dict(zip(self.names, row, strict=True)) for row in self.rows]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        """The rows."""
+        """Iterate over the rows."""
         return iter(self.rows)
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return the number of rows."""
         return len(self.rows)
 
 
 @dataclass(frozen=True)
 class TableSize:
-    """Rows of a table, its files and their bytes."""
+    """The rows of a table, its files and their bytes."""
 
     rows: int
     files: int
@@ -69,18 +69,18 @@ class TableSize:
 
 
 class Tables(Protocol):
-    """The tables of a warehouse or of a single reading, to be read."""
+    """The tables of a warehouse, or of a single scan, for reading."""
 
     root: str
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
+        """Return whether the table exists."""
 
     def state(self) -> State | None:
-        """What the warehouse knows of itself, None where there is no warehouse; raises as `state_of` does."""
+        """Return the state of the warehouse; None if there is no warehouse. Raises what `state_of` raises."""
 
     def size(self, name: str) -> TableSize:
-        """How large a table is that exists."""
+        """Return the size of a table that exists."""
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Answer SQL; a table that does not exist has no rows.
@@ -91,10 +91,10 @@ class Tables(Protocol):
 
 
 class StoredTables(Tables, Protocol):
-    """Tables that are stored as Delta, with what Delta knows of them."""
+    """Tables that are stored as Delta, with their layout."""
 
     def layout(self, name: str) -> TableLayout | None:
-        """The columns, constraints and properties of a table, None where it has not been made."""
+        """Return the columns, constraints and properties of a table; None if it does not exist."""
 
 
 def filled(
@@ -103,22 +103,22 @@ def filled(
     table: Callable[[str], str],
     value: Callable[[str, str | int], str] = lambda name, _: f"${name}",
 ) -> tuple[str, dict[str, str | int]]:
-    """A statement whose braces are filled by the words of an engine's SQL, and the parameters that it names.
+    """Put an engine's SQL into the braces of a statement; return the text and the parameters that it uses.
 
     Args:
-        statement: with tables and parameters in braces.
-        parameters: by name.
-        table: how SQL calls a table; raises for a name that is none.
-        value: how SQL calls a parameter, by its name and its value; DuckDB's `$name`.
+        statement: SQL with tables and parameters in braces.
+        parameters: values by name.
+        table: returns the engine's SQL for a table; raises for a name that is no table.
+        value: returns the engine's SQL for a parameter, from its name and value; by default DuckDB's `$name`.
     """
     words = {word for _, word, _, _ in Formatter().parse(statement) if word is not None}
-    given = {name: found for name, found in (parameters or {}).items() if name in words}
+    given = {name: given_value for name, given_value in (parameters or {}).items() if name in words}
     called = {word: value(word, given[word]) if word in given else table(word) for word in words}
     return statement.format_map(called), given
 
 
 def in_utc(value: Any) -> Any:
-    """A value whose times have a zone, UTC."""
+    """Return a value with all its times in UTC, with a zone."""
     if isinstance(value, datetime):
         return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
     if isinstance(value, list):

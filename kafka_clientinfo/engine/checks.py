@@ -1,7 +1,7 @@
-"""The checks of a warehouse: what each asks for, and what to do where it finds something; here also the quick ones.
+"""The checks of a warehouse: what each one requires and what to do if it fails; also the code of the quick ones.
 
-Those are layout, accounting of files, and whether the build is up to date, by SQL on any tables. `verification` makes the
-others, for which it reads every row of every table: keys, constraints, and connections against requests.
+The quick checks are those of the layout, of the counts per file, and of the build; they run as SQL on any tables. The
+others are in `verification`, which reads every row of every table: keys, constraints, and connections against requests.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,7 +17,7 @@ from .state import AT_WORK, FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, 
 from .table_layout import TableLayout, differences, unreadable
 
 LISTED = 20
-"""Rows that a check lists at most; it counts them all."""
+"""The largest number of rows that a check lists; it counts all of them."""
 _RESTORE = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
 _BUILD_ANEW = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
 CHECKS = {
@@ -56,12 +56,12 @@ CHECKS = {
         "the build is behind: run `kafka-clientinfo build`",
     ),
 }
-"""Requirement and advice by name, in the order of the report."""
+"""Requirement and advice per check, in the order of the report."""
 
 
 @dataclass(frozen=True)
 class Check:
-    """One check: how many rows disagree with its requirement, the first `LISTED` of them, and what to do."""
+    """The result of one check: how many rows fail its requirement, the first `LISTED` of them, and what to do."""
 
     name: str
     requirement: str
@@ -71,7 +71,7 @@ class Check:
 
     @property
     def ok(self) -> bool:
-        """Whether nothing disagrees."""
+        """Whether no row fails."""
         return self.failed == 0
 
 
@@ -82,23 +82,23 @@ _UNBUILT = (
 
 
 def check(name: str, findings: Sequence[dict[str, Any]], failed: int | None = None) -> Check:
-    """The outcome of one of `CHECKS`; where `failed` counts what disagrees, `findings` are the first of it."""
+    """Return the result of one of `CHECKS`; `failed` is needed if `findings` are not all rows that fail."""
     requirement, advice = CHECKS[name]
     number = len(findings) if failed is None else failed
     return Check(name, requirement, number, list(findings[:LISTED]), advice if number else "")
 
 
 def beside_a_run(root: str, make: Callable[[], list[Check]]) -> list[Check]:
-    """Make checks; if a run is at work meanwhile, what they find may be of its making, and the advice is to wait."""
+    """Make checks. If a run is at work meanwhile, it may have caused what they find: the advice is then to wait."""
     was_at_work = is_at_work(root)
     checks = make()
     if not (was_at_work or is_at_work(root)):
         return checks
-    return [one if one.ok else replace(one, advice=AT_WORK) for one in checks]
+    return [outcome if outcome.ok else replace(outcome, advice=AT_WORK) for outcome in checks]
 
 
 def quick_checks(tables: StoredTables, root: str) -> list[Check]:
-    """Make the quick checks; only that of the layout where tables or columns are missing or of other types.
+    """Make the quick checks. If a table or column is missing or has another type, make only the check of the layout.
 
     Raises:
         WarehouseError: when there is no warehouse, or it does not fit this release.
@@ -110,7 +110,7 @@ def _quick(tables: StoredTables, state: State) -> list[Check]:
     specs = list(table_specs().values())
     layouts = list(zip(specs, at_once(lambda spec: tables.layout(spec.name), specs), strict=True))
     layout = _layout(layouts, state)
-    if any(found is None or unreadable(spec, found.columns) for spec, found in layouts):
+    if any(stored_as is None or unreadable(spec, stored_as.columns) for spec, stored_as in layouts):
         return [layout]
     files = tables.query(f"SELECT * FROM {{{LEDGER}}} ORDER BY file_id").dicts()
     stored = {(source, row["file_id"]): row for source in SOURCES for row in _stored(tables, source)}
@@ -118,7 +118,7 @@ def _quick(tables: StoredTables, state: State) -> list[Check]:
 
 
 def _layout(layouts: Sequence[tuple[TableSpec, TableLayout | None]], state: State) -> Check:
-    """Compare tables with their declarations; one that no build has counted was not made yet, and nobody has removed it."""
+    """Compare tables with their declarations. A missing table that the state does not count was not made yet."""
     unlike = [
         {
             "table": spec.name,
@@ -142,7 +142,7 @@ def _records(files: list[dict[str, Any]]) -> Check:
 
 
 def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
-    """Counts a table's rows per file within the bytes that were read of it, and beyond; also of files that the ledger lacks."""
+    """Count a table's rows per file, within the bytes that were read and beyond; the ledger may lack the file."""
     return tables.query(
         "SELECT file_id, count(CASE WHEN is_within THEN 1 END) AS within, "
         f"count(CASE WHEN NOT is_within THEN 1 END) AS beyond FROM ({_placed(source)}) AS placed GROUP BY file_id"
@@ -150,7 +150,7 @@ def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
 
 
 def _placed(source: str) -> str:
-    """SQL for file_id, byte_offset and bytes_ingested of a table's rows, and whether they lie within that."""
+    """Return SQL for a table's file_id, byte_offset and bytes_ingested, and whether the row is within these bytes."""
     return (
         f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, r.byte_offset < {FIRST_UNREAD[source]} AS is_within "
         f"FROM {{{source}}} r LEFT JOIN {{{LEDGER}}} f ON r.file_id = f.file_id"
@@ -158,7 +158,7 @@ def _placed(source: str) -> str:
 
 
 def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, Any]], state: State) -> Check:
-    """Rows of each file against what the ledger declares; retention has deleted some of files that begin early."""
+    """Compare the rows of each file with the ledger; retention has deleted some rows of files that begin early."""
     findings, lacking = [], {source: [0, 0] for source in SOURCES}
     for source in SOURCES:
         for file in files:
@@ -185,7 +185,7 @@ def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, A
 
 
 def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
-    """Whether retention may have deleted rows of a file; of failed requests no file's times tell when they were."""
+    """Return whether retention may have deleted rows of a file; the ledger has no times of failed requests."""
     if state.retained_from is None or not state.deleted.get(source, 0):
         return False
     begin: datetime = (file["first_logged_at"] or file["ingested_at"]) - timedelta(milliseconds=file["step_back_ms"])
@@ -193,14 +193,14 @@ def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
 
 
 def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:
-    beyond = {place: row["beyond"] for place, row in stored.items() if row["beyond"]}
+    beyond = {file: row["beyond"] for file, row in stored.items() if row["beyond"]}
     findings: list[dict[str, Any]] = []
     for source, file_id in beyond:
-        wanted = (
+        statement = (
             f"SELECT {{source}} AS source, file_id, byte_offset, bytes_ingested FROM ({_placed(source)}) AS placed "
             f"WHERE file_id = {{file}} AND NOT is_within ORDER BY byte_offset LIMIT {LISTED}"
         )
-        findings += tables.query(wanted, {"source": source, "file": file_id}).dicts()
+        findings += tables.query(statement, {"source": source, "file": file_id}).dicts()
     return check("offsets in files", findings, sum(beyond.values()))
 
 

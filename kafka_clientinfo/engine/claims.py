@@ -1,11 +1,14 @@
-"""Claims keep concurrent runs apart where the storage has no locks: only the newest claim may commit.
+"""Claims keep concurrent runs apart if the storage has no locks: only the newest claim may commit.
 
-A run claims the warehouse before it writes: it commits nothing to `ingested_files`, under a number one step above the
-version of that table that it saw when it began, and then to every table that runs append to. Delta keeps the highest
-number per application and table (`txnAppId`, `txnVersion`) and passes over a commit whose number is not above it, in
-the same atomic step that orders commits. So of two runs that saw the same version one claims, and the other is
-refused; a run that is overtaken, such as one that its scheduler took for dead, commits nothing more to a table that
-the later run has claimed or written; and a commit that is tried again is made once.
+A run claims the warehouse before it writes. To claim, it makes an empty commit to `ingested_files`, numbered one step
+above the version of that table that it saw when it began, and then to every table that runs append to. Delta keeps the
+highest number per application and table (`txnAppId`, `txnVersion`) and skips a commit with a number that is not higher,
+in the same atomic step that orders commits. This has three effects:
+
+- Of two runs that saw the same version, one claims and the other is refused.
+- A run that is overtaken, for example because its scheduler took it for dead, commits nothing more to a table that the
+  later run has claimed or written.
+- A commit that is tried again is made once.
 
 Who may commit when:
 
@@ -17,12 +20,12 @@ Who may commit when:
                |                                              |                         | other run claimed or wrote
     locked     | always, where a real lock is held            | commits without number  | commits without number
 
-SQL takes no writer's options, so the session's conf gives a MERGE or DELETE its number. Where that may not be set
-(serverless compute), the run looks at the newest claim before the command instead.
+SQL takes no writer's options, so the session's conf gives a MERGE or DELETE its number. If that entry may not be set
+(serverless compute), the run checks the newest claim before the command instead.
 
-A run that is overtaken may still commit to a table that the later run has not written yet. None of that counts: rows
-count once `ingested_files` holds their file, derived tables are written anew by the later run, and the state is
-written only after a look at the newest claim.
+A run that is overtaken may still commit to a table that the later run has not written yet. These rows have no effect:
+rows count only after `ingested_files` holds their file, the later run writes derived tables again, and a run checks the
+newest claim before it writes the state.
 """
 
 import threading
@@ -43,16 +46,16 @@ from .state import LEDGER
 APPLICATION = "kafka_clientinfo"
 """Delta's `txnAppId` of all numbered commits."""
 CLAIM = "claim "
-"""How the `userMetadata` of a claim's commits begin."""
+"""Prefix of the `userMetadata` of a claim's commits."""
 _STEP = 1_000_000
-"""Numbers of one claim: more than a run commits to a table."""
+"""Numbers per claim: more than the commits of a run to one table."""
 _RECENT = 20
-# What Delta calls a commit that another writer was ahead of; Spark Connect has no class for it.
+# Delta's names for a commit that another writer got ahead of; Spark Connect has no class for it.
 _CONFLICTS = ("Concurrent", "CONCURRENT")
 
 
 class Claims:
-    """The right of one run to commit; where a real lock is held (`locked`), every method does nothing."""
+    """The right of one run to commit; if a real lock is held (`locked`), every method does nothing."""
 
     def __init__(self, spark: SparkSession, address: Address, locked: bool) -> None:
         self.spark, self.address, self.locked = spark, address, locked
@@ -63,12 +66,12 @@ class Claims:
         self._one_command = threading.Lock()
 
     def note_version(self) -> None:
-        """Take this before reading: the claim fails if another run has committed since."""
+        """Note the newest version before this run reads: the claim fails if another run commits after it."""
         if not self.locked:
             self._seen = int(history(self.spark, self.address.table(LEDGER), 1)[0]["version"])
 
     def claim(self, names: Iterable[str]) -> None:
-        """Refuse what other runs still have under way, in `ingested_files` and in these tables, which exist.
+        """Fence other runs: their later commits to `ingested_files` and to these tables, which exist, fail.
 
         Raises:
             WarehouseError: another run has claimed or written since the version was noted.
@@ -85,10 +88,10 @@ class Claims:
         self.number = number
 
     def check(self) -> None:
-        """Make sure that what this run has committed since its claim stands.
+        """Check that no other run has claimed the warehouse, so that this run's commits stand.
 
         Raises:
-            WarehouseError: another run has claimed the warehouse since.
+            WarehouseError: another run has claimed the warehouse.
         """
         if self.number is None:
             return
@@ -96,7 +99,7 @@ class Claims:
             raise self._overtaken()
 
     def options(self, name: str) -> Mapping[str, str]:
-        """A writer's options for this run's next commit to a table; none without a claim."""
+        """Return the writer's options for this run's next commit to a table; none without a claim."""
         if self.number is None:
             return {}
         self._commits[name] += 1
@@ -104,7 +107,7 @@ class Claims:
 
     @contextmanager
     def command(self, name: str) -> Iterator[None]:
-        """Number the MERGE or DELETE in here; SQL takes no options, so the session carries them, one at a time."""
+        """Number the MERGE or DELETE in the block; one at a time, as the session's conf carries the number."""
         if self.number is None:
             yield
             return
@@ -112,7 +115,7 @@ class Claims:
             conf = {f"spark.databricks.delta.write.{key}": value for key, value in self.options(name).items()}
             try:
                 numbered.enter_context(set_for(self.spark, conf))
-            except Exception:  # a session that lets no such entry be set: Delta does not compare the command's number
+            except Exception:  # the session refuses the entry, so Delta does not check the command's number
                 self.check()
             yield
 
@@ -134,9 +137,9 @@ class Claims:
 
 
 def last_metadata(spark: SparkSession, table: str, wanted: Callable[[str], bool]) -> str | None:
-    """The newest `userMetadata` of a table's commits that is wanted; None where its history has none."""
+    """Return the newest `userMetadata` of a table's commits that `wanted` accepts; None if its history has none."""
     for limit in (_RECENT, None):  # a history is long, and the wanted commit is mostly near its end
         texts = (row["userMetadata"] for row in history(spark, table, limit))
-        if (found := next((text for text in texts if text is not None and wanted(text)), None)) is not None:
-            return str(found)
+        if (newest := next((text for text in texts if text is not None and wanted(text)), None)) is not None:
+            return str(newest)
     return None

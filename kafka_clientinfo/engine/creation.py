@@ -1,7 +1,7 @@
-"""Makes the tables of a warehouse; in a catalog also the schema that they are in, and the views beside them.
+"""Creates the tables of a warehouse, and in a catalog also their schema and the views.
 
-A catalog knows where its tables lie, so there is no folder to lock: runs on a schema are kept apart by claims. What a
-catalog can be told besides is told best effort, once, as a table is made.
+A catalog decides where its tables are stored, so there is no folder to lock: claims keep runs on a schema apart. Tags
+are set once, when a table is made, if the catalog allows it.
 """
 
 import hashlib
@@ -28,19 +28,19 @@ _IN_THE_WAY = (
     "DELTA_TABLE_ALREADY_EXISTS",
     "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
 )
-"""What Spark and Delta call it that something, perhaps no table, is where a table is to be made."""
+"""The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
 _LOCATION = re.compile(r"The associated location \('([^']+)'\) is not empty")
 _DEFINITION = "kafka_clientinfo.definition"
-"""Property of a view: a hash of what it was made of. A view without it is somebody else's."""
+"""Property of a view: a hash of its definition. A view without it is not ours."""
 
 
 def make_schema(spark: SparkSession, address: Address) -> None:
-    """Make the schema where it does not exist.
+    """Make the schema if it does not exist.
 
     Raises:
         WarehouseError: the catalog does not exist, or refuses.
     """
-    with suppress(Exception):  # who may not look may still be let make it
+    with suppress(Exception):  # a user who may not look it up may still be allowed to make it
         if spark.catalog.databaseExists(address.schema):
             return
     try:
@@ -62,12 +62,12 @@ def make_schema(spark: SparkSession, address: Address) -> None:
 def make_table(
     spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool
 ) -> None:
-    """Make a table as declared, and with further properties, if it does not exist; what a killed run left of it is removed.
+    """Make a table as declared, with further properties, if it does not exist; remove what a killed run left of it.
 
-    Where it lies on this machine and is `private`, only its owner may read it if it has raw bytes of logs.
+    If it is on this machine, `private`, and has raw bytes of logs, only its owner may read it.
 
     Raises:
-        WarehouseError: something else is in the table's place.
+        WarehouseError: something else is at the table's path or name.
     """
     table = address.table(spec.name)
     statement = sql.create_table(spec, table, properties)
@@ -81,7 +81,7 @@ def make_table(
         _close(folder)
     tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
     tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
-    with suppress(Exception):  # a statement of Unity Catalog alone; a user may lack the right
+    with suppress(Exception):  # only Unity Catalog has this statement, and a user may lack the right
         spark.sql(f"ALTER TABLE {table} SET TAGS {sql.properties_list(tags)}")
 
 
@@ -94,7 +94,7 @@ def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
 def _create(
     spark: SparkSession, address: Address, spec: TableSpec, statement: str, make_room: Callable[[Exception], None]
 ) -> None:
-    """Make a table; if its place is taken, and by no table, make room and try again."""
+    """Make a table. If something that is no table is in the way, remove it and try again."""
     try:
         spark.sql(statement)
     except Exception as error:
@@ -111,7 +111,7 @@ def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | 
 
 
 def _make_room(spark: SparkSession, address: Address, name: str, error: Exception) -> None:
-    """Take away a catalog's entry without a commit, or what is left at the place where the catalog puts the table."""
+    """Remove a catalog's entry without a commit, or the leftovers in the folder where the catalog puts the table."""
     in_the_way = _LOCATION.search(str(error))
     if in_the_way is not None:
         remove_half_made(in_the_way[1], in_catalog=True)
@@ -122,7 +122,7 @@ def _make_room(spark: SparkSession, address: Address, name: str, error: Exceptio
 
 
 def _location_of_entry(spark: SparkSession, address: Address, name: str) -> str | None:
-    """The place of a table in the session's catalog, which knows it without a commit; None in another catalog."""
+    """Return the location of a table in the session's catalog, even without a commit; None in another catalog."""
     with suppress(Exception):
         row = spark.sql(f"SHOW TABLE EXTENDED IN {address.schema} LIKE {sql.literal(name)}").first()
         location = None if row is None else re.search(r"(?m)^Location: (.+)$", str(row["information"]))
@@ -131,10 +131,10 @@ def _location_of_entry(spark: SparkSession, address: Address, name: str) -> str 
 
 
 def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> dict[str, str]:
-    """Make views beside the tables of a schema, which exist, and those anew that were made of another definition.
+    """Make views beside the tables of a schema, which exist; replace views that have another definition.
 
     Returns:
-        Why a view could not be made, by name.
+        Per view that could not be made, the reason.
     """
 
     def make(view: View) -> str | None:
@@ -153,10 +153,10 @@ def _make_view(spark: SparkSession, address: Address, view: View) -> None:
     name = address.table(view.name)
     query = view.sql.format_map({table: address.table(table) for table in table_specs()})
     definition = hashlib.sha256(f"{view.comment}\n{query}".encode()).hexdigest()[:16]
-    found = sql.properties(spark, name)
-    if found is not None and _DEFINITION not in found:
+    stored = sql.properties(spark, name)
+    if stored is not None and _DEFINITION not in stored:
         raise WarehouseError(f"{address.place(view.name)} was made by somebody else, and is left alone")
-    if found is None or found[_DEFINITION] != definition:
+    if stored is None or stored[_DEFINITION] != definition:
         properties = sql.properties_list({_DEFINITION: definition})
         comment = sql.literal(view.comment)
         spark.sql(f"CREATE OR REPLACE VIEW {name} COMMENT {comment} TBLPROPERTIES {properties} AS {query}")
@@ -167,14 +167,14 @@ def _has_raw_bytes(spec: TableSpec) -> bool:
 
 
 def _close(folder: Path) -> None:
-    """Close the folder of a table to all but its owner; its files need no more."""
+    """Let only the owner read a table's folder; its files then need no permissions of their own."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder.chmod(0o700)
 
 
 def _folder_of(spark: SparkSession, table: str) -> Path | None:
-    """The folder where a catalog has put a table; None where that is not on this machine."""
-    found = sql.detail(spark, table)
-    parts = urlsplit("" if found is None else str(found["location"]))
+    """Return the folder where a catalog has put a table; None if it is not on this machine."""
+    detail = sql.detail(spark, table)
+    parts = urlsplit("" if detail is None else str(detail["location"]))
     folder = Path(unquote(parts.path))
     return folder if parts.scheme == "file" and folder.is_dir() else None

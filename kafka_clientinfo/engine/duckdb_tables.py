@@ -1,8 +1,8 @@
-"""Reads the tables of a warehouse on this machine without Spark: delta-rs finds their files, DuckDB answers SQL.
+"""Reads the tables of a warehouse on this machine without Spark: delta-rs lists their files, DuckDB runs SQL on them.
 
 A Spark session with Delta takes seconds to start and more to read its first table; these libraries take a fraction of
-a second. Tables have no feature that only Delta's own reader knows, so both see the same rows. DuckDB reads the columns
-and row groups that a query needs; it is given no file outside the warehouse, and loads no extension.
+a second. The tables use no feature that only Delta's own reader knows, so both readers see the same rows. DuckDB reads
+only the columns and row groups that a query needs; it may open no file outside the warehouse, and loads no extension.
 """
 
 from concurrent.futures import ThreadPoolExecutor
@@ -25,11 +25,11 @@ from .table_log import damage, is_made
 
 _HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
 _SCHEMA = "warehouse"
-"""Where the tables are; not in the schema that names are looked for in, as queries give them names of their own."""
+"""Schema of the tables; not one that DuckDB searches, as queries may use the tables' names for their own."""
 
 
 class LocalTables:
-    """The tables below a folder of this machine, each as it was when it was first asked for: a `StoredTables`."""
+    """The tables in a folder of this machine, each as it was when it was first read: a `StoredTables`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.absolute()
@@ -41,8 +41,8 @@ class LocalTables:
         return is_made(self.folder / name)
 
     def state(self) -> State | None:
-        found = self.layout(LEDGER)
-        return None if found is None else state_of(found.properties, Address(self.root))
+        layout = self.layout(LEDGER)
+        return None if layout is None else state_of(layout.properties, Address(self.root))
 
     def layout(self, name: str) -> TableLayout | None:
         if not self.exists(name):
@@ -54,10 +54,10 @@ class LocalTables:
         files: Any = self._table(name).get_add_actions(flatten=True)
         sizes: list[int] = files.column("size_bytes").to_pylist()
         counts: list[int | None] = files.column("num_records").to_pylist()
-        known = [number for number in counts if number is not None]
-        if len(known) < len(sizes):
-            known = [self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0]]
-        return TableSize(sum(known), len(sizes), sum(sizes))
+        rows = [number for number in counts if number is not None]
+        if len(rows) < len(sizes):
+            rows = [self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0]]
+        return TableSize(sum(rows), len(sizes), sum(sizes))
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
         """Answer SQL.
@@ -82,12 +82,12 @@ class LocalTables:
         )
 
     def _answered(self, text: str, given: Parameters) -> tuple[list[Any], list[tuple[Any, ...]]]:
-        """Description and rows of an answer; DuckDB works in another thread, as it looks for Ctrl-C too seldom."""
+        """Return description and rows of an answer; DuckDB runs in another thread, as it seldom looks for Ctrl-C."""
         connection = self._duckdb
 
         def answered() -> tuple[list[Any], list[tuple[Any, ...]]]:
-            found = connection.execute(text, given or None)
-            return found.description or [], found.fetchall()
+            result = connection.execute(text, given or None)
+            return result.description or [], result.fetchall()
 
         with ThreadPoolExecutor(1) as other:
             answer = other.submit(answered)
@@ -113,7 +113,7 @@ class LocalTables:
         return connection
 
     def _named(self, name: str) -> str:
-        """How SQL calls a table, which is made a view at its first use."""
+        """Return the SQL name of a table; make it a view at its first use."""
         if name not in self._views:
             rows = self._rows_of(table_spec(name))
             try:
@@ -124,7 +124,7 @@ class LocalTables:
         return f"{_SCHEMA}.{name}"
 
     def _rows_of(self, spec: TableSpec) -> str:
-        """A query of the rows that a table has."""
+        """Return a query for the rows of a table."""
         nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
         layout, folder = self.layout(spec.name), self.folder / spec.name
         if layout is None:
@@ -138,7 +138,7 @@ class LocalTables:
         columns = ", ".join(
             f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
             for c in spec.columns
-        )  # a time has a zone or none, as its file's writer chose
+        )  # a file's writer decides whether a time has a zone
         files = ", ".join(quoted_text(str(folder / path)) for path in paths)
         return f"SELECT {columns} FROM read_parquet([{files}])"
 
