@@ -1,33 +1,33 @@
-"""Chooses what a build recomputes: of every connection id with new requests, the newest connections and what follows.
+"""Chooses what a build recomputes: for every connection id with new requests, its newest connection and what follows.
 
-A connection id is used again and again. New requests can continue its newest connection or begin another; the ones
-before are over, and nothing that comes later in the log changes them. So a build reads the requests of a touched
-connection id from the first one of its newest connection on, and replaces the rows of these connections only: its
-work follows what is new, not the history. What is recomputed, by what is new:
+A connection id is used again and again. New requests can continue its newest connection or begin another; the
+connections before are over, and nothing that comes later in the log changes them. So a build reads the requests of such
+a connection id from the first one of its newest connection on, and replaces the rows of these connections only: its
+work is in proportion to what is new, not to the history. What is recomputed, by what is new:
 
-    what is new                             | connection ids            | of their requests
+    what is new                             | connection ids            | requests of these ids
     ----------------------------------------|---------------------------|---------------------------------------------
     nothing was built, or other settings,   | all                       | all
     or another release                      |                           |
     requests                                | those of the new requests | from the first record of the newest
                                             |                           | connection, or of an earlier one that
-                                            |                           | overlaps it; without one, from the time
+                                            |                           | overlaps it; if there is none, from the time
                                             |                           | of the first new request on
-    requests at DEBUG, of a broker that     | those opened shortly      | the same
-    writes others at INFO, which may turn   | before, too               |
-    out to be of one stretch with these     |                           |
-    a late file: it comes, in its broker's  | all of its broker, as it  | all
-    order, before one that was built, or    | may move boundaries       |
-    may have changed places with one        |                           |
+    requests at DEBUG, from a broker that   | also those that opened    | the same
+    writes others at INFO: both may belong  | shortly before            |
+    to one stretch of the log               |                           |
+    a late file: in its broker's order it   | all of its broker, as it  | all
+    comes before one that was built, or     | may move boundaries       |
+    the two may have changed places         |                           |
     a late report of a broker's start,      | all of its broker, as its | all
     before a request that was built         | connections end there     |
     evidence that a log leaves out          | all of its broker         | all
     requests, or that it does not           |                           |
-    a host shows to be a broker's           | those from it that bear a | all
+    a host that proves to be a broker's     | those from it that bear a | all
                                             | broker's name             |
 
 Retention (`maintain`) has deleted requests of connections that ended before an instant. Their rows cannot be computed
-again, so they are kept in each of these cases, and what is recomputed lies behind them.
+again, so they stay in each of these cases, and what is recomputed comes after them.
 """
 
 from dataclasses import dataclass
@@ -54,7 +54,7 @@ _BOUNDS = (
 )
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _OVERLAP_SECONDS = 60
-"""Timestamps of neighbours step back by less than a second: connections that open this close are taken together."""
+"""Timestamps of neighbours step back by less than a second: connections that open this close count as overlapping."""
 
 
 @dataclass(frozen=True)
@@ -63,13 +63,14 @@ class Stored:
 
     Attributes:
         requests: the table `requests`, as far as its ingestion is committed.
+        requests: the table `requests`, up to what is committed in the ledger.
         connections: a snapshot of the table `connections`.
-        files: the files that have requests, as `connections.stretches.in_order` makes them.
-        reports: what brokers say of themselves that bears on connections, as `connections.stretches.reports` finds it.
-        retained_from: instant before which connections' requests may have been deleted; None where none were.
+        files: the files that have requests, as `connections.stretches.in_order` returns them.
+        reports: what brokers log about themselves that affects connections, as `connections.stretches.reports` returns
+            it.
+        retained_from: instant before which connections' requests may have been deleted; None if none were.
         staging: for `kept`.
-        of_brokers: connection ids that new requests show to be brokers', by cluster, broker and connection_id; None
-            if there are none.
+        of_brokers: cluster, broker and connection_id of connections that new requests show to be brokers'; None
     """
 
     requests: DataFrame
@@ -86,14 +87,13 @@ class Increment:
     """What a build recomputes.
 
     Attributes:
-        touched: per connection id cluster, broker, connection_id, and: kept_until, the newest opened_at whose rows
-            stay (null: none stay); kept_connections, their number; kept_last_request_at, the time of their latest
-            request; from_file and from_offset, the log position of the
-            first request to recompute (null: all requests of the id); since, a time before which none of these
-            requests was logged (null: unknown). Kept for the run; release it afterwards. None where every row of
-            every connection id is recomputed.
+        touched: one row per connection id: cluster, broker, connection_id, and: kept_until, the newest opened_at of the
+            rows that stay (null: none stay); kept_connections, their number; kept_last_request_at, the time of their
+            latest request; from_file and from_offset, the log position of the first request to recompute (null: all
+            requests of the id); since, a time before which none of these requests was logged (null: unknown). Cached
+            for the run; release it afterwards. None if every row of every connection id is recomputed.
         requests: the requests to recompute, with kept_connections and kept_last_request_at.
-        since: no connection that is recomputed opened before; None where that is not known.
+        since: no connection that is recomputed opened before it; None if that is not known.
     """
 
     touched: DataFrame | None
@@ -102,40 +102,41 @@ class Increment:
 
 
 def everything(requests: DataFrame) -> Increment:
-    """All connection ids, where retention has deleted nothing: without a join or a shuffle."""
+    """Recompute all connection ids, if retention has deleted nothing: this needs no join and no shuffle."""
     nothing = F.lit(None).cast("timestamp").alias("kept_last_request_at")
     return Increment(None, requests.select("*", F.lit(0).alias("kept_connections"), nothing), None)
 
 
 def everything_left(stored: Stored) -> Increment:
-    """All connection ids, where retention has deleted requests."""
+    """Recompute all connection ids, if retention has deleted requests."""
     return _increment(_behind_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
 
 
 def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
-    """The connection ids with requests that no build has seen.
+    """Return what to recompute for the connection ids with requests that no build has seen.
 
     Args:
         stored: the warehouse.
         built_until: time of ingestion up to which everything is built.
-        coverage_gap_ms: a silence that is longer is a hole of the log.
+        coverage_gap_ms: a longer silence counts as a gap of the log.
     """
     is_new = F.col("ingested_at") > F.lit(built_until).cast("timestamp")
-    found = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
+    by_id_and_file = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
     debug_since = F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since")
     new = kept(
-        found.agg(F.min("logged_at").alias("since"), debug_since, F.count("*").alias("requests")), stored.staging
+        by_id_and_file.agg(F.min("logged_at").alias("since"), debug_since, F.count("*").alias("requests")),
+        stored.staging,
     )
     try:
         ids = new.select(*_KEY, "since").unionByName(_unsettled(new, stored, coverage_gap_ms))
         touched = _from_the_newest(ids.groupBy(*_KEY).agg(F.min("since").alias("since")), stored)
         if late := _brokers_with_late_news(stored, new, built_until):
-            # One list, as Spark Connect takes no expression that is nested deeply.
+            # One list, as Spark Connect refuses deeply nested expressions.
             is_late = F.struct("cluster", "broker").isin(
                 [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
             )
-            of_late = stored.requests.where(is_late).select(*_KEY).distinct()
-            touched = touched.where(~is_late).unionByName(_behind_the_deleted(of_late, stored))
+            late_ids = stored.requests.where(is_late).select(*_KEY).distinct()
+            touched = touched.where(~is_late).unionByName(_behind_the_deleted(late_ids, stored))
         if stored.of_brokers is not None:
             others = touched.join(stored.of_brokers, on=_KEY, how="left_anti")
             touched = others.unionByName(_behind_the_deleted(stored.of_brokers, stored))
@@ -145,10 +146,11 @@ def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
 
 
 def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFrame:
-    """Stored connections that may have begun with a request at INFO after the last one at DEBUG; with the time when.
+    """Return stored connections that new requests at DEBUG may affect, with the time when each opened.
 
-    Whether such a request is of a stretch of the log is settled by the next one at DEBUG (`connections.stretches`). Where a
-    clock was set back, their broker counts as late.
+    A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
+    at DEBUG settles which stretch of the log that request belongs to (`connections.stretches`). If a clock was set
+    back, the broker counts as late.
     """
     gap = F.make_dt_interval(secs=F.lit(coverage_gap_ms / 1000 + _OVERLAP_SECONDS))
     writes_info = stored.files.where(F.col("info_requests") > 0).select("cluster", "broker").distinct()
@@ -167,7 +169,7 @@ def _increment(touched: DataFrame, stored: Stored) -> Increment:
     begin = None
     if row is not None and row["first"] is not None and not row["unknown"]:
         begin = _EPOCH + timedelta(microseconds=row["first"])
-    # A bound that Delta compares with each file's statistics, so that old files are not read.
+    # Delta compares this bound with the statistics of each file, so it does not read old files.
     requests = stored.requests if begin is None else stored.requests.where(F.col("logged_at") >= F.lit(begin))
     return Increment(touched, _requests_to_recompute(requests, touched, stored.files), begin)
 
@@ -184,7 +186,7 @@ def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataF
     )
     joined = requests.join(bounds, on=_KEY, how="inner").join(F.broadcast(order), on="file_id", how="inner")
     is_behind = F.struct("file_order", "byte_offset") >= F.col("begin")
-    # No stored connection is open: take only requests from the first new one on.
+    # No stored connection is open: take only the requests from the first new one on.
     is_later = F.col("of_id_since").isNull() | (F.col("logged_at") >= F.col("of_id_since"))
     wanted = F.when(F.col("begin.file_order").isNull(), is_later).otherwise(is_behind)
     return joined.where(wanted).select(*requests.columns, "kept_connections", "kept_last_request_at")
@@ -195,7 +197,7 @@ def _bounds(*values: Column) -> list[Column]:
 
 
 def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
-    """Where to recompute from, per connection id with new requests."""
+    """Return where to recompute from, per connection id with new requests."""
     marked = _with_recomputed(_with_open(ids, stored), stored)
     first = F.when(F.col("is_recomputed"), F.struct("session_no", "file_id", "byte_offset", "opened_at"))
     bounds = marked.groupBy(*_KEY).agg(
@@ -220,14 +222,14 @@ def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
 
 
 def _earliest_behind(files: DataFrame) -> DataFrame:
-    """Bounds the times of what is logged behind a request of a file, as a clock may be set back under an open connection.
+    """Return lower bounds for the times of later requests, as a clock may be set back while a connection is open.
 
     Returns:
-        Per from_file: step_back, how far below the request's own time later ones of the file lie at most; and
-        later_files_since, which no request of a later file lies below (null for a broker's last file).
+        Per from_file: step_back, the most by which a later request of the same file can be earlier; and
+        later_files_since, the earliest time of any request in later files (null for a broker's last file).
     """
     step_back = F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
-    # In reverse order, as Spark reads a frame that ends at the last row anew for every row.
+    # In reverse order: for a frame that ends at the last row, Spark would read the rows again for every row.
     later = Window.partitionBy("cluster", "broker").orderBy(F.desc("file_no"))
     return files.withColumn("step_back", step_back).select(
         F.col("file_id").alias("from_file"),
@@ -239,9 +241,9 @@ def _earliest_behind(files: DataFrame) -> DataFrame:
 
 
 def _with_open(ids: DataFrame, stored: Stored) -> DataFrame:
-    """Stored connections of these ids, and whether new requests may belong to them: is_open.
+    """Return the stored connections of these ids; is_open says whether new requests may belong to them.
 
-    However long the newest one was silent, it may go on: whether its broker closed it follows from the new requests.
+    The newest one may go on, however long it was silent: only the new requests show whether its broker closed it.
     """
     columns = ("session_no", "opened_at", "last_request_at", "file_id", "byte_offset")
     connections = stored.connections.select(*_KEY, *columns).join(ids, on=_KEY, how="inner")
@@ -249,15 +251,15 @@ def _with_open(ids: DataFrame, stored: Stored) -> DataFrame:
     of_id = Window.partitionBy(*_KEY)
     is_last = F.col("session_no") == F.max("session_no").over(of_id)
     is_newest = is_last | (F.col("opened_at") >= F.max("opened_at").over(of_id) - overlap)
-    # A build that broke may have stored connections of the new requests: those, and the one before them, are as new.
+    # A build that failed may have stored connections of the new requests: those, and the one before them, are as new.
     has_new = F.col("last_request_at") >= F.col("since") - overlap
     return connections.withColumn("is_open", (is_newest | has_new) & ~_is_deleted(stored))
 
 
 def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
-    """Whether each connection is recomputed: the open ones, all later ones, and earlier ones that overlap these.
+    """Mark the connections that are recomputed: the open ones, all later ones, and earlier ones that overlap these.
 
-    Rows stay up to an instant, kept_until: what is recomputed must have opened after it.
+    Rows stay up to one instant, kept_until, so everything that is recomputed must have opened after it.
     """
     of_id = Window.partitionBy(*_KEY)
     open_from = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(of_id)
@@ -268,23 +270,23 @@ def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
 
 
 def _opens_behind_all_before(is_deleted: Column) -> Column:
-    """Whether this connection and the later ones of its id opened after all earlier ones, and have their requests."""
+    """Return whether this and all later connections of the id opened after the earlier ones and have their requests."""
     of_id = Window.partitionBy(*_KEY)
     earlier = F.max("opened_at").over(of_id.orderBy("session_no").rowsBetween(Window.unboundedPreceding, -1))
-    # In reverse order, as Spark reads a frame that ends at the last row anew for every row.
+    # In reverse order: for a frame that ends at the last row, Spark would read the rows again for every row.
     from_here = of_id.orderBy(F.desc("session_no")).rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return (earlier.isNull() | (earlier < F.min("opened_at").over(from_here))) & ~F.max(is_deleted).over(from_here)
 
 
 def _is_deleted(stored: Stored) -> Column:
-    """Whether retention may have deleted a connection's requests."""
+    """Return whether retention may have deleted a connection's requests."""
     if stored.retained_from is None:
         return F.lit(False)
     return F.col("last_request_at") < F.lit(stored.retained_from).cast("timestamp")
 
 
 def _deleted(stored: Stored) -> DataFrame:
-    """Connection ids that retention deleted from: how many connections lost requests, and the newest's opened_at."""
+    """Return, per connection id, how many connections lost requests to retention, and the newest opened_at of these."""
     return (
         stored.connections.where(_is_deleted(stored))
         .groupBy(*_KEY)
@@ -297,7 +299,7 @@ def _deleted(stored: Stored) -> DataFrame:
 
 
 def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
-    """All that is left of some connection ids; what retention deleted from stays."""
+    """Recompute all that is left of these connection ids; rows of connections that lost requests to retention stay."""
     joined = ids.join(_deleted(stored), on=_KEY, how="left")
     nothing = F.lit(None)
     number = F.coalesce("kept_connections", F.lit(0))
@@ -307,7 +309,7 @@ def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
 
 
 def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: str) -> list[tuple[Any, Any]]:
-    """Brokers with late files, or that report only now what bears on requests that were built."""
+    """Return brokers with late files, or with late reports that affect requests which were built before."""
     until = F.lit(built_until).cast("timestamp")
     reports = (
         stored.reports.where(F.col("ingested_at") > until)
@@ -315,9 +317,9 @@ def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: str) ->
         .agg(F.min("since").alias("since"))
     )
     nothing = F.lit(None).cast("timestamp").alias("since")
-    found = collect(_with_late_files(stored, new).select("cluster", "broker", nothing).unionByName(reports))
-    late = {(cluster, broker) for cluster, broker, since in found if since is None}
-    first = {(cluster, broker): since for cluster, broker, since in found if since is not None}
+    rows = collect(_with_late_files(stored, new).select("cluster", "broker", nothing).unionByName(reports))
+    late = {(cluster, broker) for cluster, broker, since in rows if since is None}
+    first = {(cluster, broker): since for cluster, broker, since in rows if since is not None}
     if first:
         of_brokers = reduce(
             or_,
@@ -332,22 +334,21 @@ def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: str) ->
 
 
 def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
-    """Brokers of files that are new, or have grown, and come before one that was built, if only in part.
+    """Return brokers with a new or grown file that comes before a file that was built, if only in part.
 
-    A file that has grown may also come behind one now that it came before: of files that begin at one instant, the
-    one that ends first comes first. A broker that writes requests at INFO is late as well if its clock was set back (see
-    `_unsettled`).
+    Growth can also move a file after one that followed it: of files that begin at one instant, the one that ends first
+    comes first. A broker that writes requests at INFO is late too if its clock was set back (see `_unsettled`).
     """
     of_file = new.groupBy("file_id").agg(F.sum("requests").alias("new"))
     files = stored.files.where("requests > 0").join(F.broadcast(of_file), on="file_id", how="left")
     file_order = F.struct(*FILE_ORDER)
     was_built = F.col("requests") > F.coalesce("new", F.lit(0))
-    # Where it came at the earliest when it was built: how far it reached then is not known.
+    # The earliest position that the file can have had at the last build: how far it reached then is not known.
     as_built = F.struct(F.col("first_logged_at"), F.col("first_logged_at").alias("last_logged_at"), F.col("file_id"))
     of_broker = Window.partitionBy("cluster", "broker")
     before = of_broker.orderBy("file_no").rowsBetween(Window.unboundedPreceding, -1)
     built_order = F.when(was_built, file_order)
-    placed = files.select(
+    ordered = files.select(
         "cluster",
         "broker",
         "new",
@@ -360,7 +361,7 @@ def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
     )
     is_late = (F.col("latest") > F.col("file_order")) | (F.col("built_before") > F.col("order_before"))
     has_new = F.coalesce(F.col("new") > 0, F.lit(False))
-    brokers = placed.groupBy("cluster", "broker").agg(
+    brokers = ordered.groupBy("cluster", "broker").agg(
         F.bool_or(has_new).alias("has_new"),
         F.bool_or(has_new & F.coalesce(is_late, F.lit(False))).alias("is_late"),
         F.bool_or("is_set_back").alias("is_set_back"),
@@ -372,7 +373,7 @@ def _with_late_files(stored: Stored, new: DataFrame) -> DataFrame:
 
 
 def _is_set_back(latest_before: Column) -> Column:
-    """Whether times of a file lie further below earlier ones of its broker than the records of neighbours do."""
+    """Return whether times in a file, or since its broker's earlier ones, go back further than neighbours' do."""
     below = F.unix_micros(latest_before) - F.unix_micros("first_logged_at")
     most = _OVERLAP_SECONDS * 1000
     return (F.col("step_back_ms") > most) | F.coalesce(below > most * 1000, F.lit(False))

@@ -1,4 +1,4 @@
-"""The Java that Spark will run on: where it is, which version, and whether Spark runs on it."""
+"""Finds the Java that Spark will use, and refuses a version that Spark does not run on."""
 
 import os
 import re
@@ -12,16 +12,16 @@ from pyspark import __version__ as spark_version
 
 from ..errors import WarehouseError
 
-# Releases of Spark and the releases of Java that their documentation names: 3.5 has 8, 11 and 17; 4.0 and 4.1 have
-# 17 and 21; 4.2 has 17, 21 and 25. What lies between them runs; what they fail on is refused.
+# Spark's documentation names these releases of Java: for 3.5: 8, 11 and 17; for 4.0 and 4.1: 17 and 21; for 4.2: 17, 21
+# and 25. The releases between them work; those on which Spark fails are refused below.
 _OLDEST = 17
 _TOO_NEW = (
-    # its Arrow, by which rows of Python come, makes buffers with a constructor that is gone
+    # Spark's Arrow, which carries rows from Python, makes buffers with a constructor that is gone
     (21, (4, 0), "17"),
-    # its Hadoop asks for a subject in the way of the security manager, which is refused, and removed in 24 (HADOOP-19212)
+    # Spark's Hadoop gets its subject from the security manager, which Java 23 refuses and 24 removed (HADOOP-19212)
     (23, (4, 2), "17 or 21"),
 )
-"""A release of Java, the first Spark that runs on it and on later ones, and what those before that do run on."""
+"""A release of Java, the first Spark that runs on it and on later ones, and the releases for earlier Sparks."""
 _VERSION = re.compile(r'version "((?:1\.)?(\d+)[^"]*)')
 
 
@@ -32,7 +32,7 @@ class Java:
     Attributes:
         path: its executable.
         major: its version's first number, such as 17.
-        build: what it says of itself, which differs between any two builds.
+        build: its version text, which differs between any two builds.
     """
 
     path: Path
@@ -62,15 +62,15 @@ def check_java() -> Java:
 
 
 def spark_release() -> tuple[int, ...]:
-    """The installed Spark's first two numbers, such as (4, 1)."""
+    """Return the installed Spark's first two numbers, such as (4, 1)."""
     return tuple(map(int, re.findall(r"\d+", spark_version)[:2]))
 
 
 def end_jvm(gateway: Any, seconds: float) -> None:
-    """Close the standard input of pyspark's JVM, at which it ends, and wait for that; kill it where it takes longer.
+    """Close the standard input of pyspark's JVM, so that it ends, and wait for that; kill it if it takes longer.
 
     Args:
-        gateway: what pyspark speaks to the JVM through; nothing is done where another process has started the JVM.
+        gateway: pyspark's connection to the JVM; if another process started the JVM, this does nothing.
         seconds: how long to wait.
     """
     process = getattr(gateway, "proc", None)
@@ -84,27 +84,27 @@ def end_jvm(gateway: Any, seconds: float) -> None:
 
 
 def _executable() -> Path:
-    """Choose as Spark's start script does: JAVA_HOME before PATH."""
+    """Find the executable as Spark's start script does: JAVA_HOME before PATH."""
     home = os.environ.get("JAVA_HOME")
-    found = str(Path(home) / "bin" / "java") if home else shutil.which("java")
-    if not found or not Path(found).exists():
+    path = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if not path or not Path(path).exists():
         where = f"JAVA_HOME is {home}, which has no bin/java" if home else "no java is on the PATH"
         raise WarehouseError(f"Spark needs Java {_OLDEST} or later: {where}; install one or set JAVA_HOME")
-    return Path(found)
+    return Path(path)
 
 
 def _ask(executable: Path) -> Java:
-    """Start Java and read the version that it prints, which takes some 0.1 s: so it is known to run, too."""
+    """Start Java and read the version that it prints. That takes some 0.1 s and proves that it runs."""
     try:
         done = subprocess.run([executable, "-version"], capture_output=True, text=True, errors="replace", check=False)
         lines = [line for line in done.stderr.splitlines() if not line.startswith(("Picked up ", "NOTE: Picked up "))]
         answer, problem = "\n".join(lines).strip(), f"exit code {done.returncode}"
     except OSError as error:
         answer, problem = "", error.strerror or str(error)
-    found = _VERSION.search(answer)
-    if found is None:
-        said = answer.splitlines()[0] if answer else problem
+    version = _VERSION.search(answer)
+    if version is None:
+        reason = answer.splitlines()[0] if answer else problem
         raise WarehouseError(
-            f"Spark needs Java {_OLDEST} or later: {executable} does not run ({said}); install one, or set JAVA_HOME to one"
+            f"Spark needs Java {_OLDEST} or later: {executable} does not run ({reason}); install one, or set JAVA_HOME to one"
         )
-    return Java(executable, int(found[2]), answer)
+    return Java(executable, int(version[2]), answer)

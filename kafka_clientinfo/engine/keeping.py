@@ -1,18 +1,18 @@
-"""Keeps relations that a run reads more than once; the one place that knows how.
+"""Caches relations that a run reads more than once.
 
-The first way that the session takes:
+`kept` takes the first way that the session allows:
 
-session                | kept as                        | why
+session                | way                            | why
 -----------------------|--------------------------------|-----------------------------------------------------
-on one machine         | local checkpoint               | the plan ends there: what is derived of the rows is planned
-                       |                                | without what they were derived of
-on a cluster           | persisted in memory and on     | computed again where an executor is lost, which a local
-                       | disk                           | checkpoint can't be
+on one machine         | local checkpoint               | the plan ends there: Spark plans later steps without
+                       |                                | the steps that made these rows
+on a cluster           | persisted in memory and on     | Spark computes lost rows again if an executor is lost;
+                       | disk                           | it can't do that for a local checkpoint
 on serverless compute  | staged: written to a table     | neither is allowed there
                        | beside those of the warehouse  |
 
-Staged tables lie in `_staged/RUN/NUMBER` below the warehouse; in a schema they are called `_staged_RUN_NUMBER`. A run removes
-its own when it ends; those of a run that was killed are removed by the next one that stages, and by `maintain`.
+Staged tables are in `_staged/RUN/NUMBER` below the warehouse; in a schema they are called `_staged_RUN_NUMBER`. A run
+removes its own when it ends. Leftovers of a killed run are removed by the next run that stages, or by `maintain`.
 """
 
 from collections.abc import Iterator
@@ -35,9 +35,9 @@ _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
 class Staging:
-    """Keeps the relations of one run as tables beside those of the warehouse.
+    """The staged relations of one run, as tables beside those of the warehouse.
 
-    Where they lie on this machine and are `private`, only their owner may read them: rows hold raw bytes of logs.
+    If they are on this machine and `private`, only their owner may read them: rows hold raw bytes of logs.
     """
 
     def __init__(self, spark: SparkSession, address: Address, private: bool = True) -> None:
@@ -48,7 +48,7 @@ class Staging:
         self._is_used = False
 
     def keep(self, rows: DataFrame) -> DataFrame:
-        """Write rows to a table of their own and read them from it; call it under a lock or a claim."""
+        """Write rows to a new table and return the relation that reads it; call it under a lock or a claim."""
         number = next(self._numbers)
         if not self._is_used:
             self._is_used = True
@@ -64,20 +64,20 @@ class Staging:
         return self.spark.read.format("delta").load(path)
 
     def remove_leftovers(self, before: datetime) -> None:
-        """Remove what runs that began before left; best effort, as it takes room and does no other harm."""
+        """Remove tables of runs that began before an instant. Best effort: leftovers only take room."""
         for run in (
             {name.rpartition("_")[0] for name in self._tables()}
             if self.address.is_schema
             else folder_names(self.folder)
         ):
-            with suppress(ValueError):  # not made here
+            with suppress(ValueError):  # a folder that no run made
                 began = datetime.strptime(run.partition("_")[0], _BEGAN).replace(tzinfo=UTC)
                 if run != self.run and began <= before:
                     self._remove(run)
 
     @contextmanager
     def removed_after(self) -> Iterator[None]:
-        """Remove this run's tables when it ends, however that is."""
+        """Remove this run's tables at the end of the block, even if it fails."""
         try:
             yield
         finally:
@@ -85,10 +85,10 @@ class Staging:
                 self._remove(self.run)
 
     def _tables(self) -> list[str]:
-        """RUN_NUMBER of the tables that are staged in the schema."""
+        """Return RUN_NUMBER of the tables that are staged in the schema."""
         with suppress(Exception):
-            found = self.spark.sql(f"SHOW TABLES IN {self.address.schema} LIKE '{STAGED}*'").collect()
-            return [row["tableName"].removeprefix(f"{STAGED}_") for row in found]
+            rows = self.spark.sql(f"SHOW TABLES IN {self.address.schema} LIKE '{STAGED}*'").collect()
+            return [row["tableName"].removeprefix(f"{STAGED}_") for row in rows]
         return []
 
     def _remove(self, run: str) -> None:
@@ -103,13 +103,13 @@ class Staging:
 
 
 def kept(rows: DataFrame, staging: Staging) -> DataFrame:
-    """Keeps rows for the run: computed at first use where they are persisted, at once where they are checkpointed or staged."""
-    found = kept_in_memory(rows)
-    return staging.keep(rows) if found is None else found
+    """Cache rows for the run: persisted rows are computed at first use, checkpointed or staged ones at once."""
+    cached = kept_in_memory(rows)
+    return staging.keep(rows) if cached is None else cached
 
 
 def kept_in_memory(rows: DataFrame) -> DataFrame | None:
-    """Keeps rows in memory, computed once; None on serverless compute."""
+    """Cache rows in memory, so that they are computed once; return None on serverless compute."""
     with _unless_refused():
         if is_on_one_machine(rows.sparkSession):
             return _checkpoint(rows)
@@ -119,25 +119,26 @@ def kept_in_memory(rows: DataFrame) -> DataFrame | None:
 
 
 def is_on_one_machine(spark: SparkSession) -> bool:
-    """Whether the session is on one machine, where kept rows are never computed again."""
+    """Return whether the session is on one machine, where cached rows are never computed again."""
     return (conf_value(spark, "spark.master") or "").startswith("local")
 
 
 def _checkpoint(rows: DataFrame) -> DataFrame:
-    """Keep rows as compressed bytes where the session's serializer is Kryo, else as objects.
+    """Checkpoint rows: as compressed bytes if the session's serializer is Kryo, else as objects.
 
-    Bytes take a sixth of the memory, and garbage is collected sooner beside a few arrays than beside millions of rows: with
-    3 GB of log in 5 s instead of 17. Java's serializer is too slow for that, and Spark 3.5 does not let a checkpoint choose.
+    Bytes take a sixth of the memory, and Java collects garbage faster beside a few arrays than beside millions of rows:
+    with 3 GB of log in 5 s instead of 17. Java's serializer is too slow for that, and a checkpoint of Spark 3.5 takes
+    no storage level.
     """
     is_kryo = (conf_value(rows.sparkSession, "spark.serializer") or "").endswith(".KryoSerializer")
     if is_kryo and "storageLevel" in signature(rows.localCheckpoint).parameters:
-        # PySpark's levels are all serialized, other than Scala's of the same names, and it compresses them (spark.rdd.compress).
+        # PySpark's levels all serialize, unlike Scala's of the same names; spark.rdd.compress compresses the bytes.
         return rows.localCheckpoint(storageLevel=StorageLevel.MEMORY_AND_DISK)
     return rows.localCheckpoint()
 
 
 def release(*relations: DataFrame) -> None:
-    """Let kept relations go; Spark lets go of checkpoints by itself when nothing refers to them."""
+    """Release cached relations; Spark releases checkpoints itself when nothing refers to them."""
     for rows in relations:
         with _unless_refused():
             rows.unpersist()
@@ -145,7 +146,7 @@ def release(*relations: DataFrame) -> None:
 
 @contextmanager
 def _unless_refused() -> Iterator[None]:
-    """Pass over what a session does not allow."""
+    """Ignore the error of a session that does not allow the block."""
     try:
         yield
     except Exception as error:

@@ -1,10 +1,10 @@
-"""One run at a time on a local warehouse: two at once would both read the same new bytes.
+"""Locks that allow one run at a time on a local warehouse: two at once would both read the same new bytes.
 
-The lock is the operating system's, on a file in the warehouse's folder, so a run that is killed leaves none behind.
-Spark's JVM holds a second one: it is the process that writes, and it can outlive a killed driver for a while, with a
-commit under way. Only both together are a real lock. Where one of them can't be had (object stores, file systems
-without locks, schemas of catalogs, Spark Connect, whose server is another process) `claims` keeps the runs apart; also
-on FUSE mounts, whose locks other machines mostly do not see: the kernel grants them, and the mount never learns of them.
+The driver takes a lock of the operating system on a file in the warehouse's folder, so a killed run leaves no lock.
+Spark's JVM takes a second one: it is the process that writes, and it can outlive a killed driver for a while and finish
+a commit. Only both together keep other runs out. If one of them can't be had (object stores, file systems without
+locks, schemas of catalogs, Spark Connect, whose server is another process), `claims` keeps the runs apart. The same
+goes for FUSE mounts: the kernel grants their locks, but other machines mostly do not see them.
 """
 
 import fcntl
@@ -29,18 +29,18 @@ JVM_LOCK_NAME = ".kafka_clientinfo.jvm.lock"
 """A separate file: NFS maps flock to fcntl locks, so the driver would block its own JVM."""
 _POLL_SECONDS = 0.5
 _Attempt = Literal["held", "busy", "unsupported"]
-"""What came of one attempt to lock a file; some file systems have no locks."""
+"""The outcome of one attempt to lock a file; some file systems have no locks."""
 
 
 @contextmanager
 def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, spark: Any = None) -> Iterator[bool]:
-    """Hold the warehouse's lock, also by the session's JVM; yields whether it is a real one, which keeps other runs out.
+    """Hold the warehouse's locks, of driver and JVM; yield whether they are real, so that they keep other runs out.
 
-    Where this run has to wait, `progress` is called once with a text.
+    If this run has to wait, `progress` is called once with a text.
 
     Raises:
-        ConfigError: the text may mean a folder as well as a schema.
-        WarehouseError: another run holds the lock for longer, or the folder cannot be written, or does not take Delta's
+        ConfigError: the text may name a folder as well as a schema.
+        WarehouseError: another run holds the lock for longer, the folder cannot be written, or it does not take Delta's
             commits.
     """
     folder = (address_of(root) if spark is None else address_in(spark, root)).folder
@@ -49,7 +49,7 @@ def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, 
         return
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        # Written anew, as mounts of buckets take no other way to open what exists.
+        # Truncate: mounts of buckets refuse other ways to open a file that exists.
         (folder / JVM_LOCK_NAME).open("w").close()  # with this process's permissions: those of the JVM may be narrower
         file = (folder / LOCK_NAME).open("w")
     except OSError as error:
@@ -65,14 +65,14 @@ def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, 
 
 
 class _Patience:
-    """Tries again until a file is locked, says once that it waits, and gives up in time."""
+    """Tries again until a file is locked, reports once that it waits, and gives up at the deadline."""
 
     def __init__(self, root: str, wait_seconds: float, progress: Progress | None) -> None:
         self.root, self.wait_seconds, self.progress = root, wait_seconds, progress
         self.deadline = time.monotonic() + wait_seconds
 
     def until(self, attempt: Callable[[], _Attempt]) -> bool:
-        """Whether the lock is held; False where the file system has no locks."""
+        """Return True when the lock is held; False if the file system has no locks."""
         while (outcome := attempt()) == "busy":
             if time.monotonic() >= self.deadline:
                 waited = f" and did not end in {self.wait_seconds:g} s" if self.wait_seconds else ""
@@ -87,7 +87,7 @@ class _Patience:
 def is_at_work(root: str) -> bool:
     """Return whether a run is at work on a warehouse on this machine; False if that can't be seen.
 
-    It asks who holds the JVM's lock, and takes none itself, which would keep a run out that is about to begin.
+    It reads who holds the JVM's lock, and does not take it: that would refuse a run that is about to begin.
     """
     folder = local_folder(root)
     if folder is None or not sys.platform.startswith("linux"):
@@ -132,16 +132,16 @@ def _lock_by_jvm(channel: Any) -> _Attempt:
     try:
         return "held" if channel.tryLock() is not None else "busy"
     except Exception as error:
-        # A lock of another thread of this JVM comes as an exception, as does a file system without locks.
+        # Both a lock of another thread of this JVM and a file system without locks raise an exception.
         is_busy = "OverlappingFileLockException" in str(error)
         return "busy" if is_busy else "unsupported"
 
 
 def _is_fuse(folder: Path) -> bool:
-    """Whether a folder is on a FUSE mount, as far as the system tells; `fuseblk` is a disk of this machine."""
+    """Return whether a folder is on a FUSE mount, if the system can tell; `fuseblk` is a disk of this machine."""
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
-    with suppress(OSError):  # Linux alone has this list: proc_pid_mountinfo(5)
+    with suppress(OSError):  # only Linux has this list: proc_pid_mountinfo(5)
         for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
             mount, _, system = line.partition(" - ")
             if mount.split()[2] == number:
@@ -150,10 +150,10 @@ def _is_fuse(folder: Path) -> bool:
 
 
 def _check_takes_commits(folder: Path, spark: Any) -> None:
-    """Refuse a folder where files can't be renamed or given permissions, if Spark reaches it through the same mount.
+    """Refuse a folder in which files can't be renamed or given permissions, if Spark reaches it through the same mount.
 
-    Hadoop copies a commit of Delta where it can't rename it: readers may see a part, and a kill may leave one. It sets
-    the permissions of every file that it makes.
+    If Hadoop can't rename a commit of Delta, it copies it: readers may see a part, and a killed run may leave one.
+    Hadoop also sets the permissions of every file that it makes.
 
     Raises:
         WarehouseError: Delta's commits cannot be written there, or not as a whole.
@@ -179,9 +179,9 @@ def _check_takes_commits(folder: Path, spark: Any) -> None:
 
 
 def _is_local_to(spark: Any, folder: Path) -> bool:
-    """Whether the session's JVM takes the path for one of this machine; platforms may have a file system of their own."""
+    """Return whether the session's JVM reads this path on this machine; platforms may have their own file system."""
     jvm = jvm_of(spark)
-    with suppress(Exception):  # no session, or one that does not tell
+    with suppress(Exception):  # no session, or one without a JVM
         system = jvm.org.apache.hadoop.fs.Path(str(folder)).getFileSystem(  # type: ignore[union-attr]
             jvm.org.apache.spark.deploy.SparkHadoopUtil.get().conf()  # type: ignore[union-attr]
         )

@@ -1,8 +1,8 @@
-"""What keeps a warehouse small and quick over months: retention, compaction, vacuum; one table after the other.
+"""Keeps a warehouse small and fast over months: retention, compaction and vacuum, one table after the other.
 
-Every run commits a few small files to each table and leaves those that it replaced. Compaction (OPTIMIZE, which also
-clusters) makes large ones of the small ones; vacuum deletes files that no table has held for so many hours. Delta of
-4.1 and later takes these hours from the table's property only, so they are written there.
+Every run commits a few small files to each table, and the files that it replaced stay. Compaction (OPTIMIZE, which also
+clusters) merges small files into large ones; vacuum deletes files that no table has used for a number of hours. From
+4.1 on, Delta reads these hours only from the table's property, so they are written there.
 """
 
 from dataclasses import InitVar, dataclass, field
@@ -23,22 +23,22 @@ from .state import read_state, require_state
 from .warehouse import Warehouse
 
 SAFE_HOURS = 168
-"""For so long Delta keeps files that a reader may still be reading, if nobody says otherwise."""
+"""Delta's default: it keeps replaced files for these hours, as a reader may still read them."""
 
 _CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
 _KEPT_FOR = "delta.deletedFileRetentionDuration"
-# Vacuum lists folders in as many tasks as this says, 10,000 if nobody does; a table here is one folder.
+# Vacuum lists folders in 10,000 tasks by default; a table here is one folder.
 _FEW_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
 
 
 @dataclass
 class MaintenanceReport(Stages):
-    """What was done.
+    """What a run of `maintain` did.
 
     Attributes:
-        retained_from: requests of connections that ended before this instant are deleted; None where all are kept.
+        retained_from: requests of connections that ended before this instant are deleted; None if all are kept.
         deleted: rows that retention deleted now, per table.
-        tables: per table name, files and bytes before and after, rows_deleted, vacuumed_files and vacuumed_bytes.
+        tables: per table: name, files and bytes before and after, rows_deleted, vacuumed_files and vacuumed_bytes.
         seconds: time per stage.
     """
 
@@ -66,7 +66,7 @@ def maintain(
         now: the present; the clock's when None.
 
     Raises:
-        ConfigError: when `vacuum_hours` is less than Delta takes for safe.
+        ConfigError: `vacuum_hours` is less than Delta considers safe.
         WarehouseError: when there is no warehouse, it does not fit this release, or requests are not built yet.
     """
     settings = settings or Settings()
@@ -86,7 +86,7 @@ def maintain(
                 with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)
                     report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
-        # Without a lock another run may be at work, which needs what it has staged.
+        # Without a lock another run may be at work and still need its staged tables.
         patience = timedelta(hours=0 if tables.locked else settings.vacuum_hours)
         tables.staging.remove_leftovers(datetime.now(UTC) - patience)
         report.retained_from = tables.state.retained_from
@@ -102,10 +102,10 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
 
 
 def _detail(tables: Warehouse, name: str) -> Row:
-    found = sql.detail(tables.spark, tables.table(name))
-    if found is None:
+    detail = sql.detail(tables.spark, tables.table(name))
+    if detail is None:
         raise WarehouseError(f"{tables.address.place(name)} is gone: somebody deletes the warehouse")
-    return found
+    return detail
 
 
 def _tidy(tables: Warehouse, name: str, hours: int) -> dict[str, int]:
@@ -121,7 +121,7 @@ def _tidy(tables: Warehouse, name: str, hours: int) -> dict[str, int]:
 
 
 def _vacuumed(tables: Warehouse, name: str) -> dict[str, int]:
-    """What the vacuum just now wrote of itself into the table's history."""
+    """Return the numbers that the last vacuum wrote to the table's history."""
     numbers = {"vacuumed_files": 0, "vacuumed_bytes": 0}
     for row in sql.history(tables.spark, tables.table(name), 2):
         metrics = dict(row["operationMetrics"] or {})

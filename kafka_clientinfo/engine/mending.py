@@ -1,4 +1,4 @@
-"""What a run does, as it opens a warehouse, with tables that are missing or were made without their declaration."""
+"""Repairs a warehouse as a run opens it: tables that are missing, or that were made without their declaration."""
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,7 +17,7 @@ from .table_log import damage, first_metadata, has_empty_commit, is_made
 
 
 class Tables(Protocol):
-    """What a warehouse must offer to be mended."""
+    """The parts of a warehouse that the repair uses."""
 
     spark: SparkSession
     address: Address
@@ -28,13 +28,13 @@ class Tables(Protocol):
         """The state as it is stored."""
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
+        """Return whether the table exists."""
 
     def folder(self, name: str) -> Path | None:
-        """The table's folder, if it is on this machine and nobody else writes there."""
+        """Return the table's folder, if it is on this machine and no other run writes there."""
 
     def forget(self, name: str) -> None:
-        """Look again whether the table exists."""
+        """Forget that the table exists, so that the next question looks again."""
 
     def create_missing(self, names: Iterable[str]) -> None:
         """Make tables that do not exist."""
@@ -44,7 +44,7 @@ class Tables(Protocol):
 
 
 def mend(tables: Tables) -> None:
-    """Make tables that are missing or were made without their declaration, and have the build fill them anew.
+    """Replace tables that are missing or were made without their declaration, and have the build fill them again.
 
     Raises:
         WarehouseError: a table is missing that can't be derived again.
@@ -64,16 +64,16 @@ def mend(tables: Tables) -> None:
 
 
 def refuse_lost(tables: Tables, rows: Mapping[str, int]) -> None:
-    """Refuse to go on without rows that nothing can bring back.
+    """Refuse to go on if rows are lost that nothing can bring back.
 
     Args:
         tables: the warehouse.
-        rows: how many rows tables must have had.
+        rows: how many rows each table must have had.
 
     Raises:
-        WarehouseError: a table that had some is missing, and can't be derived again.
+        WarehouseError: a table that had rows is missing, and can't be derived again.
     """
-    # Tables that are overwritten are made of other tables, the others of requests.
+    # Tables of write mode "overwrite" are made from other tables, the others from requests.
     lost = ("append",) if tables.state.retained_from is None else ("append", "merge", "aggregate")
     for name, number in rows.items():
         spec = tables.specs.get(name)
@@ -86,10 +86,10 @@ def refuse_lost(tables: Tables, rows: Mapping[str, int]) -> None:
 
 
 def refuse_damaged(tables: Tables) -> None:
-    """Refuse tables on this machine with a commit that is an empty file: Delta would pass over the rows that it named.
+    """Refuse tables on this machine with an empty file as a commit: Delta would skip the rows that it named.
 
     Raises:
-        WarehouseError: naming the first one.
+        WarehouseError: it names the first such table.
     """
     root = tables.address.folder
     for folder in () if root is None else (root / name for name in tables.specs):
@@ -98,10 +98,10 @@ def refuse_damaged(tables: Tables) -> None:
 
 
 def _is_undeclared(tables: Tables, name: str) -> bool:
-    """Whether a table was made by a write, without its constraints, and still lacks them.
+    """Return whether a table was made by a write, without its constraints, and still lacks them.
 
-    Every declared table has columns that are NOT NULL. Earlier releases let a write make such a table if a run had been
-    killed while making it.
+    Every declared table has NOT NULL columns. If a run was killed while it made a table, earlier releases let a later
+    write make the table from its rows.
     """
     folder = tables.folder(name)
     made_with = None if folder is None else first_metadata(folder)

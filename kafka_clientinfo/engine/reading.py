@@ -1,4 +1,4 @@
-"""Opens a warehouse on this machine to be read without a session."""
+"""Opens a warehouse on this machine for reading without a session."""
 
 import re
 from importlib.util import find_spec
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
 
 _READERS = ("deltalake", "duckdb")
 _MISREAD_IN_PATHS = re.compile(r"[%\\*?\[\]{}\x00-\x1f]")
-"""Characters of a path that delta-rs or DuckDB would take for something else."""
+"""Characters of a path that delta-rs or DuckDB would misinterpret."""
 
 
 def local_tables(root: str) -> "LocalTables | None":
-    """The tables of a warehouse on this machine.
+    """Return the tables of a warehouse on this machine.
 
-    None where it lies elsewhere, has a path that only Spark reads, or the extra `answers` is missing.
+    None if it is elsewhere, its path has characters that only Spark reads, or the extra `answers` is not installed.
     """
     folder = local_folder(root)
     if folder is None or _MISREAD_IN_PATHS.search(str(folder.absolute())) or not all(map(find_spec, _READERS)):

@@ -1,8 +1,8 @@
-"""A session on a server of Spark Connect, for `--remote` and SPARK_REMOTE.
+"""A session on a Spark Connect server, for `--remote` and SPARK_REMOTE.
 
-The server's Python workers read the logs, so they need this package: it is shipped to them as a zip for the session.
-What it needs beside pyspark (pyarrow, zstandard, lz4, …) must be installed there. Driver and workers both open the logs,
-so paths must mean the same files on both machines: URIs of a store, or a mounted folder.
+The server's Python workers read the logs, so they need this package: the session ships it to them as a zip. Its other
+requirements besides pyspark (pyarrow, zstandard, lz4, …) must be installed there. Driver and workers both open the
+logs, so paths must mean the same files on both machines: URIs of a store, or a mounted folder.
 """
 
 import atexit
@@ -26,7 +26,7 @@ def remote_session(url: str) -> SparkSession:
     The session ends with this process.
 
     Raises:
-        ModuleNotFoundError: Spark Connect's client lacks packages.
+        ModuleNotFoundError: packages that Spark Connect's client needs are missing.
         WarehouseError: the server does not answer, or refuses.
     """
     import grpc
@@ -34,11 +34,11 @@ def remote_session(url: str) -> SparkSession:
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
     try:
-        # A call would be tried again for ten minutes.
+        # Wait here: the client would retry a call for ten minutes.
         with DefaultChannelBuilder(url).toChannel() as channel:
             grpc.channel_ready_future(channel).result(_ANSWERS_WITHIN_SECONDS)
         session: SparkSession = SparkSession.builder.remote(url).getOrCreate()
-        # Ends what an interrupted command left running there, and lets go of what the session keeps.
+        # Stops what an interrupted command left running on the server, and frees what the session holds there.
         atexit.register(session.stop)
         with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-") as folder:
             session.addArtifacts(str(package_zip(Path(folder))), pyfile=True)
@@ -51,12 +51,12 @@ def remote_session(url: str) -> SparkSession:
 
 
 def _without_parameters(url: str) -> str:
-    """A URL as it may be printed: its parameters may hold a token."""
+    """Return a URL without its parameters, which may hold a token, for messages."""
     return url.partition("/;")[0]
 
 
 def package_zip(folder: Path) -> Path:
-    """Make a zip of this package that can be imported; its name tells its content."""
+    """Make an importable zip of this package; its name holds a hash of its content."""
     made = folder / f"{_PACKAGE}.zip"
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, file in sorted(_files().items()):
@@ -66,7 +66,7 @@ def package_zip(folder: Path) -> Path:
 
 
 def _files() -> dict[Path, Path]:
-    """Files by their path in the package, in which a wheel has schemas/ and conf/; a checkout has them beside it."""
+    """Return files by their path in the package; a wheel has schemas/ and conf/ in it, a checkout beside it."""
     package = Path(__file__).parent.parent
     files = {file.relative_to(package): file for file in package.rglob("*")}
     for folder in (Path(str(resources.schemas())), Path(str(resources.conf()))):

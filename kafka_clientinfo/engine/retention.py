@@ -1,22 +1,22 @@
-"""Retention: rows older than some days leave the tables that grow with the log; what was derived of them stays.
+"""Retention: rows older than a number of days leave the tables that grow with the log; rows derived from them stay.
 
-One instant decides for the whole warehouse. A request leaves if it was logged before the instant and does not belong
-to a connection that had a request at the instant or later, so a connection's requests leave together or not at all.
-Derived rows stay for ever, and a build keeps the rows of connections that ended before the instant, as their requests
-are gone. That holds only if all of these are gone: records that come late, for connections that ended before the
-instant, are deleted before a build sees them.
+One instant decides for the whole warehouse. A request is deleted if it was logged before the instant and does not
+belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
+not at all. Derived rows stay for ever, and a build keeps the rows of connections that ended before the instant, as
+their requests are gone. This works only if all of these requests are gone: records that come late, for connections that
+ended before the instant, are deleted before a build sees them.
 
-A run may be killed at any point of a deletion, and deleted rows are counted once all the same:
+A run may be killed at any point of a deletion; deleted rows are still counted exactly once:
 
     step                                              | state afterwards
     --------------------------------------------------|------------------------------------------------------
-    1 find the rows, by a rule that reads nothing     | as before
-      that the deletion changes, and count them       |
+    1 find the rows and count them, by a rule that    | as before
+      reads nothing that the deletion changes         |
     2 one commit to the state                         | retained_from = instant; deleting = tables and counts
     3 delete, one table after the other               | the same; a later run finds the rest by the same rule
     4 one commit to the state                         | deleted = deleted + counts; deleting = None
 
-Before step 2 nothing has happened; after it the next run that opens the warehouse does steps 3 and 4.
+Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -42,28 +42,28 @@ _ROW = ("file_id", "byte_offset")
 
 
 def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
-    """Delete requests of connections that ended more than so many days ago, and what was read beside them.
+    """Delete requests of connections that ended more than `days` days ago, and the records that were read beside them.
 
     Returns:
         Rows deleted per table.
 
     Raises:
-        WarehouseError: when there are requests that no build has seen.
+        WarehouseError: there are requests that no build has seen.
     """
-    built_until = F.lit(tables.state.built_until).cast("timestamp")  # texts of one time may end in zeros or not
+    built_until = F.lit(tables.state.built_until).cast("timestamp")  # equal times may differ as texts, by final zeros
     newest = tables.read(LEDGER).agg(F.max("ingested_at").alias("newest"))
     if newest.where(~F.col("newest").eqNullSafe(built_until)).first() is not None:
         raise WarehouseError(
             f"{tables.root} holds requests that no build has seen; run `kafka-clientinfo build` first, as retention "
             "deletes only what the other tables know"
         )
-    # The instant never goes back, whatever the days and the clock do.
+    # The instant never goes back, even if the days or the clock change.
     instant = f"{now.astimezone(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S.%fZ}"
     return _delete(tables, max(instant, tables.state.retained_from or ""), SOURCES)
 
 
 def remove_late(tables: Warehouse) -> int:
-    """Delete requests that no build has seen, and whose connections retention has deleted; returns how many."""
+    """Delete requests that no build has seen, of connections that retention has deleted; return their number."""
     instant, until = tables.state.retained_from, tables.state.built_until
     if instant is None:
         return 0
@@ -77,7 +77,7 @@ def remove_late(tables: Warehouse) -> int:
 
 @contextmanager
 def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -> Iterator[Warehouse]:
-    """Hold a warehouse for a run, which then finds no deletion under way; what it stages is removed when it ends.
+    """Hold a warehouse for a run, after finishing any deletion under way; remove the run's staged tables at the end.
 
     Raises:
         WarehouseError: as `exclusive` and `Warehouse.open` do.
@@ -85,14 +85,14 @@ def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -
     with exclusive(root, settings.lock_wait_seconds, report.on_stage, spark) as locked:
         tables = Warehouse(spark, root, locked, private=settings.private_raw_bytes)
         with tables.staging.removed_after():
-            with sized(spark, 0), report.stage("prepare"):  # little work, until it is known how much there is
+            with sized(spark, 0), report.stage("prepare"):  # little work, until the amount is known
                 tables.open()
                 finish_deletion(tables)
             yield tables
 
 
 def finish_deletion(tables: Warehouse) -> None:
-    """Do the rest of a deletion whose run was killed; nothing where none is under way."""
+    """Do the rest of a deletion whose run was killed; nothing if none is under way."""
     deleting, instant = tables.state.deleting, tables.state.retained_from
     if deleting is None or instant is None:
         return
@@ -101,7 +101,7 @@ def finish_deletion(tables: Warehouse) -> None:
 
 
 def with_kept_failures(tables: Warehouse, rows: DataFrame) -> DataFrame:
-    """Rows of `violations`, and the stored ones that were derived of failed_requests that are deleted."""
+    """Return rows of `violations`, with the stored ones that were derived from failed_requests deleted since."""
     instant = tables.state.retained_from
     if instant is None:
         return rows
@@ -123,7 +123,7 @@ def _delete(tables: Warehouse, instant: str, sources: Iterable[str]) -> dict[str
 
 @contextmanager
 def _doomed(tables: Warehouse, instant: str, sources: Iterable[str]) -> Iterator[dict[str, DataFrame]]:
-    """Keep, per table, the file_id and byte_offset of the rows that leave; other runs commit nothing from here on."""
+    """Cache, per table, file_id and byte_offset of the rows to delete; from here on other runs commit nothing."""
     tables.claim()
     rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
     doomed = {name: kept(rules[name](tables, instant).select(*_ROW), tables.staging) for name in sources}
@@ -135,7 +135,7 @@ def _doomed(tables: Warehouse, instant: str, sources: Iterable[str]) -> Iterator
 
 def _carry_out(tables: Warehouse, instant: str, doomed: Mapping[str, DataFrame], deleting: Mapping[str, int]) -> None:
     for name in deleting:
-        # Lets Delta pass over files by their statistics; rejected records have no time.
+        # Lets Delta skip files by their statistics; rejected records have no time.
         bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{instant}'"
         tables.delete_rows(name, doomed[name], bound)
     state = tables.state
@@ -147,14 +147,14 @@ def _carry_out(tables: Warehouse, instant: str, doomed: Mapping[str, DataFrame],
 
 
 def _old_rejected(tables: Warehouse, instant: str) -> DataFrame:
-    """Rejected records of files that ended before the instant."""
+    """Return rejected records of files that ended before the instant."""
     ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant).cast("timestamp")
     files = tables.read(LEDGER).where(ended).select("file_id")
     return tables.read("rejected_records").join(files, on="file_id", how="left_semi")
 
 
 def _old_failed(tables: Warehouse, instant: str) -> DataFrame:
-    """Failed requests of connection ids none of which failed at the instant or later."""
+    """Return failed requests of connection ids without a failure at the instant or later."""
     failed = tables.read("failed_requests")
     key = list(CONNECTION_ID_KEY)
     last = failed.groupBy(*key).agg(F.max("logged_at").alias("last"))
@@ -162,7 +162,7 @@ def _old_failed(tables: Warehouse, instant: str) -> DataFrame:
 
 
 def _old_requests(tables: Warehouse, instant: str) -> DataFrame:
-    """Requests logged before the instant, but for those of connections that had a request at it or later."""
+    """Return requests logged before the instant, except those of connections with a request at it or later."""
     at = F.lit(instant).cast("timestamp")
     order = F.struct(*FILE_ORDER).alias("file_order")
     files = F.broadcast(tables.read(LEDGER).select("file_id", order))
@@ -176,6 +176,8 @@ def _old_requests(tables: Warehouse, instant: str) -> DataFrame:
         .select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "begin", "next_begin")
     )
     old = tables.read("requests").where(F.col("logged_at") < at).join(files, on="file_id", how="inner")
-    same = reduce(lambda one, name: one & (F.col(name) == F.col(f"its_{name}")), CONNECTION_ID_KEY, F.lit(True))
+    same = reduce(
+        lambda condition, name: condition & (F.col(name) == F.col(f"its_{name}")), CONNECTION_ID_KEY, F.lit(True)
+    )
     is_within = (position >= F.col("begin")) & (F.col("next_begin").isNull() | (position < F.col("next_begin")))
     return old.join(live, on=same & is_within, how="left_anti")
