@@ -109,7 +109,7 @@ def everything(requests: DataFrame) -> Increment:
 
 def everything_left(stored: Stored) -> Increment:
     """Recompute all connection ids, if retention has deleted requests."""
-    return _increment(_behind_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
+    return _increment(_after_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
 
 
 def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
@@ -136,10 +136,10 @@ def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
                 [F.struct(F.lit(cluster), F.lit(broker)) for cluster, broker in late]
             )
             late_ids = stored.requests.where(is_late).select(*_KEY).distinct()
-            touched = touched.where(~is_late).unionByName(_behind_the_deleted(late_ids, stored))
+            touched = touched.where(~is_late).unionByName(_after_the_deleted(late_ids, stored))
         if stored.of_brokers is not None:
             others = touched.join(stored.of_brokers, on=_KEY, how="left_anti")
-            touched = others.unionByName(_behind_the_deleted(stored.of_brokers, stored))
+            touched = others.unionByName(_after_the_deleted(stored.of_brokers, stored))
         return _increment(touched, stored)
     finally:
         release(new)
@@ -185,10 +185,10 @@ def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataF
         F.struct(F.col("from_order").alias("file_order"), F.col("from_offset").alias("byte_offset")).alias("begin"),
     )
     joined = requests.join(bounds, on=_KEY, how="inner").join(F.broadcast(order), on="file_id", how="inner")
-    is_behind = F.struct("file_order", "byte_offset") >= F.col("begin")
+    is_after = F.struct("file_order", "byte_offset") >= F.col("begin")
     # No stored connection is open: take only the requests from the first new one on.
     is_later = F.col("of_id_since").isNull() | (F.col("logged_at") >= F.col("of_id_since"))
-    wanted = F.when(F.col("begin.file_order").isNull(), is_later).otherwise(is_behind)
+    wanted = F.when(F.col("begin.file_order").isNull(), is_later).otherwise(is_after)
     return joined.where(wanted).select(*requests.columns, "kept_connections", "kept_last_request_at")
 
 
@@ -207,7 +207,7 @@ def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
         F.min(first).alias("first"),
     )
     begin = bounds.select("*", F.col("first.file_id").alias("from_file"))
-    earliest = begin.join(F.broadcast(_earliest_behind(stored.files)), on="from_file", how="left")
+    earliest = begin.join(F.broadcast(_earliest_after(stored.files)), on="from_file", how="left")
     return ids.join(earliest, on=_KEY, how="left").select(
         *_KEY,
         *_bounds(
@@ -221,7 +221,7 @@ def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
     )
 
 
-def _earliest_behind(files: DataFrame) -> DataFrame:
+def _earliest_after(files: DataFrame) -> DataFrame:
     """Return lower bounds for the times of later requests, as a clock may be set back while a connection is open.
 
     Returns:
@@ -263,13 +263,13 @@ def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
     """
     of_id = Window.partitionBy(*_KEY)
     open_from = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(of_id)
-    cuts = connections.withColumns({"open_from": open_from, "is_cut": _opens_behind_all_before(_is_deleted(stored))})
+    cuts = connections.withColumns({"open_from": open_from, "is_cut": _opens_after_all_before(_is_deleted(stored))})
     last_cut = F.max(F.when(F.col("is_cut") & (F.col("session_no") <= F.col("open_from")), F.col("session_no")))
     first = F.coalesce(last_cut.over(of_id), F.col("open_from"))
     return cuts.withColumn("is_recomputed", F.coalesce(F.col("session_no") >= first, F.lit(False)))
 
 
-def _opens_behind_all_before(is_deleted: Column) -> Column:
+def _opens_after_all_before(is_deleted: Column) -> Column:
     """Return whether this and all later connections of the id opened after the earlier ones and have their requests."""
     of_id = Window.partitionBy(*_KEY)
     earlier = F.max("opened_at").over(of_id.orderBy("session_no").rowsBetween(Window.unboundedPreceding, -1))
@@ -298,7 +298,7 @@ def _deleted(stored: Stored) -> DataFrame:
     )
 
 
-def _behind_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
+def _after_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
     """Recompute all that is left of these connection ids; rows of connections that lost requests to retention stay."""
     joined = ids.join(_deleted(stored), on=_KEY, how="left")
     nothing = F.lit(None)

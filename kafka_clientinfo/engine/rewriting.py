@@ -20,33 +20,33 @@ from .sql import same_key
 
 _TOMBSTONE = "__gone"
 UPSERT = "WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({new})"
-"""What a MERGE does with rows that it inserts or replaces."""
+"""What a MERGE does with rows to insert or replace."""
 REPLACE = (
     f"WHEN MATCHED AND s.`{_TOMBSTONE}` THEN DELETE WHEN MATCHED THEN UPDATE SET {{values}} "
     f"WHEN NOT MATCHED AND NOT s.`{_TOMBSTONE}` THEN INSERT ({{columns}}) VALUES ({{new}})"
 )
-"""What a MERGE does with `changes`."""
+"""What a MERGE does with the rows of `changes`."""
 
 
 def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
-    """The declared columns, in order and with their types: a `select` is the contract of every table."""
+    """Select the declared columns, in order and with their types, as for every write of a table."""
     return rows.select(*(F.col(column.name).cast(column.type).alias(column.name) for column in spec.columns))
 
 
 def upserted(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
-    """The new rows, and stored ones of other keys."""
+    """Return the new rows, and the stored rows of other keys."""
     return of_other_keys(stored, new, spec.key).unionByName(new)
 
 
 def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame) -> DataFrame:
-    """The new rows, and stored ones of connections that stay."""
+    """Return the new rows, and the stored rows of connections that stay."""
     return _replaced(stored.where("opened_at IS NOT NULL"), touched, "left_anti").unionByName(new)
 
 
 def changes(
     stored: DataFrame, new: DataFrame, touched: DataFrame, since: datetime | None, spec: TableSpec
 ) -> DataFrame:
-    """The new rows, and the stored ones to delete, marked as such."""
+    """Return the new rows, and the stored rows to delete, marked as tombstones."""
     recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
     old = _replaced(stored.where(F.col("opened_at").isNotNull() & recent), touched, "left_semi")
     gone = of_other_keys(old.unionByName(stored.where("opened_at IS NULL")), new, spec.key)
@@ -54,23 +54,23 @@ def changes(
 
 
 def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
-    """Those of some rows whose key no other row has; null is a value of a key."""
+    """Return the rows with a key that none of `others` has; null is a value of a key."""
     keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
     same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
     return rows.join(keys, on=same, how="left_anti")
 
 
 def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
-    """Stored rows and new ones, which they have not counted yet, aggregated by key, column by column as declared."""
+    """Aggregate stored rows and new ones, which they do not count yet, by key, column by column as declared."""
     functions = dict(spec.aggregates)
-    # A column without a declared aggregate follows from the key, so all its values are one.
+    # A column without a declared aggregate depends on the key alone, so all its values are equal.
     others = [column for column in spec.column_names if column not in spec.key]
     values = [F.expr(f"{functions.get(column, 'max')}(`{column}`)").alias(column) for column in others]
     return stored.unionByName(shaped(new, spec)).groupBy(*spec.key).agg(*values).select(*spec.column_names)
 
 
 def merge(table: str, source: str, spec: TableSpec, clauses: str, bound: str = "true") -> str:
-    """The MERGE of a view of new rows into a table, by `UPSERT` or `REPLACE`; `within` makes the bound."""
+    """Return the MERGE of a view of new rows into a table, by `UPSERT` or `REPLACE`; `within` makes the bound."""
     columns = [f"`{column}`" for column in spec.column_names]
     actions = clauses.format(
         values=", ".join(f"t.{column} = s.{column}" for column in columns),
@@ -81,14 +81,14 @@ def merge(table: str, source: str, spec: TableSpec, clauses: str, bound: str = "
 
 
 def within(since: datetime | None) -> str:
-    """A bound that Delta compares with each file's statistics, so that a merge does not read the whole table."""
+    """Return a bound that Delta compares with each file's statistics, so that a merge does not read the whole table."""
     if since is None:
         return "true"
     return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{since:%Y-%m-%d %H:%M:%S.%f}')"
 
 
 def _replaced(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
-    """Rows of connections that are replaced (left_semi), or that stay (left_anti)."""
+    """Return the rows of connections that are replaced (left_semi), or that stay (left_anti)."""
     ids = touched.select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "kept_until")
     same = reduce(and_, (F.col(name) == F.col(f"its_{name}") for name in CONNECTION_ID_KEY))
     is_later = F.col("kept_until").isNull() | (F.col("opened_at") > F.col("kept_until"))

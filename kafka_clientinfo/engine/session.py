@@ -27,13 +27,13 @@ _DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    # Tables lie where a path says; without this, Spark makes a folder for others in the working folder.
+    # Our tables are stored by path; without this, Spark makes a folder for other tables in the working folder.
     "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
 }
 _LOG_STORE = "spark.delta.logStore."
 _STREAMING = "org.apache.spark.sql.execution.streaming"
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
-"""For the small JVM that only puts together the command line of Spark's own."""
+"""For the small JVM that only builds the command line of Spark's own JVM."""
 _FUNCTIONS = ("col", "lit", "when", "coalesce", "concat", "struct", "array", "not", "min", "max", "sum", "count")
 _LOOKED_UP = {
     "functions": _FUNCTIONS,
@@ -42,12 +42,12 @@ _LOOKED_UP = {
     "PythonSQLUtils": (),
     "PythonUtils": ("toSeq",),
 }
-"""Java's classes that PySpark makes columns with, and the static members that it calls most."""
+"""Java classes that PySpark uses to make columns, and the static members that it calls most."""
 _ERROR = re.compile(
     r"Error[: ]|Exception in thread|Unrecognized |Invalid |Conflicting |Improperly |# There is insufficient memory"
 )
 _PATIENCE_SECONDS = 20
-"""How long Spark's JVM may take to end: it deletes its scratch files."""
+"""How long Spark's JVM may take to end, as it deletes its scratch files."""
 
 
 def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_file: str | None = None) -> SparkSession:
@@ -56,11 +56,11 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     Args:
         settings: `spark` is the session's conf.
         app_name: name of the application.
-        log_file: where what Spark's JVM writes (vacuum to standard output, all else to standard error) goes; to the terminal
-            when None.
+        log_file: file for the output of Spark's JVM (vacuum writes to standard output, all else to standard error);
+            None leaves it on the terminal.
 
     Raises:
-        WarehouseError: when Java is missing or does not fit, Delta's jars are missing, or the session cannot start.
+        WarehouseError: Java is missing or does not fit, Delta's jars are missing, or the session cannot start.
     """
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -86,10 +86,10 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
 
 
 def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
-    """Let Ctrl-C end the JVM of this process's session, and then what this process does with it.
+    """Let Ctrl-C end the JVM of this process's session, and then the command that uses it.
 
-    pyspark's own handler calls the JVM in the middle of another call, of which both then fail. First of all
-    `on_interrupt` is called.
+    pyspark's own handler calls the JVM in the middle of another call, so that both calls fail. `on_interrupt` is called
+    first.
     """
 
     def end(number: int, frame: object) -> None:
@@ -103,7 +103,7 @@ def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
 
 
 def tell_once_of_a_dead_jvm() -> None:
-    """Keep py4j from logging a call that the JVM does not answer: this process tells of the exception that follows."""
+    """Keep py4j from logging a call that the JVM does not answer: this process reports the exception that follows."""
     logging.getLogger().addFilter(_is_not_of_py4j)
 
 
@@ -112,40 +112,41 @@ def _is_not_of_py4j(record: logging.LogRecord) -> bool:
 
 
 def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
-    """End the JVM of this process's session, and wait so long for that; where it takes longer, kill it."""
+    """End the JVM of this process's session; kill it if it has not ended after `seconds`."""
     end_jvm(SparkContext._gateway, seconds)
 
 
 def session_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> dict[str, str]:
-    """Return the conf of a local session: Delta's entries, what the settings give, and what brings Delta's classes.
+    """Return the conf of a local session: Delta's entries, those of the settings, and those that load Delta's classes.
 
     Args:
         given: conf from the settings.
-        java: the Java that will be started; None where this process has a JVM, whose class path is what it is.
-        log: takes what the fetching of jars prints.
+        java: the Java that will be started; None if this process already has a JVM, with a fixed class path.
+        log: receives the output of fetching jars.
 
     Raises:
-        WarehouseError: Delta's jars are neither stored nor to be fetched.
+        WarehouseError: Delta's jars are not stored and cannot be fetched.
     """
     conf = {**_DELTA, **given}
-    if not any(key.startswith(_LOG_STORE) for key in given):  # Delta refuses a store of each scheme beside one of all
+    if not any(key.startswith(_LOG_STORE) for key in given):  # Delta refuses a store per scheme beside one for all
         conf = {**_without_processes(), **conf}
     if java is None:
         return conf
     if not delta_is_given(conf):
         try:
             conf = with_jars(conf, ensure_jars(conf, log))
-        except OSError:  # no cache folder can be written: let Spark resolve them for this session only
+        except OSError:  # the cache folder cannot be written: let Spark resolve them for this session only
             wanted = [conf.get("spark.jars.packages"), coordinate()]
             conf["spark.jars.packages"] = ",".join(package for package in wanted if package)
     return with_archive(conf, java) if is_local(conf) else conf
 
 
 def _without_processes() -> dict[str, str]:
-    """Return entries with which Delta renames the files of its log by Hadoop's FileSystem, not by its FileContext.
+    """Return entries that let Delta rename the files of its log by Hadoop's FileSystem, not by its FileContext.
 
-    In a folder both look whether the file is there, and then rename over it; runs are kept apart by a lock, or look whether their
-    commits stand. FileContext starts a process `readlink` for each of its looks: 512 in a first run, a tenth of its CPU time.
+    In a local folder, both check that the file is not there and then rename over it; a lock keeps runs apart, or runs
+    check that their commits stand. FileContext starts a process `readlink` for each check: 512 in a first run, a tenth
+    of its CPU time.
     """
     package = f"{_STREAMING}.checkpointing" if spark_release() >= (4, 1) else _STREAMING
     return {
@@ -155,12 +156,12 @@ def _without_processes() -> dict[str, str]:
 
 
 def _keep_lookups(spark: SparkSession) -> None:
-    """Have PySpark find a Java class once: for every column it asks anew, and Java looks through all jars for the name.
+    """Cache PySpark's lookups of Java classes: it looks them up for every column, and Java then searches all jars.
 
-    A first run asks some 6,000 times, which took a tenth of its CPU time.
+    A first run made some 6,000 lookups, which took a tenth of its CPU time.
     """
     jvm = spark._jvm
-    with suppress(Exception):  # it works without, slower
+    with suppress(Exception):  # without the cache it works too, but slower
         for name, members in _LOOKED_UP.items():
             java_class = getattr(jvm, name)
             for member in members:
@@ -169,7 +170,7 @@ def _keep_lookups(spark: SparkSession) -> None:
 
 
 def _first_error(log_file: str | None) -> str | None:
-    """The first line of the log in which Java or Spark says why it does not start."""
+    """Return the first line of the log in which Java or Spark reports why it does not start."""
     try:
         lines = Path(log_file or "").read_text("utf-8", "replace").splitlines()
     except OSError:
@@ -178,14 +179,14 @@ def _first_error(log_file: str | None) -> str | None:
 
 
 def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:
-    """Open a file that is written on, and that only its owner may read; None where no file is named."""
+    """Open a file for appending that only its owner may read; None if no file is given."""
     return nullcontext() if path is None else open(path, "ab", opener=partial(os.open, mode=0o600))
 
 
 def _start_jvm(conf: Mapping[str, str], is_private: bool, log: Log) -> None:
-    """Start the JVM of this process's sessions: what it writes goes to a file, and only its owner may read its scratch.
+    """Start the JVM of this process's sessions, with its output in a file and its scratch files private to their owner.
 
-    That holds rows. Tables are made with the permissions that Hadoop's conf says, whatever the process may do.
+    Scratch files hold rows. The umask does not affect tables: Hadoop's conf sets their permissions.
     """
     options = {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
     gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(conf.items())), options)  # type: ignore[no-untyped-call]

@@ -1,14 +1,14 @@
 """The files that make sessions start fast, in the user's cache folder: Delta's jars, and an archive of loaded classes.
 
-Spark's own Ivy fetches the jars, once: resolving them anew for every session, as `configure_spark_with_delta_pip` does,
-costs some seconds and can need the network. Only jars that Spark lacks are fetched: an artifact that Spark brings in
-another version would never be loaded.
+Spark's own Ivy fetches the jars once. To resolve them again for every session, as `configure_spark_with_delta_pip`
+does, costs some seconds and can need the network. Only jars that Spark lacks are fetched: Spark would never load an
+artifact that it already has in another version.
 
-Half of a session's start is loading and verifying some 20,000 classes from jars. Java can write what it has loaded
-(`-XX:ArchiveClassesAtExit`) and map that file at the next start (`-XX:SharedArchiveFile`). Java checks the file itself,
-against its own build and the time and size of every jar, and starts without it when it does not fit; our key only keeps
-archives of several installations apart. Options are no part of it: tried on Java 17, one archive serves the parallel,
-the serial and the G1 collector and heaps of several sizes, and is passed over with ZGC or a heap of 32 GB and more.
+Half of a session's start is loading and verifying some 20,000 classes from jars. Java can write the classes that it has
+loaded (`-XX:ArchiveClassesAtExit`) and map that file at the next start (`-XX:SharedArchiveFile`). Java checks the file
+against its own build and the time and size of every jar, and starts without it if it does not fit; our key only keeps
+archives of several installations apart. Options are no part of the key: tried on Java 17, one archive serves the
+parallel, the serial and the G1 collector and heaps of several sizes; ZGC and heaps of 32 GB and more ignore it.
 """
 
 import hashlib
@@ -33,22 +33,22 @@ from ..errors import WarehouseError
 from .java import Java, end_jvm
 
 CACHE = "KAFKA_CLIENTINFO_CACHE"
-"""Variable of the environment that names the cache folder."""
+"""The environment variable that names the cache folder."""
 _CLASS_PATH = "spark.driver.extraClassPath"
 _IVY_KEYS = ("spark.jars.ivy", "spark.jars.ivySettings", "spark.jars.repositories")
 _KEYS_THAT_MAY_BRING_DELTA = ("spark.jars", "spark.jars.packages", _CLASS_PATH)
 _OPTIONS = "spark.driver.extraJavaOptions"
 _QUIET = '"-Xlog:cds*=off" "-Xlog:class+path=off"'
-"""Java warns of an archive that does not fit; for a user that is no news."""
+"""Turns off Java's warning about an archive that does not fit, which a user need not know."""
 _KEPT = 4
-"""Archives that are kept, of some 200 MB each: another Spark, Delta or Java makes another."""
+"""The number of archives to keep, of some 200 MB each: another Spark, Delta or Java makes another."""
 
 Log = IO[bytes] | int | None
-"""What takes the output of a process, as `subprocess` says it; None lets it print."""
+"""The destination of a process's output, as for `subprocess`; None lets it print."""
 
 
 def coordinate() -> str:
-    """The Maven coordinate of Delta that fits the installed delta-spark and pyspark."""
+    """Return the Maven coordinate of Delta that fits the installed delta-spark and pyspark."""
     from delta import configure_spark_with_delta_pip
 
     builder = configure_spark_with_delta_pip(SparkSession.Builder())
@@ -56,36 +56,36 @@ def coordinate() -> str:
 
 
 def cache_folder() -> Path:
-    """The user's folder for what every session uses: `CACHE`, else kafka-clientinfo in $XDG_CACHE_HOME or ~/.cache; it may not exist yet."""
+    """Return the user's cache folder, which may not exist: `CACHE`, else $XDG_CACHE_HOME or ~/.cache."""
     given = os.environ.get(CACHE)
     base = given or Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "kafka-clientinfo")
     return Path(base).expanduser().absolute()
 
 
 def jars_folder() -> Path:
-    """The folder of the jars for the installed Delta and Spark; it is put there when it is complete."""
+    """Return the folder of the jars for the installed Delta and Spark; it exists only when it is complete."""
     _, artifact, version = coordinate().split(":")
     return cache_folder() / "jars" / f"{artifact}-{version}-spark-{spark_version}"
 
 
 def spark_jars() -> Path:
-    """The folder of Spark's own jars."""
+    """Return the folder of Spark's own jars."""
     return Path(_find_spark_home()) / "jars"  # type: ignore[no-untyped-call]
 
 
 def delta_is_given(conf: Mapping[str, str]) -> bool:
-    """Tell whether a session with this conf gets Delta without our doing: from its conf, or from Spark's own folder."""
+    """Return whether a session with this conf gets Delta without us: from its conf, or from Spark's own folder."""
     if any("delta-spark" in conf.get(key, "") for key in _KEYS_THAT_MAY_BRING_DELTA):
         return True
     return any(spark_jars().glob("delta-spark_*.jar"))
 
 
 def ensure_jars(conf: Mapping[str, str], log: Log = DEVNULL) -> list[Path]:
-    """Return the stored jars, sorted; fetch and store them first where they are missing.
+    """Return the stored jars, sorted; fetch and store them first if they are missing.
 
     Args:
-        conf: conf of the session; where it names Ivy's folder, settings or repositories, these are used.
-        log: takes what Ivy prints; None lets it print.
+        conf: conf of the session; if it names Ivy's folder, settings or repositories, these are used.
+        log: receives Ivy's output; None lets it print.
 
     Raises:
         WarehouseError: the jars cannot be fetched.
@@ -98,16 +98,16 @@ def ensure_jars(conf: Mapping[str, str], log: Log = DEVNULL) -> list[Path]:
             shutil.copyfile(jar, folder / jar.name)
 
     stored = jars_folder()
-    if not any(stored.glob("*.jar")):  # what cleans a cache may leave the folder
+    if not any(stored.glob("*.jar")):  # a cleaned cache may still have the empty folder
         make_whole(stored, fetch)
     return sorted(stored.glob("*.jar"))
 
 
 def make_whole(path: Path, make: Callable[[Path], None]) -> None:
-    """Put a file or a folder of the cache in its place once `make` has made it elsewhere; nothing is left where that fails.
+    """Make a file or folder of the cache in a scratch folder, then move it to `path`; if that fails, leave nothing.
 
     Raises:
-        OSError: the cache folder cannot be written, or nothing was made.
+        OSError: the cache folder cannot be written, or `make` made nothing.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=path.parent) as scratch:
@@ -121,10 +121,10 @@ def make_whole(path: Path, make: Callable[[Path], None]) -> None:
 
 
 def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
-    """Return the conf with these jars for the session to load, behind those that it names itself.
+    """Return the conf with these jars for the session to load, after those that it names itself.
 
-    In local mode they go on the class path of the one JVM, which is faster and lets an archive of classes hold theirs;
-    a cluster's workers need them shipped.
+    In local mode they go on the class path of the one JVM: that is faster, and an archive of classes can hold theirs. A
+    cluster's workers need them shipped.
     """
     on_class_path = is_local(conf) and not any(os.pathsep in str(jar) for jar in jars)
     key, separator = (_CLASS_PATH, os.pathsep) if on_class_path else ("spark.jars", ",")
@@ -133,12 +133,12 @@ def with_jars(conf: Mapping[str, str], jars: Sequence[Path]) -> dict[str, str]:
 
 
 def is_local(conf: Mapping[str, str]) -> bool:
-    """Tell whether driver and workers are one JVM."""
+    """Return whether driver and workers are one JVM."""
     return conf.get("spark.master", "local[*]").startswith("local")
 
 
 def _resolve(conf: Mapping[str, str], log: Log) -> list[Path]:
-    """Let Spark's launcher resolve Delta's coordinate without starting a session; returns paths in Ivy's folder."""
+    """Let Spark's launcher resolve Delta's coordinate without starting a session; return paths in Ivy's folder."""
     entries = {key: conf[key] for key in _IVY_KEYS if key in conf}
     entries |= {"spark.jars.packages": coordinate(), "spark.jars.excludes": ",".join(_artifacts_of_spark())}
     try:
@@ -160,13 +160,13 @@ def _resolve(conf: Mapping[str, str], log: Log) -> list[Path]:
 
 
 def _artifacts_of_spark() -> list[str]:
-    """Patterns of Ivy for every artifact that Spark brings itself, such as `*:parquet-column`."""
+    """Return Ivy patterns for every artifact that Spark brings itself, such as `*:parquet-column`."""
     names = {re.sub(r"-\d.*$", "", jar.stem) for jar in spark_jars().glob("*.jar")}
     return [f"*:{name}" for name in sorted(names)]
 
 
 def archive_path(java: Java, class_path: str) -> Path:
-    """Where the archive lies for this Java, the installed Spark and this extra class path; it may not exist."""
+    """Return the path of the archive for this Java, the installed Spark and this extra class path; it may not exist."""
     jars = spark_jars()
     installed = jars.stat().st_mtime_ns if jars.exists() else 0
     key = hashlib.sha256(repr((java.build, str(jars), installed, class_path)).encode()).hexdigest()
@@ -174,14 +174,14 @@ def archive_path(java: Java, class_path: str) -> Path:
 
 
 def with_archive(conf: dict[str, str], java: Java) -> dict[str, str]:
-    """Return the conf with the option that uses the archive, where there is one and the conf has no such option."""
+    """Return the conf with the option that uses the archive, if there is one and the conf has no such option."""
     options = conf.get(_OPTIONS, "")
     path = archive_path(java, conf.get(_CLASS_PATH, ""))
     if any(name in options for name in ("-XX:SharedArchiveFile", "-XX:ArchiveClassesAtExit", "-Xshare")):
         return conf
     if ":" in str(path) or not path.is_file():  # a colon separates a base archive from one on top of it
         return conf
-    with suppress(OSError):  # the time of its last use, by which others are forgotten first
+    with suppress(OSError):  # set the time of last use: `make_archive` removes those unused for longest
         os.utime(path)
     return {**conf, _OPTIONS: f'{options} "-XX:SharedArchiveFile={path}" {_QUIET}'.strip()}
 
@@ -192,7 +192,7 @@ def with_recording(conf: dict[str, str], target: Path) -> dict[str, str]:
 
 
 def make_archive(path: Path, train: Callable[[Path], None]) -> None:
-    """Put an archive at `path` that `train` writes to the file it is given; see `make_whole`. Removes those unused for longest."""
+    """Have `train` write an archive, and put it at `path` (see `make_whole`); remove the ones unused for longest."""
     make_whole(path, train)
     last_used_first = sorted(path.parent.glob("*.jsa"), key=lambda other: other.stat().st_mtime, reverse=True)
     for other in last_used_first[_KEPT:]:

@@ -1,4 +1,4 @@
-"""Answers questions about a warehouse by Spark, wherever its tables lie."""
+"""Answers questions about a warehouse with Spark, wherever its tables are stored."""
 
 from pyspark.sql import SparkSession
 
@@ -30,8 +30,8 @@ class SparkTables:
         return unless_not_made(self._lake.address, name, lambda: layout_of(self._spark, self._lake.table(name)))
 
     def size(self, name: str) -> TableSize:
-        found = sql.detail(self._spark, self._lake.table(name))
-        files, size = (0, 0) if found is None else (int(found["numFiles"]), int(found["sizeInBytes"]))
+        detail = sql.detail(self._spark, self._lake.table(name))
+        files, size = (0, 0) if detail is None else (int(detail["numFiles"]), int(detail["sizeInBytes"]))
         return TableSize(self._lake.count(name), files, size)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
@@ -43,8 +43,8 @@ class SparkTables:
         """
         text, _ = filled(statement, parameters, self._relation, lambda _, value: _literal(value))
         with sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
-            found = self._spark.sql(text)
-            return Rows(tuple(found.columns), collect(found))
+            rows = self._spark.sql(text)
+            return Rows(tuple(rows.columns), collect(rows))
 
     def _relation(self, name: str) -> str:
         self._lake.read(name)  # refuses one that is not of this release
@@ -54,8 +54,8 @@ class SparkTables:
 
 
 def _literal(value: str | int) -> str:
-    """A value in SQL; a text by its bytes, in which no character can end it, whatever the session takes for an escape.
+    """Return SQL for a value; for a text its bytes, so that no character ends it, whatever escapes the session uses.
 
-    Not left to `spark.sql(…, args)`: in a session whose SQL Delta parses, parameters stay unbound.
+    `spark.sql(…, args)` does not work here: in a session whose SQL Delta parses, parameters stay unbound.
     """
     return str(value) if isinstance(value, int) else f"CAST(X'{value.encode().hex()}' AS STRING)"

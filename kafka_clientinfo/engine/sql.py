@@ -1,7 +1,7 @@
-"""Delta's SQL: the only language, beside DataFrame readers and writers, that every Spark session understands.
+"""Delta's SQL: besides DataFrame readers and writers, the only interface that every Spark session understands.
 
-`DeltaTable` needs a plugin on the server of a Spark Connect session; SQL does not. Every `table` is its name in SQL, as
-`Address.table` makes it: delta.`path`, or `catalog`.`schema`.`table`.
+`DeltaTable` needs a plugin on the server of a Spark Connect session; SQL does not. Each parameter `table` is a name in
+SQL, as `Address.table` makes it: delta.`path`, or `catalog`.`schema`.`table`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _Answer = TypeVar("_Answer")
 CHECK = "delta.constraints."
-"""How the properties that hold CHECK constraints begin."""
+"""Prefix of the properties that hold CHECK constraints."""
 DELETION_VECTORS = "delta.enableDeletionVectors"
 """Property that is false for every table, as other readers can't read deletion vectors."""
 _STATISTICS = "delta.dataSkippingStatsColumns"
@@ -28,24 +28,25 @@ _MISSING = (
     "TABLE_OR_VIEW_NOT_FOUND",
     "SCHEMA_NOT_FOUND",
 )
-"""What Spark and Delta call a table that is not there, at a path or by name, or that a catalog knows and that has no commit."""
+"""The errors of Spark and Delta for a table that does not exist, or that a catalog lists but that has no commit."""
 
 
 def literal(text: str) -> str:
-    """A text as SQL's literal."""
+    """Return a text as a literal in SQL."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def properties_list(properties: Mapping[str, str]) -> str:
-    """Properties as TBLPROPERTIES takes them, in parentheses."""
+    """Return properties as TBLPROPERTIES takes them, in parentheses."""
     return "({})".format(", ".join(f"{literal(key)} = {literal(value)}" for key, value in properties.items()))
 
 
 def create_table(spec: TableSpec, table: str, properties: Mapping[str, str]) -> str:
     """Return the statement that makes a table as declared, with further properties.
 
-    It fails if the table exists: with IF NOT EXISTS, Delta takes a folder that holds anything for a table, and makes none.
+    The statement fails if the table exists. With IF NOT EXISTS, Delta treats a folder that holds anything as a table,
+    and makes none.
     """
     own = {f"{CHECK}{name}": expression for name, expression in spec.checks}
     own |= {DELETION_VECTORS: "false", _STATISTICS: ",".join(spec.statistics)}
@@ -67,18 +68,18 @@ def set_properties(spark: "SparkSession", table: str, properties: Mapping[str, s
 
 
 def properties(spark: "SparkSession", table: str) -> dict[str, str] | None:
-    """The properties of a table, without a look at its files; None where there is no table."""
+    """Return the properties of a table without looking at its files; None if there is no table."""
     rows = unless_missing(lambda: spark.sql(f"SHOW TBLPROPERTIES {table}").collect())
     return None if rows is None else {row["key"]: row["value"] for row in rows}
 
 
 def detail(spark: "SparkSession", table: str) -> "Row | None":
-    """What DESCRIBE DETAIL says of a table: properties, numFiles, sizeInBytes, …; None where there is no table."""
+    """Return DESCRIBE DETAIL of a table: properties, numFiles, sizeInBytes, …; None if there is no table."""
     return unless_missing(lambda: spark.sql(f"DESCRIBE DETAIL {table}").first())
 
 
 def history(spark: "SparkSession", table: str, limit: int | None = None) -> "list[Row]":
-    """Version, userMetadata, operation and operationMetrics of a table's commits, the newest first."""
+    """Return version, userMetadata, operation and operationMetrics of a table's commits, the newest first."""
     only = "" if limit is None else f" LIMIT {limit}"
     commits = spark.sql(f"DESCRIBE HISTORY {table}{only}")
     rows = commits.select("version", "userMetadata", "operation", "operationMetrics").collect()
@@ -86,7 +87,7 @@ def history(spark: "SparkSession", table: str, limit: int | None = None) -> "lis
 
 
 def unless_missing(ask: Callable[[], _Answer]) -> _Answer | None:
-    """What Spark says of a table; None where it says that there is no such table."""
+    """Return the result of `ask`; None if Spark reports that there is no such table."""
     try:
         return ask()
     except Exception as error:
@@ -97,7 +98,7 @@ def unless_missing(ask: Callable[[], _Answer]) -> _Answer | None:
 
 @contextmanager
 def named_view(spark: "SparkSession", rows: "DataFrame") -> Iterator[str]:
-    """Give rows a name that SQL can use in here."""
+    """Register rows under a name that SQL can use in the block; yield the name."""
     name = f"kafka_clientinfo_{uuid4().hex}"
     rows.createOrReplaceTempView(name)
     try:
@@ -107,11 +108,11 @@ def named_view(spark: "SparkSession", rows: "DataFrame") -> Iterator[str]:
 
 
 def same_key(key: Iterable[str]) -> str:
-    """Condition under which rows of `t` and `s` have one key; null is a value."""
+    """Return the condition that rows of `t` and `s` have the same key; null is a value."""
     return " AND ".join(f"t.`{column}` <=> s.`{column}`" for column in key)
 
 
 def no_rows(spec: TableSpec) -> str:
-    """A query of the declared columns without rows, which Spark answers without a job."""
+    """Return a query for the declared columns without rows, which Spark answers without a job."""
     columns = ", ".join(f"CAST(NULL AS {column.type}) AS `{column.name}`" for column in spec.columns)
     return f"SELECT {columns} WHERE false"

@@ -1,7 +1,7 @@
-"""The state of a warehouse: what runs must know of earlier ones, in one property of the table `ingested_files`.
+"""The state of a warehouse: what a run must know about earlier runs, in one property of the table `ingested_files`.
 
-It is read by one query and written by one commit. So whatever a run changes together (a deletion is over, and its
-rows are counted as deleted) is never half changed, wherever the run is killed.
+One query reads it and one commit writes it. So changes that belong together (a deletion is over, and its rows are
+counted as deleted) are never half stored, wherever a run is killed.
 """
 
 import json
@@ -19,34 +19,33 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LEDGER = "ingested_files"
-"""The table that is committed last, and carries the state."""
+"""The table that a run commits last; it carries the state."""
 SOURCES = ("requests", "rejected_records", "failed_requests")
-"""The tables of what logs hold, whose rows the ledger counts per file and retention deletes."""
+"""The tables of a log's records; the ledger counts their rows per file, and retention deletes from them."""
 FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {
     "rejected_records": "coalesce(bytes_ingested + CASE WHEN damage IS NULL THEN 0 ELSE 1 END, 0)"
 }
-"""Per table SQL on the ledger's row of a file: no row of the table lies there or behind, but for those of a run that broke off.
+"""SQL, per table, for the first offset of a file that is not ingested yet; rows from there on are left by a failed run.
 
-Where reading ended because of damage, a rejected record stands for the rest.
+If damage ended the reading, one rejected record stands for the rest of the file.
 """
 AT_WORK = "a run is at work on it; ask again when that has ended"
-"""What is said of a warehouse that lacks something while a run may be making it."""
+"""The message for a warehouse that lacks something while a run may be making it."""
 PROPERTY = "kafka_clientinfo.state"
 FORMAT = 2
-"""Format of the warehouses that this release makes and reads; a warehouse without a state has the first."""
+"""Format of the warehouses that this release makes and reads; a warehouse without a state has format 1."""
 
 
 @dataclass(frozen=True)
 class State:
-    """What a warehouse knows of itself.
+    """What a warehouse stores about its runs.
 
     Attributes:
         format: layout of the warehouse.
-        built_until: time of ingestion up to which all derived tables are built; None where they must be built anew.
-        built_with: the release and the settings that they were built with.
-        retained_from: requests of connections that ended before this instant may have been deleted; None where none
-            were.
-        deleting: rows that the deletion which is under way takes in all, per table; None where none is.
+        built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
+        built_with: the release and the settings of that build.
+        retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
+        deleting: per table, all rows of the deletion that is under way; None if none is.
         deleted: rows that retention has deleted, per table.
         rows: rows per table after the last build.
     """
@@ -66,22 +65,22 @@ class State:
 
 
 def read_state(spark: "SparkSession", address: Address) -> State | None:
-    """The state of a warehouse; None where there is none yet.
+    """Return the state of a warehouse; None if there is none yet.
 
     Raises:
-        WarehouseError: when the warehouse is of another format.
+        WarehouseError: the warehouse has another format.
     """
-    from .stores import unless_not_made  # reads by pyarrow, which commands that need no session do without
+    from .stores import unless_not_made  # imports pyarrow, which commands without a session do not need
 
-    found = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
-    return None if found is None else state_of(found, address)
+    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
+    return None if stored is None else state_of(stored, address)
 
 
 def require_state(state: State | None, root: str) -> State:
-    """Take the state of a warehouse that must be there.
+    """Return the state of a warehouse that must exist.
 
     Raises:
-        WarehouseError: there is none at `root`, or none yet.
+        WarehouseError: there is no warehouse at `root`, or none yet.
     """
     if state is None:
         raise WarehouseError(
@@ -91,13 +90,13 @@ def require_state(state: State | None, root: str) -> State:
 
 
 def unless_at_work(root: str, advice: str) -> str:
-    """Return an advice on what a warehouse lacks; if a run is at work there, that it is to be waited for."""
+    """Return advice about something that a warehouse lacks; if a run is at work there, the advice is to wait."""
     return f" yet: {AT_WORK}" if is_at_work(root) else advice
 
 
-def state_of(found: Mapping[str, str], address: Address) -> State:
-    """The state among the properties of the table `ingested_files`; raises as `read_state` does."""
-    text = found.get(PROPERTY)
+def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
+    """Return the state from the properties of the table `ingested_files`; raises what `read_state` raises."""
+    text = stored_properties.get(PROPERTY)
     another = "another schema" if address.is_schema else "another folder"
     if text is None:
         raise WarehouseError(
@@ -117,12 +116,12 @@ def state_of(found: Mapping[str, str], address: Address) -> State:
 
 
 def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:
-    """How many rows each of `SOURCES` has of a file, or of a split of one, by what the ledger counts of it."""
+    """Return how many rows each of `SOURCES` has of a file, or of a split of one, from the ledger's counts."""
     failed = (read["ignored"] or {}).get("failed_request", 0)
     return {"requests": read["requests"], "rejected_records": read["rejected"], "failed_requests": failed}
 
 
 def instant(text: str) -> datetime:
-    """A time of the state; no zone means UTC."""
+    """Parse a time of the state; no zone means UTC."""
     time = datetime.fromisoformat(text)
     return time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -1,6 +1,6 @@
-"""Files of a warehouse by pyarrow, wherever they lie: what a run leaves beside its tables, and half-made tables.
+"""Handles files of a warehouse by pyarrow, wherever they are: leftovers of runs, and half-made tables.
 
-Best effort: Spark may reach a store that pyarrow does not, or have credentials that pyarrow lacks.
+Best effort: Spark may reach a store that pyarrow does not reach, or have credentials that pyarrow lacks.
 """
 
 import time
@@ -19,25 +19,25 @@ from .table_log import LOG, has_held_rows, is_table
 
 _Answer = TypeVar("_Answer")
 _PATIENCE_SECONDS = 10
-"""How long pyarrow may look for what is left on gs."""
+"""How long pyarrow may look for leftovers on gs."""
 _MAKING_SECONDS = 5.0
-"""How long another run may take to commit a table that it has begun, where no lock keeps it out."""
+"""How long another run may take to commit a table that it has begun to make, if no lock keeps it out."""
 _POLL_SECONDS = 0.5
 
 
 def store_of(path: str) -> tuple[fs.FileSystem, str]:
-    """The file system that a folder or URI is in, and its path there."""
+    """Return the file system of a folder or URI, and the path in it."""
     folder = local_folder(path)
     if folder is not None:
         return fs.LocalFileSystem(), str(folder.absolute())
-    # Spark may have credentials that pyarrow has not, which then tries for a quarter of an hour.
+    # Spark may have credentials that pyarrow lacks, and pyarrow would retry for a quarter of an hour.
     patience = f"?retry_limit_seconds={_PATIENCE_SECONDS}" if path.startswith("gs:") else ""
     store: tuple[fs.FileSystem, str] = fs.FileSystem.from_uri(path + patience)
     return store
 
 
 def folder_names(folder: str) -> list[str]:
-    """Names of the folders in a folder, none where it is missing or cannot be reached from here."""
+    """Return the names of the folders in a folder; none if it is missing or cannot be reached from here."""
     with suppress(Exception):
         store, path = store_of(folder)
         infos = store.get_file_info(fs.FileSelector(path, allow_not_found=True))
@@ -46,14 +46,14 @@ def folder_names(folder: str) -> list[str]:
 
 
 def remove_folder(folder: str) -> None:
-    """Remove a folder with all that is in it, best effort."""
+    """Remove a folder with everything in it, best effort."""
     with suppress(Exception):
         store, path = store_of(folder)
         store.delete_dir(path)
 
 
 def is_half_made(place: str) -> bool:
-    """Return whether a table's folder or URI holds no table, but what is left of making one; False where that can't be seen."""
+    """Return whether a folder or URI holds only leftovers of making a table; False if that can't be seen."""
     with suppress(Exception):
         store, path = store_of(place)
         infos = store.get_file_info(fs.FileSelector(path, allow_not_found=True))
@@ -62,7 +62,7 @@ def is_half_made(place: str) -> bool:
 
 
 def unless_not_made(address: Address, name: str, ask: Callable[[], _Answer]) -> _Answer | None:
-    """Return what Spark says of a table; None if it says that there is none, or cannot read what is half made."""
+    """Return the result of `ask`; None if Spark reports no such table, or cannot read a table that is half made."""
     try:
         return unless_missing(ask)
     except Exception:
@@ -74,7 +74,7 @@ def unless_not_made(address: Address, name: str, ask: Callable[[], _Answer]) -> 
 def _asked_of_log(
     question: Callable[[list[str], Callable[[str], bytes]], bool], store: fs.FileSystem, path: str
 ) -> bool:
-    """The answer of `table_log` to a question about the table at a path."""
+    """Return the answer of a function of `table_log` about the table at a path."""
     log = f"{path}/{LOG}"
     infos = store.get_file_info(fs.FileSelector(log, allow_not_found=True))
     names = [info.base_name for info in infos if info.type is fs.FileType.File]
@@ -88,7 +88,7 @@ def _content(store: fs.FileSystem, path: str) -> bytes:
 
 
 def wait_for_maker(is_there: Callable[[], bool]) -> bool:
-    """Return whether a table that another run may be making is there in the end."""
+    """Wait for a table that another run may be making; return whether it is there in the end."""
     until = time.monotonic() + _MAKING_SECONDS
     while not is_there():
         if time.monotonic() >= until:
@@ -98,16 +98,16 @@ def wait_for_maker(is_there: Callable[[], bool]) -> bool:
 
 
 def remove_half_made(place: str, in_catalog: bool = False) -> None:
-    """Remove what is left of a table that was not made, so that it can be made; the place itself stays.
+    """Remove what is left of a table that was not made completely, so that it can be made; keep its folder.
 
-    Files of rows are nobody's, as no commit names them; they are moved aside all the same, and never removed.
+    No commit names its files of rows, so they belong to nothing; still they are moved aside and never removed.
 
     Args:
         place: a folder or URI.
-        in_catalog: whether the table is made in a catalog, which does not know of one there; an empty one is removed too.
+        in_catalog: whether the table is made in a catalog that knows no table there; an empty one is then removed too.
 
     Raises:
-        WarehouseError: the place cannot be reached or changed from here, or holds a table.
+        WarehouseError: the folder cannot be reached or changed from here, or holds a table.
     """
     try:
         store, path = store_of(place)
@@ -137,7 +137,7 @@ def remove_half_made(place: str, in_catalog: bool = False) -> None:
 
 
 def move_aside(place: str) -> None:
-    """Move a table's folder to another name beside it."""
+    """Rename a table's folder to an unused name beside it."""
     store, path = store_of(place)
     store.move(path, _aside(store, path))
 
@@ -151,6 +151,6 @@ def _move_aside(store: fs.FileSystem, path: str, files: list[str]) -> None:
 
 
 def _aside(store: fs.FileSystem, path: str) -> str:
-    """A name that nothing has yet, for what is moved aside."""
+    """Return an unused name for what is moved aside."""
     targets = (f"{path}.half-made-{number}" for number in count(1))
     return next(name for name in targets if store.get_file_info(name).type is fs.FileType.NotFound)

@@ -1,4 +1,4 @@
-"""What a Delta table really is, beside what it is declared to be: read without touching its rows."""
+"""The real layout of a Delta table and how it differs from the declaration, without reading rows."""
 
 import json
 import re
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 _NAMED = 3
-"""Differences that a message names at most."""
+"""The largest number of differences in a message."""
 _SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
-"""Names of types in Delta's log that are others in Spark's words."""
+"""Types that have one name in Delta's log and another in Spark."""
 
 
 @dataclass(frozen=True)
 class StoredColumn:
-    """A column of a table: its type in Spark's words, without blanks."""
+    """A column of a table; its type has Spark's name, without blanks."""
 
     type: str
     required: bool
@@ -29,20 +29,20 @@ class StoredColumn:
 
 @dataclass(frozen=True)
 class TableLayout:
-    """A table as it stands: its columns by name, and its properties, CHECK constraints among them."""
+    """The layout of a stored table: its columns by name, and its properties, which include CHECK constraints."""
 
     columns: Mapping[str, StoredColumn]
     properties: Mapping[str, str]
 
 
 def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
-    """The layout of a table that SQL calls so, None where there is none."""
-    found = detail(spark, table)
-    return None if found is None else TableLayout(columns_of(spark.read.table(table)), dict(found["properties"]))
+    """Return the layout of the table with this name in SQL; None if there is none."""
+    stored = detail(spark, table)
+    return None if stored is None else TableLayout(columns_of(spark.read.table(table)), dict(stored["properties"]))
 
 
 def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
-    """The layout from what a table's log has: the schema as JSON, and the properties."""
+    """Return the layout from a table's log: the schema as JSON, and the properties."""
     columns = {
         field["name"]: StoredColumn(_without_blanks(_spark_type(field["type"])), not field["nullable"])
         for field in json.loads(schema)["fields"]
@@ -51,7 +51,7 @@ def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLay
 
 
 def _spark_type(stored: Any) -> str:
-    """A type in Spark's words from the JSON of Delta's log."""
+    """Return Spark's name of a type in the JSON of Delta's log."""
     if isinstance(stored, str):
         return _SPARK_WORDS.get(stored, stored)
     if stored["type"] == "array":
@@ -62,7 +62,7 @@ def _spark_type(stored: Any) -> str:
 
 
 def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
-    """The columns of a relation by name."""
+    """Return the columns of a relation by name."""
     return {
         field.name: StoredColumn(_without_blanks(field.dataType.simpleString()), not field.nullable)
         for field in rows.schema.fields
@@ -70,7 +70,7 @@ def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
 
 
 def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str]:
-    """Why rows with these columns cannot be read as those of the declared table, one sentence each."""
+    """Return why rows with these columns cannot be read as the declared table, one sentence per reason."""
     sentences = []
     for column in spec.columns:
         stored, declared = columns.get(column.name), _without_blanks(column.type)
@@ -82,10 +82,10 @@ def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str
 
 
 def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: str) -> None:
-    """Refuse a table, at this place, whose rows cannot be read as those of the declared one.
+    """Refuse a table whose rows cannot be read as the declared table.
 
     Raises:
-        WarehouseError: naming the first differences.
+        WarehouseError: it names the first differences.
     """
     if unlike := unreadable(spec, columns):
         raise WarehouseError(
@@ -95,7 +95,7 @@ def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: 
 
 
 def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
-    """Where a table is not as declared, one sentence each."""
+    """Return the differences of a table from its declaration, one sentence each."""
     if layout is None:
         return ["is missing"]
     vectors = layout.properties.get(DELETION_VECTORS)
@@ -122,12 +122,12 @@ def _unlike_checks(spec: TableSpec, layout: TableLayout) -> list[str]:
     stored = {key.removeprefix(CHECK): text for key, text in layout.properties.items() if key.startswith(CHECK)}
     sentences = [f"check {name} is missing" for name in declared if name not in stored]
     sentences += [f"check {name} is not declared" for name in stored if name not in declared]
-    # Delta keeps one that is added later with blanks between its words.
+    # Delta stores a check that is added later with blanks between its words.
     both = [name for name in declared if name in stored]
     changed = [name for name in both if _without_blanks(declared[name]) != _without_blanks(stored[name])]
     return sentences + [f"check {name} reads {stored[name]!r}, not {declared[name]!r}" for name in changed]
 
 
 def _without_blanks(text: str) -> str:
-    """A type or an expression as it can be compared."""
+    """Remove blanks from a type or an expression, so that it can be compared."""
     return re.sub(r"\s", "", text)

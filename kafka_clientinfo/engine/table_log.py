@@ -1,16 +1,16 @@
-"""What the files of a Delta log say of their table, without Delta: whether it exists, and what is wrong with its log.
+"""Reads the files of a Delta log without Delta: whether the table exists, and whether its log is damaged.
 
-A run that is killed, or that meets a full disk, while it makes a table leaves a folder that is no table yet. A table
-exists when it has a commit with its schema:
+A run that is killed, or that meets a full disk, while it makes a table leaves a folder that is not yet a table. A table
+exists if it has a commit with its schema:
 
-    in _delta_log                                          | the table
+    files in _delta_log                                    | the table
     -------------------------------------------------------|------------------------------------------------------
-    nothing, or only temporary files and checksums         | does not exist; it may be half made
-    a first commit that is no whole one and names no file  | does not exist; it is half made
-    of rows: empty, cut off, without schema or protocol    |
+    none, or only temporary files and checksums            | does not exist; it may be half made
+    a first commit that is empty, cut off, or without      | does not exist; it is half made
+    schema or protocol, and that names no file of rows     |
     a first commit with schema, protocol and clustering    | exists
     a later commit, a checkpoint, or a commit that names a | exists, though its log may be damaged: it has held rows,
-    file of rows                                           | so nothing is removed and reading it says what is wrong
+    file of rows                                           | so nothing is removed, and reading it reports the damage
 """
 
 import json
@@ -26,7 +26,7 @@ _COMMIT = re.compile(r"\d{20}\.json")
 _LATER = re.compile(r"\d{20}\.json|\d{20}\.checkpoint\..*|\d{20}\.\d{20}\.compacted\.json|_last_checkpoint")
 _CHECKPOINT = re.compile(r"\d{20}\.checkpoint\.")
 _PARQUET = b"PAR1"
-"""How a file of Parquet begins and ends."""
+"""The bytes at the beginning and the end of a Parquet file."""
 _CLUSTERING = "delta.clustering"
 
 
@@ -44,7 +44,7 @@ def is_table(names: Iterable[str], read: Callable[[str], bytes]) -> bool:
     """Return whether a log belongs to a table that exists.
 
     Args:
-        names: of the files in the log's folder.
+        names: names of the files in the log's folder.
         read: returns the content of one of them.
     """
     names = list(names)
@@ -60,7 +60,7 @@ def has_held_rows(names: Iterable[str], read: Callable[[str], bytes]) -> bool:
 
 
 def _makes_table(actions: Sequence[dict[str, Any] | None]) -> bool:
-    """Whether a first commit is whole, and has what a table needs."""
+    """Return whether a first commit is complete and has what a table needs."""
     if None in actions:
         return False
     merged = {key: value for action in actions for key, value in (action or {}).items()}
@@ -76,7 +76,7 @@ def _actions(commit: bytes) -> list[dict[str, Any] | None]:
 
 
 def _action(line: bytes) -> dict[str, Any] | None:
-    """One line of a commit; None where it is not whole."""
+    """Parse one line of a commit; return None if it is not complete."""
     try:
         action = json.loads(line)
     except ValueError:
@@ -92,13 +92,13 @@ def _has_schema(metadata: Any) -> bool:
 
 
 def _asks_for_clustering(info: Any) -> bool:
-    """Whether a commit says that it makes a clustered table; the action that clusters it may be the commit's last."""
+    """Return whether a commit says that it makes a clustered table; the action that clusters it may come last in it."""
     parameters = info.get("operationParameters") if isinstance(info, Mapping) else None
     return isinstance(parameters, Mapping) and parameters.get("clusterBy", "[]") != "[]"
 
 
 def first_metadata(folder: Path) -> Mapping[str, Any] | None:
-    """The metadata that a table in a folder was made with; None where its first commit is gone or not whole."""
+    """Return the metadata from a table's first commit; None if that commit is gone or not complete."""
     try:
         actions = _actions((folder / LOG / _FIRST).read_bytes())
     except OSError:
@@ -107,7 +107,7 @@ def first_metadata(folder: Path) -> Mapping[str, Any] | None:
 
 
 def has_empty_commit(folder: Path) -> bool:
-    """Return whether a commit in the log of a table in a folder is an empty file, which Delta reads as one without changes."""
+    """Return whether a commit in a table's log is an empty file, which Delta reads as a commit without changes."""
     try:
         with os.scandir(folder / LOG) as files:
             return any(_COMMIT.fullmatch(file.name) and file.stat().st_size == 0 for file in files)
@@ -116,7 +116,7 @@ def has_empty_commit(folder: Path) -> bool:
 
 
 def first_damage(root: Path) -> str | None:
-    """Describe the first damage to a log of a table below a folder; None where nothing shows."""
+    """Describe the first damage to the log of a table below a folder; None if there is none."""
     try:
         folders = sorted(path for path in root.iterdir() if is_made(path))
     except OSError:
@@ -125,9 +125,9 @@ def first_damage(root: Path) -> str | None:
 
 
 def damage(folder: Path) -> str | None:
-    """Describe what is wrong with the log of a table in a folder, and what to do; None where nothing shows.
+    """Describe the damage to the log of a table in a folder, and what to do; None if there is none.
 
-    The newest checkpoint must be a whole file. A commit after it must be whole lines of JSON, and none may be missing.
+    The newest checkpoint must be a complete file. Each commit after it must be there, and be complete lines of JSON.
     """
     log = folder / LOG
     try:

@@ -1,10 +1,9 @@
-"""The command `verify`: whether a warehouse is what its own counts and declarations say, found out from its rows.
+"""The command `verify`: checks by the rows whether a warehouse matches its own counts and declarations.
 
-After the quick checks come those that read every row of every table. Each of these is a relation of the rows that disagree; a
-sound warehouse makes all of them empty. Each table is read once for its key and constraints, which one aggregate counts;
-only where it counts something are the rows looked for. Counts of connection ids compare small aggregates. Nothing is
-changed, and nothing is derived again (`checks` has the words): what verify finds does not rest on the code that made the
-tables.
+The quick checks come first, then those that read every row of every table. Each of these is a relation of the rows that
+fail it, which is empty in a sound warehouse. One aggregate per table counts violations of its key and constraints; rows
+are looked for only if it counts any. Checks of connection ids compare small aggregates. Nothing is changed, and nothing
+is derived again, so the result does not rest on the code that made the tables. `checks` has the texts.
 """
 
 from collections.abc import Iterator
@@ -30,11 +29,11 @@ def verify(spark: SparkSession, warehouse: str) -> list[Check]:
         warehouse: folder or URI of the Delta tables, or catalog.schema.
 
     Returns:
-        All checks; only that of the layout where tables or columns are missing or of other types, as no other can be
+        All checks; only that of the layout if a table or column is missing or has another type, as no other can be
         made then.
 
     Raises:
-        WarehouseError: when there is no warehouse, or it does not fit this release.
+        WarehouseError: there is no warehouse, or it does not fit this release.
     """
     return beside_a_run(warehouse, lambda: _verify(spark, warehouse))
 
@@ -43,7 +42,7 @@ def _verify(spark: SparkSession, warehouse: str) -> list[Check]:
     tables = Warehouse(spark, warehouse)
     with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
         quick = quick_checks(SparkTables(spark, warehouse), warehouse)
-        if len(quick) == 1:  # that of the layout, without which no other can be made
+        if len(quick) == 1:  # only the check of the layout, which failed, so that no other can be made
             return quick
         work = [_keys_and_constraints, _connections, _orphans]
         results = at_once(lambda checks: list(checks(tables)), work)
@@ -52,7 +51,7 @@ def _verify(spark: SparkSession, warehouse: str) -> list[Check]:
 
 
 def _check(name: str, rows: DataFrame) -> Check:
-    """A check from the relation of what disagrees."""
+    """Return the result of a check from the relation of the rows that fail it."""
     findings = [row.asDict(recursive=True) for row in rows.limit(LISTED).collect()]
     return check(name, findings, len(findings) if len(findings) < LISTED else rows.count())
 
@@ -72,7 +71,7 @@ def _keys_and_constraints(tables: Warehouse) -> Iterator[Check]:
 
 
 def _constraints(spec: TableSpec) -> list[tuple[str, Column]]:
-    """Name and condition of every constraint; Delta takes a CHECK that is null for broken."""
+    """Return name and condition of every constraint; Delta counts a CHECK that is null as broken."""
     required = [(f"{c.name} NOT NULL", F.col(c.name).isNotNull()) for c in spec.columns if c.required]
     return required + [(name, F.coalesce(F.expr(text), F.lit(False))) for name, text in spec.checks]
 
@@ -89,7 +88,7 @@ def _doubled(tables: Warehouse, spec: TableSpec, limit: int) -> list[dict[str, A
 
 
 def _connections(tables: Warehouse) -> Iterator[Check]:
-    """Requests of each connection id against its connections, as far as they are built and not deleted.
+    """Compare the requests of each connection id with its connections, as far as they are built and not deleted.
 
     Retention deletes all requests of a connection or none, so only connections that have requests are compared.
     """

@@ -1,7 +1,7 @@
-"""The Delta tables of one warehouse: made by their first write, appended to once, replaced by connection.
+"""The Delta tables of one warehouse, and the ways to write them.
 
-A run opens the warehouse once, before it reads; its writes claim it where no lock is held. Every write is one commit,
-which tells how many rows it wrote, so that few tables have to be counted.
+A run opens the warehouse once, before it reads. If it holds no lock, it claims the warehouse before it writes. Every
+write is one commit and returns the number of its rows, so that few tables have to be counted.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -31,12 +31,12 @@ from .table_log import is_made
 from .writing import latest_version, write
 
 SMALL_TABLE_BYTES = 16 << 20
-"""Tables below are written anew where rows are replaced; larger ones are merged into."""
+"""Smaller tables are written whole when rows are replaced; larger ones are merged into."""
 _BYTES_PER_VALUE = 4
-"""What a value takes in a file, roughly; a table's rows are known, its bytes would have to be asked for."""
+"""Rough size of a value in a file: a table's rows are known, but its bytes would need a query."""
 
 Keep = Callable[[DataFrame], DataFrame]
-"""Returns the rows that it is given, kept in memory or as they are."""
+"""Returns the rows that it is given, cached or unchanged."""
 
 
 class Warehouse:
@@ -44,15 +44,15 @@ class Warehouse:
 
     Args:
         spark: a session with Delta.
-        root: folder or URI, tables are its subfolders; or catalog.schema.
+        root: folder or URI with the tables as subfolders; or catalog.schema.
         locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
-        specs: the tables by name; all declared ones where None.
-        private: whether only the owner may read tables with raw bytes of logs; where they lie on this machine.
+        specs: the tables by name; all declared ones if None.
+        private: whether only the owner may read tables with raw bytes of logs, if they are on this machine.
 
     Attributes:
         locked: as given.
-        address: where the tables are.
-        one_file: whether writes make one file each; for runs of few bytes, as each task costs 50–100 ms.
+        address: where the tables are stored.
+        one_file: whether each write makes one file; for runs of few bytes, as each task costs 50–100 ms.
         staging: for `kept`.
     """
 
@@ -74,24 +74,24 @@ class Warehouse:
         self._claims = Claims(spark, self.address, locked)
         self._claiming = Lock()
         self._state: State | None = None
-        self._rows: dict[str, int | None] = {}  # of tables that this run has written; None where it is not known
+        self._rows: dict[str, int | None] = {}  # per table that this run has written; None if not known
         self._existing: set[str] = set()
         self._creating = {name: Lock() for name in self.specs}
 
     @property
     def root(self) -> str:
-        """Where the tables are, for messages."""
+        """The location of the tables, for messages."""
         return self.address.root
 
     def table(self, name: str) -> str:
-        """How SQL names a table."""
+        """Return the name of a table in SQL."""
         return self.address.table(name)
 
     def spec(self, name: str) -> TableSpec:
-        """The declaration of a table.
+        """Return the declaration of a table.
 
         Raises:
-            WarehouseError: when no such table is declared.
+            WarehouseError: no such table is declared.
         """
         if name not in self.specs:
             raise WarehouseError(f"no table {name} is declared; known are {', '.join(self.specs)}")
@@ -100,10 +100,10 @@ class Warehouse:
     # State
 
     def open(self) -> State:
-        """Check that the warehouse fits this release, once per run.
+        """Check that the warehouse fits this release; call it once per run.
 
         Raises:
-            WarehouseError: the warehouse is of another format, or lacks or has damaged what can't be derived again.
+            WarehouseError: it has another format, or something that can't be derived again is missing or damaged.
         """
         refuse_damaged(self)
         if self.address.is_schema:
@@ -122,13 +122,13 @@ class Warehouse:
 
     @property
     def is_new(self) -> bool:
-        """Whether nothing was ever read into it, as surely as a look into a folder on this machine tells without a query."""
+        """Whether nothing was ever ingested; this looks into the local folder only, and is False if unsure."""
         folder = self.folder(LEDGER)
         return folder is not None and not is_made(folder)
 
     @property
     def state(self) -> State:
-        """The state, as this run read it and changed it."""
+        """The state as this run has read and changed it."""
         if self._state is None:
             self._state = read_state(self.spark, self.address) or State()
         return self._state
@@ -150,7 +150,7 @@ class Warehouse:
             sql.set_properties(self.spark, self.table(LEDGER), changed.properties)
 
     def claim(self) -> None:
-        """Keep other runs from committing, from here on; nothing where a lock is held.
+        """Keep other runs from committing from here on; does nothing if a lock is held.
 
         A run claims before it reads what it will delete or replace; a write claims if that was not done.
 
@@ -166,7 +166,7 @@ class Warehouse:
     # Reading
 
     def exists(self, name: str) -> bool:
-        """Whether the table has been made."""
+        """Return whether the table exists."""
         spec = self.spec(name)
         if name not in self._existing:
             folder = self.folder(name)
@@ -177,40 +177,40 @@ class Warehouse:
         return True
 
     def forget(self, name: str) -> None:
-        """Look again whether the table exists, as it was moved away."""
+        """Forget that the table exists, as it was moved away, so that the next question looks again."""
         self._existing.discard(name)
 
     def read(self, name: str) -> DataFrame:
-        """The table as it is now; empty, with the declared columns, where it does not exist."""
+        """Return the table as it is now; if it does not exist, no rows with the declared columns."""
         rows = self._load(self.spec(name))
         return self.spark.sql(sql.no_rows(self.spec(name))) if rows is None else rows
 
     def read_snapshot(self, name: str) -> DataFrame:
-        """The table as it is now, whatever is written to it later."""
+        """Return the table as it is now; later writes do not change the result."""
         if not self.exists(name):
             return self.read(name)
         version = latest_version(self.spark, self.table(name), self.folder(name))
         return self.spark.sql(f"SELECT * FROM {self.table(name)} VERSION AS OF {version}")
 
     def count(self, name: str) -> int:
-        """Rows in the table; Delta knows that without reading them."""
+        """Return the number of rows in the table; Delta knows it without reading them."""
         return self.read(name).count()
 
     def rows(self) -> dict[str, int]:
-        """Rows per table after this run's writes; tables whose number is not known are counted.
+        """Return rows per table after this run's writes; tables with an unknown number are counted.
 
-        Tables that runs append to count as unknown where this run has not written them: an earlier run may have been
-        killed before it could store their number.
+        The number of a table that runs append to is unknown if this run has not written it: an earlier run may have
+        been killed before it could store the number.
         """
         derived = {name for name, spec in self.specs.items() if spec.derived}
-        noted = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
-        known = {name: number for name, number in noted.items() if number is not None}
-        unknown = [name for name in self.specs if name not in known]
-        known |= dict(zip(unknown, at_once(self.count, unknown), strict=True))
-        return {name: known[name] for name in self.specs}
+        last_counts = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
+        counts = {name: number for name, number in last_counts.items() if number is not None}
+        unknown = [name for name in self.specs if name not in counts]
+        counts |= dict(zip(unknown, at_once(self.count, unknown), strict=True))
+        return {name: counts[name] for name in self.specs}
 
     def last_batch(self, name: str) -> str | None:
-        """The batch id of the table's last write; None where its history has none."""
+        """Return the batch id of the table's last write; None if its history has none."""
         if not self.exists(name):
             return None
         return last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM))
@@ -218,7 +218,7 @@ class Warehouse:
     def _load(self, spec: TableSpec) -> DataFrame | None:
         def load() -> tuple[DataFrame, Mapping[str, StoredColumn]]:
             rows = self.spark.read.table(self.table(spec.name))
-            return rows, columns_of(rows)  # Spark Connect looks for the table only now
+            return rows, columns_of(rows)  # only this makes Spark Connect look for the table
 
         loaded = unless_not_made(self.address, spec.name, load)
         if loaded is None:
@@ -235,9 +235,9 @@ class Warehouse:
 
     @contextmanager
     def creating(self, names: Iterable[str]) -> Iterator[None]:
-        """Make tables that do not exist, one after the other, while the block is at work; its end waits for that.
+        """Make tables that do not exist, one after the other, in the background; the block's end waits for that.
 
-        What needs a table within the block (`create_missing`, a write) makes it, or waits while it is being made.
+        A call in the block that needs a table (`create_missing`, a write) makes it, or waits while it is being made.
         """
 
         def create() -> None:
@@ -250,10 +250,10 @@ class Warehouse:
             created.result()
 
     def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
-        """Append rows in the declared columns and types; `batch_id` is kept in the table's history.
+        """Append rows in the declared columns and types; `batch_id` is stored in the table's history.
 
         Raises:
-            WarehouseError: not as many rows were written as expected.
+            WarehouseError: fewer or more rows were written than expected.
         """
         written = self._write(name, rows, "append", batch_id)
         if expected is not None and written is not None and written != expected:
@@ -269,7 +269,7 @@ class Warehouse:
         self._rows[name] = self._write(name, rows, "overwrite", batch_id)
 
     def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
-        """Insert rows, or replace those with the same key, in one commit."""
+        """Insert rows, or replace rows with the same key, in one commit."""
         spec = self.spec(name)
         if self._is_empty(name):
             self.append(name, rows, batch_id)
@@ -288,22 +288,22 @@ class Warehouse:
         batch_id: str,
         keep: Keep = lambda rows: rows,
     ) -> None:
-        """Replace the rows of connections by those that were recomputed, in one commit.
+        """Replace the rows of connections by the recomputed ones, in one commit.
 
         Rows without a connection (violations of groups, or from server.log) are replaced too. A small table is written
-        anew, which costs a fraction of a merge.
+        whole, which costs a fraction of a merge.
 
         Args:
             name: a table whose rows belong to connections.
-            rows: the new rows, and all without a connection.
-            touched: connection ids, without repetition: cluster, broker, connection_id, and kept_until, the newest
-                opened_at whose rows stay (null: none stay). None replaces all rows.
-            since: no row to be replaced opened before; None where that is not known.
-            batch_id: kept in the table's history.
-            keep: called with the stored rows that stay and the new ones, before a small table is written of them.
+            rows: the new rows, and all rows without a connection.
+            touched: distinct connection ids: cluster, broker, connection_id, and kept_until, the newest opened_at of
+                the rows that stay (null: none stay). None replaces all rows.
+            since: no row to be replaced opened before it; None if that is not known.
+            batch_id: stored in the table's history.
+            keep: called with the rows of a small table, stored and new, before they are written.
         """
         spec = self.spec(name)
-        if touched is None or self._is_empty(name):  # not appended to: an overtaken run may just have filled it
+        if touched is None or self._is_empty(name):  # do not append: an overtaken run may just have filled the table
             self.overwrite(name, rows, batch_id)
             return
         new = rewriting.shaped(rows, spec)
@@ -314,16 +314,16 @@ class Warehouse:
         self._merge(name, changes, rewriting.REPLACE, rewriting.within(since))
 
     def delete(self, name: str, condition: str) -> int:
-        """Delete the rows under a condition in SQL; returns how many."""
+        """Delete the rows that meet a condition in SQL; return their number."""
         self.claim()
         if not self.exists(name):
             return 0
         return self._command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
 
     def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
-        """Delete rows by some of their columns, in one combination at most once; returns how many.
+        """Delete rows by the values of some columns, each combination at most once in `keys`; return their number.
 
-        They fulfil `bound`, a condition in SQL on `t` that lets Delta pass over files by their statistics.
+        All these rows meet `bound`, a condition in SQL on `t` that lets Delta skip files by their statistics.
         """
         self.claim()
         if not self.exists(name):
@@ -334,15 +334,15 @@ class Warehouse:
             return self._command(name, merge)
 
     def _is_empty(self, name: str) -> bool:
-        """Whether the table is known to have no rows."""
+        """Return whether the table is known to have no rows."""
         return self._rows.get(name) == 0 or not self.exists(name)
 
     def _is_small(self, spec: TableSpec) -> bool:
         rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
         if rows is not None:
             return rows * len(spec.columns) * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
-        found = sql.detail(self.spark, self.table(spec.name))
-        return found is None or int(found["sizeInBytes"]) < SMALL_TABLE_BYTES
+        detail = sql.detail(self.spark, self.table(spec.name))
+        return detail is None or int(detail["sizeInBytes"]) < SMALL_TABLE_BYTES
 
     def _create(self, name: str) -> None:
         spec = self.spec(name)
@@ -350,9 +350,9 @@ class Warehouse:
             if name in self._existing:
                 return
             close_folder(self.address, spec, self._private)
-            if self.exists(name):  # which refuses a table of others by that name
+            if self.exists(name):  # refuses a foreign table of that name
                 return
-            if (folder := self.folder(name)) is not None:  # nobody else makes it
+            if (folder := self.folder(name)) is not None:  # no other run makes it
                 self._rows[name] = 0
                 if folder.exists():
                     remove_half_made(self.address.place(name))
@@ -361,7 +361,7 @@ class Warehouse:
             self._existing.add(name)
 
     def folder(self, name: str) -> Path | None:
-        """Where the table lies on this machine and nobody else writes; a look into it is enough then."""
+        """Return the table's folder if it is on this machine and no other run writes there, else None."""
         return self.address.folder / name if self.locked and self.address.folder is not None else None
 
     def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> int | None:
@@ -370,7 +370,7 @@ class Warehouse:
         shaped = rewriting.shaped(rows, self.spec(name))
         shaped = shaped.coalesce(1) if self.one_file else shaped
         if self.locked and self._rows.get(name) == 0:
-            mode = "append"  # nothing is there to replace, and Delta need not look what is
+            mode = "append"  # nothing is there to replace, so Delta need not look
         options = {"userMetadata": batch_id, **self._claims.options(name)}
         written = write(shaped, self.address, name, mode, options)
         self._check_ledger(name)
@@ -384,13 +384,16 @@ class Warehouse:
         self._check_ledger(name)
 
     def _command(self, name: str, statement: str) -> int:
-        """Run a MERGE or DELETE; returns how many rows it affected."""
+        """Run a MERGE or DELETE; return the number of rows that it affected."""
         with self._claims.command(name):
             row = self.spark.sql(statement).first()
         self._rows[name] = None
         return 0 if row is None else int(row["num_affected_rows"])
 
     def _check_ledger(self, name: str) -> None:
-        """Checks the claim after a write of the ledger: Delta skips an overtaken run's commit silently, and its other rows don't count."""
+        """Check the claim after a write of the ledger: Delta silently skips the commit of a run that was overtaken.
+
+        The run's other rows have no effect without the ledger.
+        """
         if name == LEDGER:
             self._claims.check()

@@ -1,4 +1,4 @@
-"""Writes frames to Delta tables, and knows how many rows that were without a query."""
+"""Writes frames to Delta tables, and counts the rows written without another query."""
 
 import re
 import threading
@@ -18,18 +18,18 @@ _OBSERVED_WITHIN_SECONDS = 10.0
 
 
 def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> int | None:
-    """Write rows in a table's columns to it, which exists, in one commit: `append` or `overwrite`.
+    """Write rows to a table that exists and has their columns, in one commit: `append` or `overwrite`.
 
     The writer's options are `userMetadata` and, in a claim, `txnVersion`.
 
     Returns:
-        How many rows were written; None where that is not known, or where Delta passed over the commit.
+        The number of rows written; None if it is not known, or if Delta skipped the commit.
     """
     table, observation = address.table(name), Observation(f"kafka_clientinfo_{uuid4().hex}")
-    is_observed = "txnVersion" not in options  # a commit that is passed over writes nothing, which cannot be observed
+    is_observed = "txnVersion" not in options  # a commit that Delta skips writes nothing to observe
     if is_observed:
         rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
-    if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's within it
+    if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
         rows.write.format("delta").mode(mode).options(**options).save(address.place(name))
     elif mode == "append":
         rows.writeTo(table).options(**options).append()
@@ -40,11 +40,11 @@ def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapp
 
 
 def _observed_rows(observation: Observation) -> int | None:
-    """What was observed, None where Spark does not tell: `get` waits for ever then, so a thread waits for it."""
+    """Return the observed number, None if Spark reports none: `get` then waits for ever, so a thread calls it."""
     results: list[int] = []
 
     def wait() -> None:
-        with suppress(Exception):  # the command itself tells of a JVM that is gone
+        with suppress(Exception):  # if the JVM is gone, the command itself reports it
             results.append(int(observation.get["rows"]))
 
     thread = threading.Thread(target=wait, daemon=True)
@@ -54,7 +54,7 @@ def _observed_rows(observation: Observation) -> int | None:
 
 
 def _rows_of_last_commit(spark: SparkSession, table: str, metadata: str) -> int | None:
-    """Rows that a table's newest commit has written; None where that is not the one with this `userMetadata`."""
+    """Return the rows that a table's newest commit wrote; None if that commit has another `userMetadata`."""
     commits = history(spark, table, 1)
     if not commits or commits[0]["userMetadata"] != metadata:
         return None
@@ -63,7 +63,7 @@ def _rows_of_last_commit(spark: SparkSession, table: str, metadata: str) -> int 
 
 
 def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
-    """The newest version of a table; where nobody else writes, a look into its folder on this machine is enough."""
+    """Return the newest version of a table; if no other run writes there, from the names of its local files."""
     files = (folder / "_delta_log").glob("*.json") if folder is not None else ()
     versions = [int(file.stem) for file in files if _COMMIT_FILE.fullmatch(file.name)]
     return max(versions) if versions else int(history(spark, table, 1)[0]["version"])
