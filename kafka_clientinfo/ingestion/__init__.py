@@ -1,1 +1,1 @@
-"""Log files to Arrow batches: `plan` says what is new, `by_spark` and `in_process` read it."""
+"""From log files to Arrow batches: `plan` finds what is new, `by_spark` and `in_process` read it."""

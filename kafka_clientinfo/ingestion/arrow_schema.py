@@ -1,7 +1,7 @@
-"""The Arrow types of what the reading hands to Spark, from the declarations of the tables that it feeds.
+"""The Arrow types of the rows that the reading gives to Spark, from the declarations of the tables that it fills.
 
-Every batch has four struct columns, of which one is filled: `request`, `rejected`, `failed` (from server.log) or
-`file`. The last holds the statistics of one split, so one pass over the bytes feeds four tables.
+Every batch has four struct columns, one of which is filled: `request`, `rejected`, `failed` (from server.log) or
+`file`. `file` holds the statistics of one split, so one pass over the bytes feeds four tables.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,13 +15,13 @@ from ..tables.spec import table_spec
 
 _WHERE = ("cluster", "broker", "file_id")
 _LATER = ("ingested_at",)
-"""Columns that a run adds to what was read."""
+"""Columns that a run adds after reading."""
 _OF_A_SPLIT = {"start_offset": "bigint", "end_offset": "bigint", "earliest_logged_at": "timestamp", "error": "string",
                "misread_at": "timestamp", "shown_at": "timestamp"}  # fmt: skip
 """Columns of a split's statistics that no table has.
 
-If new bytes show that earlier runs took the file's first time, in an hour that its zone repeats, by the wrong reading,
-`misread_at` is that reading and `shown_at` the right one.
+A file may begin in an hour that its zone repeats. If new bytes show that earlier runs took its first time by the wrong
+reading of that hour, `misread_at` is that time and `shown_at` the right one.
 """
 _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash records requests rejected ignored
     first_logged_at earliest_logged_at last_logged_at step_back_ms info_requests debug_runs
@@ -29,7 +29,7 @@ _STATISTICS = """file_id start_offset end_offset pending_bytes resume_hash recor
 
 
 def arrow_fields(table: str, names: Iterable[str] | None = None) -> list[pa.Field]:
-    """The columns of a declared table as Arrow's; `names` chooses and orders, and may name those of a split's statistics."""
+    """Return columns of a declared table as Arrow's; `names` chooses and orders them, and those of statistics."""
     kinds = {column.name: column.type for column in table_spec(table).columns}
     known = kinds | _OF_A_SPLIT
     return [pa.field(name, arrow_type(known[name])) for name in (kinds if names is None else names)]
@@ -51,24 +51,24 @@ SCHEMA = pa.schema(
 
 
 class Part(NamedTuple):
-    """Rows of one kind (`request`, `rejected`, `failed` or `file`), in the columns of `SCHEMA`'s struct of that name."""
+    """Rows of one kind (`request`, `rejected`, `failed` or `file`), with the columns of `SCHEMA`'s struct."""
 
     kind: str
     rows: pa.RecordBatch
 
 
 def part(kind: str, arrays: Sequence[pa.Array]) -> Part:
-    """Rows of a kind from the arrays of their columns."""
+    """Return rows of a kind from the arrays of their columns."""
     return Part(kind, pa.RecordBatch.from_arrays(arrays, schema=pa.schema(list(SCHEMA.field(kind).type))))
 
 
 def filled(part: Part) -> pa.RecordBatch:
-    """A batch of `SCHEMA` whose only filled column has these rows."""
+    """Return a batch of `SCHEMA` with these rows in one column, and nulls in the others."""
     structs = pa.StructArray.from_arrays(part.rows.columns, fields=list(SCHEMA.field(part.kind).type))
     columns = [structs if field.name == part.kind else pa.nulls(len(structs), field.type) for field in SCHEMA]
     return pa.RecordBatch.from_arrays(columns, schema=SCHEMA)
 
 
 def arrays_of(rows: Sequence[Sequence[Any]], fields: Sequence[pa.Field]) -> list[pa.Array]:
-    """Rows to the arrays of these fields; at least one row."""
+    """Return rows, of which there must be one at least, as arrays of these fields."""
     return [pa.array(column, field.type) for column, field in zip(zip(*rows, strict=True), fields, strict=True)]

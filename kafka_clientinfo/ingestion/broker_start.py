@@ -1,10 +1,14 @@
-"""Whether a log begins with its broker's start, or goes on with one after a silence: judged by its first requests.
+"""Finds a broker's start by the first requests of its log, or by the first requests after a silence in the log.
 
-At a start every connection is new, and the INDEX in connection ids counts from 0 on each network processor. One INDEX of 0
-shows nothing: each listener has processors of its own, so a seldom used one gives it to its first clients years after the
-start. So a start is shown by a connection of a broker that is one of the first of its listener, as these connect first and
-stay, or by connections that open with INDEX 0 on two listeners at about the same time. What contradicts it counts more, as
-a log begins with connections that have been open for long if its level was switched:
+**At a log's beginning.** At a start every connection is new, and the INDEX in connection ids counts from 0 on each
+network processor. One INDEX of 0 proves nothing: each listener has its own processors, so a seldom used listener gives
+it to its first clients years after the start. Either of these shows a start:
+
+- A broker's connection that is one of the first of its listener: brokers connect first and stay.
+- Connections that open with INDEX 0 on two listeners at about the same time.
+
+Evidence against a start counts more, as a log that begins because its level was switched begins with connections that
+have been open for long:
 
     the first record of a connection                     | shows
     -----------------------------------------------------|-------------------------------------------
@@ -14,12 +18,12 @@ a log begins with connections that have been open for long if its level was swit
 
 Before 1.0 ids have no INDEX; there a broker's request with correlation id 0 shows the start.
 
-Inside a log the requests before the silence tell more, and more is at stake, as a start ends every connection. Connections
-go to the processors of their listener in turn. So once one with INDEX 1 was logged, none with INDEX 0 opens on that listener
-in this process any more; the innocent exceptions are a client that had connected long before it sent its first
-request, and network threads that were added. Such a connection shows the restart if it is a broker's, or if there are two,
-and if no other connection goes on, or has an INDEX that goes on. A client without ApiVersions may count its requests over all of
-its connections, so one that seems to go on contradicts no broker's connection.
+**After a silence.** The requests before the silence give more evidence, but a mistake costs more, as a start ends every
+connection. Connections go to the processors of their listener in turn. So after one with INDEX 1 was logged, no
+connection with INDEX 0 opens on that listener in this process, with two exceptions: a client that connected long before
+its first request, and network threads that were added. Such a connection shows the restart if it is a broker's, or if
+there are two, and if no other connection and no other INDEX goes on. A client without ApiVersions may count its
+requests over all of its connections, so one that seems to go on does not contradict a broker's connection.
 """
 
 import itertools
@@ -33,18 +37,18 @@ from ..logs.request_event import RequestEvent
 from ..protocol import UNKNOWN, ApiKey
 
 START_WINDOW = 20
-"""Requests at a file's beginning that are judged."""
+"""The number of requests at a file's beginning that are judged."""
 RESTART_WINDOWS = (START_WINDOW, 200)
-"""Requests after a silence that are judged, first so many, then so many: a broker's own listener may be busy at first."""
+"""Requests after a silence that are judged, in two attempts: a broker's own listener may be busy at first."""
 _AT_ONCE = 2_000_000
-"""Microseconds between two connections that open at about the same time."""
+"""The most microseconds between two connections that open at about the same time."""
 _HIDDEN_BY_SASL = 10
-"""Requests that a login takes, which are not logged."""
+"""The most requests of a login, which are not logged."""
 _INDEX = re.compile(r"-(\d{1,10})\Z")
 
 
 class LoggedRequest(Protocol):
-    """What is judged of a request."""
+    """The fields of a request that are judged."""
 
     @property
     def connection_id(self) -> str: ...
@@ -84,7 +88,7 @@ def shows_restart(first: Sequence[LoggedRequest], before: Mapping[str, int]) -> 
     """Return whether the first requests after a silence show that the broker started in it.
 
     Args:
-        first: these requests.
+        first: the first requests after the silence.
         before: connection ids that were logged before the silence, each with its last correlation id.
     """
     openings = _first_of_each(first)
@@ -115,16 +119,16 @@ def _highest_indexes(connection_ids: Iterable[str]) -> dict[str, int]:
     """Return the highest INDEX on each listener."""
     highest: dict[str, int] = {}
     for connection_id in connection_ids:
-        if found := _INDEX.search(connection_id):
+        if index := _INDEX.search(connection_id):
             listener = connection_id.partition("-")[0]
-            highest[listener] = max(highest.get(listener, 0), int(found[1]))
+            highest[listener] = max(highest.get(listener, 0), int(index[1]))
     return highest
 
 
 def _begin_anew(openings: Iterable[LoggedRequest], highest: Mapping[str, int]) -> bool:
-    """Return whether no INDEX goes on: each is below the highest one before, or explained by the new connections.
+    """Return whether no INDEX goes on: each is below the highest one before, or the new connections explain it.
 
-    Where none above 0 was logged before, connections that sent nothing may explain it as well.
+    If none above 0 was logged before, connections that sent nothing may explain it too.
     """
     number: Counter[str] = Counter()
     for event in openings:
@@ -137,9 +141,9 @@ def _begin_anew(openings: Iterable[LoggedRequest], highest: Mapping[str, int]) -
 
 
 def _shows_new_count(event: LoggedRequest, highest: Mapping[str, int]) -> bool:
-    """Return whether a request is a connection's first one, and its INDEX shows that connections are counted anew.
+    """Return whether a request is a connection's first one, with an INDEX that shows that the count began again.
 
-    Brokers send as soon as they have connected, so for theirs any lower INDEX does.
+    Brokers send as soon as they have connected, so for them any lower INDEX shows it.
     """
     if event.correlation_id != 0 and event.api_key != ApiKey.API_VERSIONS:
         return False
@@ -148,7 +152,7 @@ def _shows_new_count(event: LoggedRequest, highest: Mapping[str, int]) -> bool:
 
 
 def _may_be_new(event: LoggedRequest, low: int) -> bool:
-    """Return whether a request can be the first one of a client that counts over all its connections."""
+    """Return whether a request can be the first of a client that counts over all its connections."""
     return event.client_software_name == UNKNOWN and _index(event) <= low
 
 
@@ -170,7 +174,7 @@ def _may_open(event: LoggedRequest) -> bool:
 
 
 def _listener(event: LoggedRequest) -> str:
-    """Return the local address of a connection, which stands before its remote one."""
+    """Return the local address of a connection, the first part of its id."""
     return event.connection_id.partition("-")[0]
 
 
@@ -187,14 +191,14 @@ def _has_index(event: LoggedRequest) -> bool:
 
 
 def _index(event: LoggedRequest) -> int:
-    """Return the INDEX of a connection on its network processor, -1 where none is logged."""
-    found = _INDEX.search(event.connection_id) if _has_index(event) else None
-    return int(found[1]) if found else -1
+    """Return the INDEX of a connection on its network processor, -1 if none is logged."""
+    index = _INDEX.search(event.connection_id) if _has_index(event) else None
+    return int(index[1]) if index else -1
 
 
 def _are_at_once(openings: Iterable[tuple[int, str]]) -> bool:
     """Return whether two listeners got a connection at about the same time."""
     return any(
-        later - earlier <= _AT_ONCE and one != other
-        for (earlier, one), (later, other) in itertools.combinations(sorted(openings), 2)
+        later - earlier <= _AT_ONCE and listener != other_listener
+        for (earlier, listener), (later, other_listener) in itertools.combinations(sorted(openings), 2)
     )

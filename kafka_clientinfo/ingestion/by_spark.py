@@ -1,4 +1,4 @@
-"""Reads a plan by Spark, which hands each split to `worker` in one of its Python processes."""
+"""Reads a plan with Spark, which gives each split to `worker` in one of its Python processes."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import closing, suppress
@@ -22,23 +22,23 @@ _STANDS_FOR = "__stands_for"
 
 
 def start_worker(spark: SparkSession) -> None:
-    """Have a session read nothing, while the caller goes on: to start its first Python process takes a second."""
+    """Have a session read nothing in the background: starting its first Python process takes a second."""
 
     def read(_: Iterable[pa.RecordBatch]) -> Iterable[Any]:
         return read_splits((), "UTC")
 
     def start() -> None:
-        with suppress(Exception):  # what fails here fails where logs are read, and is told there
+        with suppress(Exception):  # the same failure occurs where logs are read, and is reported there
             spark.range(0, 1, 1, 1).mapInArrow(read, from_arrow_schema(SCHEMA)).collect()
 
     Thread(target=start, daemon=True).start()
 
 
 def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_folder: str = "") -> DataFrame:
-    """Read and parse the planned bytes, lazily; the zone of the logs' timestamps has a name of IANA's.
+    """Read and parse the planned bytes, lazily; `zone` is the IANA name of the zone of the logs' timestamps.
 
     Returns:
-        Rows with the struct columns `request`, `rejected`, `failed` and `file`, of which one is not null.
+        Rows with the struct columns `request`, `rejected`, `failed` and `file`, one of which is not null.
     """
     bins = plan.splits
 
@@ -48,19 +48,19 @@ def parse_logs(spark: SparkSession, plan: Plan, zone: str = "UTC", progress_fold
                 with closing(TaskCounter(progress_folder, number)) as counter:
                     yield from read_splits(bins[number], zone, counter.add)
 
-    # One row per task and one task per row: a shuffle by hash could put two into one task.
+    # One row per task and one task per row: a shuffle by hash could put two rows into one task.
     numbers = spark.range(0, len(bins), 1, max(1, len(bins)))
     return numbers.mapInArrow(read, from_arrow_schema(SCHEMA))
 
 
 def statistics_of(parsed: DataFrame) -> list[dict[str, Any]]:
-    """The statistics of the splits that count, as `worker.FILE_TYPE` has them; asking reads and parses everything."""
-    found = parsed.where("file IS NOT NULL").select("file.*")
-    return counted(dict(zip(found.columns, row, strict=True)) for row in collect(found))
+    """Read and parse everything; return the statistics of the splits that count, as `FILE_TYPE` has them."""
+    rows = parsed.where("file IS NOT NULL").select("file.*")
+    return counted(dict(zip(rows.columns, row, strict=True)) for row in collect(rows))
 
 
 def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFrame:
-    """The parsed rows that the statistics count: none behind a file's read error, for which one placeholder is kept."""
+    """Return the parsed rows that the statistics count; after a file's read error only one placeholder."""
     ends = {split["file_id"]: split["end_offset"] for split in statistics if split["error"] is not None}
     if not ends:
         return parsed
@@ -68,7 +68,7 @@ def readable_rows(parsed: DataFrame, statistics: Sequence[Statistics]) -> DataFr
     file_id = F.coalesce(*(F.col(f"{name}.file_id") for name in columns))
     offset = F.coalesce(*(F.col(f"{name}.byte_offset") for name in columns))
     end = looked_up(ends, file_id)
-    # A split that begins at this very place may have read well, or have failed as well.
+    # Another split that begins at this offset may have read well, or have failed too.
     placeholders = parsed.where((offset == end) & (F.col("rejected.reason") == PLACEHOLDER)).withColumn(
         _STANDS_FOR, file_id
     )

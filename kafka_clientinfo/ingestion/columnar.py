@@ -1,16 +1,16 @@
-"""Plain JSON records to Arrow arrays: the fast one of the two readings of a request log.
+"""Plain JSON records to Arrow arrays: the fast one of the two ways to read a request log.
 
-Strategy. Most records are plain (`logs.generations.plain_json` says which). `RequestRows` takes such a record by three
-patterns, keeps its pieces in lists, one per column, and makes Arrow arrays of all of them at once. A piece that
-repeats (the API, a client's name, a connection id, what stands behind the times) is kept once, with a number in each
-row, so its values are read and checked once per batch. Every other record goes to the record parser at its place in
-the order, and its event is merged into the same arrays by byte offset.
+Strategy. Most records are plain (`logs.generations.plain_json` says which). `RequestRows` matches such a record with
+three patterns, puts its pieces into lists, one per column, and makes Arrow arrays of all of them at once. A piece that
+repeats (the API, a client's name, a connection id, the text after the times) is stored once and each row holds its
+number, so its values are read and checked once per batch. Every other record goes to the record parser in its turn, and
+its event is merged into the same arrays by byte offset.
 
-Why the two readings agree. `take` decides before it keeps anything, and whoever is not plain beyond doubt is left to
-the record parser. The patterns admit only texts and numbers that the JSON parser reads in the same way; the bodies
-are read by the very same function; the clock is the record parser's and sees the records in the same order. Whether
-a request is logged twice depends on the requests before it: that is told for plain and other records together, in
-`twin_columns`. tests/ingestion/test_columnar.py holds the two readings to the same rows.
+Why the two ways agree. `take` decides before it stores anything, and leaves every record that is not certainly plain to
+the record parser. The patterns admit only texts and numbers that the JSON parser reads in the same way; both ways read
+bodies by the same function; both use the same clock, which sees the records in the same order. Whether a request is
+logged twice depends on the requests before it, so `twin_columns` decides it for plain and other records together.
+tests/ingestion/test_columnar.py compares the rows of the two ways.
 """
 
 import re
@@ -51,11 +51,11 @@ from .twin_columns import TwinFinder
 Columns = dict[str, pa.Array]
 _TYPES = {field.name: field.type for field in EVENT_FIELDS}
 _LONGEST_REQUEST = 10**12
-"""Microseconds; no plain record tells of a longer time."""
+"""Microseconds; a record with a longer time is not plain."""
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
 _ROW = ("byte_offset", "logged_at", "correlation_id", "error_code", "replica_id", "log_level", "api", "client",
         "connection", "end")  # fmt: skip
-"""What is kept of a row; where this is no column, it is the number of a piece."""
+"""The values of a row; a name that is no column stands for the number of a piece."""
 
 
 class _Connection(NamedTuple):
@@ -73,26 +73,26 @@ def _read_connection(piece: bytes) -> _Connection | None:
 
 
 class _Pieces(dict[bytes, int]):
-    """The different pieces of one kind, numbered in the order of their first record; -1 for those that aren't plain."""
+    """The different pieces of one kind, numbered by their first record; a piece that is not plain has number -1."""
 
     def __init__(self, read: Callable[[bytes], tuple[Any, ...] | None]) -> None:
         super().__init__()
         self._read = read
         self.size = 0
-        self.found: list[Any] = []
+        self.read_values: list[Any] = []
 
     def __missing__(self, piece: bytes) -> int:
         value = self._read(piece)
-        number = -1 if value is None else len(self.found)
+        number = -1 if value is None else len(self.read_values)
         if value is not None:
-            self.found.append(value)
+            self.read_values.append(value)
         self.size += len(piece)
         self[piece] = number
         return number
 
 
 class RequestRows:
-    """The requests of a split since its last batch, of both readings, which share the clock and the memory of twins."""
+    """The requests of a split since its last batch. Both ways to read share the clock and the memory of duplicates."""
 
     def __init__(self, clock: LogClock, twins: TwinMemory) -> None:
         self._clock = clock
@@ -106,49 +106,49 @@ class RequestRows:
         self._apis, self._clients = _Pieces(read_api), _Pieces(read_client)
         self._connections, self._ends = _Pieces(_read_connection), _Pieces(read_end)
         self._count = 0
-        # Row by row in one list: a tuple per row would be one more thing for the garbage collector to look through.
+        # All rows in one flat list: a tuple per row would be one more object for the garbage collector to visit.
         self._rows: list[Any] = []
         self._times: list[bytes] = []
         self._kept: list[tuple[int, str | None, str | None, str | None]] = []
 
     def __len__(self) -> int:
-        """Requests held."""
+        """Return the number of requests held."""
         return self._count + len(self._events)
 
     @property
     def held(self) -> int:
-        """Bytes of the texts that are held, about."""
+        """The approximate number of bytes of the texts that are held."""
         return self._text_bytes + self._clients.size + self._connections.size + self._ends.size
 
     def add(self, event: RequestEvent) -> None:
-        """Hold a request that the record parser read."""
+        """Add a request that the record parser read."""
         self._events.append(event)
         self._text_bytes += sum(len(value) for value in event if type(value) is str)
 
     def take(self, buffer: bytes, start: int, offset: int, limit: int | None) -> tuple[int, int]:
-        """Keep plain records as rows, up to the first that is not, or may go on behind the buffer.
+        """Add plain records as rows, up to the first that is not plain, or that may go on after the buffer.
 
         Args:
             buffer: bytes of the log.
-            start: where a record starts in it.
-            offset: of that record in the log.
+            start: index in the buffer at which a record starts.
+            offset: the log's offset of that record.
             limit: offset of the first record that is not to be taken.
 
         Returns:
-            Where the first record starts that was not taken, and how many were taken.
+            The buffer's index of the first record that was not taken, and the number of records taken.
         """
         before, shift = self._count, offset - start
         head = HEAD.match(buffer, start)
         while head is not None and (limit is None or start + shift < limit):
             end = buffer.find(b"\n", start) + 1
             following = HEAD.match(buffer, end) if end else None
-            # A record ends where another one begins; a line that begins none belongs to it.
+            # A record ends where another one begins; a line that does not begin one belongs to the record before.
             if following is None and (end == 0 or PREFIX.match(buffer, end) is None):
                 break
             try:
                 taken = self._take_line(buffer, start, end, head, shift)
             except Exception:
-                break  # before anything of the line was kept: the record parser says what is wrong with it
+                break  # before anything of the line was stored: the record parser reports what is wrong with it
             if not taken:
                 break
             start, head = end, following
@@ -163,7 +163,7 @@ class RequestRows:
         at_request = buffer.find(REQUEST, header_end, at_connection)
         if at_request < 0:
             return False
-        # Another record may begin in a torn one. Bodies hold hardly any blank, and every prefix does.
+        # A torn record may contain the beginning of another. Bodies rarely hold a blank, and every prefix holds one.
         if buffer.find(b" ", at_request, at_connection) >= 0 and buffer.find(COMPLETED, at_request, at_connection) >= 0:
             return False
         second, fraction, level, api_piece, correlation_id = head.groups()
@@ -174,7 +174,7 @@ class RequestRows:
         logged_at = self._logged_at(second, fraction)
         if logged_at < 0:
             return False
-        key = self._apis.found[api].api_key
+        key = self._apis.read_values[api].api_key
         error_code, request, response, replica_id = read_bodies(buffer, at_request, at_connection, key)
         if request is not None or response is not None:
             self._keep(key, request, response)
@@ -185,7 +185,7 @@ class RequestRows:
         return True
 
     def _logged_at(self, second: bytes, fraction: bytes) -> int:
-        """Microseconds since the epoch, -1 where the record parser shall decide."""
+        """Return microseconds since the epoch; -1 if the record parser must decide."""
         if self._clock.repeats_hours:
             return self._instant(second, fraction)
         begin = self._seconds.get(second)
@@ -205,7 +205,7 @@ class RequestRows:
         self._text_bytes += len(request or "") + len(response or "")
 
     def arrays(self) -> list[pa.Array]:
-        """The requests as the arrays of `EVENT_FIELDS`, in the order of their records; at least one. None is held then."""
+        """Remove the requests held, one at least, and return them as the arrays of `EVENT_FIELDS`, in their order."""
         columns = self._plain_columns() if self._count else {}
         if self._events:
             others = dict(zip(_TYPES, arrays_of(self._events, EVENT_FIELDS), strict=True))
@@ -215,7 +215,7 @@ class RequestRows:
         return list(columns.values())
 
     def _plain_columns(self) -> Columns:
-        """The plain records' rows as arrays by the names of `RequestEvent`."""
+        """Return the rows of plain records as arrays by the names of `RequestEvent`."""
         rows = self._count
         values = {name: self._rows[at :: len(_ROW)] for at, name in enumerate(_ROW)}
         columns = {name: pa.array(values[name], _TYPES[name]) for name in _ROW if name in _TYPES}
@@ -238,10 +238,10 @@ class RequestRows:
 
     def _bodies(self) -> Columns:
         columns: Columns = {}
-        places: list[int | None] = [None] * self._count
+        numbers: list[int | None] = [None] * self._count
         for number, (row, *_) in enumerate(self._kept):
-            places[row] = number
-        where = pa.array(places, pa.int32())
+            numbers[row] = number
+        where = pa.array(numbers, pa.int32())
         for at, name in enumerate(("request", "response", "group_payloads"), 1):
             columns[name] = pa.array([kept[at] for kept in self._kept], pa.string()).take(where)
         return columns
@@ -252,16 +252,16 @@ def _doubles(texts: Sequence[bytes]) -> pa.Array:
 
 
 def _started_at(logged_at: pa.Array, total_time_ms: pa.Array) -> pa.Array:
-    """As the record parser rounds: half to even."""
+    """Return started_at, rounded as the record parser rounds: half to even."""
     took = np.rint(total_time_ms.to_numpy() * 1000).astype(np.int64)
     return pa.array(logged_at.cast(pa.int64()).to_numpy() - took).cast(TIMESTAMP)
 
 
 def _spread(pieces: _Pieces, numbers: Sequence[int], kind: type[tuple[Any, ...]]) -> Columns:
-    """The fields of the pieces that the rows name by number."""
+    """Return the fields of the pieces, for rows that hold the pieces' numbers."""
     where = pa.array(numbers, pa.int32())
     names = kind._fields  # type: ignore[attr-defined]  # a NamedTuple
-    values = zip(*pieces.found, strict=True)
+    values = zip(*pieces.read_values, strict=True)
     return {name: pa.array(column, _TYPES[name]).take(where) for name, column in zip(names, values, strict=True)}
 
 

@@ -1,17 +1,17 @@
-"""Which files hold the same log: one content is one log, whatever names, folders, brokers and compression it has.
+"""Finds files that hold the same log: equal content is one log, whatever its names, folders, brokers or compression.
 
-Files that begin with the same record are compared, because brokers of one image may start alike to the millisecond.
-Two files hold one log if their contents are equal as far as both go, from the first record on; of these the longest is
-read. What stands before that record may differ: a container's banner, a byte order mark, zeros. What earlier runs read
-is compared as well, by the offsets that the log has (`Candidate.aligned`):
+Files that begin with the same record are compared, as brokers of one image may start alike to the millisecond. Two
+files hold one log if their contents, from the first record on, are equal up to the end of the shorter one; the longest
+is read. The bytes before the first record may differ: a container's banner, a byte order mark, zeros. Files are also
+compared with what earlier runs read, by the offsets of the log (`Candidate.aligned`):
 
-| file, against a log of the ledger that begins alike | outcome |
+| file, compared with a log of the ledger that begins alike | outcome |
 |---|---|
-| has the bytes before the resume offset, and nothing that differs from the file that was read, if that is still there | the same log: it is read on under the name that the log has |
+| has the bytes before the resume offset, and does not differ from the file that was read, if that still exists | the same log: it is read on under the name of the log |
 | ends before the resume offset, and equals the file that was read so far | a copy |
 | ends before the resume offset, and the file that was read is gone | `shorter`: nobody can say whether it was read |
 | has other bytes before the resume offset, under the path of the log | `rewritten` |
-| has other bytes, under another path | a log of its own |
+| has other bytes, under another path | another log |
 
 Only files that begin alike are read further than their heads.
 """
@@ -36,11 +36,11 @@ Row = Mapping[str, Any]
 
 
 class ComparedFileError(Exception):
-    """A file that cannot be read while it is compared.
+    """A file cannot be read while it is compared.
 
     Attributes:
         file: that file.
-        is_stale: whether it has become shorter than it was when it was measured.
+        is_stale: whether it is shorter now than when it was measured.
     """
 
     def __init__(self, file: StoredFile, error: OSError) -> None:
@@ -50,7 +50,7 @@ class ComparedFileError(Exception):
 
     @property
     def problem(self) -> Problem:
-        """What a run reports of the file."""
+        """The problem of the file that a run reports."""
         with suppress(OSError):
             if self.is_stale and self.file.is_replaced():
                 return rotated(self.file.path)
@@ -73,27 +73,27 @@ class Candidate:
 
     @property
     def path(self) -> str:
-        """Where it lies, for tables and messages."""
+        """Its path, for tables and messages."""
         return self.file.path
 
     def alignment(self, row: Row) -> Alignment:
-        """Return where the first record stands in the file, and in the log of a row."""
+        """Return the offset of the first record in the file, and in the log of a row."""
         in_file = self.beginning.first_offset
         return Alignment(in_file, int(row.get("first_record_offset", in_file)))
 
     def aligned(self, row: Row) -> StoredFile:
-        """Return the file with the offsets that the log of a row has."""
+        """Return the file with the offsets of the log of a row."""
         alignment = self.alignment(row)
         return replace(self.file, alignment=alignment) if alignment.shift else self.file
 
     def resume_point(self, row: Row) -> ResumePoint:
-        """Look at the place where reading the log of a row ended; raises OSError."""
+        """Return the hash before the offset where reading the log of a row ended, and what follows; raises OSError."""
         return resume_point(self.aligned(row), int(row["bytes_ingested"]), self.alignment(row).in_log)
 
     def compare(self, other: "Candidate") -> Order:
         """Compare the contents from the first records on, as `compare` does.
 
-        They count as different if other layouts were found in them, as one of them would be read for something else.
+        Files with different layouts count as different, as one of them would be read wrongly.
         """
         if self.beginning.layout.name != other.beginning.layout.name:
             return "different"
@@ -101,14 +101,14 @@ class Candidate:
 
 
 FindFile = Callable[[Row], Candidate | None]
-"""Returns the file that was read for a row, if it lies outside of LOGS and still holds what was read."""
+"""Returns the file that was read for a row, if LOGS does not name it and it still holds what was read."""
 
 
 class Match(NamedTuple):
-    """A row of the ledger for content that a file holds.
+    """A row of the ledger for the content of a file.
 
     Attributes:
-        has_more: whether bytes follow those that were read.
+        has_more: whether the file has bytes after those that were read.
     """
 
     row: Row
@@ -120,9 +120,9 @@ class Log:
     """One content.
 
     Attributes:
-        longest: the file with most of it.
-        others: other files with the same content, as far as they go.
-        row: what earlier runs read of it.
+        longest: the file with the most of it.
+        others: other files with the same content, up to their ends.
+        row: the ledger's row, if earlier runs read it.
     """
 
     longest: Candidate
@@ -130,7 +130,7 @@ class Log:
     row: Row | None = None
 
     def add(self, candidate: Candidate) -> bool:
-        """Take a file into the log if its content is the same as far as both go; return whether it is."""
+        """Add a file to the log if the contents are equal up to the end of the shorter one; return whether they are."""
         order = candidate.compare(self.longest)
         if order == "longer":
             self.others.append(self.longest)
@@ -142,12 +142,12 @@ class Log:
 
 @dataclass
 class AlikeLogs:
-    """What the files that begin with one record hold.
+    """The contents of files that begin with the same record.
 
     Attributes:
         logs: the contents.
-        problems: files of which nothing is read.
-        matches: by path, the row for what a file holds.
+        problems: files from which nothing is read.
+        matches: by path, the row for the content of a file.
     """
 
     logs: list[Log] = field(default_factory=list)
@@ -156,19 +156,19 @@ class AlikeLogs:
 
 
 def compare(first: StoredFile, second: StoredFile, first_begin: int = 0, second_begin: int = 0) -> Order:
-    """Compare the decompressed contents: how `first` relates to `second`; of damaged files what can be read counts.
+    """Compare the decompressed contents: how `first` relates to `second`; a damaged file counts up to the damage.
 
     Args:
         first: a file.
         second: another one.
-        first_begin: offset from which on the first one counts.
-        second_begin: that of the second one.
+        first_begin: offset of the first file at which the comparison begins.
+        second_begin: that of the second file.
 
     Raises:
-        ComparedFileError: if one of them cannot be read.
+        ComparedFileError: one of them cannot be read.
     """
     if is_server_log(first) != is_server_log(second):
-        return "different"  # they are read for other things
+        return "different"  # different records are read from them
     if not first.root and not second.root and _is_one_file(first, second):
         return "same"
     ours, theirs = _pieces(first, first_begin), _pieces(second, second_begin)
@@ -185,7 +185,7 @@ def _is_one_file(first: StoredFile, second: StoredFile) -> bool:
     try:
         return os.path.samefile(first.inner, second.inner)
     except OSError:
-        return False  # reading it reports why
+        return False  # reading the file reports the reason
 
 
 def _pieces(file: StoredFile, begin: int) -> Iterator[bytes]:
@@ -198,12 +198,12 @@ def _pieces(file: StoredFile, begin: int) -> Iterator[bytes]:
 
 
 def alike_logs(candidates: Sequence[Candidate], rows: Sequence[Row], read_file: FindFile) -> AlikeLogs:
-    """Sort files that begin with one record into the logs that they hold.
+    """Divide files that begin with the same record into the logs that they hold.
 
     Args:
-        candidates: the files; of equal ones the first gives the log its name.
+        candidates: the files; the first of equal ones gives the log its name.
         rows: the ledger's rows of logs that begin with this record.
-        read_file: finds a file that was read and that LOGS do not name.
+        read_file: finds a file that was read and that LOGS does not name.
     """
     problems: list[Problem] = []
     left = list(candidates)
@@ -216,14 +216,14 @@ def alike_logs(candidates: Sequence[Candidate], rows: Sequence[Row], read_file: 
                 problems.append(error.problem)
                 left = readable
             else:
-                read_file = _no_file  # a file that LOGS do not name is no problem of this run
+                read_file = _no_file  # a file that LOGS does not name is no problem of this run
             continue
         alike.problems += problems
         return alike
 
 
 def _no_file(row: Row) -> None:
-    """Return no file, as if none that was read before were there."""
+    """Return no file, as if no file that was read before existed."""
 
 
 class _Sorting:
@@ -239,36 +239,40 @@ class _Sorting:
         """Return the logs.
 
         Raises:
-            ComparedFileError: if a file cannot be read.
+            ComparedFileError: a file cannot be read.
         """
         matches = {candidate.path: self._matches(candidate) for candidate in self._candidates}
         others: list[Candidate] = []
-        for candidate in sorted(self._candidates, key=lambda one: not _is_at_home(one, matches[one.path])):
+        for candidate in sorted(self._candidates, key=lambda file: not _is_at_home(file, matches[file.path])):
             if matches[candidate.path] and not self._continues(candidate, matches[candidate.path]):
                 others.append(candidate)
-        others += [one for one in self._candidates if not matches[one.path] and not self._is_settled(one)]
+        others += [
+            candidate
+            for candidate in self._candidates
+            if not matches[candidate.path] and not self._is_settled(candidate)
+        ]
         order = {candidate.path: number for number, candidate in enumerate(self._candidates)}
         self._alike.logs += _distinct(sorted(others, key=lambda candidate: order[candidate.path]))
         return self._alike
 
     def _matches(self, candidate: Candidate) -> list[Match]:
-        """Return the rows for what a file holds: that with most of its content first, and its own among equal ones."""
+        """Return the rows for the content of a file: the one with the most content first, of equal ones its own."""
         matches: list[Match] = []
         for row in sorted(self._rows, key=lambda row: (-int(row["bytes_ingested"]), row["path"] != candidate.path)):
-            if _is_same_archive(candidate, row):  # to look inside costs reading it whole
+            if _is_same_archive(candidate, row):  # to look inside means to read it whole
                 return [Match(row, False)]
             try:
-                place = candidate.resume_point(row)
+                point = candidate.resume_point(row)
             except OSError as error:
                 raise ComparedFileError(candidate.file, error) from error
-            if place.hash is None:
+            if point.hash is None:
                 self._too_short.setdefault(candidate.path, []).append(row)
-            elif place.hash == row["resume_hash"]:
-                matches.append(Match(row, place.has_more))
+            elif point.hash == row["resume_hash"]:
+                matches.append(Match(row, point.has_more))
         return matches
 
     def _continues(self, candidate: Candidate, matches: Sequence[Match]) -> bool:
-        """Give a file to the first log that it does not differ from; return whether there is one."""
+        """Give a file to the first log from which it does not differ; return whether there is one."""
         for match in matches:
             row = match.row
             log = self._by_row.get(id(row))
@@ -285,7 +289,7 @@ class _Sorting:
         return False
 
     def _is_settled(self, candidate: Candidate) -> bool:
-        """Whether a file without a row is a copy, or a problem, and no log of its own."""
+        """Return whether a file without a row is a copy or a problem, and so not another log."""
         too_short = self._too_short.get(candidate.path, [])
         is_unproved = False
         for row in too_short:
@@ -316,19 +320,19 @@ class _Sorting:
 
 
 def _is_at_home(candidate: Candidate, matches: Sequence[Match]) -> bool:
-    """Whether a file lies where it was read before."""
+    """Return whether a file has the path under which it was read before."""
     return bool(matches) and bool(matches[0].row["path"] == candidate.path)
 
 
 def _is_same_archive(candidate: Candidate, row: Row) -> bool:
-    """Whether a file is the archive that was read whole: archives are written once."""
+    """Return whether a file is the archive that was read whole: archives are written once."""
     beginning = candidate.beginning
     is_same = row["compressed"] and row["path"] == candidate.path and int(row["size_on_disk"]) == beginning.size
     return beginning.compressed and bool(is_same) and not row.get("damage")
 
 
 def _distinct(candidates: Sequence[Candidate]) -> list[Log]:
-    """Sort files into logs by their contents alone."""
+    """Divide files into logs by their contents alone."""
     logs: list[Log] = []
     for candidate in candidates:
         if not any(log.add(candidate) for log in logs):

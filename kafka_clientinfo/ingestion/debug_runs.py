@@ -1,9 +1,9 @@
 """The times in which a file logged every request: runs of requests at DEBUG or TRACE without a silence.
 
-From 3.9 on a broker writes requests of deprecated versions at INFO, whatever the logger's level; so they fill no silence. A
-silence of more than `SILENCE` is kept, in the file's order, as its length is judged later, by a setting that may change, and
-by what server.log says of the logger's level at that time. A busy broker is hardly ever silent for a second; of a quiet
-one the longest `MOST_SILENCES` are kept, which are those that are judged.
+From 3.9 on a broker writes requests of deprecated versions at INFO, whatever the logger's level, so these do not end a
+silence. A silence of more than `SILENCE` is stored, in the file's order, and judged later: by a setting that may
+change, and by what server.log says of the logger's level at that time. A busy broker is hardly ever silent for a
+second; of a quiet one only the longest `MOST_SILENCES` silences are stored, as these are the ones that are judged.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,11 +33,11 @@ _API_KEY, _RESPONSE, _STARTED_AT, _SOFTWARE, _FORWARDED, _GENERATION = map(
 
 
 class DebugRun(NamedTuple):
-    """A run, from its first request to its last one; times are microseconds since the epoch.
+    """One run, from its first request to its last one; times are microseconds since the epoch.
 
     Attributes:
-        api_versions, software_name, omission, continuity: `EVIDENCE`, each the least time of a request that shows it;
-            None if none does.
+        api_versions, software_name, omission, continuity: `EVIDENCE`, each the earliest time of a request that shows
+            it; None if none does.
     """
 
     began_at: int
@@ -51,10 +51,10 @@ class DebugRun(NamedTuple):
 
 
 class DebugRuns:
-    """Notes the runs of a split.
+    """Collects the runs of a split.
 
     Attributes:
-        info_requests: requests at INFO.
+        info_requests: number of requests at INFO.
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,7 @@ class DebugRuns:
     def note(
         self, logged_at: pa.Array, offsets: pa.Array, levels: pa.Array, shown: Mapping[str, pa.Array] | None = None
     ) -> None:
-        """Take in further requests, in their order; `shown` has for `EVIDENCE` whether each request shows it."""
+        """Add further requests, in their order; `shown` says, per name of `EVIDENCE`, whether each request shows it."""
         is_debug = pc.not_equal(levels, "INFO")
         info_requests = len(levels) - pc.sum(is_debug).as_py()
         if info_requests:
@@ -73,11 +73,11 @@ class DebugRuns:
             shown = {name: flags.filter(is_debug) for name, flags in (shown or {}).items()}
         if len(logged_at) == 0:
             return
-        times, places = logged_at.cast(pa.int64()).to_numpy(), offsets.to_numpy()
+        times, positions = logged_at.cast(pa.int64()).to_numpy(), offsets.to_numpy()
         begins = np.flatnonzero(np.diff(times) > SILENCE_MICROS) + 1
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
         runs = [
-            DebugRun(int(times[begin]), int(times[end]), int(places[begin]), int(places[end]))
+            DebugRun(int(times[begin]), int(times[end]), int(positions[begin]), int(positions[end]))
             for begin, end in zip(first, last, strict=True)
         ]
         flags = {name: np.flatnonzero(values.to_numpy(zero_copy_only=False)) for name, values in (shown or {}).items()}
@@ -96,22 +96,22 @@ class DebugRuns:
 def _with_evidence(
     run: DebugRun, flags: Mapping[str, npt.NDArray[np.intp]], times: npt.NDArray[np.int64], begin: int, end: int
 ) -> DebugRun:
-    """Add to a run, which lies between two places, the least time of a request that shows each piece of evidence."""
-    found = {}
-    for name, places in flags.items():
-        first, last = np.searchsorted(places, (begin, end + 1))
+    """Add to a run the earliest time of a request that shows each piece of evidence; begin and end are its indexes."""
+    earliest = {}
+    for name, indexes in flags.items():
+        first, last = np.searchsorted(indexes, (begin, end + 1))
         if first < last:
-            found[name] = int(times[places[first:last]].min())
-    return run._replace(**found)
+            earliest[name] = int(times[indexes[first:last]].min())
+    return run._replace(**earliest)
 
 
 def evidence(arrays: Sequence[pa.Array], omissions: Omissions) -> dict[str, pa.Array]:
-    """Return what each request shows of `EVIDENCE`, of requests as the arrays of `EVENT_FIELDS`; at least one."""
+    """Return which of `EVIDENCE` each request shows; requests come as the arrays of `EVENT_FIELDS`, one at least."""
     left_out, none = omissions.note(arrays)
     asks = pc.equal(arrays[_API_KEY], int(ApiKey.API_VERSIONS))
-    # Later ones write the requests of some APIs in this form, but not this one.
+    # Later releases write requests of some APIs in this form, but not of this API.
     is_old = pc.and_(pc.equal(arrays[_GENERATION], "name_text"), pc.equal(arrays[_API_KEY], int(ApiKey.METADATA)))
-    # The name in a forwarded request was stated to another broker, and who raises the level had stated it before.
+    # Another broker got the name of a forwarded request; a client that raises the level stated its name before that.
     is_unshown = pc.or_(arrays[_FORWARDED], _sets_loggers(arrays))
     return {
         "api_versions": pc.or_(asks, is_old),
@@ -122,15 +122,15 @@ def evidence(arrays: Sequence[pa.Array], omissions: Omissions) -> dict[str, pa.A
 
 
 def read_at(run: _Run, now: datetime) -> _Run:
-    """Return a run as ingested_files has it, with the time at which its evidence was read."""
+    """Return a run as ingested_files stores it, with the time at which its evidence was read."""
     return {**run, **{name: now for name in EVIDENCE if run.get(name) is not None}}
 
 
 def loggers_set(arrays: Sequence[pa.Array]) -> list[BrokerEvent]:
-    """Return the requests, as the arrays of `EVENT_FIELDS`, that set loggers: the first ones after the level is raised.
+    """Return the requests that set loggers, from the arrays of `EVENT_FIELDS`: the first after the level is raised.
 
-    The answer, which is kept of no other request of this API, says neither which loggers nor what level. A request came
-    before what it set, and at INFO it is not logged.
+    Only these requests of this API have their response stored, which says neither which loggers were set nor to what
+    level. A request comes before the change that it makes, and it is not logged at INFO.
     """
     is_set = _sets_loggers(arrays)
     if not pc.any(is_set).as_py():
@@ -144,30 +144,32 @@ def _sets_loggers(arrays: Sequence[pa.Array]) -> pa.Array:
 
 
 def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:
-    """Join the runs of parts of a file that follow one another, and leave out the shortest silences if there are too many.
+    """Join the runs of consecutive parts of a file; if there are too many silences, leave out the shortest.
 
     Args:
-        runs: in the file's order; times are of any kind.
+        runs: in the file's order; times may have any type.
         silence: `SILENCE`, as a difference of such times.
     """
-    found: list[_Run] = []
+    in_order: list[_Run] = []
     for run in runs:
-        if found and run["began_at"] - found[-1]["ended_at"] <= silence:
-            found[-1] = _both(found[-1], run)
+        if in_order and run["began_at"] - in_order[-1]["ended_at"] <= silence:
+            in_order[-1] = _both(in_order[-1], run)
         else:
-            found.append(run)
-    too_many = len(found) - 1 - MOST_SILENCES
+            in_order.append(run)
+    too_many = len(in_order) - 1 - MOST_SILENCES
     if too_many <= 0:
-        return found
-    by_length = sorted(range(1, len(found)), key=lambda at: (found[at]["began_at"] - found[at - 1]["ended_at"], at))
+        return in_order
+    by_length = sorted(
+        range(1, len(in_order)), key=lambda at: (in_order[at]["began_at"] - in_order[at - 1]["ended_at"], at)
+    )
     left_out = set(by_length[:too_many])
-    kept: list[_Run] = []
-    for place, run in enumerate(found):
-        if place in left_out:
-            kept[-1] = _both(kept[-1], run)
+    result: list[_Run] = []
+    for index, run in enumerate(in_order):
+        if index in left_out:
+            result[-1] = _both(result[-1], run)
         else:
-            kept.append(run)
-    return kept
+            result.append(run)
+    return result
 
 
 def _both(run: _Run, following: _Run) -> _Run:
@@ -176,7 +178,7 @@ def _both(run: _Run, following: _Run) -> _Run:
 
 
 def _earlier(one: Any, other: Any) -> Any:
-    """Return the earlier of two times, of which each may be None."""
+    """Return the earlier of two times, each of which may be None."""
     return min((at for at in (one, other) if at is not None), default=None)
 
 

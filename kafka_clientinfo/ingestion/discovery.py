@@ -1,13 +1,13 @@
-"""What LOGS name: files, folders and globs, here and on remote stores, to `StoredFile`s.
+"""Finds the files that LOGS names: files, folders and globs, here and on remote stores, as `StoredFile`s.
 
-Files that LOGS or a glob name are read whatever they are. Of the files in a folder those are read which have a request
-log's name, and those whose content shows that they are one (`logs.recognition`): platforms name logs as they like. A
-server.log is read for what stands only there (`failed_requests`) where a request log lies beside it; by itself it is a
-request log where its content is that of one.
+Files that LOGS or a glob names are read whatever they are. In a folder, files with a request log's name are read, and
+files with the content of one (`logs.recognition`): platforms name logs as they like. A server.log is read for the
+records that only it has (`failed_requests`) if a request log is beside it; alone, it counts as a request log if its
+content is that of one.
 
-Folders are walked without following symbolic links, so a loop of them ends; of two names of one file the one without
-links is kept. Whatever has a log's name is handed on, also where it is a pipe or cannot be listed, and so is a regular
-file of any name that cannot be opened: planning opens it, and reports by name what cannot be read.
+Folders are walked without following symbolic links, so a loop of links ends; of two names of one file the one without
+links is used. Some names are returned without a look: pipes and folders with a log's name that cannot be listed, and
+regular files of any name that cannot be opened. Planning opens them, and reports by name what cannot be read.
 """
 
 import errno
@@ -32,13 +32,13 @@ _LIVE_SERVER_LOG = "server.log"
 _ONLY_A_SCHEME = ("file:", "file://", "dbfs:")
 _MAGIC = ("*", "?", "[")
 _AT_ONCE = 8
-"""Files that are looked into at a time: an object store takes its time for each."""
+"""The number of files that are opened at a time: an object store takes long for each."""
 _SHOWN = 5
 _NO_FILE = (errno.ENOENT, errno.ELOOP, errno.ENOTDIR)
 
 
 class _Named(NamedTuple):
-    """What one of LOGS names.
+    """The files of one item of LOGS.
 
     Attributes:
         files: to be read whatever they hold.
@@ -50,26 +50,26 @@ class _Named(NamedTuple):
 
 
 def is_server_log(file: StoredFile) -> bool:
-    """Whether a log is a broker's server.log, by its name, and not a request log by its content."""
+    """Return whether a log is a broker's server.log: by its name, unless its content is that of a request log."""
     return fnmatchcase(file.name, SERVER_LOG_NAMES) and not file.holds_requests
 
 
 def framing_of(file: StoredFile) -> Framing:
-    """How the records of a log end: a server.log is written to under this very name."""
+    """Return how the records of a log end; only the file named server.log is still being written."""
     if not is_server_log(file):
         return REQUEST_LOG
     return SERVER_LOG if file.name == _LIVE_SERVER_LOG else ENDED_SERVER_LOG
 
 
 def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
-    """Files that LOGS name: files, folders (every request log below), globs; paths or URIs.
+    """Return the files that LOGS names: files, folders (every request log below), globs; paths or URIs.
 
-    Files that are recognised by their content have the layout that the setting `log_layout` names.
+    Files that are recognised by their content have the layout of the setting `log_layout`.
 
     Raises:
-        InputError: when one of them names nothing, or its store cannot be asked.
+        InputError: an item names nothing, or its store cannot be reached.
     """
-    found: dict[tuple[str, str], StoredFile] = {}
+    files_by_identity: dict[tuple[str, str], StoredFile] = {}
     for item in logs:
         try:
             files = _logs_of(item, layout)
@@ -77,13 +77,13 @@ def find_logs(logs: Sequence[str], layout: str = "auto") -> list[StoredFile]:
             raise InputError(f"{shown_uri(item)}: {error.strerror or error}") from None
         for file in files:
             identity = (file.root, file.inner if file.root else os.path.realpath(file.inner))
-            before = found.get(identity)
-            found[identity] = file if before is None else _one_of(before, file, identity[1])
-    return _with_mixed(list(found.values()), layout)
+            before = files_by_identity.get(identity)
+            files_by_identity[identity] = file if before is None else _one_of(before, file, identity[1])
+    return _with_mixed(list(files_by_identity.values()), layout)
 
 
 def _one_of(before: StoredFile, file: StoredFile, real: str) -> StoredFile:
-    """Return one of two names of a file, the one without links if one is, which knows of the other."""
+    """Return one of two names of a file, without links if possible, with the other one among its other paths."""
     name, other = (file, before) if file.inner == real else (before, file)
     if name.path == other.path:
         return before
@@ -91,7 +91,7 @@ def _one_of(before: StoredFile, file: StoredFile, real: str) -> StoredFile:
 
 
 def _with_mixed(files: list[StoredFile], layout: str) -> list[StoredFile]:
-    """The same; a server.log is a request log only where it is one by its content, and none lies beside it."""
+    """Mark each server.log: it is a request log only if its content is that of one, and no request log is beside it."""
     beside = {file.folder for file in files if _is_log(file)}
     alone = [file for file in files if is_server_log(file) and file.folder not in beside]
     contents = dict(zip(alone, _contents(alone, layout), strict=True))
@@ -122,7 +122,7 @@ def _logs_of(item: str, layout: str) -> list[StoredFile]:
 
 
 def _recognised(files: Sequence[StoredFile], layout: str) -> tuple[list[StoredFile], dict[StoredFile, Content]]:
-    """Of the files in folders those which are to be read, and what the others hold."""
+    """Return the files in folders that are to be read, and the contents of the others."""
     known = [file for file in files if file.inner.endswith("/") or _is_log(file)]
     beside = {file.folder for file in known}
     others = [file for file in files if not (file.inner.endswith("/") or _is_log(file))]
@@ -140,7 +140,7 @@ def _contents(files: Sequence[StoredFile], layout: str) -> list[Content]:
 
 
 def _content(file: StoredFile, layout: str) -> Content:
-    """What a file holds; one that cannot be opened counts as a log, so that planning reports it."""
+    """Return the kind of a file's content; one that cannot be opened counts as a log, so that planning reports it."""
     try:
         if not file.root and not stat.S_ISREG(os.stat(file.inner).st_mode):
             return "other"
@@ -150,26 +150,26 @@ def _content(file: StoredFile, layout: str) -> Content:
 
 
 def _nothing(unknown: dict[StoredFile, Content]) -> str:
-    """Why a folder holds no log to read."""
-    said = f"no {LOG_NAMES} below this folder"
+    """Return why a folder holds no log to read."""
+    reason = f"no {LOG_NAMES} below this folder"
     if not unknown:
-        return said
+        return reason
     names = [file.name for file in sorted(unknown, key=lambda file: (unknown[file] == "other", _place(file)))]
     rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    said += f", and no completed request at the beginning of any other file there ({', '.join(names[:_SHOWN])}{rest})"
+    reason += f", and no completed request at the beginning of any other file there ({', '.join(names[:_SHOWN])}{rest})"
     if "handled_requests" in unknown.values():
-        said += (
+        reason += (
             f"; {names[0]} holds requests only as kafka.server.KafkaApis traces them, which tells no outcome and no times: "
             "set the logger kafka.request.logger to DEBUG"
         )
-    return said
+    return reason
 
 
 def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
-    """The logs and every server.log that lies beside one of them.
+    """Return the logs and every server.log beside one of them.
 
     Raises:
-        InputError: when a store cannot be asked.
+        InputError: a store cannot be reached.
     """
     folders = dict.fromkeys((*file.folder, file.path.rpartition("/")[0]) for file in files)
     beside: list[StoredFile] = []
@@ -185,8 +185,8 @@ def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
 
 def _siblings(root: str, inner: str) -> Iterable[StoredFile]:
     if root:
-        place = locate(root)
-        return files_below(place, inner, recursive=False)
+        location = locate(root)
+        return files_below(location, inner, recursive=False)
     try:
         names = os.listdir(inner)
     except OSError:
@@ -218,7 +218,7 @@ def _below(folder: str) -> list[StoredFile]:
 
 
 def _is_candidate(file: StoredFile, base: str) -> bool:
-    """Whether a file in a folder may be a log: hidden ones are only where their name says it."""
+    """Return whether a file in a folder may be a log; a hidden file only if it has a log's name."""
     parts = file.inner[len(base) :].strip("/").split("/")
     return file.inner.endswith("/") or _is_log(file) or not any(part.startswith(".") for part in parts)
 
@@ -228,7 +228,7 @@ def _is_log(file: StoredFile) -> bool:
 
 
 def _walk(folder: str) -> Iterator[StoredFile]:
-    """Every file below, and every folder that cannot be listed (with a `/` behind its name)."""
+    """Yield every file below a folder, and every folder that cannot be listed, with a `/` after its name."""
     closed: list[OSError] = []
     for parent, _, names in os.walk(folder, onerror=closed.append):
         yield from (local_file(os.path.join(parent, name)) for name in names)
@@ -238,45 +238,45 @@ def _walk(folder: str) -> Iterator[StoredFile]:
 
 
 def _remote(item: str) -> _Named:
-    place = locate(item)
-    kind = kind_of(place)
+    location = locate(item)
+    kind = kind_of(location)
     if kind == "file":
-        return _Named([place.file(place.inner)], [])
+        return _Named([location.file(location.inner)], [])
     if kind == "folder":
-        files = files_below(place, place.inner)
-        return _Named([], [file for file in files if _is_candidate(file, place.inner)])
-    if not any(character in place.inner for character in _MAGIC):
+        files = files_below(location, location.inner)
+        return _Named([], [file for file in files if _is_candidate(file, location.inner)])
+    if not any(character in location.inner for character in _MAGIC):
         return _Named([], [])
-    base, pattern = _fixed_part(place.inner)
-    return _matching(files_below(place, base), base, pattern)
+    base, pattern = _fixed_part(location.inner)
+    return _matching(files_below(location, base), base, pattern)
 
 
 def _fixed_part(path: str) -> tuple[str, tuple[str, ...]]:
-    """A glob's folder without patterns, and the patterns of the parts below it."""
+    """Return a glob's folder up to the first pattern, and the patterns of the parts below it."""
     parts = path.split("/")
     first = next(number for number, part in enumerate(parts) if any(character in part for character in _MAGIC))
     return "/".join(parts[:first]) or "/", tuple(part for part in parts[first:] if part)
 
 
 def _matching(files: Iterable[StoredFile], base: str, pattern: tuple[str, ...]) -> _Named:
-    """Files that a glob matches, and those below the folders that it matches."""
-    found = _Named([], [])
+    """Return the files that a glob matches, and those below the folders that it matches."""
+    matched = _Named([], [])
     for file in files:
         parts = tuple(file.inner[len(base) :].strip("/").split("/"))
         folders = (parts[:size] for size in range(1, len(parts)))
         if file.inner.endswith("/") or matches(parts, pattern):
-            found.files.append(file)
+            matched.files.append(file)
         elif _is_candidate(file, base) and any(matches(folder, pattern) for folder in folders):
-            found.in_folders.append(file)
-    return found
+            matched.in_folders.append(file)
+    return matched
 
 
 def matches(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
-    """Whether a path matches a glob, part by part; `**` stands for any number of folders."""
+    """Return whether a path matches a glob, part by part; `**` stands for any number of folders."""
     if not pattern:
         return not parts
     if pattern[0] == "**" and matches(parts, pattern[1:]):
         return True
-    if not parts or not fnmatchcase(parts[0], pattern[0]):  # which `**` matches as `*` does
+    if not parts or not fnmatchcase(parts[0], pattern[0]):  # fnmatchcase matches `**` as `*`
         return False
     return matches(parts[1:], pattern if pattern[0] == "**" else pattern[1:])

@@ -1,7 +1,7 @@
 """Reads logs in this process, without Spark: Arrow batches of requests, rejected records and failed requests.
 
-The reading is `worker`'s, as in a run. Files are read one after the other and whole; standard input is read as it
-comes. Memory is bounded by a batch (`worker.BATCH_ROWS`, `worker.BATCH_BYTES`) and the longest record.
+`worker` does the reading, as in a run. Files are read whole, one after the other; standard input is read as it
+comes. A batch (`worker.BATCH_ROWS`, `worker.BATCH_BYTES`) and the longest record bound the memory.
 """
 
 import sys
@@ -25,18 +25,18 @@ class Reading:
 
     Args:
         logs: files, folders, globs or URIs; `-` alone is standard input.
-        settings: of the reading.
-        with_servers: whether the server.log files beside the logs are read too, where the settings say so.
+        settings: settings of the reading.
+        with_servers: whether to read the server.log files beside the logs too, if the settings say so.
         waiting: called before every read of standard input, and several times a second while that is silent.
 
     Attributes:
-        problems: files passed over, with reasons.
-        size: bytes on disk of what is read; 0 where that is not known.
-        told: is called with the bytes on disk of every read.
+        problems: files that are not read, with reasons.
+        size: bytes on disk of what is read; 0 if that is not known.
+        told: called with the bytes on disk of every read.
 
     Raises:
-        ConfigError: when the logs are standard input together with files.
-        InputError: when the logs name nothing.
+        ConfigError: the logs are standard input together with files.
+        InputError: the logs name nothing.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Reading:
         with_servers: bool,
         waiting: Callable[[], None] = lambda: None,
     ) -> None:
-        """Plan, reading the files' beginnings only."""
+        """Plan the reading, from the beginnings of the files only."""
         self._settings = settings
         self.problems: list[Problem] = []
         self.size = 0
@@ -80,10 +80,10 @@ class Reading:
         return is_incomplete(self.problems, self.reports)
 
     def parts(self) -> Iterator[Part]:
-        """Read everything: the rows, in the order of the records of each file but for their kinds.
+        """Read everything; yield the rows. Within a kind they have the order of the file's records.
 
         Raises:
-            InputError: where a file's rows cannot be made; names the file and the place in it.
+            InputError: a file's rows cannot be made; it names the file and the offset.
         """
         for split in self._work:
             self._reader = SplitReader(split, self._settings.log_zone, self.told)
@@ -91,23 +91,23 @@ class Reading:
             self._read, self._reader = self._so_far(), None
 
     def flush(self) -> Iterator[Part]:
-        """Take what has been read of the current file and not been given yet; for `waiting`."""
+        """Yield the rows of the current file that were read and not yet yielded; for `waiting`."""
         if self._reader is not None:
             yield from self._reader.flush()
 
     def end(self) -> None:
-        """Let standard input be over; for `waiting`."""
+        """End the reading of standard input; for `waiting`."""
         if self._stream is not None:
             self._stream.is_ended = True
 
     @property
     def files(self) -> list[dict[str, Any]]:
-        """The rows of the table `ingested_files`, that of the current file among them, as far as it has been read."""
-        return [file_row(file, [found], "", datetime.now(UTC)) for file, found in self._so_far()]
+        """The rows of the table `ingested_files`, for the current file as far as it has been read."""
+        return [file_row(file, [statistics], "", datetime.now(UTC)) for file, statistics in self._so_far()]
 
     @property
     def reports(self) -> list[dict[str, Any]]:
-        """What `run` reports of each file."""
+        """The reports of the files, as `run` has them."""
         return [file_report(file, row) for (file, _), row in zip(self._so_far(), self.files, strict=True)]
 
     def _so_far(self) -> list[tuple[PlannedFile, dict[str, Any]]]:

@@ -1,16 +1,16 @@
-"""The order of one broker's logs in an hour that a zone repeats: which of them fit into which reading of the hour.
+"""Orders one broker's logs in an hour that a zone repeats: finds which reading of the hour each log belongs to.
 
-One broker writes its logs one after the other. So `readings_of` takes the readings by which the logs overlap least.
-If several do so, the silences between the logs decide: it takes the readings with the least sum of their squares. A log that is
-put where it doesn't belong leaves a gap in its own place and crowds another one, and a sum of squares shows that. A
-silence longer than the hour counts as an hour: it shows only that other logs are missing. If the sums are equal as
-well, no time shows the order, and the logs that begin earlier in the hour get its first reading.
+One broker writes its logs one after the other, so `readings_of` chooses the readings with the least overlap of logs. If
+several have the same overlap, it chooses the one with the least sum of squares of the silences between the logs. A log
+in the wrong reading leaves a gap in its own place and crowds another one, and a sum of squares shows that. A silence
+longer than the hour counts as an hour: it shows only that other logs are missing. If the sums are equal too, no time
+shows the order, and the logs that begin earlier in the hour get its first reading.
 
     first reading     |--- fixed ---|  |- a -|   |--- b ---|
     second reading      |---- c ----|  |- d -|  |----- fixed -----|
 
-The search goes through the logs by their local time and follows both readings at once; a state is the end of what
-either reading holds so far. Times count from the seam, where the first reading ends and the second one begins.
+The search takes the logs by their local time and follows both readings at once; a state is the end of the logs in each
+reading so far. Times count from the seam, where the first reading ends and the second one begins.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..logs.clock import STEP_BACK
 
 _WIDTH = 500
-"""Arrangements that are followed at once: all of eight logs, and of more the best; so time stays bounded."""
+"""Arrangements that are followed at once, to bound the time: all of them for up to eight logs, else the best."""
 
 
 class Span(NamedTuple):
@@ -30,12 +30,12 @@ class Span(NamedTuple):
 
 
 class _Arrangement(NamedTuple):
-    """Readings of the logs so far; the least one is the best.
+    """A choice of readings for the logs so far; tuples compare, and the least one is the best.
 
     Attributes:
-        overlap: by how much logs begin before the end of the one before, beyond what clocks do.
+        overlap: the time by which logs begin before the end of the one before, beyond the jitter of clocks.
         silence: the sum of squares of the silences.
-        is_second: a bit for each log that has been arranged, 1 for the second reading; the last one is the lowest.
+        is_second: a bit for each log that has been arranged, 1 for the second reading; the last log has the lowest bit.
         first_end: the end of the logs in the first reading; None if there are none.
         second_end: the end of those in the second reading.
         second_begin: the beginning of those in the second reading.
@@ -50,10 +50,10 @@ class _Arrangement(NamedTuple):
 
 
 class _Step(NamedTuple):
-    """A log that is to be arranged: its span by either reading; None if it doesn't belong there.
+    """A log to arrange: its span in either reading; None if it can't be in that reading.
 
     Attributes:
-        begins: False for what follows the seam in a log that began before it.
+        begins: False for the part after the seam of a log that began before it.
     """
 
     first: Span | None
@@ -61,7 +61,7 @@ class _Step(NamedTuple):
     begins: bool = True
 
     def position(self, by: int) -> tuple[int, bool, int]:
-        """Return where the step comes by local time; what has begun before comes before what begins there."""
+        """Return the step's sort key by local time; a log that began earlier comes before one that begins there."""
         if self.first is not None:
             return self.first.first, self.begins, self.first.last
         assert self.second is not None
@@ -80,10 +80,10 @@ def readings_of(logs: Sequence[Span], fixed: Sequence[Span], by: int) -> list[bo
     steps = [_Step(logs[number], _later(logs[number], by)) for number in order]
     steps += [piece for span in _near(fixed, by) for piece in _pieces(span)]
     arrangements = [_Arrangement()]
-    for step in sorted(steps, key=lambda one: one.position(by)):
+    for step in sorted(steps, key=lambda step: step.position(by)):
         arrangements = _best(_next(arrangements, step, by))
-    best = min(_joined(one, by) for one in arrangements).is_second
-    is_second = {number: bool(best >> place & 1) for place, number in enumerate(reversed(order))}
+    best = min(_joined(arrangement, by) for arrangement in arrangements).is_second
+    is_second = {number: bool(best >> index & 1) for index, number in enumerate(reversed(order))}
     return [is_second[number] for number in range(len(logs))]
 
 
@@ -92,14 +92,14 @@ def _later(span: Span, by: int) -> Span:
 
 
 def _near(fixed: Sequence[Span], by: int) -> Iterator[Span]:
-    """Yield the logs that reach into the hour, and the next ones before and after it."""
+    """Yield the logs that reach into the hour, and the nearest ones before and after it."""
     yield from (span for span in fixed if span.first < by and span.last >= -by)
     yield from sorted((span for span in fixed if span.last < -by), key=lambda span: span.last)[-1:]
     yield from sorted(span for span in fixed if span.first >= by)[:1]
 
 
 def _pieces(span: Span) -> Iterator[_Step]:
-    """Yield what a fixed log takes of either reading."""
+    """Yield the parts of a fixed log in either reading."""
     if span.first < 0:
         yield _Step(span, None)
     if span.last >= 0:
@@ -108,15 +108,17 @@ def _pieces(span: Span) -> Iterator[_Step]:
 
 def _next(arrangements: Sequence[_Arrangement], step: _Step, by: int) -> Iterator[_Arrangement]:
     is_free = step.first is not None and step.second is not None
-    for one in arrangements:
-        is_second = one.is_second << 1 if is_free else one.is_second
+    for arrangement in arrangements:
+        is_second = arrangement.is_second << 1 if is_free else arrangement.is_second
         if step.first is not None:
-            end = _end(one.first_end, step.first)
-            yield _followed(one, one.first_end, step.first, by)._replace(is_second=is_second, first_end=end)
+            end = _end(arrangement.first_end, step.first)
+            yield _followed(arrangement, arrangement.first_end, step.first, by)._replace(
+                is_second=is_second, first_end=end
+            )
         if step.second is not None:
-            begin = step.second.first if one.second_begin is None else one.second_begin
-            yield _followed(one, one.second_end, step.second, by)._replace(
-                is_second=is_second | is_free, second_end=_end(one.second_end, step.second), second_begin=begin
+            begin = step.second.first if arrangement.second_begin is None else arrangement.second_begin
+            yield _followed(arrangement, arrangement.second_end, step.second, by)._replace(
+                is_second=is_second | is_free, second_end=_end(arrangement.second_end, step.second), second_begin=begin
             )
 
 
@@ -124,25 +126,27 @@ def _end(before: int | None, span: Span) -> int:
     return span.last if before is None else max(before, span.last)
 
 
-def _followed(one: _Arrangement, end: int | None, span: Span, by: int) -> _Arrangement:
-    """Count what lies between an end and the span that follows it."""
+def _followed(arrangement: _Arrangement, end: int | None, span: Span, by: int) -> _Arrangement:
+    """Add the silence or overlap between an end and the span that follows it."""
     if end is None:
-        return one
+        return arrangement
     silence = span.first - end
     overlap = max(0, -silence - STEP_BACK)
-    return one._replace(overlap=one.overlap + overlap, silence=one.silence + min(abs(silence), by) ** 2)
+    return arrangement._replace(
+        overlap=arrangement.overlap + overlap, silence=arrangement.silence + min(abs(silence), by) ** 2
+    )
 
 
-def _joined(one: _Arrangement, by: int) -> _Arrangement:
-    """Count the silence between the first reading and the second one."""
-    if one.second_begin is None:
-        return one
-    return _followed(one, one.first_end, Span(one.second_begin, one.second_begin), by)
+def _joined(arrangement: _Arrangement, by: int) -> _Arrangement:
+    """Add the silence or overlap between the first reading and the second one."""
+    if arrangement.second_begin is None:
+        return arrangement
+    return _followed(arrangement, arrangement.first_end, Span(arrangement.second_begin, arrangement.second_begin), by)
 
 
 def _best(arrangements: Iterator[_Arrangement]) -> list[_Arrangement]:
-    """Keep the best of the arrangements from which the logs go on alike, and of these the best ones."""
+    """Return the best arrangement per state, as the logs go on alike from there, and of these the best `_WIDTH`."""
     best: dict[tuple[int | None, ...], _Arrangement] = {}
-    for one in sorted(arrangements):
-        best.setdefault((one.first_end, one.second_end, one.second_begin), one)
+    for arrangement in sorted(arrangements):
+        best.setdefault((arrangement.first_end, arrangement.second_end, arrangement.second_begin), arrangement)
     return list(best.values())[:_WIDTH]

@@ -1,10 +1,11 @@
-"""Requests that a log leaves out, because it was sampled or filtered: correlation ids show it.
+"""Finds by correlation ids that a log leaves out requests, because it was sampled or filtered.
 
-Most clients, and all of a broker's fetchers, count the requests of a connection one by one. Java's clients count over all
-brokers, so on one broker of several their ids go up by more: those that state their name count only if many steps show no
-fetcher of another broker. Older ones do not state it, so two fetchers that go on by one show a log to be whole.
+Most clients, and all of a broker's fetchers, count the requests of a connection one by one. Java's clients count over
+all brokers, so on one broker of several their ids go up by more. Those that state their name are counted only if there
+are many steps, none of which is a fetcher's of another broker. Older Java clients do not state it, so two fetchers that
+go up by one show that a log is whole.
 
-A log that holds every request therefore has many connections with steps of exactly one; one that keeps each second record or
+So a log that holds every request has many connections with steps of exactly one; a log with every second record or
 fewer has hardly any. Measured in blocks of real logs, of all releases and of clusters:
 
     log                                    | ones per connection, on average | connections with nearly all steps of one
@@ -14,9 +15,9 @@ fewer has hardly any. Measured in blocks of real logs, of all releases and of cl
     each second record, or half of them    | 30 to 58 %                      | 0 to 14 % (30 % once)
     each third, fifth, tenth record        | 0 to 37 %                       | 0 to 8 %
 
-Steps are counted in blocks of a file, from the beginning of the block on, and judged when there are so many of them as `_LOOKS`
-says. So what stands near by decides, and how a file is cut, and when it grows, makes no difference: a split parses what stands
-before it anyway.
+Steps are counted per block of a file, from the block's beginning on, and judged after the numbers of steps in `_LOOKS`.
+So only nearby requests decide, and neither the cut into splits nor the growth of a file makes a difference: a split
+parses the text before it anyway.
 """
 
 from collections.abc import Sequence
@@ -34,17 +35,17 @@ BLOCK = 1 << 20
 _LOOKS = (12, 20, 50, 100, 200, 500, 1000)
 """Numbers of steps after which a block is judged."""
 _MANY = 100
-"""Steps from which on it counts too how many connections have nearly all steps of one."""
+"""The number of steps from which on the share of connections with nearly all steps of one counts too."""
 _SOME, _SEVERAL = 6, 8
-"""Connections with steps that are compared at least, of few steps and of many."""
+"""The least number of connections with steps for a verdict, for few steps and for many."""
 _FEW, _HALF = 0.25, 0.6
-"""Average shares of steps of one per connection below which requests are left out, of few steps and of many."""
+"""Requests are left out below these average shares of steps of one per connection, for few steps and for many."""
 _LONG, _VERY_LONG = 4, 12
 _LONG_ONES = 4
 _PROVING = 4
-"""Connections with `_VERY_LONG` steps, all of one, that show a log to be whole, whatever else is in it."""
+"""So many connections with `_VERY_LONG` steps, all of one, show that a log is whole, whatever else it holds."""
 _PROVING_FETCHERS = 2
-"""The same of replicas' fetchers: of two that take turns, a log that has each second request holds one only."""
+"""The same for replicas' fetchers: if two take turns, a log with each second request holds only one of them."""
 _COUNTS_OVER_ALL = "apache-kafka-java"
 """The software that counts its requests over all brokers."""
 _NAMES = (
@@ -69,35 +70,35 @@ _Numbers = npt.NDArray[np.int64]
 
 
 class Omissions:
-    """Notes which requests of a split complete the evidence that its log leaves out requests, or none."""
+    """Finds requests of a split that complete the evidence that its log leaves out requests, or that it does not."""
 
     def __init__(self) -> None:
         self._rows = _SCHEMA.empty_table()
 
     def look_back(self, events: Sequence[RequestEvent]) -> None:
-        """Take in requests before the split, all of them at once."""
+        """Add the requests before the split, all of them at once."""
         columns = [pa.array([getattr(event, name) for event in events], _FIELDS[name][1]) for name in _NAMES]
         rows, _ = _counted(columns)
         self._rows = _last_block(rows)
 
     def note(self, arrays: Sequence[pa.Array]) -> tuple[_Flags, _Flags]:
-        """Take in further requests, as the arrays of `EVENT_FIELDS`, in their order; at least one.
+        """Add further requests, as the arrays of `EVENT_FIELDS`, in their order; at least one.
 
         Returns:
-            For each request, whether it shows that requests are left out; and whether it shows that none is.
+            For each request, whether it shows that requests are left out; and whether it shows that none are.
         """
-        rows, places = _counted([arrays[_FIELDS[name][0]] for name in _NAMES])
+        rows, indexes = _counted([arrays[_FIELDS[name][0]] for name in _NAMES])
         before = len(self._rows)
         whole = pa.concat_tables([self._rows, rows])
         left_out, none = (np.zeros(len(arrays[0]), dtype=np.bool_) for _ in range(2))
         for row, shows_omission in _verdicts(whole, before):
-            (left_out if shows_omission else none)[places[row - before]] = True
+            (left_out if shows_omission else none)[indexes[row - before]] = True
         self._rows = _last_block(whole)
         return left_out, none
 
 
 def _counted(columns: Sequence[pa.Array]) -> tuple[pa.Table, _Numbers]:
-    """Choose the requests that count: at DEBUG, and sent on the connection itself; and return their places."""
+    """Return the requests that count (at DEBUG, and sent on the connection itself), and their indexes."""
     given = pa.table(columns, names=_NAMES)
     rows = pa.Table.from_arrays(
         [
@@ -108,12 +109,12 @@ def _counted(columns: Sequence[pa.Array]) -> tuple[pa.Table, _Numbers]:
         schema=_SCHEMA,
     )
     counts = pc.and_(pc.not_equal(given["log_level"], "INFO"), pc.invert(given["is_forwarded"]))
-    places: _Numbers = np.flatnonzero(counts.to_numpy())
-    return rows if len(places) == len(rows) else rows.filter(counts), places
+    indexes: _Numbers = np.flatnonzero(counts.to_numpy())
+    return rows if len(indexes) == len(rows) else rows.filter(counts), indexes
 
 
 def _last_block(rows: pa.Table) -> pa.Table:
-    """Keep the rows of the block that may go on."""
+    """Return the rows of the last block, which may go on."""
     if len(rows) == 0:
         return rows
     offsets = rows["byte_offset"].to_numpy()
@@ -122,12 +123,12 @@ def _last_block(rows: pa.Table) -> pa.Table:
 
 
 def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
-    """Judge the steps of each block; return rows from `before` on that complete evidence, and whether of an omission."""
+    """Judge the steps per block; return rows from `before` on that complete evidence, and whether of omissions."""
     if len(rows) == 0:
         return []
     blocks = rows["byte_offset"].to_numpy() // BLOCK
     connections = rows["connection_id"].combine_chunks().dictionary_encode().indices.to_numpy().astype(np.int64)
-    # Rows of one connection and block follow one another, in the order of the log.
+    # Bring rows of one connection and block together, in the order of the log.
     order = np.lexsort((connections, blocks))
     differences = np.diff(rows["correlation_id"].to_numpy().astype(np.int64)[order])
     is_step = (np.diff(connections[order]) == 0) & (np.diff(blocks[order]) == 0) & (differences > 0)
@@ -135,7 +136,7 @@ def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
     by_place = np.argsort(ends)
     ends, sizes = ends[by_place], differences[is_step][by_place]
     is_fetcher, over_all = (rows[name].to_numpy()[ends] for name in ("is_fetcher", "counts_over_all"))
-    found = []
+    verdicts = []
     for begin, end in _ranges(blocks[ends]):
         for number in _LOOKS:
             last = begin + number
@@ -144,8 +145,8 @@ def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
                 if number < _MANY or is_fetcher[begin:last].any():
                     steps = steps[~over_all[begin:last]]
                 verdict = _shows_omission(connections[ends[steps]], sizes[steps] == 1, is_fetcher[steps])
-                found += [] if verdict is None else [(int(ends[last - 1]), verdict)]
-    return found
+                verdicts += [] if verdict is None else [(int(ends[last - 1]), verdict)]
+    return verdicts
 
 
 def _ranges(blocks: _Numbers) -> list[tuple[int, int]]:
@@ -154,14 +155,14 @@ def _ranges(blocks: _Numbers) -> list[tuple[int, int]]:
 
 
 def _shows_omission(connections: _Numbers, is_one: _Flags, is_fetcher: _Flags) -> bool | None:
-    """Judge steps by their connections, by whether each is one and a fetcher's; None if they show nothing."""
+    """Judge steps by their connections and by whether each is one and a fetcher's; return None if they show nothing."""
     of_connection = np.bincount(connections)
     ones_of = np.bincount(connections, weights=is_one)
     is_proving = (of_connection >= _VERY_LONG) & (ones_of == of_connection)
     fetchers = is_proving & (np.bincount(connections, weights=is_fetcher) > 0)
     if is_proving.sum() >= _PROVING or fetchers.sum() >= _PROVING_FETCHERS:
         return False
-    # One busy client that counts over many brokers is no evidence, so each connection counts the same.
+    # One busy client that counts over many brokers is no evidence, so each connection has the same weight.
     has_steps = of_connection > 0
     shares = ones_of[has_steps] / of_connection[has_steps]
     is_long = of_connection >= _LONG
