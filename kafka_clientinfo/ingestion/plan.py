@@ -1,15 +1,26 @@
-"""Which bytes of which files are new: files to splits, on the driver, reading only the files' heads.
+"""Plans what a run reads: compares files with the ledger on the driver, and divides their new bytes into splits.
 
-A file that was read before is resumed where that ended, if the bytes before that place are still the same; `copies`
-decides which files hold the same log. What cannot be read is a problem that is reported and does not stop the rest. What a run reads is settled here: a file
-that grows meanwhile is read up to the size that it has now, and one that another file has replaced is noticed.
+Only the heads of files are read here, and `copies` decides which files hold the same log:
 
-A file is cut into splits where a record starts (`reader.record_start`). A cut behind JSON may be wrong; that shows when it
-is read: `split_statistics.wrongly_cut` names such files, and `Plan.uncut` gives the plan to read instead.
+    a file                                              | in the plan
+    ----------------------------------------------------|------------------------------------------------------------
+    holds a log that no run has read                    | `files`, from the beginning
+    has new bytes, beyond an incomplete last record     | `files`, from the resume offset, if the bytes before it match
+    has none                                            | `unchanged`
+    could not be read to its end before: an incomplete  | `files`, from the resume offset; an archive that ends at the
+    copy, damage, a failing disk                        | same byte again is a problem, `damaged`
+    holds a log that is read from another file          | problem `copy`; `unchanged` if all of it was read
+    has no complete record, or cannot be opened         | problem `empty` or `unreadable`
+    does not match what was read (see `copies`)         | problem `rewritten` or `shorter`
 
-A file of which an earlier run could not read the rest (a copy that is not complete yet, damage, a failing disk) has
-one rejected record for that rest, at the place where it resumes. A run that resumes it takes that record back
-(`PlannedFile.was_damaged`): what it stood for is read now, or gets one of its own.
+A problem is reported and does not stop the rest. The plan is final: a file that grows meanwhile is read up to the size
+that it has now, and a file that another one has replaced is noticed.
+
+A file is cut into splits where a record starts (`reader.record_start`). A cut may be wrong if JSON precedes it. Reading
+shows that: `split_statistics.wrongly_cut` names such files, and `Plan.uncut` returns the plan to read instead.
+
+If an earlier run could not read the rest of a file, one rejected record stands for that rest, at the resume offset. A
+run that resumes the file takes the record back (`PlannedFile.was_damaged`): the rest is read now, or gets a new one.
 """
 
 import errno
@@ -39,9 +50,9 @@ from .problems import Problem, reason_of
 from .storage import StoredFile, local_file
 
 Name = tuple[str, str]
-"""The cluster and the broker that a log has."""
+"""The cluster and the broker of a log."""
 _COMPRESSION = 20
-"""How often a request log goes into its archive, at least: 30 to 120 times were seen for whole logs."""
+"""The least compression ratio that is assumed for a request log: whole logs had 30 to 120."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +60,8 @@ class PlannedFile:
     """A file with new bytes, from `resume_at` on.
 
     Attributes:
-        known: its row in ingested_files without the mark of an unreadable rest, None for a new file.
-        was_damaged: whether such a mark was taken off it.
+        known: its row in ingested_files, without the rejected record for an unreadable rest; None for a new file.
+        was_damaged: whether `known` had such a record.
         first_record: hash of its first record.
         layout: how its records are laid out.
         first_offset: offset of its first record in the log.
@@ -71,19 +82,19 @@ class PlannedFile:
 
     @property
     def path(self) -> str:
-        """Where it lies, for tables and messages."""
+        """Its path, for tables and messages."""
         return self.file.path
 
     @property
     def end(self) -> int:
-        """Return the offset in the log at which the file ends, if it is not compressed."""
+        """The offset in the log at which the file ends, if it is not compressed."""
         return self.size_on_disk + (self.file.alignment.shift if self.file.alignment else 0)
 
 
 class Split(NamedTuple):
     """A range of a file for one task: bytes [start, end) of the decompressed content.
 
-    Where `end` is None it is the file's end, and this split knows what is pending there.
+    If `end` is None, the split reads to the file's end, and reports the bytes of an incomplete last record.
     """
 
     file: PlannedFile
@@ -93,16 +104,16 @@ class Split(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a run will read.
+    """The work of a run.
 
     Attributes:
         files: files with new bytes.
         unchanged: paths of files without any.
-        problems: files passed over, with reasons.
+        problems: files that are not read, with reasons.
         splits: the work, one list per task.
         batch_id: identity of this input: the same bytes give the same id.
-        packed: new rows of ingested_files for unchanged files that have been compressed since they were read: with their
-            new paths, which are known then, they are unpacked once only.
+        packed: new ledger rows of unchanged files that were compressed since they were read; with their new paths
+            stored, later runs need not decompress them again.
     """
 
     files: tuple[PlannedFile, ...]
@@ -114,7 +125,7 @@ class Plan:
 
     @property
     def size(self) -> int:
-        """Bytes of log that it reads, roughly where they are compressed."""
+        """The bytes of log to read, roughly for compressed files."""
         return sum(
             file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.end - file.resume_at)
             for file in self.files
@@ -122,14 +133,14 @@ class Plan:
 
     @property
     def size_on_disk(self) -> int:
-        """Bytes on disk that its tasks read; of a compressed file all, as that is read from its beginning."""
+        """The bytes on disk that the tasks read; compressed files count whole, as they are read from the beginning."""
         size = 0
         for file, start, end in (split for content in self.splits for split in content):
             size += file.size_on_disk if file.compressed else max(0, (file.end if end is None else end) - start)
         return size
 
     def uncut(self, file_ids: Collection[str]) -> "Plan":
-        """The same plan with one split for each of these files."""
+        """Return the same plan with one split for each of these files."""
         bins = (
             tuple(
                 split._replace(end=None) if split.file.file_id in file_ids else split
@@ -144,7 +155,7 @@ class Plan:
 def make_plan(
     files: Sequence[StoredFile | Path], known: Mapping[str, Mapping[str, Any]], settings: Settings, tasks: int
 ) -> Plan:
-    """Compare files with what was read of them before, the rows of ingested_files by file_id; divide what is new."""
+    """Compare files with the rows of ingested_files, given by file_id, and divide the new bytes into splits."""
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
     planning = _Planning(known, settings, stored)
     for file in stored:
@@ -165,7 +176,7 @@ def make_plan(
 
 
 class _Planning:
-    """What is known of the files so far."""
+    """The state of one planning."""
 
     def __init__(self, known: Mapping[str, Row], settings: Settings, files: Sequence[StoredFile]) -> None:
         self._known, self._settings = known, settings
@@ -197,7 +208,7 @@ class _Planning:
         except OSError as error:
             if error.errno != errno.ESTALE:
                 raise
-            measured = file.measured()  # rotated since it was measured
+            measured = file.measured()  # the file was rotated since it was measured
             beginning = self._head(measured)
         if beginning.first_record is None:
             kind = "empty" if beginning.empty else "unreadable"
@@ -208,12 +219,13 @@ class _Planning:
         return head(file, framing_of(file), name=self._settings.log_layout, latest=file.modified)
 
     def settle(self) -> None:
-        """Decide what is read of the files."""
+        """Decide what to read of each file."""
         rows: dict[str, list[Row]] = {}
         for identity, row in self._known.items():
             rows.setdefault(identity[:BEGINNING_DIGITS], []).append({**row, "file_id": identity})
         for beginning, candidates in self._candidates.items():
-            candidates.sort(key=lambda one: len(one.file.folders.parts))  # logs/broker-1 before logs/broker-1/archive
+            # logs/broker-1 comes before logs/broker-1/archive
+            candidates.sort(key=lambda candidate: len(candidate.file.folders.parts))
             alike = alike_logs(candidates, rows.get(beginning, []), self._file_read_before)
             self.problems += alike.problems
             for log in alike.logs:
@@ -223,7 +235,7 @@ class _Planning:
                     self.problems.append(Problem(log.longest.path, "unreadable", reason_of(error)))
 
     def _file_read_before(self, row: Row) -> Candidate | None:
-        """Return the file that was read for a row, if LOGS do not name it and it still holds what was read."""
+        """Return the file that was read for a row, if LOGS does not name it and it still holds what was read."""
         path = str(row["path"])
         if path in self._paths or not os.path.isabs(path):
             return None
@@ -233,10 +245,10 @@ class _Planning:
             first = candidate.beginning.first_record
             if first is None or not str(row["file_id"]).startswith(beginning_of(first)):
                 return None
-            place = candidate.resume_point(row)
+            point = candidate.resume_point(row)
         except OSError:
             return None
-        return candidate if place.hash == row["resume_hash"] else None
+        return candidate if point.hash == row["resume_hash"] else None
 
     def _settle(self, log: Log, matches: Mapping[str, Match]) -> None:
         planned = self._planned(log)
@@ -260,7 +272,7 @@ class _Planning:
                     self.problems.append(_copy(path, candidate.path, name))
 
     def _planned(self, log: Log) -> PlannedFile:
-        """Return the plan to read a log, under the name that it has if it was read before."""
+        """Return the plan to read a log, under its old name if it was read before."""
         longest, row = log.longest, log.row or {}
         first = longest.beginning.first_record or b""
         cluster, broker = row.get("cluster", longest.cluster), row.get("broker", longest.broker)
@@ -283,12 +295,12 @@ class _Planning:
         )
 
     def _new_id(self, cluster: str, broker: str, first: bytes) -> str:
-        """Return the first identity that no log has: those of a broker that begin alike are numbered."""
+        """Return the first identity that no log has: logs of a broker that begin alike are numbered."""
         identities = (file_id(cluster, broker, first, number) for number in count())
         return next(identity for identity in identities if identity not in self._known and identity not in self._ids)
 
     def _pass_over(self, candidate: Candidate, path: str, name: Name, is_unchanged: bool) -> None:
-        """Report a file of which nothing is read: as a copy, unless all of it was read under its own name."""
+        """Report a file that is not read: as unchanged if all of it was read under its own name, else as a copy."""
         if is_unchanged and (candidate.cluster, candidate.broker) == name:
             self.unchanged.append(candidate.path)
         elif (candidate.cluster, candidate.broker) == name:
@@ -297,16 +309,16 @@ class _Planning:
             self.problems.append(_copy(candidate.path, path, name))
 
     def _note_archive(self, row: Row, files: Sequence[Candidate], matches: Mapping[str, Match]) -> None:
-        """Note where a log lies that was compressed, unless the original is there: its copy may soon be gone."""
+        """Note the archive of a log that was compressed, unless the original is there: its copy may soon be gone."""
         archives = [file for file in files if file.beginning.compressed and file.path in matches]
         if archives and row["path"] not in {file.path for file in files}:
             archive = archives[-1]
-            place = {"path": archive.path, "size_on_disk": archive.beginning.size, "compressed": True}
-            self.packed.append({**row, **place})
+            where = {"path": archive.path, "size_on_disk": archive.beginning.size, "compressed": True}
+            self.packed.append({**row, **where})
 
 
 def _copy(path: str, same_as: str, name: Name) -> Problem:
-    """Report a file under another broker's name, or another cluster's, than its log has."""
+    """Return the problem of a file whose path names another broker, or another cluster, than its log has."""
     cluster, broker = name
     log = "the same log as before" if path == same_as else f"the same log as {same_as}"
     return Problem(path, "copy", f"{log}, which counts as broker {broker} of cluster {cluster}, and is counted once")
@@ -317,34 +329,38 @@ def _without_placeholder(row: Row) -> Row:
 
 
 def _news(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Problem | None:
-    """Return the plan if a file has bytes that were not read, a problem if these cannot be read, or None."""
+    """Return the plan if a file has bytes that were not read, a problem if these cannot be read, else None."""
     if planned.was_damaged:
         return _still_damaged(planned, row) if planned.compressed else planned
     if planned.compressed:
         return planned if match.has_more else None
-    is_rotated = row["path"] != planned.path and is_server_log(planned.file)  # what waited for its stack trace is whole
+    # The last record of a rotated server.log waited for its stack trace, and is complete now.
+    is_rotated = row["path"] != planned.path and is_server_log(planned.file)
     pending = int(row["pending_bytes"])
     return planned if planned.end != planned.resume_at + pending or (pending and is_rotated) else None
 
 
 def _has_more(candidate: Candidate, match: Match) -> bool:
-    """Whether a file holds more than was read, beside a record that is not complete."""
+    """Return whether a file has more bytes than were read, apart from an incomplete record."""
     read = int(match.row["bytes_ingested"]) + int(match.row["pending_bytes"])
     end = candidate.beginning.size + candidate.alignment(match.row).shift
     return match.has_more and (candidate.beginning.compressed or end != read)
 
 
 def _still_damaged(planned: PlannedFile, row: Row) -> PlannedFile | Problem:
-    """Whether a damaged archive ends where it ended before; it may have been replaced by one of the same size."""
+    """Return a problem if a damaged archive ends at the same byte as before, else the plan to read it again.
+
+    It may have been replaced by a file of the same size, so its content is read.
+    """
     readable, damage = readable_bytes(planned.file)
     if damage and readable == planned.resume_at + int(row["pending_bytes"]):
-        said = f"nothing new; {damage} behind byte {readable} of its content, as before"
-        return Problem(planned.path, "damaged", said)
+        detail = f"nothing new; {damage} after byte {readable} of its content, as before"
+        return Problem(planned.path, "damaged", detail)
     return planned
 
 
 def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:
-    """One split per task and file at most, and none below split_bytes: few large tasks are fast."""
+    """Yield at most one split per task and file, and none below split_bytes: few large tasks are fast."""
     starts = [file.resume_at]
     if file.layout.splittable and not file.compressed and not is_server_log(file.file):
         new_bytes = file.end - file.resume_at
@@ -367,7 +383,7 @@ def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
 
 
 def _bins(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
-    """Splits to tasks of about the same bytes; a task costs a tenth of a second before it reads anything."""
+    """Divide splits among tasks of about equal bytes; a task costs a tenth of a second before it reads anything."""
 
     def size(split: Split) -> int:
         end = split.end if split.end is not None else max(split.file.end, split.start + 1)
@@ -386,7 +402,7 @@ def _batch_id(files: Iterable[PlannedFile]) -> str:
     digest = hashlib.sha256()
     for file in sorted(files, key=lambda item: item.file_id):
         digest.update(f"{file.file_id}:{file.resume_at}:{file.size_on_disk}".encode())
-        if file.was_damaged and file.known:  # the same bytes once more, and another batch
+        if file.was_damaged and file.known:  # the same bytes again, but another batch
             digest.update(f":{file.known.get('batch_id')}".encode())
         digest.update(b"\n")
     return digest.hexdigest()[:32]

@@ -1,7 +1,7 @@
-"""How far a reading is, in bytes as they lie in the files, while it goes on.
+"""Shows how far a reading is, in bytes on disk, while it goes on.
 
-Spark tells of a task when it ends, and a reading has about one task per core. So each task writes what it has read into
-a file of its own, which the driver looks at once a second. Where they share no folder nobody counts.
+Spark reports a task only when it ends, and a reading has about one task per core. So each task writes its count of
+bytes to a file, which the driver reads once a second. Without a shared folder nothing is shown.
 """
 
 import threading
@@ -13,17 +13,17 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 _EVERY = 0.5
-"""Seconds between two writes of a task."""
+"""Seconds between two writes of a task's count."""
 _SHOWN_EVERY = 1.0
 _SETTLED = 2.0
-"""Seconds until a rate is worth telling."""
+"""Seconds before a rate is shown."""
 _MB = 1_000_000
 _MINUTES_FROM = 120
-"""Seconds."""
+"""Seconds left from which on minutes are shown."""
 
 
 class TaskCounter:
-    """Counts what a task reads, in a file that is named after its number; nowhere where there is no such folder."""
+    """Counts the bytes that a task reads, in a file named after its number; without a folder it writes nothing."""
 
     def __init__(self, folder: str, number: int) -> None:
         self._file: IO[bytes] | None = None
@@ -33,7 +33,7 @@ class TaskCounter:
         self._count, self._written = 0, 0.0
 
     def add(self, count: int) -> None:
-        """Count bytes in."""
+        """Add bytes to the count."""
         self._count += count
         if time.monotonic() - self._written >= _EVERY:
             self._write()
@@ -54,10 +54,10 @@ class TaskCounter:
 
 @contextmanager
 def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
-    """Say how far the tasks of a reading of so many bytes are, once a second; `total` is 0 where that is not known.
+    """Report once a second how far the tasks are that read `total` bytes; 0 if that is not known.
 
     Yields:
-        The folder for `TaskCounter`; empty where nobody is told.
+        The folder for `TaskCounter`; empty if nothing is to be reported.
     """
     if say is None:
         yield ""
@@ -82,20 +82,20 @@ def _watch(folder: Path, total: int, say: Callable[[str], None], over: threading
 
 
 def _sum(folder: Path) -> int:
-    found = 0
+    total = 0
     for path in folder.iterdir():
         with suppress(OSError):
-            found += int.from_bytes(path.read_bytes(), "little")
-    return found
+            total += int.from_bytes(path.read_bytes(), "little")
+    return total
 
 
 def progress_text(done: int, total: int, seconds: float) -> str:
-    """Text of how far a reading is, such as `312 of 1,024 MB, 25 MB/s, 28 s left`.
+    """Return the progress as text, such as `312 of 1,024 MB, 25 MB/s, 28 s left`.
 
     Args:
-        done: bytes read; some are read twice, where a file is cut.
-        total: bytes to read; 0 where that is not known.
-        seconds: since the reading began.
+        done: bytes read; some are read twice where a file is cut into splits.
+        total: bytes to read; 0 if that is not known.
+        seconds: time since the reading began.
     """
     done = min(done, total) if total else done
     text = f"{done / _MB:,.0f} of {total / _MB:,.0f} MB" if total else f"{done / _MB:,.0f} MB"

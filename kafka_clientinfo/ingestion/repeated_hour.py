@@ -1,13 +1,19 @@
-"""Logs that begin inside an hour that their zone repeats: which of its two readings they begin with.
+"""Finds out with which reading of a repeated hour a log begins, and moves rows that were read by the wrong one.
 
-A file by itself shows it where it goes back to the hour's beginning (then it began before that, with the first reading)
-or beyond its end without going back (then with the second one, unless nothing was logged for more than an hour). This
-`worker` sees. A file that ends inside the hour does not show it, and is read by the first reading. Then the times of the
-broker's other files show it, as `log_sequence` says.
+When clocks are set back, an hour of local time comes twice: it has two readings. What shows the reading of a log that
+begins in such an hour:
 
-Files come in any order, and grow. What a later one shows, or a file's own later bytes, moves the rows that are there,
-so the tables depend on the files and not on the order in which they were read. A file's own bytes count for more: if
-other files had moved its rows to the second reading, and it then goes back to the hour's beginning, they move back.
+    the log                                        | its first time has
+    -----------------------------------------------|---------------------------------------------------------------
+    goes back to the hour's beginning              | the first reading (seen by `worker`)
+    passes the hour's end without going back       | the second one, unless nothing was logged for more than an hour
+                                                   | (seen by `worker`)
+    ends inside the hour                           | the first one, until the broker's other files show more
+                                                   | (`log_sequence`)
+
+Files come in any order, and grow. A later file, or a file's own later bytes, may show another reading; then stored rows
+move, so that the tables depend on the files and not on the order of reading. A file's own bytes count more: if other
+files had moved its rows to the second reading, and it then goes back to the hour's beginning, they move back.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -23,16 +29,17 @@ _MINUTE = timedelta(minutes=1)
 _NONE = timedelta()
 
 TIMES = {"requests": ("logged_at", "started_at"), "failed_requests": ("logged_at",)}
-"""The columns of rows that follow the time of their record, by table."""
+"""Per table, the columns of a row that depend on the time of its record."""
 
 
 class Move(NamedTuple):
-    """Rows of a file that were logged `by` later than they say.
+    """A change of the times of a file's rows.
 
     Attributes:
-        begin: of the times of these rows.
-        end: the first time after these.
-        until: of the bytes that earlier runs read, if only their rows are to be moved; None for all rows.
+        begin: the first time of these rows.
+        end: the first time after them.
+        by: the time to add.
+        until: offset at which earlier runs ended, if only their rows move; None for all rows.
     """
 
     file_id: str
@@ -43,13 +50,13 @@ class Move(NamedTuple):
 
     @property
     def condition(self) -> str:
-        """The rows in SQL; a file_id is a hash, and needs no quoting."""
+        """The condition for the rows in SQL; a file_id is a hash, and needs no quoting."""
         begin, end = (f"TIMESTAMP '{time.astimezone(UTC):%Y-%m-%d %H:%M:%S}'" for time in (self.begin, self.end))
         before = "" if self.until is None else f" AND byte_offset < {self.until}"
         return f"file_id = '{self.file_id}' AND logged_at >= {begin} AND logged_at < {end}{before}"
 
     def values(self, table: str) -> dict[str, str]:
-        """The columns of a table that change, each with its value in SQL."""
+        """Return the columns of a table that change, each with its new value in SQL."""
         return {name: f"{name} + INTERVAL '{round(self.by.total_seconds())}' SECOND" for name in TIMES[table]}
 
     def back(self) -> "Move":
@@ -57,17 +64,17 @@ class Move(NamedTuple):
         return self._replace(begin=self.begin + self.by, end=self.end + self.by, by=-self.by)
 
     def moved(self, time: datetime) -> datetime:
-        """Return the instant at which something was logged that is noted at this time."""
+        """Return the real instant of a record that is stored with this time."""
         return time + self.by if self.begin <= time < self.end else time
 
 
 def moves(files: Iterable[Mapping[str, Any]], resumed: Iterable[Mapping[str, Any]], zone: str) -> list[Move]:
-    """Return what is to be moved.
+    """Return the moves that the files show.
 
     Args:
-        files: rows of ingested_files, as far as all is read.
-        resumed: statistics of the splits that were read now, of files of which an earlier run has read the beginning.
-        zone: of the logs.
+        files: rows of ingested_files, after reading.
+        resumed: statistics of the splits that were read now, for files that an earlier run had begun to read.
+        zone: zone of the logs.
     """
     brokers: dict[tuple[str, str], list[_Log]] = {}
     for file in files:
@@ -78,9 +85,9 @@ def moves(files: Iterable[Mapping[str, Any]], resumed: Iterable[Mapping[str, Any
 
 
 def _shown_by_new_bytes(resumed: Iterable[Mapping[str, Any]], zone: str) -> list[Move]:
-    """Return the moves of rows that earlier runs read by the reading that their file's new bytes exclude."""
+    """Return moves of earlier runs' rows, if their file's new bytes exclude the reading that was used for them."""
     first_splits: dict[str, Mapping[str, Any]] = {}
-    for split in sorted(resumed, key=lambda one: int(one["start_offset"])):
+    for split in sorted(resumed, key=lambda split: int(split["start_offset"])):
         if split["shown_at"] is not None:
             first_splits.setdefault(split["file_id"], split)
     moves_of_files = []
@@ -93,7 +100,7 @@ def _shown_by_new_bytes(resumed: Iterable[Mapping[str, Any]], zone: str) -> list
 
 
 class _Log(NamedTuple):
-    """When a file's requests were logged; where that is not sure, by the first reading, and `move` to the second one."""
+    """The times of a file's requests; uncertain ones are in the first reading, and `move` changes to the second."""
 
     first: datetime
     last: datetime
@@ -120,7 +127,7 @@ def _log(file: Mapping[str, Any], zone: str) -> _Log:
 
 
 def _shown_by_others(logs: Sequence[_Log]) -> Iterator[Move]:
-    """Yield the moves of one broker's logs: what the logs show, less what was moved before."""
+    """Yield the moves of one broker's logs: from the readings that were used before to those that all logs show."""
     sure = [log for log in logs if log.move is None]
     hours: dict[tuple[datetime, timedelta], list[_Log]] = {}
     for log in sorted(logs):
@@ -135,7 +142,7 @@ def _shown_by_others(logs: Sequence[_Log]) -> Iterator[Move]:
 
 
 def _move(file_id: str, instant: datetime, zone: str) -> Move | None:
-    """Return the move of a file that was read as if it began at this instant; None where that is in no first reading."""
+    """Return the move of a file that was read as if it began at this instant; None if that is in no first reading."""
     readings = _readings(instant, zone)
     if readings is None or readings[0] != instant:
         return None
@@ -147,7 +154,7 @@ def _move(file_id: str, instant: datetime, zone: str) -> Move | None:
 
 
 def _readings(instant: datetime, zone: str) -> tuple[datetime, datetime] | None:
-    """Return both instants of the local time of one; None where there is one only."""
+    """Return both instants with the local time of this one; None if there is only one."""
     local = instant.astimezone(ZoneInfo(zone))
     first, second = (local.replace(fold=fold).astimezone(UTC) for fold in (0, 1))
     return (first, second) if first < second else None
@@ -157,11 +164,11 @@ def begins_again(clock: LogClock, times: Iterable[tuple[bytes, bytes | None]]) -
     """Return whether a log begins with the second reading of its first time, which its zone repeats.
 
     Args:
-        clock: of the log; it is asked for the readings of times only.
-        times: those in the log, each with its zone.
+        clock: the log's clock, from which only the readings of times are taken.
+        times: the times in the log, each with its zone.
 
     Returns:
-        None where the log ends inside the hour, and goes on in it from one reading to the other nowhere.
+        None if the log ends inside the hour and never goes on in it from one reading to the other.
     """
     times = iter(times)
     first = next(times, None)
@@ -170,7 +177,7 @@ def begins_again(clock: LogClock, times: Iterable[tuple[bytes, bytes | None]]) -
     latest, later = clock.readings(*first)
     for time in times:
         reading, second = clock.readings(*time)
-        if reading == second:  # behind the hour; a silence shorter than the hour says that it was the second one
+        if reading == second:  # after the hour; if the silence was shorter than the hour, it was the second reading
             return reading - later < later - latest
         if latest - reading > STEP_BACK:
             return False
@@ -181,13 +188,13 @@ def begins_again(clock: LogClock, times: Iterable[tuple[bytes, bytes | None]]) -
 
 def moved_row(row: Mapping[str, Any], move: Move) -> dict[str, Any]:
     """Return a file's row of ingested_files after a move of its rows."""
-    if move.until is not None:  # `file_row` has set these times right
+    if move.until is not None:  # `file_row` has already corrected these times
         return dict(row)
     return with_times(row, move.moved)
 
 
 def with_times(row: Mapping[str, Any], moved: Callable[[datetime], datetime]) -> dict[str, Any]:
-    """Return a row of ingested_files in which each time of a record is moved."""
+    """Return a row of ingested_files with the time of each record moved."""
     times = {name: moved(row[name]) for name in ("first_logged_at", "last_logged_at") if row.get(name) is not None}
     ends = ("began_at", "ended_at")
     runs = [{**run, **{name: moved(run[name]) for name in ends}} for run in row.get("debug_runs") or ()]

@@ -1,10 +1,10 @@
-"""Restarts inside a file: after a silence, its first requests show that the broker has started meanwhile.
+"""Finds restarts inside a file: the first requests after a silence show that the broker has started in it.
 
-A broker goes on with its log after a restart, and says nothing of it there. A window of requests after each silence is judged by
-`broker_start`, together with the connection ids of the `LOOKBACK` bytes before it. So all of it lies near by in the file, and
-how a file is cut, and when it grows, makes no difference: a split parses what stands before it anyway, and judges the
-windows that end in it. A window at the end of a file is judged as far as it goes, and once more when the file has grown.
-The windows are judged in their order, as after a restart only what follows it counts.
+A broker goes on with its log after a restart, and logs no sign of it. `broker_start` judges a window of requests after
+each silence, together with the connection ids of the `LOOKBACK` bytes before it. So only nearby records decide, and
+neither the cut into splits nor the growth of a file makes a difference: a split parses the text before it anyway, and
+judges the windows that end in it. A window at the end of a file is judged as far as it goes, and again when the file
+has grown. Windows are judged in order, as after a restart only the records that follow it count.
 """
 
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ from .broker_start import RESTART_WINDOWS, shows_restart
 from .debug_runs import SILENCE_MICROS
 
 LOOKBACK = 1 << 20
-"""Bytes before a silence in which connection ids are looked at."""
+"""Bytes before a silence from which connection ids are taken."""
 
 
 class _Request(NamedTuple):
@@ -45,30 +45,30 @@ _BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
 
 
 class Restarts:
-    """Notes the restarts that a split shows."""
+    """Finds the restarts that a split shows."""
 
     def __init__(self, start: int) -> None:
-        """Take the offset at which the split starts."""
+        """Begin at the offset at which the split starts."""
         self._start = start
         self._rows = _SCHEMA.empty_table()
         self._state = _State()
-        self._found: list[BrokerEvent] = []
+        self._events: list[BrokerEvent] = []
 
     def look_back(self, events: Sequence[RequestEvent]) -> None:
-        """Take in requests before the split, all of them at once."""
+        """Add the requests before the split, all of them at once."""
         columns = {name: pa.array([getattr(event, name) for event in events], _FIELDS[name][1]) for name in _NAMES}
         self._add(pa.table(columns, schema=_SCHEMA))
 
     def note(self, arrays: Sequence[pa.Array]) -> None:
-        """Take in further requests, as the arrays of `EVENT_FIELDS`, in their order."""
+        """Add further requests, as the arrays of `EVENT_FIELDS`, in their order."""
         self._add(pa.table([arrays[_FIELDS[name][0]] for name in _NAMES], schema=_SCHEMA))
 
-    def found(self, is_end: bool) -> list[BrokerEvent]:
-        """Return the restarts so far, with those that show at the end of the file if that is reached."""
+    def events(self, is_end: bool) -> list[BrokerEvent]:
+        """Return the restarts so far; at the end of the file also those that an incomplete window shows."""
         if not is_end:
-            return self._found
+            return self._events
         at_end, _ = _judge(_Windows(self._rows), self._state, is_end=True)
-        return self._found + [restart.event._replace(value=f"{restart.event.value} so far") for restart in at_end]
+        return self._events + [restart.event._replace(value=f"{restart.event.value} so far") for restart in at_end]
 
     def _add(self, rows: pa.Table) -> None:
         is_debug = pc.not_equal(rows["log_level"], "INFO")
@@ -77,11 +77,11 @@ class Restarts:
             return
         windows = _Windows(pa.concat_tables([self._rows, rows]))
         restarts, self._state = _judge(windows, self._state, is_end=False)
-        self._found += [restart.event for restart in restarts if restart.settled_at >= self._start]
+        self._events += [restart.event for restart in restarts if restart.settled_at >= self._start]
         waiting = (begin for begin in windows.begins if windows.offsets[begin] > self._state.judged)
-        # A silence shows only if the request before it is there.
+        # A silence is visible only if the request before it is there.
         first = max(0, next(waiting, windows.size) - 1)
-        # Chunks are made one, as they would become ever more of a log that comes in small parts.
+        # Combine chunks: a log that comes in small parts would otherwise have ever more of them.
         self._rows = windows.rows.slice(min(first, windows.before(first + 1))).combine_chunks()
 
 
@@ -91,7 +91,7 @@ class _State(NamedTuple):
     Attributes:
         judged: offset of the first request of the latest window that is judged.
         latest: that of the latest window that shows a restart.
-        settled_at: offset of the request up to which one had to read for all of that.
+        settled_at: offset of the last request that was needed to judge them.
     """
 
     judged: int = -1
@@ -105,8 +105,8 @@ class _Restart(NamedTuple):
 
 
 def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_Restart], _State]:
-    """Find restarts in windows that were not judged yet, up to the first one that is not whole, if more may follow."""
-    found = []
+    """Find restarts in windows that were not judged yet; stop at an incomplete window if more requests may follow."""
+    restarts = []
     for begin in windows.begins:
         offset = int(windows.offsets[begin])
         if offset <= state.judged:
@@ -118,21 +118,21 @@ def _judge(windows: "_Windows", state: _State, is_end: bool) -> tuple[list[_Rest
         settled_at = max(state.settled_at, int(windows.offsets[min(whole, windows.size) - 1]))
         state = _State(offset, offset if size else state.latest, settled_at)
         if size:
-            # Records are written a little out of order: half of the shortest silence parts the two processes.
+            # Records are written a little out of order: half of the shortest silence separates the two processes.
             at = int(windows.times[begin]) - SILENCE_MICROS // 2
-            found.append(_Restart(BrokerEvent(at, RESTARTED, str(size)), settled_at))
-    return found, state
+            restarts.append(_Restart(BrokerEvent(at, RESTARTED, str(size)), settled_at))
+    return restarts, state
 
 
 class _Windows:
-    """Requests at DEBUG, and the windows of them that follow silences.
+    """Requests at DEBUG, with the windows that follow silences.
 
     Attributes:
         rows: the requests.
         size: their number.
         times: when they were logged, in microseconds.
-        offsets: where they stand.
-        begins: the numbers of the first requests of windows.
+        offsets: their offsets in the file.
+        begins: row numbers of the first requests of windows.
     """
 
     def __init__(self, rows: pa.Table) -> None:
@@ -144,17 +144,17 @@ class _Windows:
         self._proofs = np.concatenate([[0], np.cumsum(self._may_prove())]) if self.begins else None
 
     def _may_prove(self) -> npt.NDArray[np.bool_]:
-        """Tell which requests may show a restart, as most silences are followed by none."""
+        """Return which requests may show a restart, as most silences are followed by none."""
         low = pc.less_equal(self.rows["correlation_id"], 10)
         opens = pc.or_(low, pc.equal(self.rows["api_key"], int(ApiKey.API_VERSIONS)))
         is_lowest = pc.and_(opens, pc.ends_with(self.rows["connection_id"], "-0"))
         is_brokers = pc.is_in(self.rows["api_key"], value_set=_BROKERS_KEYS)
         begins = pc.and_(is_brokers, pc.equal(self.rows["correlation_id"], 0))
-        found: npt.NDArray[np.bool_] = pc.or_(is_lowest, begins).to_numpy() & self._is_new()
-        return found
+        may_prove: npt.NDArray[np.bool_] = pc.or_(is_lowest, begins).to_numpy() & self._is_new()
+        return may_prove
 
     def _is_new(self) -> npt.NDArray[np.bool_]:
-        """Tell of which requests the connection id was not logged in the `LOOKBACK` bytes before."""
+        """Return for which requests the connection id was not logged in the `LOOKBACK` bytes before."""
         ids = self.rows["connection_id"].combine_chunks().dictionary_encode().indices.to_numpy()
         order = np.argsort(ids, kind="stable")
         follows = np.diff(ids[order]) == 0
@@ -164,11 +164,11 @@ class _Windows:
         return is_new
 
     def before(self, row: int) -> int:
-        """Return the first row that is looked at to judge what follows a silence before this one."""
+        """Return the first row that is needed to judge the window after a silence that ends at this row."""
         return int(np.searchsorted(self.offsets, self.offsets[min(row, self.size - 1)] - LOOKBACK))
 
     def restart_size(self, begin: int, latest: int, is_end: bool) -> int | None:
-        """Judge a window by what stands before it, from the latest restart on.
+        """Judge a window by the requests before it, from the latest restart on.
 
         Returns:
             How many requests show a restart; None if they do not.

@@ -1,8 +1,8 @@
-"""The statistics of splits to the statistics of files: records = requests + rejected + sum(ignored), always.
+"""Adds up the statistics of splits per file: records = requests + rejected + sum(ignored), always.
 
-A split that could not be read to its end ends its file's part in this run: what it read before is kept, what later
-splits read of the same file is not, because a file has one place where the next run resumes. A log that was rotated
-before it was read is no error: the next run reads it under its new name.
+If a split could not be read to its end, the file's part in this run ends there, as a file has one resume offset: what
+the split read before counts, what later splits read of the same file does not. A log that was rotated before it was
+read is no error: the next run reads it under its new name.
 """
 
 from collections import Counter
@@ -22,10 +22,10 @@ Statistics = Mapping[str, Any]
 
 
 def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Leaves out the splits of a file behind its first read error; sorts by file."""
+    """Sort splits by file, and leave out those that follow the first read error of their file."""
     kept: list[dict[str, Any]] = []
     stopped: set[str] = set()
-    for split in sorted(statistics, key=lambda one: (one["file_id"], one["start_offset"])):
+    for split in sorted(statistics, key=lambda split: (split["file_id"], split["start_offset"])):
         if split["file_id"] not in stopped:
             kept.append(split)
         if split["error"] is not None:
@@ -34,7 +34,7 @@ def counted(statistics: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def wrongly_cut(statistics: Iterable[Statistics]) -> frozenset[str]:
-    """The file_ids whose cuts fell into a record: the split before one read that record beyond its own end."""
+    """Return the file_ids with a cut inside a record: the split before the cut read that record beyond its own end."""
     return frozenset(
         before["file_id"]
         for before, after in pairwise(statistics)
@@ -43,21 +43,21 @@ def wrongly_cut(statistics: Iterable[Statistics]) -> frozenset[str]:
 
 
 def was_read(file: PlannedFile, statistics: Iterable[Statistics]) -> bool:
-    """Whether there is anything to be noted about a file: not of one that was rotated before it was read."""
+    """Return whether a file needs a row in the ledger: not if it was rotated before it was read."""
     own = [split for split in statistics if split["file_id"] == file.file_id]
     return file.was_damaged or any(split["records"] or split["error"] != REPLACED for split in own)
 
 
 def rotated(files: Iterable[PlannedFile], statistics: Iterable[Statistics]) -> list[Problem]:
-    """Files that were not read to their end because another one has taken their place."""
+    """Return the problems of files that were not read to their end because another file has taken their name."""
     replaced = {split["file_id"] for split in statistics if split["error"] == REPLACED}
     return [rotated_file(file.path) for file in files if file.file_id in replaced]
 
 
 def file_row(file: PlannedFile, statistics: Sequence[Statistics], batch_id: str, now: datetime) -> dict[str, Any]:
-    """A file's row of ingested_files: what was known of it, and what was found now.
+    """Return a file's row of ingested_files, from its row before and the new statistics.
 
-    `damage` is why it could not be read to its end.
+    `damage` is the reason why it could not be read to its end.
     """
     own = [split for split in statistics if split["file_id"] == file.file_id]
     before = _set_right(file.known or {}, own)
@@ -95,7 +95,7 @@ def _new_runs(own: Iterable[Statistics], now: datetime) -> list[Mapping[str, Any
 
 
 def _set_right(known: Statistics, own: Iterable[Statistics]) -> Statistics:
-    """Return what earlier runs noted of a file, with times by the reading that its new bytes show."""
+    """Return a file's row of earlier runs, with its times in the reading of a repeated hour that the new bytes show."""
     by = next((split["shown_at"] - split["misread_at"] for split in own if split["shown_at"] is not None), timedelta())
     return with_times(known, lambda time: time + by)
 
@@ -108,23 +108,26 @@ def _ignored(statistics: Iterable[Statistics]) -> dict[str, int]:
 
 
 def _covers_broker_start(before: Statistics, own: Iterable[Statistics]) -> bool:
-    """Whether the file's first requests show its broker's start, as far as they have been read."""
+    """Return whether the file's first requests show its broker's start, as far as they have been read."""
     judged = (split["covers_broker_start"] for split in own if split["covers_broker_start"] is not None)
     return bool(next(judged, before.get("covers_broker_start")))
 
 
 def _broker_events(before: Statistics, own: Iterable[Statistics], now: datetime) -> list[Statistics]:
-    """What the broker said of itself in the file, and what requests show of its loggers and restarts; an event keeps the time of the run that read it."""
+    """Return what the broker logged about itself in the file, and which loggers and restarts the requests show.
+
+    An event keeps the time of the run that first read it.
+    """
     known = before.get("broker_events") or ()
     new = [{**event, "ingested_at": now} for split in own for event in split.get("broker_events") or ()]
-    said = [event for event in [*known, *new] if event["kind"] not in (LOGGER_SET, RESTARTED)]
+    from_log = [event for event in [*known, *new] if event["kind"] not in (LOGGER_SET, RESTARTED)]
     logger_set = [event for event in [*known, *new] if event["kind"] == LOGGER_SET][:MOST_EVENTS]
-    distinct = distinct_events(said, lambda event: (event["kind"], event["value"]))
+    distinct = distinct_events(from_log, lambda event: (event["kind"], event["value"]))
     return distinct + logger_set + _restarts(known, new)
 
 
 def _restarts(known: Iterable[Statistics], new: Iterable[Statistics]) -> list[Statistics]:
-    """The restarts that the file shows; those that its last requests showed to an earlier run have been judged again."""
+    """Return the restarts that the file shows; those shown by the last requests of an earlier run were judged again."""
     earlier = {event["at"]: event for event in known if event["kind"] == RESTARTED}
     shown = {at: event for at, event in earlier.items() if event["value"].isdecimal()}
     for event in new:
@@ -140,15 +143,15 @@ def restart_times(file: Statistics) -> set[datetime]:
 
 
 def _step_back_ms(before: Statistics, own: Sequence[Statistics]) -> int:
-    """How far a request's time lies below that of an earlier one of the file, at most."""
-    found: int = before.get("step_back_ms", 0)
+    """Return the most by which a request's time lies below that of an earlier one of the file."""
+    most: int = before.get("step_back_ms", 0)
     latest: datetime | None = before.get("last_logged_at")
     for split in own:
         if split["first_logged_at"] is not None:
             below = latest - split["earliest_logged_at"] if latest is not None else timedelta()
-            found = max(found, split["step_back_ms"], -(-below // timedelta(milliseconds=1)))
+            most = max(most, split["step_back_ms"], -(-below // timedelta(milliseconds=1)))
             latest = split["last_logged_at"] if latest is None else max(latest, split["last_logged_at"])
-    return found
+    return most
 
 
 def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:
@@ -156,7 +159,7 @@ def _times(statistics: Iterable[Statistics], name: str) -> list[datetime]:
 
 
 def file_report(file: PlannedFile, row: Statistics) -> dict[str, Any]:
-    """What this run read of a file, for the report."""
+    """Return what this run read of a file, for the report."""
     before: Statistics = file.known or {}
     ignored_before = dict(before.get("ignored") or {})
     return {

@@ -1,7 +1,7 @@
-"""Standard input as a log file: bytes that come once, and may come slowly.
+"""Standard input as a log file: its bytes come once, and may come slowly.
 
-A file's layout is found in its first bytes, and then it is read from the beginning. So the first bytes of a stream are
-kept until they have been read again; everything behind them is read once and kept nowhere.
+The layout of a file is found from its first bytes, and then the file is read from the beginning. So a stream holds its
+first bytes until they have been read again; all later bytes are read once.
 """
 
 import os
@@ -20,18 +20,18 @@ from .plan import PlannedFile, Split
 from .storage import StoredFile
 
 NAME = "-"
-"""What LOGS call standard input."""
+"""The name of standard input in LOGS."""
 BROKER = "stdin"
-"""The broker of a log that has no folder."""
+"""The broker of a log without a folder."""
 _QUIET_SECONDS = 0.5
-"""A stream that is silent for so long has shown its layout, as far as it has come."""
+"""After so long a silence, the layout is found from the bytes that have come."""
 _TICK_SECONDS = 0.2
 _MOST_KEPT = 64 << 20
-"""First bytes that are kept at most: whoever writes them may send no record."""
+"""The most first bytes to hold: a stream may contain no record."""
 
 
 class Stream:
-    """A descriptor's bytes, of which the first ones can be read again.
+    """The bytes of a descriptor, the first of which can be read again.
 
     Args:
         descriptor: an open pipe, terminal or file; read, never closed.
@@ -47,9 +47,9 @@ class Stream:
         self.is_ended = False
 
     def read(self, size: int, /) -> bytes:
-        """Take up to so many of the next bytes, none at the end."""
+        """Return up to `size` of the next bytes, none at the end."""
         while self._at == 0 and len(self._kept) < SNIFFED and self._keep(max(SNIFFED, size)):
-            pass  # the first bytes tell the compression, and may come one by one
+            pass  # the first bytes show the compression, and may come one by one
         if self._at < len(self._kept):
             piece = bytes(self._kept[self._at : self._at + size])
         elif self._is_looked_at:
@@ -65,10 +65,10 @@ class Stream:
         return piece
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        """Go back to a place among the first bytes; a stream's end is not known, and its size is given as 0.
+        """Go back to an offset among the first bytes; the end of a stream is not known, and its size is returned as 0.
 
         Raises:
-            OSError: where these bytes are gone.
+            OSError: these bytes are gone.
         """
         if whence == os.SEEK_END:
             return 0
@@ -78,7 +78,7 @@ class Stream:
         return offset
 
     def begin(self) -> None:
-        """End the look at the first bytes: what follows them is not kept."""
+        """End the look at the first bytes: the bytes after them are not held."""
         self._is_looked_at = False
 
     def _keep(self, size: int) -> bool:
@@ -101,26 +101,26 @@ class Stream:
 
 @dataclass(frozen=True, slots=True)
 class StandardInput(StoredFile):
-    """A stream in the place of a file: it is opened once, and its size is not known."""
+    """A stream in place of a file: it is opened once, and its size is not known."""
 
     stream: RawBytes | None = field(default=None, repr=False)
 
     @property
     def is_stream(self) -> bool:
-        """Say that its bytes come once only."""
+        """True: its bytes come once only."""
         return True
 
     def open(self) -> AbstractContextManager[RawBytes]:
-        """Give the stream, which stays open."""
+        """Return the stream, which stays open."""
         assert self.stream is not None
         return nullcontext(self.stream)
 
 
 def planned_stream(stream: Stream, settings: Settings) -> Split:
-    """Look at a stream's first bytes, and plan to read all of it.
+    """Read a stream's first bytes, and plan to read all of it.
 
     Raises:
-        OSError: where it cannot be read.
+        OSError: it cannot be read.
     """
     file = StandardInput(NAME, NAME, stream=stream)
     beginning: FileHead = head(file, name=settings.log_layout, latest=datetime.now(UTC))

@@ -1,11 +1,11 @@
-"""Where log files lie: this machine, an object store, or whatever pyarrow and fsspec can open.
+"""Opens log files wherever they are stored: on this machine, in an object store, or where pyarrow or fsspec can read.
 
-One small thing stands for a file everywhere, `StoredFile`: text for tables and messages, and what opens it. The two
-are kept apart because a URI may hold keys: those stay in `root`, which no text, table or error ever shows, and are
-taken out of what libraries say. A name that is no valid Unicode is shown with escapes and opened by its bytes.
+`StoredFile` stands for a file everywhere: its path, as text for tables and messages, and what opens it. The two are
+kept apart because a URI may hold keys. Keys stay in `root`, which no text, table or error ever shows, and are removed
+from the errors of libraries. A name that is not valid Unicode is shown with escapes and opened by its bytes.
 
-`s3` (`s3a`), `gs`, `abfss` and `hdfs` go through pyarrow; other schemes, and those which this build of pyarrow
-lacks, through fsspec where it is installed. So does `hdfs` with hdfs-native where Hadoop's C client is missing.
+`s3` (`s3a`), `gs`, `abfss` and `hdfs` go through pyarrow. Other schemes, and those that this build of pyarrow lacks, go
+through fsspec if it is installed; so does `hdfs` with hdfs-native if Hadoop's C client is missing.
 """
 
 import io
@@ -35,7 +35,7 @@ _NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes in which the part before @ is a container, not a secret."""
 _HARMLESS = """region scheme endpoint_override allow_bucket_creation retry_limit_seconds enable_tls
     blob_storage_authority dfs_storage_authority sv ss srt sr sp st se spr"""
-"""Options that are no secrets: of pyarrow, and of a shared access signature all but the signature."""
+"""Options that are no secrets: pyarrow's, and all of a shared access signature but the signature."""
 _HINTS = (
     (re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|bucket does not exist", re.I), "no such bucket"),
     (
@@ -50,11 +50,11 @@ _HINTS = (
 
 
 class StorageError(OSError):
-    """A store said no; its text holds no secrets."""
+    """A store refused a call or failed; the text holds no secrets."""
 
 
 class _Bytes(io.RawIOBase):
-    """A remote file, whose errors are all OSErrors without secrets."""
+    """A remote file; all its errors are OSErrors without secrets."""
 
     def __init__(self, file: Any, root: str) -> None:
         self._file = file
@@ -77,16 +77,16 @@ class _Bytes(io.RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file somewhere.
+    """A file on this machine or in a store.
 
     Attributes:
         path: absolute path or URI for tables and messages, valid Unicode and without secrets.
-        inner: what its file system calls it.
+        inner: its path in its file system.
         root: URI of its file system, with secrets; empty for this machine's.
-        size: bytes on disk to read at most, None as long as nobody has asked.
-        modified: when it was last written, None where that is not known.
-        inode: which file of this machine it was when it was measured, None for remote ones.
-        holds_requests: whether its content has shown that it is a request log, whatever its name is.
+        size: bytes on disk to read at most; None until it is measured.
+        modified: time of the last write; None if it is not known.
+        inode: its inode when it was measured; None for remote files.
+        holds_requests: whether its content shows that it is a request log, whatever its name is.
         other_paths: other names of it in LOGS, through symbolic links.
         alignment: that of `LogFile`.
     """
@@ -118,15 +118,15 @@ class StoredFile:
 
     @property
     def folders(self) -> Path:
-        """Its path as the settings take the broker's name from it: for a URI, /bucket/key."""
-        found = _URI.fullmatch(self.path)
-        return Path(self.path) if found is None else Path(f"/{found['authority']}{found['key']}")
+        """The path from which the settings take the broker's name: for a URI, /bucket/key."""
+        parts = _URI.fullmatch(self.path)
+        return Path(self.path) if parts is None else Path(f"/{parts['authority']}{parts['key']}")
 
     def open(self) -> AbstractContextManager[RawBytes]:
-        """Its bytes, seekable.
+        """Open the file for reading; its bytes are seekable.
 
         Raises:
-            OSError: where it cannot be opened.
+            OSError: it cannot be opened.
         """
         if not self.root:
             return open_regular(self.inner)
@@ -134,26 +134,26 @@ class StoredFile:
             return _Bytes(_file_system(self.root)[0].open_input_file(self.inner), self.root)
 
     def measured(self) -> "StoredFile":
-        """The same with the size that it has now; remote files have theirs from the listing.
+        """Return the same file with its present size; remote files have theirs from the listing.
 
         Raises:
-            OSError: where there is no such file.
+            OSError: there is no such file.
         """
         if not self.root:
-            found = os.stat(self.inner)
-            modified = datetime.fromtimestamp(found.st_mtime, UTC)
-            return replace(self, size=found.st_size, modified=modified, inode=found.st_ino)
+            status = os.stat(self.inner)
+            modified = datetime.fromtimestamp(status.st_mtime, UTC)
+            return replace(self, size=status.st_size, modified=modified, inode=status.st_ino)
         return self if self.size is not None else replace(self, size=_stat(self.root, self.inner).size)
 
     def is_replaced(self) -> bool:
-        """Whether another file lies there than when it was measured, as far as that can be known."""
+        """Return whether another file has taken its path since it was measured; False if that can't be known."""
         return self.inode is not None and os.stat(self.inner).st_ino != self.inode
 
 
 class HeldFile:
-    """A file that is open already: whatever takes its name meanwhile, these are its bytes. Who opened it closes it.
+    """A file that is already open: reading goes on with its bytes even if another file takes its name.
 
-    `told` is called with the number of bytes of every read.
+    The caller that opened it closes it. `told` is called with the number of bytes of every read.
     """
 
     def __init__(
@@ -166,36 +166,36 @@ class HeldFile:
         self._raw, self.size, self._told, self.alignment = raw, size, told, alignment
 
     def open(self) -> AbstractContextManager[RawBytes]:
-        """The same file again, from wherever it was left: who reads it goes to a place first."""
+        """Return the open file without rewinding it; callers seek."""
         return nullcontext(self)
 
     def read(self, size: int, /) -> bytes:
-        found = self._raw.read(size)
-        self._told(len(found))
-        return found
+        piece = self._raw.read(size)
+        self._told(len(piece))
+        return piece
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         return self._raw.seek(offset, whence)
 
 
 def shown(name: str) -> str:
-    """A file name as valid Unicode: bytes that are none become escapes."""
+    """Return a file name as valid Unicode, with escapes for bytes that are not."""
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
 def local_file(path: str | Path) -> StoredFile:
-    """A file of this machine."""
+    """Return a file of this machine."""
     absolute = os.path.abspath(path)
     return StoredFile(shown(absolute), absolute)
 
 
 class Location(NamedTuple):
-    """A place in a remote file system.
+    """A path in a remote file system.
 
     Attributes:
         root: URI of the file system, with secrets.
-        shown_root: the same for people.
-        prefix: how paths inside begin, the bucket's name for instance.
+        shown_root: the same without secrets.
+        prefix: beginning of all paths inside, such as the bucket's name.
         inner: the path inside, as the file system takes it.
     """
 
@@ -205,13 +205,13 @@ class Location(NamedTuple):
     inner: str
 
     def file(self, inner: str, size: int | None = None) -> StoredFile:
-        """A file at a path inside the same file system."""
+        """Return a file at a path inside the same file system."""
         key = inner[len(self.prefix) :].lstrip("/")
         return StoredFile(shown(f"{self.shown_root}/{key}"), inner, self.root, size)
 
 
 def local_path(item: str) -> str | None:
-    """The path on this machine that LOGS name; None for the URI of another place."""
+    """Return the path on this machine that an item of LOGS names; None for a URI of a remote file."""
     if item.startswith("dbfs:"):
         rest = "/" + item.removeprefix("dbfs:").lstrip("/")
         return rest if rest.startswith("/Volumes/") else "/dbfs" + rest
@@ -222,10 +222,10 @@ def local_path(item: str) -> str | None:
 
 
 def locate(item: str) -> Location:
-    """The place that a URI names.
+    """Return the location that a URI names.
 
     Raises:
-        InputError: when nothing here can open it, or what is missing.
+        InputError: nothing here can open it; it names what is missing.
     """
     scheme, authority, key, query = _parts(item)
     root = f"{scheme}://{authority}" + (f"?{query}" if query else "")
@@ -236,12 +236,12 @@ def locate(item: str) -> Location:
     except OSError as error:
         raise InputError(f"{shown(shown_root + key)}: {error}") from None
     inner = f"{prefix}/{key.strip('/')}".rstrip("/")
-    # abfss://HOST:PORT names its container in the path
+    # abfss://HOST:PORT has its container in the path
     return Location(root, shown_root, prefix, inner if prefix or scheme in _HADOOP_SCHEMES else inner.lstrip("/"))
 
 
 def shown_uri(item: str) -> str:
-    """A URI for messages: without user, password and options."""
+    """Return a URI for messages: without user, password and options."""
     if local_path(item) is not None:
         return shown(item)
     scheme, authority, key, _ = _parts(item)
@@ -250,9 +250,9 @@ def shown_uri(item: str) -> str:
 
 def _parts(item: str) -> tuple[str, str, str, str]:
     query = _QUERY.search(item)
-    found = _URI.fullmatch(item[: query.start()] if query else item)
-    assert found is not None, "local_path was asked before"
-    return found["scheme"].lower(), found["authority"], found["key"], query[1] if query else ""
+    parts = _URI.fullmatch(item[: query.start()] if query else item)
+    assert parts is not None, "local_path was asked before"
+    return parts["scheme"].lower(), parts["authority"], parts["key"], query[1] if query else ""
 
 
 def _without_secrets(scheme: str, authority: str) -> str:
@@ -261,17 +261,17 @@ def _without_secrets(scheme: str, authority: str) -> str:
 
 
 def _secrets(root: str) -> list[str]:
-    """What a URI must not tell, longest first."""
+    """Return the texts of a URI that must not be shown, longest first."""
     scheme, authority, _, query = _parts(root)
     user, _, password = authority.rpartition("@")[0].partition(":")
-    found = [password] if scheme in _NAMES_CONTAINER else [user, password]
-    found += [value for name, value in parse_qsl(query) if name not in _HARMLESS.split()]
-    return sorted({text for secret in found for text in (secret, unquote(secret)) if text}, key=len, reverse=True)
+    secrets = [password] if scheme in _NAMES_CONTAINER else [user, password]
+    secrets += [value for name, value in parse_qsl(query) if name not in _HARMLESS.split()]
+    return sorted({text for secret in secrets for text in (secret, unquote(secret)) if text}, key=len, reverse=True)
 
 
 @contextmanager
 def _plain_errors(root: str) -> Iterator[None]:
-    """Whatever a library raises becomes a `StorageError` that tells what to do and no secrets."""
+    """Turn any error of a library into a `StorageError` without secrets, with advice if the error is known."""
     try:
         yield
     except StorageError:
@@ -280,13 +280,13 @@ def _plain_errors(root: str) -> Iterator[None]:
         text = " ".join((str(error) or type(error).__name__).split())
         for secret in _secrets(root):
             text = text.replace(secret, "***")
-        hint = next((said for pattern, said in _HINTS if pattern.search(text)), "")
+        hint = next((advice for pattern, advice in _HINTS if pattern.search(text)), "")
         raise StorageError(f"{hint} ({text})" if hint else text) from None
 
 
 @lru_cache(maxsize=64)
 def _file_system(root: str) -> tuple[arrow_fs.FileSystem, str]:
-    """The file system of a root URI, and how paths in it begin."""
+    """Return the file system of a root URI, and the beginning of paths in it."""
     scheme, authority, _, query = _parts(root)
     if scheme in _HADOOP_SCHEMES:
         return _hadoop(root)
@@ -294,8 +294,8 @@ def _file_system(root: str) -> tuple[arrow_fs.FileSystem, str]:
         options = _with_environment(query) if _ARROW_SCHEMES[scheme] == "s3" else query
         uri = f"{_ARROW_SCHEMES[scheme]}://{authority}/" + (f"?{options}" if options else "")
         try:
-            found: tuple[arrow_fs.FileSystem, str] = arrow_fs.FileSystem.from_uri(uri)
-            return found
+            system_and_path: tuple[arrow_fs.FileSystem, str] = arrow_fs.FileSystem.from_uri(uri)
+            return system_and_path
         except (ValueError, NotImplementedError) as error:
             if "nrecognized filesystem" not in str(error) and "built" not in str(error):
                 raise
@@ -303,11 +303,11 @@ def _file_system(root: str) -> tuple[arrow_fs.FileSystem, str]:
 
 
 def _with_environment(query: str) -> str:
-    """The options of an s3 URI, with endpoint and region from the environment where it does not give them."""
+    """Return the options of an s3 URI, with endpoint and region from the environment if the URI does not give them."""
     options = dict(parse_qsl(query))
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or ""
-    scheme, found, host = endpoint.rstrip("/").partition("://")
-    if found and "endpoint_override" not in options:
+    scheme, separator, host = endpoint.rstrip("/").partition("://")
+    if separator and "endpoint_override" not in options:
         options.update(endpoint_override=host, scheme=scheme)
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if region:
@@ -321,13 +321,13 @@ def _hadoop(root: str) -> tuple[arrow_fs.FileSystem, str]:
     except OSError as error:
         if "libhdfs" not in str(error) and "libjvm" not in str(error):
             raise
-        if find_spec("hdfs_native") is not None:  # which fsspec then takes for these schemes
+        if find_spec("hdfs_native") is not None:  # fsspec then uses it for these schemes
             return _fsspec(_parts(root)[0], root)
-        said = (
+        advice = (
             "Hadoop's client is missing; pip install 'kafka-clientinfo[remote]' hdfs-native, or set JAVA_HOME, HADOOP_HOME "
             "and CLASSPATH (`hadoop classpath --glob`)"
         )
-        raise StorageError(f"{said} ({error})") from None
+        raise StorageError(f"{advice} ({error})") from None
 
 
 def _fsspec(scheme: str, root: str) -> tuple[arrow_fs.FileSystem, str]:
@@ -336,19 +336,19 @@ def _fsspec(scheme: str, root: str) -> tuple[arrow_fs.FileSystem, str]:
     except ImportError:
         raise StorageError(f"{scheme}:// needs fsspec and its package for this scheme; install them") from None
     try:
-        found, prefix = url_to_fs(root)
+        file_system, prefix = url_to_fs(root)
     except ImportError as error:
         raise StorageError(f"{scheme}:// needs another package: {error}") from None
     except ValueError as error:
         raise StorageError(f"no library here knows {scheme}:// ({error})") from None
-    return arrow_fs.PyFileSystem(arrow_fs.FSSpecHandler(found)), str(prefix)
+    return arrow_fs.PyFileSystem(arrow_fs.FSSpecHandler(file_system)), str(prefix)
 
 
 def _stat(root: str, inner: str) -> arrow_fs.FileInfo:
     with _plain_errors(root):
         (info,) = _file_system(root)[0].get_file_info([inner])
         if info.type is arrow_fs.FileType.NotFound:
-            # the listing says more: whether there is no such bucket, or no permission
+            # the listing shows whether there is no such bucket, or no permission
             try:
                 _file_system(root)[0].get_file_info(arrow_fs.FileSelector(inner))
             except FileNotFoundError:
@@ -359,28 +359,28 @@ def _stat(root: str, inner: str) -> arrow_fs.FileInfo:
         return info
 
 
-def kind_of(place: Location) -> str:
-    """What stands at a place: `file`, `folder` or `nothing`.
+def kind_of(location: Location) -> str:
+    """Return what is at a location: `file`, `folder` or `nothing`.
 
     Raises:
-        OSError: where the store does not tell.
+        OSError: the store refuses to say.
     """
     kinds = {arrow_fs.FileType.File: "file", arrow_fs.FileType.Directory: "folder"}
-    found = _stat(place.root, place.inner)
-    if found.type is arrow_fs.FileType.File and found.size == 0:
-        with suppress(OSError):  # of an empty file; Hadoop writes one in place of a folder where Azure has none
-            if files_below(place, place.inner):
+    info = _stat(location.root, location.inner)
+    if info.type is arrow_fs.FileType.File and info.size == 0:
+        with suppress(OSError):  # Hadoop writes an empty file for a folder if Azure's store has no folders
+            if files_below(location, location.inner):
                 return "folder"
-    return kinds.get(found.type, "nothing")
+    return kinds.get(info.type, "nothing")
 
 
-def files_below(place: Location, inner: str, recursive: bool = True) -> Iterable[StoredFile]:
-    """Every file in a remote folder, with its size.
+def files_below(location: Location, inner: str, recursive: bool = True) -> Iterable[StoredFile]:
+    """Return every file in a remote folder, with its size.
 
     Raises:
-        OSError: where the store cannot list it.
+        OSError: the store cannot list it.
     """
-    with _plain_errors(place.root):
+    with _plain_errors(location.root):
         selector = arrow_fs.FileSelector(inner, recursive=recursive, allow_not_found=True)
-        infos = _file_system(place.root)[0].get_file_info(selector)
-    return [place.file(info.path, info.size) for info in infos if info.type is arrow_fs.FileType.File]
+        infos = _file_system(location.root)[0].get_file_info(selector)
+    return [location.file(info.path, info.size) for info in infos if info.type is arrow_fs.FileType.File]

@@ -1,8 +1,8 @@
-"""Requests that the broker logged twice, told for a batch of rows at once, exactly as `logs.twins` tells them one by one.
+"""Finds requests that the broker logged twice, for a batch of rows at once, with the same result as `logs.twins`.
 
-Strategy. Twins are rare, so a batch is first looked through for keys that occur twice, in it or between it and what
-is remembered: by a fingerprint of each key, equal for equal keys. Where no fingerprint occurs twice there is no twin,
-and the last rows are what is remembered from then on. Else every row of the batch is asked for, in order.
+Strategy. Such requests are rare. So a batch is first searched for keys that occur twice, in the batch or between it and
+the memory of earlier requests; equal keys have equal fingerprints. If no fingerprint occurs twice, there is no
+duplicate, and the last rows are the new memory. Else the memory is asked for every row of the batch, in order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,27 +24,27 @@ Columns = Mapping[str, pa.Array]
 
 
 class TwinFinder:
-    """Marks the twins of a file's batches, in order; the memory, the record parser's, may know earlier requests."""
+    """Marks the duplicates in a file's batches, in order; it shares the record parser's memory of earlier requests."""
 
     def __init__(self, memory: TwinMemory) -> None:
         self._memory = memory
         self._prints: Prints | None = None
 
     def flags(self, columns: Columns) -> pa.Array:
-        """Whether each row of these columns, which are in the order of the records, is a twin."""
+        """Return for each row of these columns, which are in the order of the records, whether it is a duplicate."""
         has_key = columns["throttle_time_ms"].is_valid()
         rows = len(has_key)
         if pc.all(has_key).as_py() is False:
             columns = {name: columns[name].filter(has_key) for name in (*TwinKey._fields, "total_time_ms")}
-        found = self._among(columns)
-        if not any(found):
+        among_keyed = self._among(columns)
+        if not any(among_keyed):
             return pa.repeat(False, rows)
         flags = np.zeros(rows, dtype=bool)
-        flags[has_key.to_numpy(zero_copy_only=False)] = found
+        flags[has_key.to_numpy(zero_copy_only=False)] = among_keyed
         return pa.array(flags)
 
     def _among(self, columns: Columns) -> list[bool]:
-        """Whether each row is a twin, where all rows have a key."""
+        """Return for each row whether it is a duplicate; all rows have a key. Empty if none is."""
         known = self._prints
         if known is None:
             known = _prints(_columns_of(self._memory.keys()))
@@ -68,7 +68,7 @@ def _list(column: pa.Array) -> list[Any]:
 
 
 def _columns_of(keys: list[TwinKey]) -> Columns:
-    """What `_prints` takes of the remembered keys."""
+    """Return the remembered keys as columns for `_prints`."""
     texts = {"connection_id": pa.array([key.connection_id for key in keys], pa.string())}
     return texts | {name: pa.array([getattr(key, name) for key in keys], pa.float64()) for name in _NUMBERS}
 
@@ -78,7 +78,7 @@ def _prints(columns: Columns) -> Prints:
     hashes = np.array([hash(text) for text in connections.dictionary.to_pylist()], dtype=np.int64).view(np.uint64)
     prints: Prints = hashes[connections.indices.to_numpy()]
     for name in _NUMBERS:
-        # all as doubles, and -0.0 as 0.0: what is equal in a key has equal bits
+        # all as doubles, and -0.0 as 0.0: equal values of a key have equal bits
         numbers = columns[name].to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
         prints = (prints ^ numbers.view(np.uint64)) * _MULTIPLIER
         prints ^= prints >> _SHIFT

@@ -1,7 +1,22 @@
-"""Splits to Arrow batches: the one place where rows are made in Python.
+"""Reads splits into Arrow batches; rows are made in Python only here.
 
-Requests come from two readings that agree: plain JSON records are taken by `columnar`, every other record by the
-record parser; both in the order of the records.
+A split is read in these steps:
+
+    `_check_identity`        | stop if another file has taken the planned file's name
+    `_look_back`             | parse the `LOOKBACK` bytes before the split, for duplicates and silences; count nothing
+    `_read_beginning_again`  | parse the file's first requests again, as they are judged together with the new ones
+    `_take`                  | read the records in order: plain JSON by `columnar`, all others by the record parser
+    `flush`, `statistics`    | make rows, after every batch; and count them, at the end
+
+How the reading ends:
+
+    the file                                 | outcome
+    -----------------------------------------|------------------------------------------------------------------
+    is read to the split's end               | no error
+    ends with an incomplete record           | no error; `pending` bytes, which a later run reads
+    is damaged, or fails to be read          | `error`, and one rejected record (`PLACEHOLDER`) for the rest
+    is another one than was planned          | `error` is `REPLACED`, without a rejected record
+    makes the parser fail unexpectedly       | InputError with file and offset
 """
 
 import errno
@@ -37,28 +52,28 @@ from .storage import HeldFile
 BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
 LOOKBACK = 4 << 20
-"""Bytes before a split that are parsed again, and not counted, so that a request logged twice is seen as such."""
+"""Bytes before a split that are parsed again, but not counted, to recognise requests that were logged twice."""
 _LOGGED_AT, _OFFSET, _LEVEL = (
     [field.name for field in EVENT_FIELDS].index(name) for name in ("logged_at", "byte_offset", "log_level")
 )
 
 PLACEHOLDER: RejectReason = "unreadable"
-"""The reason of the rejected record that stands for all of a file that could not be read."""
+"""The reason of the rejected record that stands for the rest of a file that could not be read."""
 
 
 class _ReplacedError(Exception):
-    """Another file lies where the planned one lay."""
+    """Another file has the path of the planned one."""
 
 
 @dataclass
 class LoggedTimes:
-    """Notes what is known of the times of a split's requests, in microseconds; a clock may be set back between them.
+    """Summary of the times of a split's requests, in microseconds; a clock may be set back between them.
 
     Attributes:
         first: time of the first request.
         earliest: the least time.
         latest: the greatest time.
-        step_back: how far a request's time lies below that of an earlier one, at most.
+        step_back: the most by which a request's time lies below that of an earlier one.
     """
 
     first: int | None = None
@@ -67,10 +82,10 @@ class LoggedTimes:
     step_back: int = 0
 
     def note(self, logged_at: pa.Array) -> None:
-        """Take in the times of further requests, in their order; at least one."""
+        """Add the times of further requests, one at least, in their order."""
         times = logged_at.cast(pa.int64())
-        found = pc.min_max(times)
-        earliest, first = found["min"].as_py(), times[0].as_py()
+        extremes = pc.min_max(times)
+        earliest, first = extremes["min"].as_py(), times[0].as_py()
         self.first = first if self.first is None else self.first
         self.earliest = earliest if self.earliest is None else min(self.earliest, earliest)
         so_far = pc.cumulative_max(times, start=first if self.latest is None else self.latest)
@@ -79,14 +94,14 @@ class LoggedTimes:
 
 
 class Tail:
-    """The last records read, as many as `RESUME_WINDOW` needs, for the hash that a later run compares before it resumes."""
+    """The last records read, `RESUME_WINDOW` bytes of them: a later run compares their hash before it resumes."""
 
     def __init__(self) -> None:
         self.records: deque[bytes] = deque()
         self._bytes = 0
 
     def add(self, record: bytes) -> None:
-        """Take in the next record, and drop the first ones that are no longer needed."""
+        """Add the next record, and drop the first ones that are no longer needed."""
         self.records.append(record)
         self._bytes += len(record)
         while self._bytes - len(self.records[0]) >= RESUME_WINDOW:
@@ -94,7 +109,7 @@ class Tail:
 
 
 class SplitReader:
-    """Reads one split and keeps its statistics; `told` is called with the bytes on disk of every read."""
+    """Reads one split and counts its records; `told` is called with the bytes on disk of every read."""
 
     def __init__(self, split: Split, zone: str, told: Callable[[int], None] = lambda _: None) -> None:
         self.split = split
@@ -129,12 +144,16 @@ class SplitReader:
         self.loggers_set: list[BrokerEvent] = []
 
     def parts(self) -> Iterator[Part]:
-        """The rows, after which `statistics` counts all of them; what cannot be handled names the file and the place."""
+        """Yield the rows; after that `statistics` counts all of them.
+
+        Raises:
+            InputError: an unexpected error, with file and offset.
+        """
         try:
             yield from self._parts()
         except Exception as error:
-            place = f"{self.file.path}: cannot be read behind byte {self.end}"
-            raise InputError(f"{place}: {type(error).__name__}: {error}") from error
+            position = f"{self.file.path}: cannot be read after byte {self.end}"
+            raise InputError(f"{position}: {type(error).__name__}: {error}") from error
 
     def _parts(self) -> Iterator[Part]:
         try:
@@ -142,7 +161,7 @@ class SplitReader:
                 yield from self._read(HeldFile(raw, self.file.size, self.told, self.file.alignment))
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
-            self._stopped(f"{error} behind byte {error.offset} of its content")
+            self._stopped(f"{error} after byte {error.offset} of its content")
         except _ReplacedError:
             self.error = REPLACED
         except OSError as error:
@@ -156,7 +175,7 @@ class SplitReader:
         self._read_beginning_again(file)
         split, take = self.split, None if self.is_server_log else self._take_plain
         for record in range_records(file, split.start, split.end, self.framing, split.file.layout, take):
-            if split.end is None and not record.finished:  # its rest may still be written
+            if split.end is None and not record.finished:  # the rest of the record may still be written
                 self.pending, self.waiting = record.length, record
                 continue
             self._take(record)
@@ -164,7 +183,7 @@ class SplitReader:
                 yield from self.flush()
 
     def _check_identity(self, file: HeldFile) -> None:
-        """A log that is rotated between planning and reading leaves another file under its name."""
+        """Refuse a file that is not the planned one: rotation after planning leaves another file under its name."""
         wanted = self.split.file.first_record
         if not wanted:
             return
@@ -172,13 +191,13 @@ class SplitReader:
             first = head(file, self.framing, self.split.file.layout).first_record
         except OSError as error:
             if error.errno == errno.ESTALE and self.file.is_replaced():
-                raise _ReplacedError from error  # it holds no whole record yet
+                raise _ReplacedError from error  # the new file holds no complete record yet
             raise
         if first is None or hash_bytes(first) != wanted:
             raise _ReplacedError
 
     def _look_back(self, file: HeldFile) -> None:
-        """Parse what stands before a split that begins inside a file, for the memory of twins and of silences only."""
+        """Parse the text before a split that begins inside a file, to know earlier duplicates and silences only."""
         start = self.split.start
         if start == 0:
             self._tell_beginning(file)
@@ -194,7 +213,7 @@ class SplitReader:
                 if isinstance(event, RequestEvent):
                     requests.append(event)
         except CorruptFile:
-            pass  # what is read next finds the damage again
+            pass  # the split's own reading meets the same damage
         finally:
             if reached < start:
                 self.tail = Tail()
@@ -202,7 +221,7 @@ class SplitReader:
             self.omissions.look_back(requests)
 
     def _read_beginning_again(self, file: HeldFile) -> None:
-        """Take the file's first requests that an earlier run has read, as all of the first ones are judged together."""
+        """Parse the first requests of the file that an earlier run has read: all first requests are judged together."""
         if self.start_window <= 0 or self.split.start == 0 or self.is_server_log:
             return
         parser = Parser(self.zone)
@@ -213,7 +232,7 @@ class SplitReader:
                     self.first_requests.append(event)
 
     def _before(self, file: HeldFile, begin: int, end: int | None) -> Iterator[tuple[RawRecord, bool]]:
-        """The records in [begin, end), and of each whether it is one for sure: it may be text of one that began before."""
+        """Yield the records in [begin, end), and whether each certainly is one, not text inside an earlier record."""
         is_sure = begin == 0
         for record in range_records(file, begin, end, self.framing, self.split.file.layout):
             yield record, is_sure
@@ -224,21 +243,21 @@ class SplitReader:
         json_requests = self.split.file.layout.json_requests
         return self.is_server_log or is_sure_end(text, last_line, len(text), json_requests)
 
-    def _tell_repeated_hour(self, file: HeldFile, place: int) -> None:
-        """In an hour that the zone repeats, let the clock see what was logged since before it."""
-        begin, step = place, LOOKBACK
+    def _tell_repeated_hour(self, file: HeldFile, start: int) -> None:
+        """If an hour that the zone repeats is near, show the clock what was logged since before that hour."""
+        begin, step = start, LOOKBACK
         while begin > 0 and self._is_in_repeated_hour(file, begin):
             begin, step = max(0, begin - step), step * 2
         if begin == 0:
             self._tell_beginning(file)
-        if begin < place:
-            for record, is_sure in self._before(file, begin, place):
+        if begin < start:
+            for record, is_sure in self._before(file, begin, start):
                 with suppress(ValueError):
                     if is_sure and (prefix := PREFIX.match(_text_of(record))):
                         self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
 
     def _tell_beginning(self, file: HeldFile) -> None:
-        """Where the file begins inside an hour that its zone repeats, let the clock begin with the right reading."""
+        """If the file begins inside an hour that its zone repeats, let the clock begin with the right reading."""
         clock = self.parser.clock
         if not clock.repeats_hours or self.file.is_stream:
             return
@@ -258,7 +277,7 @@ class SplitReader:
             clock.start_again(first[0])
 
     def _times(self, file: HeldFile, end: int | None) -> Iterator[tuple[bytes, bytes | None]]:
-        """The times of the file's records that begin before `end`, each with its zone, as far as they are times."""
+        """Yield the valid times of the file's records that begin before `end`, each with its zone."""
         with suppress(CorruptFile):
             for record, is_sure in self._before(file, 0, end):
                 prefix = PREFIX.match(_text_of(record)) if is_sure else None
@@ -266,12 +285,12 @@ class SplitReader:
                     if prefix is not None and self.parser.clock.readings(prefix[1], prefix[3]):
                         yield prefix[1], prefix[3]
 
-    def _is_in_repeated_hour(self, file: HeldFile, place: int) -> bool:
+    def _is_in_repeated_hour(self, file: HeldFile, start: int) -> bool:
         if not self.parser.clock.repeats_hours:
             return False
-        before = self._before(file, place, self.split.start)
+        before = self._before(file, start, self.split.start)
         prefixes = (PREFIX.match(_text_of(record)) for record, is_sure in before if is_sure)
-        prefix = next((found for found in prefixes if found), None)
+        prefix = next((match for match in prefixes if match), None)
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
     def _take_plain(self, buffer: bytes, start: int, offset: int) -> tuple[int, int]:
@@ -312,15 +331,15 @@ class SplitReader:
         self.requests.add(event)
 
     def _stopped(self, why: str) -> None:
-        """One rejected record stands for all that could not be read, until a later run reads it after all."""
+        """Add one rejected record for all that could not be read; a later run that reads it takes the record back."""
         self.error = why
         self.rejected_read += 1
         raw, length = (self.waiting.data[:RAW_LIMIT], self.waiting.length) if self.waiting else (b"", 0)
         self.rejected.append(RejectedRecord(self.end, PLACEHOLDER, why, raw, length))
 
     def flush(self) -> Iterator[Part]:
-        """The rows that are held, which are then no longer; also while the reading waits for bytes."""
-        place = (self.split.file.cluster, self.split.file.broker, self.split.file.file_id)
+        """Yield the rows that are held, and hold them no longer; also called while the reading waits for bytes."""
+        file_key = (self.split.file.cluster, self.split.file.broker, self.split.file.file_id)
         if len(self.requests):
             arrays = self.requests.arrays()
             self.times.note(arrays[_LOGGED_AT])
@@ -328,16 +347,18 @@ class SplitReader:
             self.debug_runs.note(arrays[_LOGGED_AT], arrays[_OFFSET], arrays[_LEVEL], shown)
             self.restarts.note(arrays)
             self.loggers_set += loggers_set(arrays)
-            yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in place), *arrays])
+            yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in file_key), *arrays])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
             yield part("rejected", arrays_of(rejected, list(REJECTED_TYPE)))
         if self.failed:
-            yield part("failed", arrays_of([(*place, *astuple(one)) for one in self.failed], list(FAILED_TYPE)))
+            yield part(
+                "failed", arrays_of([(*file_key, *astuple(failed)) for failed in self.failed], list(FAILED_TYPE))
+            )
         self.rejected, self.failed, self.held = [], [], 0
 
     def _resume_hash(self) -> str | None:
-        """None where nothing was read up to the place where a later run resumes, so that the known hash stays."""
+        """Return the hash for resuming; None if nothing was read up to the resume offset: the old hash then stays."""
         if self.split.start and not self.tail.records:
             return None
         size = max(0, min(RESUME_WINDOW, self.end - self.split.file.first_offset))
@@ -345,9 +366,9 @@ class SplitReader:
         return hash_bytes(content[max(0, len(content) - size) :])
 
     def statistics(self) -> Part:
-        """The statistics of what has been read."""
+        """Return the statistics of what has been read."""
         is_end = self.split.end is None or self.error is not None
-        shown = [*self.loggers_set[:MOST_EVENTS], *self.restarts.found(is_end)]
+        shown = [*self.loggers_set[:MOST_EVENTS], *self.restarts.events(is_end)]
         events = [*distinct_events(self.events, said), *shown]
         row = (
             self.split.file.file_id,
@@ -375,17 +396,17 @@ class SplitReader:
 
 
 def _text_of(record: RawRecord) -> bytes:
-    """A record in Kafka's own layout."""
+    """Return the text of a record in Kafka's own layout."""
     return record.data if record.text is None else record.text
 
 
 def read_splits(
     splits: Iterable[Split], zone: str, told: Callable[[int], None] = lambda _: None
 ) -> Iterator[pa.RecordBatch]:
-    """Arrow batches of `SCHEMA` for some splits, in order; `told` is called with the bytes on disk of every read.
+    """Yield Arrow batches of `SCHEMA` for some splits, in order; `told` is called with the bytes on disk of every read.
 
     Raises:
-        InputError: where a file's rows cannot be made; names the file and the place in it.
+        InputError: a file's rows cannot be made; it names the file and the offset.
     """
     for split in splits:
         reader = SplitReader(split, zone, told)

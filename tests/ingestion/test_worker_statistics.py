@@ -185,7 +185,7 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
 
     with patch.object(worker.RequestRows, "arrays", fails), pytest.raises(InputError) as raised:
         list(read_splits([split_of(path)], "UTC"))
-    place = f"{path}: cannot be read behind byte {2 * len(json_record())}: OverflowError: too large to convert"
+    place = f"{path}: cannot be read after byte {2 * len(json_record())}: OverflowError: too large to convert"
     assert str(raised.value) == place
     spark = RuntimeError(
         f'Job aborted.\n  File "x.py", line 1\nkafka_clientinfo.errors.InputError: {place}\n\tat org.X'
