@@ -6,8 +6,9 @@ In a notebook, with its own session:
     settings = kafka_clientinfo.load_settings(cluster="orders")
     report = kafka_clientinfo.run(spark, ["/Volumes/logs/kafka"], "/Volumes/lake/clientinfo", settings)
 
-`ingest` and `build` are the two steps of `run`; `maintain` keeps a warehouse small, `verify` checks one. The protocol engine (`kafka_clientinfo.protocol`) and the log parser
-(`kafka_clientinfo.logs`) work without Spark; names below that need Spark import it on first use.
+`ingest` and `build` are the two steps of `run`; `maintain` keeps a warehouse small, `verify` checks one. The protocol
+engine (`kafka_clientinfo.protocol`) and the log parser (`kafka_clientinfo.logs`) work without Spark; names below that
+need Spark import it on first use.
 """
 
 from importlib import import_module

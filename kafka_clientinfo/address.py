@@ -1,14 +1,14 @@
-r"""Where a warehouse is: in a folder or at a URI, or in a schema of a catalog. Here alone the two are told apart.
+r"""The address of a warehouse: a folder or URI, or a schema of a catalog. Only this module tells the two apart.
 
     text                                      | means
     ------------------------------------------|---------------------------------------------------------
-    has / or \ or :, or begins with . or ~      | a folder or URI
-    schema:NAME, schema:CATALOG.NAME, `NAME`  | a schema; of the session's current catalog where none is named
-    CATALOG.NAME, also in backquotes          | a schema, refused where a folder has that name
-    a word without any of these               | a folder; refused where the session's catalog keeps tables
+    has / or \ or :, or begins with . or ~    | a folder or URI
+    schema:NAME, schema:CATALOG.NAME, `NAME`  | a schema, in the session's current catalog if none is named
+    CATALOG.NAME, also in backquotes          | a schema; refused if a folder has that name
+    a word without any of these               | a folder; refused if the session's catalog keeps tables
     anything else with a dot or a backquote   | nothing: it is refused
 
-What can be read in both ways is refused with the two ways to write it, never guessed.
+A text with two meanings is never guessed; the error names both ways to write it.
 """
 
 import re
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SESSION_CATALOG = "spark_catalog"
-"""Spark's name of the catalog that every session has."""
+"""Spark's name for the catalog that every session has."""
 Conf = Callable[[str], str | None]
-"""Returns an entry of a session's conf, None where there is none."""
+"""Returns an entry of a session's conf, None if there is none."""
 
 _DEFAULT_CATALOG = "spark.sql.defaultCatalog"
 _METASTORE = "spark.sql.catalogImplementation"
@@ -37,17 +37,17 @@ _QUOTED = r"`[^`]+`"
 _NAMES = re.compile(rf"(?:{_PLAIN}|{_QUOTED})(?:\.(?:{_PLAIN}|{_QUOTED}))?")
 _NAME = re.compile(rf"{_QUOTED}|{_PLAIN}")
 _NOT_IN_NAMES = re.compile(r"[./\\\s]|\$\{")
-"""What catalogs refuse in a name, and what Spark replaces in SQL; names hold no backquotes, so quoting needs no more."""
+"""What catalogs refuse in a name, and what Spark replaces in SQL; backquotes are refused too, so quoting is simple."""
 _LONGEST_NAME = 255
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where the tables of a warehouse are.
+    """The address of a warehouse's tables.
 
     Attributes:
-        root: as messages name it: the folder (absolute where it is on this machine) or URI, or catalog.schema.
-        names: of the schema, its catalog first if it is known; empty for a folder or URI.
+        root: the address in messages: the folder (absolute if it is on this machine) or URI, or catalog.schema.
+        names: names of the schema, its catalog first if it is known; empty for a folder or URI.
     """
 
     root: str
@@ -55,37 +55,37 @@ class Address:
 
     @property
     def is_schema(self) -> bool:
-        """Whether the tables are a schema's, and the catalog knows where they lie."""
+        """Whether the tables are in a schema, so that the catalog knows where they are stored."""
         return bool(self.names)
 
     @property
     def folder(self) -> Path | None:
-        """The folder on this machine, None for any other place."""
+        """The folder on this machine; None for a URI or a schema."""
         return None if self.is_schema else local_folder(self.root)
 
     @property
     def schema(self) -> str:
-        """How SQL names the schema."""
+        """The name of the schema in SQL."""
         return ".".join(map(_quoted, self.names))
 
     def table(self, name: str) -> str:
-        """How SQL names a table."""
+        """Return the name of a table in SQL."""
         return f"{self.schema}.{_quoted(name)}" if self.is_schema else f"delta.{_quoted(self.place(name))}"
 
     def place(self, name: str) -> str:
-        """How messages name a table: its path, or its name."""
+        """Return the path or the name of a table, for messages."""
         return f"{self.root}{'.' if self.is_schema else '/'}{name}"
 
 
 def address_of(text: str, conf: Conf | None = None) -> Address:
-    """The address that a text means.
+    """Return the address that a text means.
 
     Args:
         text: as given by `--warehouse`.
-        conf: of the session that a name would go to; None where only what the text says for itself counts.
+        conf: conf of the session in which a name would be looked up; None judges the text alone.
 
     Raises:
-        ConfigError: the text can be read in both ways or in none, or names a schema that would not outlive the session.
+        ConfigError: the text has two meanings or none, or names a schema that is lost when the session ends.
         WarehouseError: SQL cannot name the path.
     """
     names = _schema_names(text, conf)
@@ -104,17 +104,17 @@ def address_of(text: str, conf: Conf | None = None) -> Address:
 
 
 def address_in(spark: "SparkSession", text: str) -> Address:
-    """The address that a text means in a session; a schema's has its catalog.
+    """Return the address that a text means in a session; that of a schema includes its catalog.
 
     Raises:
-        ConfigError: the text can be read in two ways, or names a schema that would not outlive the session.
+        ConfigError: the text has two meanings, or names a schema that is lost when the session ends.
         WarehouseError: SQL cannot name the path.
     """
 
     def conf(key: str) -> str | None:
         try:
             return spark.catalog.currentCatalog() if key == _DEFAULT_CATALOG else spark.conf.get(key, None)
-        except Exception:  # serverless compute tells few entries, and has a catalog
+        except Exception:  # serverless compute shows few entries, and has a catalog
             return "unknown"
 
     address = address_of(text, conf)
@@ -124,10 +124,10 @@ def address_in(spark: "SparkSession", text: str) -> Address:
 
 
 def address_before(text: str, conf: Mapping[str, str]) -> Address:
-    """The address that a text means for a local session that will be started with this conf.
+    """Return the address that a text means for a local session that will be started with this conf.
 
     Raises:
-        ConfigError: as `address_of` does; and where the conf has no catalog of that name, or its catalog no folder.
+        ConfigError: as for `address_of`; also if the conf has no catalog of that name, or its catalog has no folder.
     """
     address = address_of(text, conf.get)
     if not address.is_schema:
@@ -145,7 +145,7 @@ def address_before(text: str, conf: Mapping[str, str]) -> Address:
 
 
 def no_catalog(address: Address, catalog: str) -> str:
-    """What is said of an address whose catalog the session does not have."""
+    """Return the error text for an address with a catalog that the session does not have."""
     return (
         f"the warehouse {address.root} is a schema of the catalog {catalog}, which the session does not have; give it "
         f"one (spark.sql.catalog.{catalog}), or write ./{_bare(address.root)} for a folder"
@@ -153,7 +153,7 @@ def no_catalog(address: Address, catalog: str) -> str:
 
 
 def local_folder(text: str) -> Path | None:
-    """The folder on this machine that a text means, None for any other place."""
+    """Return the folder on this machine that a text means; None for any other address."""
     if text.startswith("file:"):
         return Path("/" + text.removeprefix("file:").lstrip("/"))
     is_elsewhere = "://" in text or text.startswith("dbfs:") or _schema_names(text, None)
@@ -161,7 +161,7 @@ def local_folder(text: str) -> Path | None:
 
 
 def _schema_names(text: str, conf: Conf | None) -> tuple[str, ...]:
-    """The names of the schema that a text means, none for a folder or URI."""
+    """Return the names of the schema that a text means; none for a folder or URI."""
     if text.startswith(_PREFIX):
         return _checked_names(text, text.removeprefix(_PREFIX))
     if any(sign in text for sign in _PATH_SIGNS) or text.startswith((".", "~")):
@@ -201,7 +201,7 @@ def _is_name(part: str) -> bool:
 
 
 def _keeps_tables(conf: Conf, catalog: str | None = None) -> bool:
-    """Whether tables that a catalog, or the session's current one, is given are there in the next session."""
+    """Return whether tables made in a catalog, or in the session's current one, still exist in the next session."""
     catalog = catalog or conf(_DEFAULT_CATALOG) or SESSION_CATALOG
     return not _is_session_catalog(catalog) or (conf(_METASTORE) or "in-memory") != "in-memory"
 

@@ -1,7 +1,7 @@
-"""Makes relations of rows that Python holds, by way of Arrow, and gives the rows of relations back.
+"""Converts rows in Python to relations by way of Arrow, and relations back to rows.
 
-Spark 4 keeps a table of Arrow's in the plan. With a list of rows, every action on the relation would send the rows through
-Python workers again.
+Spark 4 stores a table of Arrow in the plan. With a list of rows instead, every action on the relation would send the
+rows through Python workers again.
 """
 
 import re
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 _SECONDS = "decimal(20,6)"
-"""The type as which times are asked for: seconds, to the microsecond."""
+"""The type to which times are cast before they are collected: seconds, to the microsecond."""
 _TIME = re.compile(r"\btimestamp(?:_ntz|_ltz)?\b")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SCALARS = {
@@ -35,7 +35,7 @@ _SCALARS = {
 
 
 def arrow_type(kind: str) -> pa.DataType:
-    """Say a type of Spark's in Arrow's words; raises KeyError for one that no table declares."""
+    """Return the Arrow type of a Spark type; raises KeyError for one that no table declares."""
     word, parts = split_type(kind)
     if word == "array":
         return pa.list_(arrow_type(parts[0]))
@@ -50,8 +50,8 @@ def arrow_table(rows: Sequence[Sequence[Any]], ddl: str) -> pa.Table:
     """Make a table of rows.
 
     Args:
-        rows: a value per column each; structs are tuples or dicts.
-        ddl: the columns in Spark's words, `name type, …`; all are nullable.
+        rows: one value per column each; structs are tuples or dicts.
+        ddl: the columns in Spark's DDL, `name type, …`; all are nullable.
     """
     fields = [pa.field(name, arrow_type(kind)) for name, kind in split_fields(_nullable(ddl))]
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(fields)
@@ -68,22 +68,22 @@ def relation_of(spark: "SparkSession", rows: Sequence[Sequence[Any]], ddl: str) 
     return spark.createDataFrame(arrow_table(rows, ddl) if takes_arrow else list(rows), _nullable(ddl))
 
 
-def collect(found: "DataFrame") -> list[tuple[Any, ...]]:
+def collect(rows: "DataFrame") -> list[tuple[Any, ...]]:
     """Collect the rows of a relation: times in UTC, structs and maps as dicts, arrays as lists.
 
-    PySpark gives times in this process's own zone, where an hour of the year has two meanings; Spark Connect's client forgets
-    which one. So times are asked for as numbers, those inside structs and arrays too.
+    PySpark returns times in this process's own zone, where one hour of the year has two meanings, and Spark Connect's
+    client loses which one. So times are collected as numbers, also those inside structs and arrays.
     """
     from pyspark.sql import functions as F
 
-    places = [f"c{place}" for place in range(len(found.columns))]
-    kinds = [field.dataType.simpleString() for field in found.schema]
+    names = [f"c{number}" for number in range(len(rows.columns))]
+    kinds = [field.dataType.simpleString() for field in rows.schema]
     times = [_TIME.search(kind) is not None for kind in kinds]
     shown = (
-        _seconds(F.col(place), kind).alias(place) if has_time else F.col(place)
-        for place, kind, has_time in zip(places, kinds, times, strict=True)
+        _seconds(F.col(name), kind).alias(name) if has_time else F.col(name)
+        for name, kind, has_time in zip(names, kinds, times, strict=True)
     )
-    return [tuple(map(_plain, row, times)) for row in found.toDF(*places).select(*shown).collect()]
+    return [tuple(map(_plain, row, times)) for row in rows.toDF(*names).select(*shown).collect()]
 
 
 def _seconds(column: "Column", kind: str) -> "Column":

@@ -1,9 +1,9 @@
-"""Finds regular expressions that cost exponential time on a text that somebody chooses to that end.
+"""Finds regular expressions that cost exponential time on a text that is chosen to cause it.
 
-Java's engine, like Python's, tries one way after the other to match a text. It needs exponentially many steps where a
-repetition can read the same text in two ways, as `(a+)+`, `(a|a)*` and `(a?)+` can. A pattern is taken apart into its
-characters and which of them may follow which (Glushkov's automaton). Two ways are then two different walks over the
-same characters that begin and end at one place. A repetition with an upper bound counts as one without.
+Java's engine, like Python's, tries one way after the other to match a text. It needs exponentially many steps if a
+repetition can read the same text in two ways, as `(a+)+`, `(a|a)*` and `(a?)+` can. A pattern is divided into its
+characters, with the characters that may follow each (Glushkov's automaton). Two ways to read a text are then two
+different walks over the same characters that begin and end at one character. An upper bound of a repetition is ignored.
 """
 
 import re
@@ -19,18 +19,18 @@ from .pattern_dialect import check_dialect, without_ends
 
 _ALPHABET = frozenset(map(chr, range(256)))
 _OTHER = "\N{REPLACEMENT CHARACTER}"
-"""Stands for every character beyond the alphabet, as if they were one."""
+"""Stands for all characters beyond the alphabet, as one."""
 _ANY = _ALPHABET | {_OTHER}
 _CLASSES = {"DIGIT": r"\d", "SPACE": r"\s", "WORD": r"\w"}
 LONGEST_TEXT = 255
-"""Characters of a client's text that a pattern may see; a longer one matches none, whatever the pattern."""
+"""The most characters of a client's text that a pattern may see; a longer text matches no pattern."""
 _LONGEST, _DEEPEST = 1000, 5
-"""Characters that a pattern may have, and groups inside each other, each of which deepens the engine's stack."""
+"""The most characters of a pattern, and the most groups inside each other: each deepens the engine's stack."""
 _ENDLESS = (codes.MAX_REPEAT, codes.MIN_REPEAT)
 
 
 class _Part(NamedTuple):
-    """Where a part of a pattern can begin and end, and whether it can match nothing."""
+    """The characters with which a part of a pattern can begin and end, and whether it can match nothing."""
 
     first: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
@@ -38,16 +38,16 @@ class _Part(NamedTuple):
 
 
 class _Refused(Exception):
-    """The text is why a pattern is refused."""
+    """A pattern is refused; the text is the reason."""
 
 
 def check_pattern(pattern: str, where: str) -> None:
-    """Refuse a pattern that must not see the texts of clients, or that Java and Python would not read alike.
+    """Refuse a pattern that is too costly for texts of clients, or that Java and Python read differently.
 
     Raises:
-        ConfigError: naming the pattern, the file and key that hold it (`where`), and what to do.
+        ConfigError: it names the pattern, the file and key that hold it (`where`), and what to do.
     """
-    with warnings.catch_warnings(action="ignore"):  # of what a later Python may read otherwise, which is refused below
+    with warnings.catch_warnings(action="ignore"):  # a later Python may read it differently; that is refused below
         _check_cost(pattern, where)
     check_dialect(without_ends(pattern), where)
 
@@ -57,7 +57,7 @@ def _check_cost(pattern: str, where: str) -> None:
         re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
         raise ConfigError(f"{where}: {pattern!r} is no regular expression: {error}") from None
-    if "(?P" in pattern:  # Python's own words, which Java does not know
+    if "(?P" in pattern:  # Python's syntax, which Java does not know
         raise ConfigError(f"{where}: {pattern!r} has a named group; use a plain one")
     if why := why_refused(pattern):
         raise ConfigError(
@@ -67,7 +67,7 @@ def _check_cost(pattern: str, where: str) -> None:
 
 
 def why_refused(pattern: str) -> str | None:
-    """Why a valid pattern must not see the texts of clients; None where it may."""
+    """Return why a valid pattern is too costly for texts of clients; None if it is not."""
     places = _Places("|" in pattern, re.search(r"\(\?[a-zA-Z-]*i", pattern) is not None)
     try:
         places.sequence(_parser.parse(pattern), 0)
@@ -81,7 +81,7 @@ class _Places:
     """The characters of a pattern, by number, and which of them may follow which.
 
     Args:
-        has_branches: whether a set may be alternatives of one character each, which Python's parser makes sets of.
+        has_branches: whether a set may be alternatives of one character each, which Python's parser turns into sets.
         either_case: whether a letter may match its other case too.
     """
 
@@ -156,7 +156,7 @@ class _Places:
         return _Part(place, place, False)
 
     def check(self) -> None:
-        """Look for two walks over the same characters from a place back to it; all places of a ring of them are alike."""
+        """Refuse two walks over the same characters from one character back to it; one check covers a whole cycle."""
         before = {
             place: {other for other, follows in self.follows.items() if place in follows} for place in self.follows
         }
@@ -171,7 +171,7 @@ class _Places:
                 seen |= {one for one, _ in there & back}
 
     def _reached(self, start: tuple[int, int], steps: dict[int, set[int]]) -> set[tuple[int, int]]:
-        """Pairs of places that two walks over the same characters reach."""
+        """Return the pairs of characters that two walks over the same text reach."""
         reached: set[tuple[int, int]] = set()
         waiting = [start]
         while waiting:
@@ -184,7 +184,7 @@ class _Places:
 
 
 def _characters(code: Any, value: Any, either_case: bool) -> frozenset[str]:
-    """The characters that one item of a pattern matches."""
+    """Return the characters that one item of a pattern matches."""
     if code is codes.LITERAL:
         return _range(value, value, either_case)
     if code is codes.RANGE:
@@ -192,7 +192,7 @@ def _characters(code: Any, value: Any, either_case: bool) -> frozenset[str]:
     if code is codes.CATEGORY:
         name = str(value).removeprefix("CATEGORY_").removeprefix("NOT_")
         found = frozenset(c for c in _ANY if re.fullmatch(_CLASSES[name], c))
-        # What the engines of Java and Python do not agree about is in the class and out of it.
+        # Characters on which Java and Python disagree are counted as in the class and as out of it.
         return _ANY - frozenset(c for c in found if c.isascii()) if "NOT_" in str(value) else found
     if code is codes.IN:
         negated = value[0][0] is codes.NEGATE

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 DONE, FAILURE, USAGE, STOPPED = 0, 1, 2, 130
-"""Exit codes of every command; a command may have others of its own."""
+"""Exit codes of every command; a command may have further ones."""
 _UNCHANGED = "stopped; nothing was changed"
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that reports what it cannot print: argparse passes over help that a full disk does not take."""
+    """A parser that reports output errors: argparse ignores it if help cannot be written, as on a full disk."""
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file is not None and file is sys.stdout:
@@ -36,7 +36,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def command_line() -> argparse.ArgumentParser:
-    """The parser of the command line, with every command."""
+    """Return the parser of the command line, with every command."""
     parser = _Parser(
         prog="kafka-clientinfo",
         description="Rebuild every client connection from Kafka's request log, as Delta tables.",
@@ -55,7 +55,7 @@ def command_line() -> argparse.ArgumentParser:
 
 
 def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None) -> int:
-    """Run a command, in a local session of its own where none is given, and return its exit code."""
+    """Run a command, in its own local session if none is given, and return its exit code."""
     try:
         arguments = command_line().parse_args(argv)
     except SystemExit as stop:
@@ -89,7 +89,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
 
 
 def _damage(arguments: argparse.Namespace) -> str | None:
-    """What is wrong with the log of a table of a warehouse on this machine, of which Spark says where it stumbled."""
+    """Return the damage to a table's log, if the warehouse is on this machine: Spark only reports where it failed."""
     from .engine.table_log import first_damage
 
     folder = local_folder(getattr(arguments, "warehouse", "") or "")
@@ -97,7 +97,7 @@ def _damage(arguments: argparse.Namespace) -> str | None:
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Refuses a warehouse, cluster or release that cannot be one, before anything is opened."""
+    """Refuse an invalid warehouse, cluster or release before anything is opened."""
     for option in ("warehouse", "cluster"):
         text = getattr(arguments, option, None)
         if text is not None:
@@ -114,8 +114,8 @@ def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None
     """Run a command as this process's only work; see `main`.
 
     Raises:
-        SystemExit: with the exit code, where that is not 0. On success it returns, as Databricks takes any SystemExit of a
-            task for a failure.
+        SystemExit: with the exit code, if that is not 0. On success this returns, as Databricks counts any SystemExit
+            as a failed task.
     """
     _open_streams()
     code = main(argv, spark)
@@ -136,15 +136,15 @@ def job(command: str) -> None:
 
 
 def _open_streams() -> None:
-    """Open closed standard streams on the null device, as the next file that is opened would become one of them.
+    """Open closed standard streams on the null device, as the next file to be opened would take their number.
 
-    What is written to standard output must not be lost without a word: where it is closed, it cannot be written.
+    If standard output is closed, it is opened for reading only, so that writing to it fails and is reported.
     """
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_RDWR)  # the lowest number that is free
+            os.open(os.devnull, os.O_RDONLY if descriptor == 1 else os.O_RDWR)  # takes the lowest free number
     sys.stdout = sys.stdout or open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):

@@ -1,4 +1,4 @@
-"""Text for terminals: tables of plain text in which no logged value can do anything but be read."""
+"""Text for terminals: plain tables, in which a logged value can only be read and has no effect on the terminal."""
 
 import os
 import re
@@ -12,19 +12,19 @@ from typing import TextIO
 
 from .errors import ClientInfoError, ConfigError
 
-# Printable by their category, but they show nothing, or change what stands beside them: fillers, variation selectors.
+# Printable by category, but invisible, or they change the characters beside them: fillers, variation selectors.
 _INVISIBLE = re.compile(
     "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
 )
 _LONGEST = 4000
-"""Characters of one text at most, where no width is asked for."""
+"""The most characters of one text, if no width is given."""
 
 
 def safe(value: object, width: int = _LONGEST) -> str:
-    """A value as one line of harmless text, at most `width` characters long.
+    """Return a value as one line of harmless text, at most `width` characters long.
 
-    What Unicode does not call printable (controls, ANSI escapes, newlines of any kind, bidirectional and zero-width
-    marks, tags, lone surrogates, blanks other than the blank) and what is invisible becomes U+FFFD, one for one.
+    Each character that Unicode does not call printable (controls, ANSI escapes, newlines of any kind, bidirectional and
+    zero-width marks, tags, lone surrogates, blanks other than the blank), or that is invisible, becomes one U+FFFD.
     """
     text = str(value)
     text = text if len(text) <= width else text[: width - 1] + "…"
@@ -35,10 +35,10 @@ def safe(value: object, width: int = _LONGEST) -> str:
 
 
 def argument(option: str, text: str) -> str:
-    """An argument's text as it is.
+    """Return an argument's text unchanged.
 
     Raises:
-        ConfigError: when it holds bytes that are not UTF-8, which Python hands over as lone surrogates.
+        ConfigError: it holds bytes that are not UTF-8, which Python passes as lone surrogates.
     """
     try:
         text.encode()
@@ -48,15 +48,15 @@ def argument(option: str, text: str) -> str:
 
 
 def output(text: str | None = None) -> bool:
-    """Write a text to standard output, if one is given, and all that waits to be written.
+    """Write a text to standard output, if one is given, and flush.
 
-    Who closes the other end of a pipe has read enough: that is no failure, and what follows is written nowhere.
+    If the reader has closed its end of a pipe, it has read enough: that is no failure, and later output is dropped.
 
     Returns:
-        False where nobody reads it.
+        False if nobody reads it.
 
     Raises:
-        ClientInfoError: when standard output cannot be written, as on a full disk.
+        ClientInfoError: standard output cannot be written, as on a full disk.
     """
     try:
         if sys.stdout is None:
@@ -78,7 +78,7 @@ def output(text: str | None = None) -> bool:
 
 
 def complain(text: object) -> None:
-    """Write a line to standard error, as far as that can be written."""
+    """Write a line to standard error, if that can be written."""
     try:
         print(f"kafka-clientinfo: {safe(text)}", file=sys.stderr, flush=True)
     except OSError:
@@ -86,14 +86,14 @@ def complain(text: object) -> None:
 
 
 def _discard(stream: TextIO | None) -> None:
-    """Let what is still in a stream's buffer go nowhere: Python would fail on it again as it ends."""
+    """Drop what is still in a stream's buffer: Python would fail on it again at its end."""
     with suppress(OSError, ValueError):
         if stream is not None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def number(value: int) -> str:
-    """1234567 as 1,234,567."""
+    """Return 1234567 as 1,234,567."""
     return f"{value:,}"
 
 
@@ -104,10 +104,10 @@ def columns(
     limits: Sequence[int] | None = None,
     colours: Mapping[str, str] | None = None,
 ) -> str:
-    """Rows under a header, in columns: numbers to the right, text to the left.
+    """Return rows under a header, in columns: numbers to the right, text to the left.
 
-    A text has as many characters as the limit of its column at most, 60 where there are no limits. Colours are SGR codes by
-    the whole text of a column; without any, the header has none either.
+    A text has at most as many characters as the limit of its column; 60 without limits. Colours are SGR codes by the
+    whole text of a cell; without any, the header has no colour either.
     """
     limits = limits or [60] * len(header)
     cells = [
@@ -133,7 +133,7 @@ def columns(
 
 
 def _width(text: str) -> int:
-    """Columns that a text takes on a terminal."""
+    """Return the columns that a text takes on a terminal."""
     if text.isascii():
         return len(text)
     wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
@@ -141,36 +141,36 @@ def _width(text: str) -> int:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Whether a stream is a terminal."""
+    """Return whether a stream is a terminal."""
     return stream is not None and not stream.closed and stream.isatty()
 
 
 def terminal_width() -> int | None:
-    """Columns of the terminal that standard output is, None where it is none."""
+    """Return the columns of the terminal that standard output is; None if it is no terminal."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 
 def has_colours() -> bool:
-    """Whether standard output is a terminal, and the environment allows colours (NO_COLOR, TERM)."""
+    """Return whether standard output is a terminal, and the environment allows colours (NO_COLOR, TERM)."""
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 Progress = Callable[[str], None]
-"""Is called with the name of each stage as it begins."""
+"""Called with the name of each stage as it begins."""
 
 
 class Stages:
-    """Times what goes on in stages, and says that each begins; `seconds` holds the time of each."""
+    """Measures the time of each stage, in `seconds`, and reports that it begins."""
 
     seconds: dict[str, float]
 
     def __post_init__(self, progress: Progress | None) -> None:
-        """Take what is called with each stage's name; subclasses are dataclasses that declare it as an `InitVar`."""
+        """Store the callback for each stage's name; subclasses are dataclasses that declare it as an `InitVar`."""
         self.on_stage = progress
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, or one more part of it, and say that it begins."""
+        """Time a stage, or one more part of it, and report that it begins."""
         if self.on_stage is not None:
             self.on_stage(name)
         started = time.monotonic()
@@ -179,7 +179,7 @@ class Stages:
 
 
 class ProgressLine:
-    """A line of a terminal that shows the stage under way; calling it with a stage's name begins the stage."""
+    """A line of a terminal that shows the current stage; calling it with a stage's name begins the stage."""
 
     def __init__(self, out: TextIO) -> None:
         self._out, self._started, self._stage = out, time.monotonic(), ""
@@ -201,12 +201,12 @@ class ProgressLine:
         self._write(f"\r\x1b[K{time.monotonic() - self._started:6.1f} s  {safe(text)}")
 
     def _write(self, text: str) -> None:
-        with suppress(OSError):  # a terminal that is gone ends no run
+        with suppress(OSError):  # a run goes on without its terminal
             self._out.write(text)
             self._out.flush()
 
 
 def progress(stream: TextIO | None = None) -> ProgressLine | None:
-    """The line of a terminal for what is under way, or None where `stream` is none."""
+    """Return a progress line on a terminal; None if `stream` (standard error by default) is no terminal."""
     out = stream or sys.stderr
     return ProgressLine(out) if out is not None and is_terminal(out) else None

@@ -1,14 +1,14 @@
-"""Derives all tables from the requests that are new: runs the steps of a build and writes what they make.
+"""Derives all tables from new requests: runs the steps of a build and writes their relations.
 
-A relation of the name of a declared table is written to it, as its `write_mode` says:
+A relation with the name of a declared table is written to that table, as its `write_mode` says:
 
-    write_mode | is made of                                             | replaces
-    -----------|--------------------------------------------------------|------------------------------------
+    write_mode | is made of                                               | replaces
+    -----------|----------------------------------------------------------|---------------------------------
     merge      | this run's relations: the connections that it recomputes | the rows of these connections
-    aggregate  | requests that are not counted yet                      | nothing; they are counted in
-    overwrite  | whole tables, which are written by then                | the whole table
+    aggregate  | requests that are not counted yet                        | nothing: they are added
+    overwrite  | whole tables, which are written before                   | the whole table
 
-A relation without a table is kept while the run lasts; `Step.is_of_whole_tables` says which of these it is made of.
+A relation without a table is cached for the run; `Step.is_of_whole_tables` says whether it is made of whole tables.
 """
 
 from collections import Counter
@@ -36,17 +36,17 @@ from .settings import Settings
 from .steps import Step, needed, read_by_others, steps
 
 _AT_ONCE = 3
-"""Tables written at once: a small commit is mostly latency."""
+"""The number of tables written at once: a small commit is mostly waiting."""
 _NEVER = "1970-01-01"
 
 
 class Derivation:
-    """Derives all tables from the requests that are new, in one run.
+    """Derives all tables from new requests, in one run.
 
     Args:
         lake: the warehouse.
-        settings: of the run.
-        until: time of ingestion up to which everything is built; None derives everything anew.
+        settings: settings of the run.
+        until: time of ingestion up to which everything is built; None derives everything again.
         newest: time of ingestion up to which everything is built afterwards.
         given: whole tables that need not be read, as their rows are in memory.
     """
@@ -69,7 +69,7 @@ class Derivation:
         """Write every table that a step makes; `stage` is entered for each by name.
 
         Raises:
-            WarehouseError: a constraint refuses rows of a table. Tables that do not need it are written then.
+            WarehouseError: a constraint refuses rows of a table; all tables that do not need it are written first.
         """
         with stage("increment"):
             self.increment = self._increment()
@@ -97,17 +97,17 @@ class Derivation:
             release(*self.kept)
 
     def _refusal(self, name: str) -> str:
-        """Say what a constraint of a table has refused."""
+        """Return a text about the rows that a table's constraint refuses."""
         try:
             relations = self.run_relations
             return describe(relations[name], self.lake.spec(name), self.whole, relations["judged_requests"])
-        except Exception as error:  # the example is a help only, and what is wrong must be said in any case
+        except Exception as error:  # the example only helps; the refusal must be reported in any case
             return f"a constraint refuses a row, and none was found to show: {failure_message(error, self.lake.root)}"
 
     def _increment(self) -> increments.Increment:
         if self.is_whole:
             return increments.everything(self.committed)
-        # As they are now: this run writes them, and what is computed again must not see that.
+        # Read snapshots: this run writes these tables, and what it recomputes must not depend on that.
         stored = increments.Stored(
             self.committed,
             self.lake.read_snapshot("connections"),
@@ -153,25 +153,25 @@ class Derivation:
         return self.kept[-1]
 
     def _kept_whole(self, name: str, rows: DataFrame) -> DataFrame:
-        """Keeps all rows of a table that later steps read, which takes less time than to read the table again."""
-        found = kept_in_memory(rows) if name in read_by_others() else None
-        if found is None:
+        """Cache all rows of a table that later steps read, which takes less time than reading the table again."""
+        cached = kept_in_memory(rows) if name in read_by_others() else None
+        if cached is None:
             return rows
-        self.kept.append(found)
-        self.whole_tables[name] = found
-        return found
+        self.kept.append(cached)
+        self.whole_tables[name] = cached
+        return cached
 
     def whole(self, name: str) -> Any:
-        """Takes a whole table; what this run has in memory need not be read again."""
+        """Return a whole table, from memory if this run has it there."""
         return self.whole_tables[name] if name in self.whole_tables else self.lake.read(name)
 
     def _count_new_requests(self, step: Step) -> None:
         if self.is_whole:
             self._make_whole(step, step.make({"new_requests": self.committed}))
             return
-        # Stored rows, and what is counted in there, of one version: an overtaken run may commit between two reads.
+        # Read stored rows and their newest ingestion from one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
-        # A run that broke after its commit has counted in more than is built.
+        # A run that failed after its commit has counted more requests than are built.
         counted_until = stored.agg(F.max("ingested_at").cast("string")).collect()[0][0]
         moments = (F.lit(moment).cast("timestamp") for moment in (self.until, counted_until, _NEVER))
         new = self.committed.where(F.col("ingested_at") > F.greatest(*moments))
@@ -179,21 +179,21 @@ class Derivation:
 
 
 def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
-    """Call `derive` for every step after those that it needs, some at once: a small commit is mostly latency.
+    """Call `derive` for every step after the steps that it needs, several at once: a small commit is mostly waiting.
 
-    Of the steps that could begin, those begin that most others wait for, and of these those that need most. A step of which
-    a constraint refuses rows, and those that need it, are left out.
+    Of the steps that can begin, those for which most others wait begin first; of these, those that need most. If a
+    constraint refuses rows of a step, the step and those that need it are left out.
 
     Raises:
         WarehouseError: steps were left out.
     """
-    found = steps()
-    needs = needed(found)
-    waiting = Counter(name for other in found for name in needed([other]))
+    by_name = steps()
+    needs = needed(by_name)
+    waiting = Counter(name for other in by_name for name in needed([other]))
     sorter = TopologicalSorter(needs)
     sorter.prepare()
     refusals: list[RefusedRowsError] = []
-    left = set(found)
+    left = set(by_name)
     ready = list(sorter.get_ready())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running: dict[Future[None], str] = {}
@@ -201,7 +201,7 @@ def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
             ready.sort(key=lambda name: (-waiting[name], -len(needs[name]), name))
             while ready and len(running) < _AT_ONCE:
                 name = ready.pop(0)
-                running[pool.submit(derive, found[name])] = name
+                running[pool.submit(derive, by_name[name])] = name
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 name = running.pop(done)
                 try:
@@ -213,4 +213,4 @@ def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
                     sorter.done(name)
             ready += sorter.get_ready()
     if refusals:
-        raise left_out(refusals, sorted(name for name in left if found[name].write_mode)) from refusals[0]
+        raise left_out(refusals, sorted(name for name in left if by_name[name].write_mode)) from refusals[0]

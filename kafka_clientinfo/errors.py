@@ -1,8 +1,8 @@
-"""The one tree of errors: whatever this package raises on purpose is a `ClientInfoError`."""
+"""The errors of this package: everything that it raises on purpose is a `ClientInfoError`."""
 
 
 class ClientInfoError(Exception):
-    """Base of all errors of this package; its text says what was found and what to do."""
+    """Base of all errors of this package; the text names what was found and what to do."""
 
 
 class SchemaError(ClientInfoError):
@@ -10,17 +10,17 @@ class SchemaError(ClientInfoError):
 
 
 class DecodeError(ClientInfoError):
-    """Bytes are not what the message schema says they should be.
+    """Bytes do not match the message schema.
 
     Attributes:
         message: name of the message being read, such as `ApiVersionsRequest`.
         path: field path inside the message, such as `apiKeys[3].minVersion`; empty for the whole message.
-        offset: offset in bytes from the start of the frame where reading failed.
-        expected: what should have stood there.
+        offset: offset in bytes from the start of the frame at which reading failed.
+        expected: what was expected at this offset.
     """
 
     def __init__(self, message: str, path: str, offset: int, expected: str) -> None:
-        """Keep the four facts and build the text from them."""
+        """Store the four values and build the text from them."""
         self.message = message
         self.path = path
         self.offset = offset
@@ -29,12 +29,12 @@ class DecodeError(ClientInfoError):
         super().__init__(f"{where}: at byte {offset} expected {expected}")
 
     def __reduce__(self) -> tuple[type["DecodeError"], tuple[str, str, int, str]]:
-        """Survive pickling between a Spark worker and its driver."""
+        """Make pickling between a Spark worker and its driver work."""
         return (type(self), (self.message, self.path, self.offset, self.expected))
 
 
 class EncodeError(ClientInfoError):
-    """A value cannot be written as the message schema says."""
+    """A value does not fit the message schema."""
 
 
 class TableSpecError(ClientInfoError):
@@ -42,7 +42,7 @@ class TableSpecError(ClientInfoError):
 
 
 class UnknownRelationError(ClientInfoError):
-    """A table is made of a relation that no step makes and no run starts with."""
+    """A step needs a relation that no step makes and no run starts with."""
 
 
 class ConfigError(ClientInfoError):

@@ -1,4 +1,4 @@
-"""Says what went wrong in one line: Spark's own message takes pages, and its first line names no cause."""
+"""Describes a failure in one line: Spark's own message takes pages, and its first line names no cause."""
 
 import os
 import re
@@ -8,21 +8,21 @@ from tempfile import TemporaryDirectory
 _DEAD_JVM = ("Py4JNetworkError", "ConnectionRefusedError", "ConnectionResetError", "BrokenPipeError")
 _NO_JVM = "JAVA_GATEWAY_EXITED"
 _NO_SERVER = ("StatusCode.UNAVAILABLE", "[INVALID_HANDLE.SESSION_")
-"""How gRPC and Spark Connect tell of a server that is not reached, and of one that does not know the session."""
+"""The texts of gRPC and Spark Connect if a server is not reached, or does not know the session."""
 _CAUSE = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+([\w$]*(?:Exception|Error)): *(.*)")
 _PATH = re.compile(r"(?:file:)?(/[^\s:'\"`]+)")
 _NOT_MADE = re.compile(
     r"(?:Cannot create|Mkdirs failed to create|mkdir of|[Ff]ailed to create (?:directory|local dir in))"
     r" (?:file:)?(/[^\s:'\"`]*[^\s:'\"`.])"
 )
-"""How Delta, Hadoop and Spark say that they cannot make a folder on this machine: Java does not give them the reason."""
+"""The texts of Delta, Hadoop and Spark if they cannot make a folder on this machine: Java gives them no reason."""
 _UNKNOWN_REASON = "the system gives no reason; make room on its disk, and have this user write there"
 _PROBE_BYTES = 1 << 16
-"""A full disk may still have room for a name."""
+"""Enough bytes to find a full disk, which may still have room for a file's name."""
 REFUSED = ("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS", "INSUFFICIENT_PRIVILEGES", "AccessControlException")
-"""How catalogs call it that the user lacks a right."""
+"""The errors of catalogs if the user lacks a right."""
 RIGHTS = "USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY"
-"""What a run needs on a schema, as Unity Catalog calls it."""
+"""The rights that a run needs on a schema, in Unity Catalog's words."""
 _KNOWN = (
     (
         "Another instance of Derby",
@@ -32,10 +32,10 @@ _KNOWN = (
     ("Disk quota exceeded", "the disk quota is exceeded; make room"),
     ("Read-only file system", "the file system is read-only"),
     ("Permission denied", "permission denied; run as the user that owns the warehouse"),
-    ("pyspark.daemon", "Spark's Python daemon was killed, perhaps for want of memory"),
-    ("Python worker exited unexpectedly", "a Python worker of Spark was killed, perhaps for want of memory"),
-    ("PythonWorkerFactory.stopWorker", "a Python worker of Spark was killed, perhaps for want of memory"),
-    ("IOException: Broken pipe", "a Python worker of Spark was killed, perhaps for want of memory"),
+    ("pyspark.daemon", "Spark's Python daemon was killed, perhaps because memory ran out"),
+    ("Python worker exited unexpectedly", "a Python worker of Spark was killed, perhaps because memory ran out"),
+    ("PythonWorkerFactory.stopWorker", "a Python worker of Spark was killed, perhaps because memory ran out"),
+    ("IOException: Broken pipe", "a Python worker of Spark was killed, perhaps because memory ran out"),
     ("OutOfMemoryError", "Spark's JVM ran out of memory; raise spark.driver.memory in the settings"),
 )
 _LACKED = re.compile(r"pyspark/worker\.py.*ModuleNotFoundError: No module named '(\w+)", re.DOTALL)
@@ -50,11 +50,11 @@ _EXTRAS = (
     (("shtab",), "answers", "what completes commands in a shell"),
     (("vl_convert",), "report", "what draws the report's plots"),
 )
-"""Modules that the package imports and does not require, the extra that brings them, and what they are for."""
+"""Modules that the package imports but does not require, the extra that installs them, and what they are."""
 
 
 def missing_extra(error: BaseException) -> str | None:
-    """One line that names the extra to install, where a module is missing that an extra brings; None for any other error."""
+    """Return a line that names the extra to install, if the error is a missing module of an extra; else None."""
     name = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     for modules, extra, brings in _EXTRAS:
         if name in modules:
@@ -63,14 +63,14 @@ def missing_extra(error: BaseException) -> str | None:
 
 
 def full_text(error: BaseException) -> str:
-    """Return the texts of an error and of its causes, as far as they can be read."""
+    """Return the texts of an error and of its causes, if they can be read."""
     return "\n".join(filter(None, map(_text, _chain(error))))
 
 
 def failure_message(error: BaseException, warehouse: str) -> str:
-    """Describes a failure in one line: by a known cause, such as a full disk or a killed process, else by the root exception."""
+    """Describe a failure in one line, by a known cause such as a full disk, or by the root error."""
     chain = _chain(error)
-    texts = [_text(one) for one in chain]
+    texts = [_text(link) for link in chain]
     text = "\n".join(filter(None, texts))
     not_made = _NOT_MADE.search(text)
     reason = _reason_not_made(not_made[1]) if not_made else None
@@ -84,7 +84,7 @@ def failure_message(error: BaseException, warehouse: str) -> str:
             return f"{meaning}: {_place(text, sign, warehouse)}; {AGAIN}"
     if not_made:
         return f"{not_made[1]} cannot be made: {reason or _UNKNOWN_REASON}; {AGAIN}"
-    if None in texts or _NO_JVM in text or any(type(one).__name__ in _DEAD_JVM for one in chain):
+    if None in texts or _NO_JVM in text or any(type(link).__name__ in _DEAD_JVM for link in chain):
         return f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
     if any(sign in text for sign in _NO_SERVER):
         return f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}"
@@ -95,9 +95,9 @@ def failure_message(error: BaseException, warehouse: str) -> str:
 
 
 def _text(error: BaseException) -> str | None:
-    """The text of an error; None where that stands in a JVM which no longer answers, as that of a Py4JJavaError does.
+    """Return the text of an error; None if it is in a JVM that no longer answers, as for a Py4JJavaError.
 
-    Of an error of Spark Connect also the server's stack trace, where its causes stand.
+    For an error of Spark Connect this includes the server's stack trace, which names the causes.
     """
     try:
         trace = getattr(error, "_stacktrace", None)
@@ -107,9 +107,9 @@ def _text(error: BaseException) -> str | None:
 
 
 def _reason_not_made(path: str) -> str | None:
-    """Return the operating system's reason why nothing can be made at a path, by making a file near it; None if that works.
+    """Make a file near a path; return the operating system's reason if that fails, None if it works.
 
-    Where nothing of the path but the root exists, it is probably another machine's, and nothing is tried.
+    If no part of the path except the root exists, it is probably another machine's path, and nothing is tried.
     """
     folder = next(folder for folder in (Path(path), *Path(path).parents) if os.path.lexists(folder))
     if folder == Path(folder.anchor):
@@ -123,7 +123,7 @@ def _reason_not_made(path: str) -> str | None:
 
 
 def _root_cause(error: BaseException, text: str) -> str:
-    causes = [found for line in text.splitlines() if (found := _CAUSE.match(line.strip()))]
+    causes = [cause for line in text.splitlines() if (cause := _CAUSE.match(line.strip()))]
     if causes:
         return f"{causes[-1][1]}: {causes[-1][2]}"
     first = (text.strip().splitlines() or [""])[0]
@@ -131,15 +131,15 @@ def _root_cause(error: BaseException, text: str) -> str:
 
 
 def _chain(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
+    chain: list[BaseException] = []
     following: BaseException | None = error
-    while following is not None and following not in found:
-        found.append(following)
+    while following is not None and following not in chain:
+        chain.append(following)
         following = following.__cause__ or following.__context__
-    return found
+    return chain
 
 
 def _place(text: str, sign: str, warehouse: str) -> str:
-    """The path that the line with the sign names, the warehouse where it names none."""
-    found = (_PATH.search(line) for line in text.splitlines() if sign in line)
-    return next((path[1] for path in found if path), warehouse)
+    """Return the path in the line that has the sign; the warehouse if it has none."""
+    paths = (_PATH.search(line) for line in text.splitlines() if sign in line)
+    return next((path[1] for path in paths if path), warehouse)

@@ -1,4 +1,4 @@
-"""The filters of commands that answer questions, and the part of a warehouse that they choose."""
+"""The filters of commands that answer questions, and the rows of a warehouse that they select."""
 
 import argparse
 import re
@@ -58,12 +58,12 @@ def add_filters(parser: argparse.ArgumentParser, *names: str) -> None:
 
 
 def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
-    """A time in UTC from an argument: ISO 8601, or a time span such as 7d before the present.
+    """Return a time in UTC from an argument: ISO 8601, or a time span such as 7d before now.
 
-    A date alone is its midnight, and no zone means UTC.
+    A date alone means its midnight, and no zone means UTC.
 
     Raises:
-        ConfigError: when it is neither.
+        ConfigError: it is neither.
     """
     try:
         if span := _AGO.fullmatch(text):
@@ -78,7 +78,7 @@ def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
 
 @dataclass(frozen=True)
 class Filters:
-    """What is asked for; None where all is."""
+    """The values of the filters; None for a filter that is not given."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -88,10 +88,10 @@ class Filters:
 
     @classmethod
     def of(cls, arguments: argparse.Namespace) -> "Filters":
-        """From the arguments of a command, which may have only some of them.
+        """Read the filters from the arguments of a command, which may have only some of them.
 
         Raises:
-            ConfigError: when a time is none, or a text is not UTF-8.
+            ConfigError: a time is invalid, or a text is not UTF-8.
         """
         given: dict[str, Any] = {}
         for name in _FILTERS:
@@ -101,19 +101,19 @@ class Filters:
         return cls(**given)
 
     def where(self, begin: str = "first_seen", end: str = "last_seen") -> str:
-        """A condition in SQL, with parameters in braces, on rows that last from one column's time to the other's."""
+        """Return the condition in SQL, with parameters in braces, on rows that last from time `begin` to `end`."""
         conditions = [condition for name, (_, _, condition) in _FILTERS.items() if getattr(self, name) is not None]
         return " AND ".join(["true", *conditions]).format(begin=begin, end=end)
 
     @property
     def parameters(self) -> Mapping[str, str]:
-        """Values of the parameters in `where`."""
+        """The values of the parameters in `where`."""
         given = {name: value for name, value in vars(self).items() if value is not None}
         return {name: value if name == "cluster" else _parameter(value) for name, value in given.items()}
 
 
 class _Names(dict[str, str]):
-    """What SQL names in braces; parameters and tables that are read whole stay as they are."""
+    """The names in the SQL's braces; parameters and tables that are read whole keep their braces."""
 
     def __missing__(self, name: str) -> str:
         return f"{{{name}}}"
@@ -121,13 +121,13 @@ class _Names(dict[str, str]):
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The tables of a warehouse, and which of their rows are asked for."""
+    """The tables of a warehouse, and the filters on their rows."""
 
     tables: "Tables"
     filters: Filters = Filters()
 
     def query(self, statement: str, parameters: "Parameters | None" = None) -> "Rows":
-        """Answer SQL as `Tables.query` does, of the rows in scope; it may name views and `severity_order` in braces too."""
+        """Answer SQL as `Tables.query` does, on the rows in scope; views and `severity_order` may be in braces too."""
         names = _Names(severity_order=SEVERITY_ORDER)
         for name, (begin, end) in _SPANS.items():
             names[name] = f"(SELECT * FROM {{{name}}} WHERE {self.filters.where(begin, end)})"
@@ -136,7 +136,7 @@ class Scope:
 
 
 def _parameter(value: datetime | str) -> str:
-    """A time as text, or the pattern of LIKE for a text in which * stands for any characters."""
+    """Return a time as text, or the LIKE pattern for a text in which * stands for any characters."""
     if isinstance(value, datetime):
-        return value.replace(tzinfo=None).isoformat(" ", "microseconds")  # with four digits of a year, whatever it is
+        return value.replace(tzinfo=None).isoformat(" ", "microseconds")  # always writes four digits of a year
     return re.sub(r"[!%_]", r"!\g<0>", value).replace("*", "%")

@@ -1,4 +1,4 @@
-"""Reads the verdict on an upgrade or downgrade: who would break at a release, who owns it, and what the log cannot tell."""
+"""Reads the verdict on an upgrade or downgrade: which clients break at a release, and what the log cannot tell."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,18 +22,18 @@ FINE = len(WORST_FIRST) - 1
 
 @dataclass
 class Impact:
-    """What a target release means for the clients of a warehouse.
+    """The effect of a target release on the clients of a warehouse.
 
     Attributes:
-        target: the release; None where all are asked for.
-        breaks: whether a client would break (at the target, or at any release where there is none).
-        clients: clients per worst verdict, for the target.
-        rows: what is not ok at the target, one per client, API and version; the gravest, then the most used first.
-        found: rows of that kind there are per verdict, more than in `rows` where a limit applied.
-        reasons: reasons in all of them.
-        by_release: clients per worst verdict, for every release.
-        matrix: per client that is not fine everywhere: its columns and `marks`, one character per release.
-        matrix_clients: clients of that kind there are.
+        target: the release; None if all releases are asked for.
+        breaks: whether a client would break (at the target, or at any release if there is no target).
+        clients: number of clients per worst verdict, for the target.
+        rows: what is not ok at the target, one row per client, API and version; the worst first, then the most used.
+        found: number of such rows per verdict, before a limit applies.
+        reasons: the reasons in all of them.
+        by_release: number of clients per worst verdict, for every release.
+        matrix: per client that is not fine at every release: its columns and `marks`, one character per release.
+        matrix_clients: number of such clients, before a limit applies.
         cannot_tell: sentences about what the log, or the reference data, do not show.
     """
 
@@ -50,13 +50,14 @@ class Impact:
 
 
 def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
-    """Read the verdicts of a warehouse that is built: on a release, with `all_targets` also on all of them.
+    """Read the verdicts of a built warehouse: on a release, and with `all_targets` on all of them.
 
-    `waits` says that there are requests which no build has seen. The limit is of rows per verdict, and of the matrix; 0 is none.
+    `waits` says that there are requests which no build has seen. `limit` bounds the rows per verdict and the matrix;
+    0 is no limit.
 
     Raises:
-        ConfigError: where the reference data has no such release.
-        WarehouseError: where there are no requests by which somebody can be judged.
+        ConfigError: the reference data has no such release.
+        WarehouseError: there are no requests by which a client can be judged.
     """
     result = Impact(target)
     if target is not None:
@@ -73,7 +74,7 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
 
 
 def judged(target: str) -> str:
-    """The beginning of a query: `judged` is `upgrade_impact`, each row with its place in `WORST_FIRST` and the reason."""
+    """Begin a query: `judged` is `upgrade_impact` with `place`, its index in `WORST_FIRST`, and the reason."""
     quoted, columns = f"'{target}'", ", ".join((*_ROW, "api_key", "library"))
     return (
         f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "
@@ -87,27 +88,27 @@ def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     worst = f"SELECT min(place) AS place FROM judged GROUP BY {client}"
     counts = scope.query(f"{rows}SELECT place, count(*) AS clients FROM ({worst}) AS worst GROUP BY place")
     result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[place]: number for place, number in counts}
-    found = scope.query(
+    counts = scope.query(
         f"{rows}SELECT place, reason, count(*) AS number, max(requests) AS most FROM judged WHERE place < {FINE} "
         "GROUP BY place, reason ORDER BY place, most DESC, reason"
     )
-    for place, _, number, _ in found:
+    for place, _, number, _ in counts:
         result.found[WORST_FIRST[place]] = result.found.get(WORST_FIRST[place], 0) + number
-    result.reasons = list(dict.fromkeys(reason for _, reason, _, _ in found))
+    result.reasons = list(dict.fromkeys(reason for _, reason, _, _ in counts))
     order = f"requests DESC, {client}, api_key, api_version"
     few = f" WHERE number <= {limit}" if limit else ""
-    wanted = scope.query(
+    shown = scope.query(
         f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
         f"FROM judged WHERE place < {FINE}) SELECT {', '.join(_ROW)}, place AS verdict, reason, refused_from, library, "
         f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY place, {order}"
     )
-    for row in wanted.dicts():
+    for row in shown.dicts():
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
         result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
 
 
 def _for_all(result: Impact, scope: Scope, limit: int) -> None:
-    """One query judges every client at every release, and gives each a text with one mark per release."""
+    """Judge every client at every release in one query, which returns one mark per release for each client."""
     names, client = list(releases()), ", ".join(CLIENT)
     ranks = [verdict_rank(f"'{name}'") for name in names]
     worst = ", ".join(f"min({rank}) AS r{place}" for place, rank in enumerate(ranks))
@@ -135,25 +136,27 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
     if not brokers:
         raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
     begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
-    said = [
-        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC; who did not come in that time is "
-        "not judged."
+    sentences = [
+        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC; clients that did not connect "
+        "in that time are not judged."
     ]
     if waits:
-        said.append("There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too.")
+        sentences.append(
+            "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."
+        )
     answered = set(tables.query("SELECT DISTINCT cluster, broker FROM {broker_api_versions}"))
     if names := _names([row for row in brokers if row["info"]]):
-        said.append(
+        sentences.append(
             f"Brokers that log at INFO: {names}. There only requests with deprecated versions are logged: whoever is "
             "named is certain, but clients that are fine are not counted, and what a broker does not call deprecated "
             "(such as whatever a downgrade would break) does not show."
         )
     if names := _names([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
-        said.append(
+        sentences.append(
             f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
             "versions is judged by other evidence, or not at all (limited_by unknown)."
         )
-    said += [
+    sentences += [
         "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) "
         "may take newer ones after an upgrade.",
         "Requests that today's brokers refuse with a closed connection are in no request log (failed_requests has those "
@@ -161,8 +164,8 @@ def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
         "Programs that share principal, client id and software are one client here: look at the hosts.",
     ]
     if result.target is not None and not release(result.target).tried:
-        said.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
-    return said
+        sentences.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
+    return sentences
 
 
 def _names(brokers: list[Mapping[str, Any]]) -> str:

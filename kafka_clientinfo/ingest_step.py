@@ -1,7 +1,7 @@
 """The first step of a run: reads new bytes of log files into requests, rejected_records and failed_requests.
 
-Rows count once ingested_files, which is committed last, holds their file; what a broken run has appended without that
-is deleted by the next.
+Rows count only after ingested_files, which is committed last, holds their file. The next run deletes what a failed run
+has appended without that.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,7 +33,7 @@ from .settings import Settings
 from .tables.spec import table_spec, table_specs
 
 _FEW_FILES = 1000
-"""Rows of ingested_files up to which plans hold them, and do not read the table."""
+"""Rows of ingested_files up to which they are put into plans, instead of reading the table."""
 
 
 @dataclass
@@ -41,10 +41,10 @@ class RunReport(Stages):
     """What a run did.
 
     Attributes:
-        files: per file read: path, broker, what it held and what waits.
+        files: per file read: path, broker, what it held, and bytes that are not read yet.
         unchanged: files without new bytes.
-        problems: files passed over, and views that could not be made, with reasons.
-        too_late: requests that were not kept, as retention had deleted the connections that they belong to.
+        problems: files that were not read, and views that could not be made, with reasons.
+        too_late: requests that were deleted, as retention had deleted the connections that they belong to.
         tables: rows per table after the run.
         seconds: time per stage.
     """
@@ -64,9 +64,9 @@ class Ingested:
 
     Attributes:
         files: the rows of ingested_files by file_id.
-        tables: whole tables as this run has written them, from memory; none where earlier runs wrote to them, or where
-            rows in memory may be lost and read again.
-        kept: what `tables` are made of.
+        tables: whole tables as this run has written them, from memory; none if earlier runs wrote to them, or if rows
+            in memory may be lost and read again.
+        kept: the cached relations from which `tables` are made.
     """
 
     files: Mapping[str, Mapping[str, Any]]
@@ -74,20 +74,20 @@ class Ingested:
     kept: Sequence[DataFrame] = ()
 
     def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
-        """`tables`, and ingested_files where its rows are few."""
+        """Return `tables`, and ingested_files if it has few rows."""
         files = {"ingested_files": _files(spark, self.files.values())} if len(self.files) <= _FEW_FILES else {}
         return {**self.tables, **files}
 
     def release(self) -> None:
-        """Let the rows in memory go."""
+        """Release the cached rows."""
         release(*self.kept)
 
 
 def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
-    """Read what is new in the log files and commit it; its report goes into `report`.
+    """Read what is new in the log files and commit it; add its results to `report`.
 
     Raises:
-        InputError: when `logs` name nothing.
+        InputError: `logs` names nothing.
     """
     paths = log_files(logs, settings)
     if is_on_one_machine(lake.spark):
@@ -114,7 +114,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
 
 
 def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
-    """The files that the logs name, with the server logs beside them where these are read too."""
+    """Return the files that the logs name, and if the settings say so the server logs beside them."""
     paths = find_logs(logs, settings.log_layout)
     return with_server_logs(paths) if settings.server_logs else paths
 
@@ -123,20 +123,20 @@ def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
     """Return the rows of ingested_files by file_id.
 
     Raises:
-        WarehouseError: a table that holds what was read of them is missing.
+        WarehouseError: a table with the rows of these files is missing.
     """
     if lake.is_new:
         return {}
-    found = lake.read(LEDGER)
-    rows = [dict(zip(found.columns, row, strict=True)) for row in collect(found)]
-    if lake.state.retained_from is None:  # else some may have been deleted
+    ledger = lake.read(LEDGER)
+    rows = [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
+    if lake.state.retained_from is None:  # else retention may have deleted some rows
         counts = [counted_rows(row) for row in rows]
         refuse_lost(lake, {name: sum(count[name] for count in counts) for name in SOURCES})
     return {row["file_id"]: row for row in rows}
 
 
 def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:
-    """Delete rows that a broken run appended without committing their files."""
+    """Delete rows that a failed run appended without committing their files."""
     last = lake.last_batch("requests")
     if last in {row["batch_id"] for row in known.values()} or (last is None and not known):
         return
@@ -149,7 +149,7 @@ def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -
 
 
 def _from(file_id: str, offset: int) -> str:
-    """A condition for the rows of a file from an offset on; a file_id is a hash, and needs no quoting."""
+    """Return a condition for the rows of a file from an offset on; a file_id is a hash, and needs no quoting."""
     return f"file_id = '{file_id}' AND byte_offset >= {int(offset)}"
 
 
@@ -206,7 +206,7 @@ def _move(
     zone: str,
     batch_id: str,
 ) -> list[str]:
-    """Move rows that were read by the wrong reading of a repeated hour, and the rows of their files; returns the file_ids."""
+    """Correct times that were read by the wrong reading of a repeated hour, also in `files`; return the file_ids."""
     moved: dict[str, None] = {}
     for move in moves(files.values(), resumed, zone):
         for name in TIMES:
@@ -223,7 +223,7 @@ def _move(
 def _parsed(
     lake: Warehouse, plan: Plan, settings: Settings, report: RunReport
 ) -> tuple[DataFrame, list[dict[str, Any]]]:
-    """What the workers make of a plan, kept, and the statistics of its splits."""
+    """Return the cached rows that the workers make of a plan, and the statistics of its splits."""
     say = report.on_stage.detail if isinstance(report.on_stage, ProgressLine) else None
     with watched(plan.size_on_disk, say) as folder:
         parsed = kept(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
@@ -236,10 +236,10 @@ def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
 
 
 def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
-    """Whether new bytes show something of what was read of a known file before: what was derived of it did not know that.
+    """Return whether new bytes show facts about bytes that were read before, so that earlier results must be rebuilt.
 
-    That is whether it begins with its broker's start, that a restart was none, and, where it is silent too often, that silences
-    are left out.
+    These facts are: whether the file begins with its broker's start; that a restart was none; and that silences are
+    left out, as there are too many.
     """
     known = file.known
     if known is None:
@@ -250,6 +250,6 @@ def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
 
 
 def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:
-    """A time of ingestion above all earlier ones, whatever the clock does."""
+    """Return a time of ingestion later than all earlier ones, whatever the clock says."""
     latest = max((row["ingested_at"] for row in known), default=None)
     return now if latest is None else max(now, latest + timedelta(microseconds=1))

@@ -1,8 +1,8 @@
-"""Owners of clients, by patterns of what a log says of a client: the first rule of a file that fits names the owner.
+"""Owners of clients, by patterns on what a log shows of a client: the first rule of a file that fits names the owner.
 
-A rule fits where each kind of pattern that it has (principals, client ids, hosts, groups, software) fits; of one kind,
-any pattern may. Patterns are regular expressions on whole texts; a host may be given as a network too. What is null in a
-log is the empty text here.
+A rule fits if each kind of pattern in it fits (principals, client ids, hosts, groups, software); of one kind, any
+pattern may fit. Patterns are regular expressions on whole texts; a host may be given as a network too. A null in the
+log is an empty text here.
 """
 
 import re
@@ -24,7 +24,7 @@ _ADDRESS = re.compile(r"[0-9a-fA-F:.%]+(?:/[^/]*)?")
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """A team or person who answers for clients; the contact is whatever people use, and empty where none is given."""
+    """A team or person responsible for clients; the contact is free text, and empty if none is given."""
 
     name: str
     contact: str = ""
@@ -32,7 +32,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """The patterns that give clients an owner; a kind without patterns asks nothing."""
+    """The patterns that give clients an owner; a kind without patterns fits every client."""
 
     owner: Owner
     patterns: Mapping[str, tuple[str, ...]]
@@ -58,12 +58,12 @@ class Owners:
         groups: Sequence[str] = (),
         software: str | None = None,
     ) -> Owner | None:
-        """The owner of a client on a host; None where no rule fits.
+        """Return the owner of a client on a host; None if no rule fits.
 
-        `host` is the address that it connects from; of the groups that its connections take part in, one that fits is enough.
+        `host` is the address from which it connects; one fitting group of its connections is enough.
         """
-        found = dict(zip(KINDS, ([principal], [client_id], [host], groups, [software]), strict=True))
-        texts = {kind: [text or "" for text in values] for kind, values in found.items()}
+        values_by_kind = dict(zip(KINDS, ([principal], [client_id], [host], groups, [software]), strict=True))
+        texts = {kind: [text or "" for text in values] for kind, values in values_by_kind.items()}
         return next((rule.owner for rule in self.rules if _fits(rule, texts)), None)
 
 
@@ -95,10 +95,10 @@ def _is_within(networks: tuple[IPv4Network | IPv6Network, ...], text: str) -> bo
 
 
 def load_owners(path: str) -> Owners:
-    """The owners of a file; none where `path` is empty.
+    """Return the owners in a file; none if `path` is empty.
 
     Raises:
-        ConfigError: naming the file, what was found and what to do.
+        ConfigError: it names the file, what was found and what to do.
     """
     if not path:
         return Owners()
@@ -106,7 +106,7 @@ def load_owners(path: str) -> Owners:
 
 
 def parse_owners(text: str, source: str) -> Owners:
-    """Owners from the text of their TOML file; see `load_owners`."""
+    """Parse owners from the text of their TOML file; see `load_owners`."""
     data = parsed(text, source)
     unknown = sorted(set(data) - {"owners"})
     if unknown:
@@ -120,7 +120,7 @@ def parse_owners(text: str, source: str) -> Owners:
 
 
 def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rule:
-    """One rule; `contacts` are those of the rules before, by owner, and the rule's is added."""
+    """Parse one rule; `contacts` holds those of the rules before, by owner, and the rule's contact is added."""
     check_names(entry, _KEYS, where)
     name, contact = entry.get("owner"), entry.get("contact", "")
     if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:

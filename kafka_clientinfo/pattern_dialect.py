@@ -1,9 +1,13 @@
-r"""Which regular expressions Python, Java and RE2 read alike.
+r"""Checks that Python, Java and RE2 read a regular expression alike.
 
-A policy's patterns are checked by Python, run by Spark in Java, and by DuckDB in RE2. What the three have in common is
-listed here, and everything else is refused: to Java `[a[b]]` is a union of classes, and `a&&b` in one an intersection;
-RE2 knows no possessive repetition, no look around and no count with a zero in front; flags, `\v` and borders of words differ, and so does what `^`
-and `$` match inside a text. As a pattern matches whole texts, these two say nothing at its ends, and are left out there.
+Python checks a policy's patterns; Spark runs them in Java, and DuckDB in RE2. Only the syntax that all three share is
+allowed, and everything else is refused:
+
+- To Java, `[a[b]]` is a union of classes, and `a&&b` in a class an intersection.
+- RE2 knows no possessive repetition, no lookaround, and no count with a leading zero.
+- Flags, `\v`, word boundaries, and `^` and `$` inside a text differ.
+
+A pattern matches whole texts, so `^` and `$` at its ends mean nothing and are removed.
 """
 
 import re
@@ -21,7 +25,7 @@ _PIECE = re.compile(
 )
 _BETWEEN = re.compile(r"\^?((?:[^\\]|\\.)*?)\$?", re.DOTALL)
 _MOST = 1000
-"""So many times RE2 repeats something, repetitions inside each other together."""
+"""The most repetitions that RE2 allows, where repetitions inside each other multiply."""
 
 
 def without_ends(pattern: str) -> str:
@@ -31,10 +35,10 @@ def without_ends(pattern: str) -> str:
 
 
 def check_dialect(pattern: str, where: str) -> None:
-    """Refuse a valid pattern of Python's that is not read alike by Java and RE2.
+    """Refuse a valid Python pattern that Java or RE2 reads differently.
 
     Raises:
-        ConfigError: naming the pattern, the file and key that hold it (`where`), and what to do.
+        ConfigError: it names the pattern, the file and key that hold it (`where`), and what to do.
     """
     at, times, inside = 0, 1, [1]
     while at < len(pattern):

@@ -1,8 +1,8 @@
-"""The steps of a run, in the order of their inputs.
+"""The steps of a run, in order.
 
 `ingest` reads new bytes into requests, rejected_records and ingested_files; `build` derives every other table from
-requests. Each step can be run alone and again: ingest commits ingested_files last and first removes what a broken
-run left behind; build works from a watermark that it moves last.
+requests. Each step can be run alone and again: ingest commits ingested_files last and first removes what a failed run
+left; build starts from a watermark that it moves last.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -44,8 +44,8 @@ def run(
         progress: called with the name of each stage as it begins.
 
     Raises:
-        InputError: when `logs` name nothing.
-        WarehouseError: when the warehouse does not fit this release, cannot be written, or another run is at work on it.
+        InputError: `logs` names nothing.
+        WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
     """
     settings, report = settings or Settings(), RunReport(progress)
     with opened(spark, warehouse, settings, report) as lake:
@@ -86,10 +86,10 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     """Report a step (run, ingest or build) that has nothing to do, without a session; `build` has no inputs.
 
     Returns:
-        What the step would report; None where it has work to do, or where only a session can tell.
+        The report of the step; None if it has work to do, or if that can't be known without a session.
 
     Raises:
-        InputError: when the logs name nothing.
+        InputError: the logs name nothing.
     """
     tables = local_tables(warehouse)
     try:
@@ -97,7 +97,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
         if tables is None or state is None:
             return None
         known = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
-    except (UnreadableTableError, OSError):  # damaged, or under another run's hands
+    except (UnreadableTableError, OSError):  # a table is damaged, or another run is writing it
         return None
     is_broken = not all(map(tables.exists, state.rows))
     if is_broken or state.deleting is not None:
@@ -143,11 +143,11 @@ def _made_with(settings: Settings) -> str:
 
 
 def _built_until(state: State, settings: Settings) -> str | None:
-    """Time of ingestion up to which everything is built; None where other settings or another release built it."""
+    """Return the time of ingestion up to which everything is built; None if other settings or releases built it."""
     return state.built_until if state.built_with == _made_with(settings) else None
 
 
 def _newest(files: Iterable[Mapping[str, Any]]) -> str | None:
-    """The newest time of ingestion, as SQL and the state write it, in UTC."""
+    """Return the newest time of ingestion, as SQL and the state write it, in UTC."""
     newest = max((row["ingested_at"] for row in files), default=None)
     return None if newest is None else f"{newest:%Y-%m-%d %H:%M:%S.%f}"

@@ -1,9 +1,9 @@
 """The policy for clients: which software may connect, how old it may be, how client ids look, which rules count.
 
 conf/client_policy.toml is the policy unless the setting `client_policy` names another file. An empty policy judges
-nobody. Clients write `v1.22.2`, `2.16.1-rdkafka-2.16.0` and `7.5.0-ccs`, which the strict grammars of PEP 440 and
-SemVer reject; Maven's order takes them, and Hadoop's VersionUtil, which every Spark has on board, compares by it. What
-does not begin with numbers is said to be unreadable and is not compared.
+no client. Clients write `v1.22.2`, `2.16.1-rdkafka-2.16.0` and `7.5.0-ccs`, which the strict grammars of PEP 440 and
+SemVer reject. Maven's order accepts them, and Hadoop's VersionUtil, which every Spark contains, compares by it. A
+version that does not begin with a number is reported as unreadable and is not compared.
 """
 
 import re
@@ -20,7 +20,7 @@ from .rules import SEVERITIES, rules
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
 VERSION = r"^[vV]?[0-9]{1,9}(?:\.[0-9]{1,9}){0,7}(?:[^0-9].*)?$"
-"""A version that can be compared begins with numbers; for Python and for Spark."""
+"""A version that can be compared, which begins with numbers; for Python and for Spark."""
 
 _SEVERITIES = (*SEVERITIES, "off")
 _CHOICES = ("allowed", "refused")
@@ -34,17 +34,17 @@ _KEYS = (
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What clients are measured by; all is allowed by default.
+    """The requirements for clients; by default everything is allowed.
 
     Attributes:
         software: allowed software names, each with its minimum version or None.
-        other_software: `refused` where only the names in `software` are allowed.
-        unknown_software: whether clients whose name the broker does not know are `allowed`.
-        client_id_patterns: regular expressions; a client id must match one of them as a whole, and be no longer than
+        other_software: `refused` if only the names in `software` are allowed.
+        unknown_software: whether clients without a name that the broker knows are `allowed`.
+        client_id_patterns: regular expressions; a client id must match one of them as a whole, and have at most
             `LONGEST_TEXT` characters.
-        exempt_listeners: names of listeners whose connections are not judged.
+        exempt_listeners: names of listeners with connections that are not judged.
         forbidden_versions: API name, first and last version of ranges that must not be used (KIP-35).
-        severity: rule to error, warning, info or off, where it differs from schemas/rules.
+        severity: per rule error, warning, info or off, if it differs from schemas/rules.
     """
 
     software: tuple[tuple[str, str | None], ...] = ()
@@ -57,19 +57,19 @@ class Policy:
 
     @property
     def judges(self) -> bool:
-        """Whether it asks anything of a client; without that no client has a verdict."""
+        """Whether it requires anything of a client; if not, no client has a verdict."""
         return bool(self.software or self.client_id_patterns or self.unknown_software == "refused")
 
     def severity_of(self, rule: str, default: str) -> str:
-        """Severity of a rule, `off` where it is not to be looked for."""
+        """Return the severity of a rule; `off` if the rule is not checked."""
         return dict(self.severity).get(rule, default)
 
 
 def load_policy(path: str = "") -> Policy:
-    """The policy of a file, or of conf/client_policy.toml where `path` is empty.
+    """Return the policy of a file, or of conf/client_policy.toml if `path` is empty.
 
     Raises:
-        ConfigError: naming the file, what was found and what to do.
+        ConfigError: it names the file, what was found and what to do.
     """
     if path:
         return parse_policy(text_of(path, "policy"), path)
@@ -77,7 +77,7 @@ def load_policy(path: str = "") -> Policy:
 
 
 def parse_policy(text: str, source: str) -> Policy:
-    """A policy from the text of its TOML file; see `load_policy`."""
+    """Parse a policy from the text of its TOML file; see `load_policy`."""
     data = parsed(text, source)
     check_names(data, _KEYS, source)
     patterns = list_of_texts(data, "client_id_patterns", source)
@@ -95,7 +95,7 @@ def parse_policy(text: str, source: str) -> Policy:
 
 
 def _table(data: Mapping[str, Any], name: str, source: str, outer: str = "") -> dict[str, Any]:
-    """A table in another one, which errors call `outer`; empty where there is none."""
+    """Return a table inside another one, which errors call `outer`; empty if there is none."""
     value = data.get(name, {})
     if not isinstance(value, dict):
         raise ConfigError(f"{source}: {outer}{name} is {shown(value)}; make it a table")
@@ -103,7 +103,7 @@ def _table(data: Mapping[str, Any], name: str, source: str, outer: str = "") -> 
 
 
 def _software(data: Mapping[str, Any], source: str) -> tuple[tuple[str, str | None], ...]:
-    found = []
+    minimums = []
     for name in sorted(data):
         where = f"software.{name}"
         entry = _table(data, name, source, "software.")
@@ -113,8 +113,8 @@ def _software(data: Mapping[str, Any], source: str) -> tuple[tuple[str, str | No
         minimum = entry.get("minimum")
         if minimum is not None and (not isinstance(minimum, str) or re.match(VERSION, minimum) is None):
             raise ConfigError(f'{source}: {where}: minimum is {shown(minimum)}; give a version such as "3.0.0"')
-        found.append((name, minimum))
-    return tuple(found)
+        minimums.append((name, minimum))
+    return tuple(minimums)
 
 
 def _choice(data: Mapping[str, Any], name: str, default: str, source: str) -> str:
@@ -125,7 +125,7 @@ def _choice(data: Mapping[str, Any], name: str, default: str, source: str) -> st
 
 
 def _forbidden(data: Mapping[str, Any], source: str) -> tuple[tuple[str, int, int], ...]:
-    found = []
+    forbidden = []
     for name, ranges in sorted(data.items()):
         where = f"forbidden_versions.{name}"
         if name not in _api_names():
@@ -137,8 +137,8 @@ def _forbidden(data: Mapping[str, Any], source: str) -> tuple[tuple[str, int, in
             first, last = (int(match[1]), int(match[3] or (_NO_LAST if match[2] else match[1]))) if match else (1, 0)
             if first > last:
                 raise ConfigError(f"{source}: {where}: {shown(text)} is no range of versions; write '3', '0-2' or '4+'")
-            found.append((name, first, last))
-    return tuple(found)
+            forbidden.append((name, first, last))
+    return tuple(forbidden)
 
 
 @lru_cache(maxsize=1)

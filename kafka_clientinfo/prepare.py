@@ -1,8 +1,8 @@
 """`python -m kafka_clientinfo.prepare [LOGS…]`: what `make setup` does once so that every run starts fast.
 
-It fetches Delta's jars and, where it is given small logs, makes the archive of classes from runs on them. Runs do not
-make the archive themselves: writing it takes longer than a small run, and in the background it would take the processor
-from whatever comes next. Doing it again costs nothing as long as nothing has changed.
+It fetches Delta's jars. If small logs are given, it also makes the archive of classes from runs on them. Runs do not
+make the archive themselves: writing it takes longer than a small run, and in the background it would slow down whatever
+comes next. Running this again does nothing as long as nothing has changed.
 """
 
 import argparse
@@ -32,7 +32,7 @@ _PATIENCE_SECONDS = 1200
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Prepare this machine; returns 1 where runs could not start, 0 where they can, with the archive or without."""
+    """Prepare this machine; return 0 if runs can start, with the archive or without, else 1."""
     parser = argparse.ArgumentParser(
         prog="python -m kafka_clientinfo.prepare", description="Make every run start fast."
     )
@@ -69,7 +69,7 @@ def _fetch(conf: Mapping[str, str]) -> None:
 
 
 def _train(logs: Sequence[str], target: Path) -> None:
-    """Run the commands in a process of their own, whose JVM writes `target` as it ends."""
+    """Run the commands in another process; its JVM writes `target` when it ends."""
     command = [sys.executable, "-m", "kafka_clientinfo.prepare", *logs, "--record", str(target)]
     with tempfile.TemporaryFile() as log:
         done = subprocess.run(
@@ -96,13 +96,13 @@ def _run_everything(logs: Sequence[str], target: Path) -> int:
         common = ["--warehouse", str(Path(scratch) / "warehouse"), "--conf", str(conf)]
         codes = [cli.main(["run", *logs[:until], *common]) for until in range(1, len(logs) + 1)]
         for report in (["violations"], ["upgrade", "--all-targets"]):
-            cli.main([*report, *common])  # its exit code tells of the logs
+            cli.main([*report, *common])  # its exit code depends on the logs
         _end_spark()
     return max(codes)
 
 
 def _end_spark() -> None:
-    """Stop the session and wait for its JVM, which writes the archive as the last thing it does."""
+    """Stop the session and wait for its JVM, which writes the archive just before it ends."""
     from pyspark.sql import SparkSession
 
     session = SparkSession.getActiveSession()

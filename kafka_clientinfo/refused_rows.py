@@ -1,7 +1,7 @@
-"""Rows that a constraint of their table refuses: which ones, and where in the logs they come from.
+"""Finds the rows that a constraint of their table refuses, and the log records from which they come.
 
-Every column is made so that no logged value meets a constraint. Should one do so all the same, the run must go on with
-the tables that do not depend on it, and whoever reads the error must find the record.
+Every column is made so that no logged value violates a constraint. If one does so all the same, the run must go on with
+the tables that do not depend on it, and the error must lead to the record.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -20,9 +20,9 @@ from .failures import full_text
 from .tables.spec import CONNECTION_KEY, TableSpec
 
 _SIGNS = ("DELTA_NOT_NULL_CONSTRAINT_VIOLATED", "DELTA_VIOLATE_CONSTRAINT_WITH_VALUES")
-"""How Delta calls the error of a row that NOT NULL or CHECK refuses."""
+"""Delta's errors for a row that NOT NULL or CHECK refuses."""
 _OF_REQUEST = ("api_key", "api_version", "header_version")
-"""Columns of keys that tell the requests of a connection apart."""
+"""Columns of keys that distinguish the requests of a connection."""
 _LONGEST = 200
 _REPORT = "that is a fault of this release: report it with the record"
 
@@ -31,7 +31,7 @@ class RefusedRowsError(WarehouseError):
     """A constraint refuses a row of a table.
 
     Attributes:
-        table: name of the table, which is as it was before.
+        table: name of the table, which is unchanged.
     """
 
     def __init__(self, table: str, reason: str) -> None:
@@ -40,18 +40,18 @@ class RefusedRowsError(WarehouseError):
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Tell whether a write failed because of a constraint."""
+    """Return whether a write failed because of a constraint."""
     text = full_text(error)
     return any(sign in text for sign in _SIGNS)
 
 
 def describe(rows: DataFrame, spec: TableSpec, whole: Callable[[str], DataFrame], judged: DataFrame) -> str:
-    """Say which constraint refuses a row, the row's key, and the record that it comes from.
+    """Return a text with the constraint that refuses a row, the row's key, and the record from which it comes.
 
     Args:
-        rows: what was to be written.
-        spec: of the table.
-        whole: gives a whole table by its name.
+        rows: the rows to write.
+        spec: declaration of the table.
+        whole: returns a whole table by its name.
         judged: the judged requests of this run.
     """
     conditions = {
@@ -63,11 +63,11 @@ def describe(rows: DataFrame, spec: TableSpec, whole: Callable[[str], DataFrame]
     broken = F.array_compact(F.array(*(F.when(condition, F.lit(words)) for words, condition in conditions.items())))
     shaped = rewriting.shaped(rows, spec)
     refused = shaped.select(broken.alias("broken"), F.struct(*spec.key).alias("key")).where(F.size("broken") > 0).head()
-    if refused is None:  # such as a row of an earlier run that is written again
+    if refused is None:  # for example, a row of an earlier run that is written again
         return "a constraint refuses a row"
     key = refused["key"].asDict()
-    place = _place(key, whole, judged)
-    record = "" if place is None else f", of the record at byte {place[1]} of {place[0]}"
+    position = _position(key, whole, judged)
+    record = "" if position is None else f", of the record at byte {position[1]} of {position[0]}"
     return f"{refused['broken'][0]} in the row of {_shown(key)}{record}"
 
 
@@ -76,7 +76,7 @@ def _shown(key: Mapping[str, Any]) -> str:
 
 
 def left_out(refusals: Iterable[RefusedRowsError], tables: Iterable[str]) -> WarehouseError:
-    """Make the error of a run that has left out tables: those that refused rows, and those that need one of them."""
+    """Make the error of a run that left out tables: those with refused rows, and those that need one of them."""
     reasons = {refusal.table: str(refusal) for refusal in refusals}
     others = [name for name in tables if name not in reasons]
     texts = [f"{name} is not written: {reason}" for name, reason in sorted(reasons.items())]
@@ -87,14 +87,14 @@ def left_out(refusals: Iterable[RefusedRowsError], tables: Iterable[str]) -> War
     )
 
 
-def _place(key: Mapping[str, Any], whole: Callable[[str], DataFrame], judged: DataFrame) -> tuple[str, int] | None:
-    """Find the path and the offset of a request that a row is made of; None if its key leads to none."""
+def _position(key: Mapping[str, Any], whole: Callable[[str], DataFrame], judged: DataFrame) -> tuple[str, int] | None:
+    """Find path and offset of a request from which a row is made; None if its key leads to none."""
     opened = _connections(key, whole)
     if opened is None:
         return None
     if key.get("opened_at") is None:
         requests = judged.join(opened.select(*CONNECTION_KEY), list(CONNECTION_KEY), "left_semi")
-    else:  # of a connection that its own table may have refused
+    else:  # the table of connections may have refused this one
         requests = judged.where(_is(key, *CONNECTION_KEY))
     for relation in (requests.where(_is_of(key)), opened):
         row = relation.orderBy("file_id", "byte_offset").select("file_id", "byte_offset").head()
@@ -105,9 +105,9 @@ def _place(key: Mapping[str, Any], whole: Callable[[str], DataFrame], judged: Da
 
 
 def _connections(key: Mapping[str, Any], whole: Callable[[str], DataFrame]) -> DataFrame | None:
-    """Take the connections that a row is made of, with the file and the offset of their first request; None if its key names none."""
+    """Return the connections from which a row is made, with their first requests' offsets; None if none is named."""
     connections = whole("connections")
-    # In violations null stands for what is not known, in the key of a client for a value.
+    # In violations a null means that the value is not known; in the key of a client it is a value.
     nothing = {name for name in CONNECTION_KEY if key.get(name) is None}
     named = [name for name in key if name in connections.columns and name not in nothing]
     if key.get("group_id") is not None and key.get("connection_id") is None:
@@ -121,7 +121,7 @@ def _is(key: Mapping[str, Any], *names: str) -> Column:
 
 
 def _is_of(key: Mapping[str, Any]) -> Column:
-    """Tell whether a request of the connection is one of those that a row is made of."""
+    """Return whether a request of the connection is one of those from which a row is made."""
     condition = _is(key, *(name for name in _OF_REQUEST if name in key))
     if key.get("group_id") is None:
         return condition

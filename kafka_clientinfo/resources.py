@@ -1,6 +1,6 @@
-"""The only reader of the files that travel with the package: schemas/ and conf/.
+"""Reads the files that are shipped with the package, schemas/ and conf/; no other module does.
 
-A wheel holds both folders inside the package; a checkout has them beside it.
+A wheel has both folders inside the package; a checkout has them beside it.
 """
 
 import re
@@ -18,22 +18,22 @@ def _folder(name: str) -> Traversable:
 
 
 def schemas() -> Traversable:
-    """The folder schemas/: messages/, tables/, broker_api_ranges/ (works from a zipped wheel too)."""
+    """Return the folder schemas/: messages/, tables/, broker_api_ranges/; a zipped wheel works too."""
     return _folder("schemas")
 
 
 def conf() -> Traversable:
-    """The folder conf/: the defaults of every setting."""
+    """Return the folder conf/, with the defaults of every setting."""
     return _folder("conf")
 
 
 def enum_name(request: str) -> str:
-    """The name in Kafka's ApiKeys of a request's schema: `API_VERSIONS` of `ApiVersionsRequest`."""
+    """Return the name in Kafka's ApiKeys of a request's schema: `API_VERSIONS` for `ApiVersionsRequest`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", request.removesuffix("Request")).upper()
 
 
 def texts(folder: Traversable, suffix: str) -> Iterator[tuple[str, str]]:
-    """Name and UTF-8 text of each file of `folder` whose name ends with `suffix`, sorted by name."""
+    """Yield name and UTF-8 text of each file in `folder` with this suffix, sorted by name."""
     for entry in sorted(folder.iterdir(), key=lambda item: item.name):
         if entry.is_file() and entry.name.endswith(suffix):
             yield entry.name, entry.read_text(encoding="utf-8")

@@ -1,6 +1,6 @@
 """Settings: frozen, complete, and checked before anything runs.
 
-Later sources win: conf/local.toml in the package, a file given by `--conf`, the session's spark conf
+Later sources override earlier ones: conf/local.toml in the package, a file given by `--conf`, the session's spark conf
 (`spark.kafka_clientinfo.NAME`), arguments.
 """
 
@@ -21,7 +21,7 @@ SPARK_PREFIX = "spark.kafka_clientinfo."
 _PATTERNS = ("kafka", "stamped", "logger_first", "message", "json", "any")
 _WRAPPERS = ("cri", "docker", "journal", "export", "syslog")
 LOG_LAYOUTS = ("auto", *_PATTERNS, *(f"{wrapper}+{pattern}" for wrapper in _WRAPPERS for pattern in _PATTERNS))
-"""Names of layouts, which `logs.layouts` knows."""
+"""Names of layouts, which `logs.layouts` defines."""
 _YEARS = 10
 _RANGES = {
     "max_idle_ms": (1, _YEARS * 365 * 86_400_000),
@@ -32,9 +32,9 @@ _RANGES = {
     "retention_days": (0, 100 * 365),
     "vacuum_hours": (0, 100 * 365 * 24),
 }
-"""The lowest and highest value of each number: no calculation with times and sizes overflows."""
+"""The lowest and highest value of each number, so that no calculation with times and sizes overflows."""
 _DERIVED_BY = ("log_zone", "max_idle_ms", "coverage_gap_ms", "controller_listeners", "bucket_minutes", "policy")
-"""What derived tables depend on."""
+"""The settings on which derived tables depend."""
 
 
 def check_layout(name: str) -> None:
@@ -48,30 +48,30 @@ def check_layout(name: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Everything a run can be told.
+    """The settings of a run.
 
     Attributes:
-        cluster: name of the cluster whose logs these are; a column of every table.
-        broker_pattern: regular expression with a group `broker`, searched in a log's absolute path; where it is
-            empty or finds nothing, the path names the broker as `broker_of` says.
+        cluster: name of the cluster that wrote these logs; a column of every table.
+        broker_pattern: regular expression with a group `broker`, searched in a log's absolute path; if it is empty or
+            finds nothing, the path names the broker as `broker_of` says.
         log_zone: IANA name of the zone in which the brokers write timestamps.
         log_layout: how log records are laid out: `auto` (found per file), or a layout's name; see README.
-        max_idle_ms: the brokers' connections.max.idle.ms; a greater value that server.log states counts instead.
-        coverage_gap_ms: a silence of a broker's log at DEBUG that is longer is a hole: the level may have been switched, or a
+        max_idle_ms: the brokers' connections.max.idle.ms; a greater value that server.log states is used instead.
+        coverage_gap_ms: a longer silence of a broker's log at DEBUG is a gap: the level may have been switched, or a
             file may be missing.
-        controller_listeners: names of the controllers' listeners, on which a node's id for a client id shows a broker.
+        controller_listeners: names of the controllers' listeners, on which a node id as client id shows a broker.
         bucket_minutes: length of the time buckets of client_connections.
-        client_policy: file with the policy for clients; conf/client_policy.toml where it is empty.
-        policy: what `load_settings` read from that file.
-        owners: file with the owners of clients, which commands that answer questions name; none where it is empty.
-        private_raw_bytes: whether only the owner may read what holds raw bytes of logs: the table rejected_records of a
-            warehouse on this machine, and the scratch files of a local Spark session.
-        server_logs: whether the server.log files beside request logs are read too, for failed_requests and broker_events.
+        client_policy: file with the policy for clients; if empty, conf/client_policy.toml.
+        policy: the policy that `load_settings` read from that file.
+        owners: file with the owners of clients, which commands that answer questions name; none if empty.
+        private_raw_bytes: whether only the owner may read raw bytes of logs: the table rejected_records of a warehouse
+            on this machine, and the scratch files of a local Spark session.
+        server_logs: whether to read server.log files beside request logs too, for failed_requests and broker_events.
         lock_wait_seconds: how long to wait for another run on the same local warehouse; 0 fails at once.
-        split_bytes: bytes of plain log text that one task reads at least; few large tasks are fast.
+        split_bytes: the least bytes of plain log text per task; few large tasks are fast.
         retention_days: `maintain` deletes requests of connections that ended so many days ago; 0 keeps them all.
-        vacuum_hours: `maintain` deletes files that no table has held for so many hours.
-        spark: conf of the local Spark session, used only where no session is given.
+        vacuum_hours: `maintain` deletes files that no table has used for so many hours.
+        spark: conf of the local Spark session, used only if no session is given.
     """
 
     cluster: str = "default"
@@ -94,7 +94,7 @@ class Settings:
     spark: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Check every value; raises ConfigError naming what was found and what to do."""
+        """Check every value; raise ConfigError with what was found and what to do."""
         if not self.cluster.strip():
             raise ConfigError(f"cluster is {self.cluster!r}; give the cluster a name")
         for name, (low, high) in _RANGES.items():
@@ -116,21 +116,21 @@ class Settings:
             raise ConfigError(f"broker_pattern {self.broker_pattern!r} has no group named broker; write (?P<broker>…)")
 
     def fingerprint(self) -> str:
-        """Hash of what the derived tables depend on: two equal ones make equal tables of the same requests."""
+        """Return a hash of the settings of derived tables: with equal hashes, equal requests make equal tables."""
         derived = tuple(getattr(self, name) for name in _DERIVED_BY)
         return hashlib.sha256(repr(derived).encode()).hexdigest()[:16]
 
     def broker_of(self, path: Path) -> str:
-        """The broker that wrote the log at `path`.
+        """Return the broker that wrote the log at `path`.
 
         `broker_pattern` finds it; else it is `Broker-N` of Amazon MSK's file names, the pod's name in the paths of
-        Kubernetes' pod logs, or the folder that holds the log.
+        Kubernetes' pod logs, or the name of the log's folder.
         """
         absolute = path.absolute()
         for pattern in (self.broker_pattern, *_PLATFORM_BROKERS):
-            found = re.search(pattern, str(absolute)) if pattern else None
-            if found and found["broker"]:
-                return found["broker"]
+            match = re.search(pattern, str(absolute)) if pattern else None
+            if match and match["broker"]:
+                return match["broker"]
         return absolute.parent.name or "unknown"
 
 
@@ -139,13 +139,13 @@ _PLATFORM_BROKERS = (
     r"/[a-z0-9-]{1,63}_(?P<broker>[a-z0-9.-]{1,253})_(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})"
     r"/[a-z0-9-]{1,63}/\d+\.log(?:\.[^/]*)?\Z",
 )
-"""Where platforms put a broker's logs: Amazon MSK in a bucket, and the kubelet, by namespace, pod, uid and container."""
+"""Paths of logs on platforms: Amazon MSK in a bucket, and the kubelet, by namespace, pod, uid and container."""
 _NUMBER = re.compile(r"[+-]?[0-9]{1,30}")
 _NAMES = sorted(item.name for item in fields(Settings) if item.name != "policy")
 
 
 def _checked(name: str, value: Any, source: str) -> Any:
-    """A value of the type that the setting has; a text, as Spark's conf has it, is read as one."""
+    """Return a value with the type of the setting; a text, as Spark's conf holds it, is converted."""
     default = getattr(Settings(), name)
     kind = list if isinstance(default, tuple) else type(default)
     if isinstance(value, str) and kind is list:
@@ -162,7 +162,7 @@ def _checked(name: str, value: Any, source: str) -> Any:
 
 
 def _spark_value(key: str, value: Any, source: str) -> str:
-    """The text of an entry of the table [spark]."""
+    """Return the text of an entry of the table [spark]."""
     if isinstance(value, dict):
         path, leaf = key, value
         while isinstance(leaf, dict) and leaf:
@@ -202,7 +202,7 @@ def load_settings(
     spark_conf: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> Settings:
-    """Settings from all sources.
+    """Load settings from all sources.
 
     Args:
         conf: a TOML file with settings, as conf/local.toml and conf/cluster.toml are.
@@ -210,7 +210,7 @@ def load_settings(
         arguments: single settings by name; None means not given.
 
     Raises:
-        ConfigError: naming the source, what was found and what to do.
+        ConfigError: it names the source, what was found and what to do.
     """
     files = [("conf/local.toml", (resources.conf() / "local.toml").read_text("utf-8"))]
     if conf is not None:

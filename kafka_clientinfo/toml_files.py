@@ -1,4 +1,4 @@
-"""TOML files that people write, read and checked: what is wrong is told with its place, and with what to do."""
+"""Reads and checks the TOML files that people write; an error names the position and what to do."""
 
 import tomllib
 from collections.abc import Iterable, Mapping
@@ -9,19 +9,19 @@ from .errors import ConfigError
 
 
 def text_of(path: str | Path, what: str) -> str:
-    """The text of a file; `what` it holds is for the error.
+    """Return the text of a file; the error calls the file `what`.
 
     Raises:
         ConfigError: it cannot be read.
     """
     try:
         return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:  # ValueError: no UTF-8, or a path that no file can have
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or an invalid path
         raise ConfigError(f"cannot read the {what} {path}: {error}") from None
 
 
 def parsed(text: str, source: str) -> dict[str, Any]:
-    """The values of a TOML text.
+    """Return the values of a TOML text.
 
     Raises:
         ConfigError: it is not valid.
@@ -33,7 +33,7 @@ def parsed(text: str, source: str) -> dict[str, Any]:
 
 
 def check_names(data: Mapping[str, Any], known: Iterable[str], where: str, kind: str = "property") -> None:
-    """Check that a table has no names but known ones.
+    """Check that a table has only known names.
 
     Raises:
         ConfigError: it has another one.
@@ -43,7 +43,7 @@ def check_names(data: Mapping[str, Any], known: Iterable[str], where: str, kind:
 
 
 def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """A list of texts in a table; empty where it has none.
+    """Return a list of texts in a table; empty if there is none.
 
     Raises:
         ConfigError: it is anything else.
@@ -55,7 +55,7 @@ def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, 
 
 
 def shown(value: Any) -> str:
-    """A value in a message, cut."""
+    """Return a value for a message, shortened."""
     try:
         text = repr(value)
     except ValueError:  # a number of thousands of digits

@@ -68,7 +68,7 @@ def caused(message: str, cause: BaseException) -> Exception:
         ),
         (
             RuntimeError(STAGE + "Caused by: java.io.IOException: Broken pipe\n\tat java.base/java.io.X"),
-            f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
+            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
         ),
         (
             RuntimeError(
@@ -76,7 +76,7 @@ def caused(message: str, cause: BaseException) -> Exception:
                 "\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)\n"
                 "\tat org.apache.spark.api.python.PythonWorkerFactory.stopWorker(PythonWorkerFactory.scala:475)"
             ),
-            f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
+            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
         ),
         (
             RuntimeError(STAGE + "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.X"),
@@ -100,14 +100,14 @@ def caused(message: str, cause: BaseException) -> Exception:
             RuntimeError(
                 STAGE + "Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
             ),
-            f"a Python worker of Spark was killed, perhaps for want of memory: /lake; {AGAIN}",
+            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
         ),
         (
             RuntimeError(
                 "Caused by: org.apache.spark.SparkException: EOFException occurred while reading the port number "
                 "from pyspark.daemon's stdout and terminated with code: 137."
             ),
-            f"Spark's Python daemon was killed, perhaps for want of memory: /lake; {AGAIN}",
+            f"Spark's Python daemon was killed, perhaps because memory ran out: /lake; {AGAIN}",
         ),
         (
             ConnectionRefusedError(111, "Connection refused"),
