@@ -41,7 +41,7 @@ def check_layout(name: str) -> None:
     """Raise ConfigError for a name that is not one of `LOG_LAYOUTS`."""
     if name not in LOG_LAYOUTS:
         raise ConfigError(
-            f"log_layout is {shown(name)}; give auto, one of {', '.join(_PATTERNS)}, or one of them behind "
+            f"log_layout is {shown(name)}; give auto, one of {', '.join(_PATTERNS)}, or one of them after "
             f"{', '.join(f'{wrapper}+' for wrapper in _WRAPPERS)}"
         )
 

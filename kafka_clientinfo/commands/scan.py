@@ -127,7 +127,7 @@ class _Scan:
             self._reading = Reading(self._arguments.logs, self._settings, self._settings.server_logs, waiting)
             say = None if self._progress is None else self._progress.detail
             with watched(self._reading.size, say) as folder, closing(TaskCounter(folder, 0)) as counter:
-                self._reading.told = counter.add
+                self._reading.on_read = counter.add
                 for part in self._reading.parts():
                     self._tables.add(part)
         self._say("derive")

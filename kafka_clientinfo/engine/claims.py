@@ -18,7 +18,7 @@ Who may commit when:
     holding    | its claim is the next version                | numbered commits        | numbered commits
     overtaken  | another run's claim on ingested_files stands | nothing: passed over    | passed over in tables that the
                |                                              |                         | other run claimed or wrote
-    locked     | always, where a real lock is held            | commits without number  | commits without number
+    locked     | always, if a real lock is held               | commits without number  | commits without number
 
 SQL takes no writer's options, so the session's conf gives a MERGE or DELETE its number. If that entry may not be set
 (serverless compute), the run checks the newest claim before the command instead.

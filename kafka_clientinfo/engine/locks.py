@@ -3,7 +3,7 @@
 The driver takes a lock of the operating system on a file in the warehouse's folder, so a killed run leaves no lock.
 Spark's JVM takes a second one: it is the process that writes, and it can outlive a killed driver for a while and finish
 a commit. Only both together keep other runs out. If one of them can't be had (object stores, file systems without
-locks, schemas of catalogs, Spark Connect, whose server is another process), `claims` keeps the runs apart. The same
+locks, schemas of catalogs, Spark Connect with its server in another process), `claims` keeps the runs apart. The same
 goes for FUSE mounts: the kernel grants their locks, but other machines mostly do not see them.
 """
 

@@ -298,7 +298,7 @@ class _Sorting:
             if log is not None and log.add(candidate):
                 return True
             if original is not None and candidate.compare(original) != "different":
-                self._problem(candidate, "copy", f"the same log as {row['path']}, of which more was read before")
+                self._problem(candidate, "copy", f"the same log as {row['path']}; more of it was read before")
                 return True
             is_unproved = is_unproved or (log is None and original is None)
         if is_unproved:

@@ -159,7 +159,7 @@ def _nothing(unknown: dict[StoredFile, Content]) -> str:
     reason += f", and no completed request at the beginning of any other file there ({', '.join(names[:_SHOWN])}{rest})"
     if "handled_requests" in unknown.values():
         reason += (
-            f"; {names[0]} holds requests only as kafka.server.KafkaApis traces them, which tells no outcome and no times: "
+            f"; {names[0]} holds requests only as kafka.server.KafkaApis traces them, without their outcome and times: "
             "set the logger kafka.request.logger to DEBUG"
         )
     return reason

@@ -32,7 +32,7 @@ class Reading:
     Attributes:
         problems: files that are not read, with reasons.
         size: bytes on disk of what is read; 0 if that is not known.
-        told: called with the bytes on disk of every read.
+        on_read: called with the bytes on disk of every read.
 
     Raises:
         ConfigError: the logs are standard input together with files.
@@ -50,7 +50,7 @@ class Reading:
         self._settings = settings
         self.problems: list[Problem] = []
         self.size = 0
-        self.told: Callable[[int], None] = lambda _: None
+        self.on_read: Callable[[int], None] = lambda _: None
         self._read: list[tuple[PlannedFile, dict[str, Any]]] = []
         self._reader: SplitReader | None = None
         self._stream: Stream | None = None
@@ -86,7 +86,7 @@ class Reading:
             InputError: a file's rows cannot be made; it names the file and the offset.
         """
         for split in self._work:
-            self._reader = SplitReader(split, self._settings.log_zone, self.told)
+            self._reader = SplitReader(split, self._settings.log_zone, self.on_read)
             yield from self._reader.parts()
             self._read, self._reader = self._so_far(), None
 

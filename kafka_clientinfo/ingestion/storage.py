@@ -153,17 +153,17 @@ class StoredFile:
 class HeldFile:
     """A file that is already open: reading goes on with its bytes even if another file takes its name.
 
-    The caller that opened it closes it. `told` is called with the number of bytes of every read.
+    The caller that opened it closes it. `on_read` is called with the number of bytes of every read.
     """
 
     def __init__(
         self,
         raw: RawBytes,
         size: int | None,
-        told: Callable[[int], None] = lambda _: None,
+        on_read: Callable[[int], None] = lambda _: None,
         alignment: Alignment | None = None,
     ) -> None:
-        self._raw, self.size, self._told, self.alignment = raw, size, told, alignment
+        self._raw, self.size, self._on_read, self.alignment = raw, size, on_read, alignment
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Return the open file without rewinding it; callers seek."""
@@ -171,7 +171,7 @@ class HeldFile:
 
     def read(self, size: int, /) -> bytes:
         piece = self._raw.read(size)
-        self._told(len(piece))
+        self._on_read(len(piece))
         return piece
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:

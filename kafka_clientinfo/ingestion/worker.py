@@ -109,11 +109,11 @@ class Tail:
 
 
 class SplitReader:
-    """Reads one split and counts its records; `told` is called with the bytes on disk of every read."""
+    """Reads one split and counts its records; `on_read` is called with the bytes on disk of every read."""
 
-    def __init__(self, split: Split, zone: str, told: Callable[[int], None] = lambda _: None) -> None:
+    def __init__(self, split: Split, zone: str, on_read: Callable[[int], None] = lambda _: None) -> None:
         self.split = split
-        self.told = told
+        self.on_read = on_read
         self.file = split.file.file
         self.framing = framing_of(self.file)
         self.is_server_log = is_server_log(self.file)
@@ -158,7 +158,7 @@ class SplitReader:
     def _parts(self) -> Iterator[Part]:
         try:
             with self.file.open() as raw:
-                yield from self._read(HeldFile(raw, self.file.size, self.told, self.file.alignment))
+                yield from self._read(HeldFile(raw, self.file.size, self.on_read, self.file.alignment))
         except CorruptFile as error:
             self.pending = max(0, error.offset - self.end)
             self._stopped(f"{error} after byte {error.offset} of its content")
@@ -401,14 +401,14 @@ def _text_of(record: RawRecord) -> bytes:
 
 
 def read_splits(
-    splits: Iterable[Split], zone: str, told: Callable[[int], None] = lambda _: None
+    splits: Iterable[Split], zone: str, on_read: Callable[[int], None] = lambda _: None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield Arrow batches of `SCHEMA` for some splits, in order; `told` is called with the bytes on disk of every read.
+    """Yield Arrow batches of `SCHEMA` for some splits, in order; `on_read` gets the bytes on disk of every read.
 
     Raises:
         InputError: a file's rows cannot be made; it names the file and the offset.
     """
     for split in splits:
-        reader = SplitReader(split, zone, told)
+        reader = SplitReader(split, zone, on_read)
         yield from map(filled, reader.parts())
         yield filled(reader.statistics())
