@@ -226,7 +226,7 @@ def _earliest_after(files: DataFrame) -> DataFrame:
 
     Returns:
         Per from_file: step_back, the most by which a later request of the same file can be earlier; and
-        later_files_since, the earliest time of any request in later files (null for a broker's last file).
+        later_files_since, before which no request of a later file was logged (null for a broker's last file).
     """
     step_back = F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
     # In reverse order: for a frame that ends at the last row, Spark would read the rows again for every row.

@@ -18,7 +18,7 @@ _OLDEST = 17
 _TOO_NEW = (
     # Spark's Arrow, which carries rows from Python, makes buffers with a constructor that is gone
     (21, (4, 0), "17"),
-    # Spark's Hadoop gets its subject from the security manager, which Java 23 refuses and 24 removed (HADOOP-19212)
+    # Spark's Hadoop asks for a subject by the security manager's call, which Java refuses since 23 (HADOOP-19212)
     (23, (4, 2), "17 or 21"),
 )
 """A release of Java, the first Spark that runs on it and on later ones, and the releases for earlier Sparks."""
