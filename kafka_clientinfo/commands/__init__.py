@@ -9,5 +9,8 @@ COMMANDS = {
         "report", "tables", "sql", "maintain", "verify", "completion",
     )
 }  # fmt: skip
-"""By name, in the order of the help: each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code; some
-have `EXAMPLES`, command lines for their help, and `STOPPED`, what they say at Ctrl-C; the others say that nothing was changed."""
+"""The command modules by name, in the order of the help.
+
+Each has `HELP`, `add_arguments(parser)` and `execute(context)`, which returns the exit code. Some have `EXAMPLES` (command
+lines for their help) and `STOPPED` (their message at Ctrl-C; by default the message says that nothing was changed).
+"""

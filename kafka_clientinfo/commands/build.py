@@ -1,4 +1,4 @@
-"""The command `build`: only derives tables from requests."""
+"""The command `build`: derives the tables from `requests`, without reading logs."""
 
 import argparse
 

@@ -1,4 +1,4 @@
-"""The command `clients`: who connects, from the table `client_inventory`."""
+"""The command `clients`: lists who connects, from the table `client_inventory`."""
 
 import argparse
 
@@ -18,7 +18,7 @@ _SHOWN = (
     "cluster", "principal", "client_id", "client_software_name", "client_software_version", "connections", "requests",
     "last_seen", "hosts",
 )  # fmt: skip
-"""Columns that text shows."""
+"""The columns that the text form shows."""
 _ORDER = "connections DESC, cluster, principal, client_id, client_software_name, client_software_version"
 
 
@@ -30,17 +30,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
+    arguments = context.arguments
     owners = given_owners(context)
     scope, notes = context.scope("client_inventory")
-    limit = limit_of(given)
-    if given.by:
-        found = Ownership(owners, scope).clients(limit=limit)
+    limit = limit_of(arguments)
+    if arguments.by:
+        table = Ownership(owners, scope).clients(limit=limit)
     else:
-        columns = ", ".join(_SHOWN) if is_text(given) else "*"
+        columns = ", ".join(_SHOWN) if is_text(arguments) else "*"
         statement = f"SELECT {columns} FROM {{client_inventory}} AS c ORDER BY {_ORDER}"
-        found = ask(scope, "", statement, None, limit)
+        table = ask(scope, "", statement, None, limit)
         if owners.rules:
-            found = Ownership(owners, scope).with_owners(found)
-    show(given, [found], notes)
+            table = Ownership(owners, scope).with_owners(table)
+    show(arguments, [table], notes)
     return 0

@@ -1,4 +1,4 @@
-"""The command `completion`: prints what lets a shell complete commands, options, releases and rules."""
+"""The command `completion`: prints a script with which a shell completes commands, options, releases and rules."""
 
 import argparse
 
@@ -24,8 +24,8 @@ def execute(context: Context) -> int:
     from ..tables.broker_releases import releases
 
     parser: argparse.ArgumentParser = context.arguments.parser
-    known = {"target": tuple(releases()), "rule": tuple(rules())}
-    places = {
+    choices = {"target": tuple(releases()), "rule": tuple(rules())}
+    path_kinds = {
         "warehouse": shtab.DIRECTORY,
         "conf": shtab.FILE,
         "owners": shtab.FILE,
@@ -33,19 +33,19 @@ def execute(context: Context) -> int:
         "logs": shtab.FILE,
     }
     for action in _actions(parser):
-        if action.dest in known:
-            action.choices = known[action.dest]
-        elif action.dest in places:
-            action.complete = places[action.dest]  # type: ignore[attr-defined]
+        if action.dest in choices:
+            action.choices = choices[action.dest]
+        elif action.dest in path_kinds:
+            action.complete = path_kinds[action.dest]  # type: ignore[attr-defined]
     console.output(shtab.complete(parser, context.arguments.shell))
     return 0
 
 
 def _actions(parser: argparse.ArgumentParser) -> list[argparse.Action]:
-    """All actions of a parser and of its commands."""
-    found = []
+    """Return all actions of a parser and of its subcommands."""
+    actions = []
     for action in parser._actions:
-        found.append(action)
+        actions.append(action)
         if isinstance(action, argparse._SubParsersAction):
-            found += [inner for command in action.choices.values() for inner in _actions(command)]
-    return found
+            actions += [inner for command in action.choices.values() for inner in _actions(command)]
+    return actions

@@ -1,4 +1,8 @@
-"""The command `connection`: one connection's life in order, from what every concern found out about it."""
+"""The command `connection`: shows everything that the tables hold about one connection id.
+
+The broker may use an id again, so that one id can stand for several connections. For each of these the command shows its
+row of `connections`, its ApiVersions requests in order, and the tables of `_PARTS`.
+"""
 
 import argparse
 from datetime import datetime
@@ -27,7 +31,7 @@ _FACTS = (
     "client_id", "client_id_verdict", "other_client_ids", "client_instance_id", "instance_id_verdict",
     "other_instance_ids", "telemetry_request_id", "telemetry_response_id", "member_ids", "file_id", "byte_offset",
 )  # fmt: skip
-"""Columns of `connections` that text shows, in this order, where they are known."""
+"""The columns of `connections` that the text form shows, in this order; those without a value are left out."""
 _PARTS = (
     (
         "requests_by_api",
@@ -52,7 +56,7 @@ _PARTS = (
         f"{SEVERITY_ORDER}, first_at, rule, group_id",
     ),
 )
-"""Name, title, columns, table and order of what belongs to one connection."""
+"""The tables with rows of one connection: key in JSON, title, columns, table and order."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -63,12 +67,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
+    arguments = context.arguments
     scope, notes = context.scope("connections")
-    connection_id = console.argument("ID", given.id)
+    connection_id = console.argument("ID", arguments.id)
     order = ", ".join(("opened_at", *CONNECTION_KEY))
     statement = f"SELECT * FROM {{connections}} AS c WHERE connection_id = {{id}} ORDER BY {order}"
-    found = ask(scope, "", statement, {"id": connection_id}, limit_of(given))
+    connections = ask(scope, "", statement, {"id": connection_id}, limit_of(arguments))
     failed = ask(
         scope,
         "Requests and logins that a broker refused (server.log)",
@@ -76,27 +80,32 @@ def execute(context: Context) -> int:
         "WHERE connection_id = {id} ORDER BY logged_at, byte_offset",
         {"id": connection_id},
     )
-    if not found.rows and not failed.rows:
+    if not connections.rows and not failed.rows:
         raise ConfigError(
             f"ID is {connection_id!r}, which {context.warehouse} has no connection of{_alike(scope.tables, connection_id)}"
         )
-    lives = [_life(scope.tables, row) for row in found.dicts()]
-    parts = [part for place, life in enumerate(lives, 1) for part in _parts(life, f"{place} of {found.total}")]
+    with_parts = [_with_parts(scope.tables, row) for row in connections.dicts()]
+    shown = [
+        table
+        for number, connection in enumerate(with_parts, 1)
+        for table in _shown(connection, f"{number} of {connections.total}")
+    ]
     document = {
         "connection_id": connection_id,
         "connections": [
-            {key: value.dicts() if isinstance(value, Table) else value for key, value in life.items()} for life in lives
+            {key: value.dicts() if isinstance(value, Table) else value for key, value in connection.items()}
+            for connection in with_parts
         ],
         "failed_requests": failed.dicts(),
     }
-    if found.more:
-        notes = [f"{found.more} more connections have this id; --limit 0 shows all.", *notes]
-    show(given, [*parts, failed], notes, document)
+    if connections.more:
+        notes = [f"{connections.more} more connections have this id; --limit 0 shows all.", *notes]
+    show(arguments, [*shown, failed], notes, document)
     return 0
 
 
-def _life(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
-    """A connection with a table for each of `_PARTS`."""
+def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
+    """Return a row of `connections` with one more entry, a Table, for each of `_PARTS`."""
     key = {name: connection[name] for name in CONNECTION_KEY}
     same = " AND ".join(f"{name} = {{{name}}}" for name in CONNECTION_KEY if name != "opened_at")
     same += " AND opened_at = CAST({opened_at} AS TIMESTAMP)"
@@ -107,26 +116,28 @@ def _life(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _parts(life: dict[str, Any], place: str) -> list[Table]:
-    """What is shown of a connection; `place` is its number among those of its id."""
-    facts = [(name.replace("_", " "), _fact(life[name])) for name in _FACTS if life[name] not in (None, [], "")]
-    title = f"Connection {place}: {console.safe(life['connection_id'])}"
-    attempts = [tuple(attempt.values()) for attempt in life["api_versions_attempts"]]
+def _shown(connection: dict[str, Any], number: str) -> list[Table]:
+    """Return the tables that show a connection; `number` is its number among those of its id, such as `1 of 3`."""
+    facts = [
+        (name.replace("_", " "), _fact(connection[name])) for name in _FACTS if connection[name] not in (None, [], "")
+    ]
+    title = f"Connection {number}: {console.safe(connection['connection_id'])}"
+    attempts = [tuple(attempt.values()) for attempt in connection["api_versions_attempts"]]
     names = ("version", "error_code", "offered_min", "offered_max")
     return [
         Table(title, ("what", "value"), facts),
         Table("ApiVersions requests, in order", names, attempts),
-        *(life[name] for name, *_ in _PARTS),
+        *(connection[name] for name, *_ in _PARTS),
     ]
 
 
 def _fact(value: Any) -> Any:
-    """A value as text: a port is no amount."""
+    """Return a value as the text form shows it: integers such as ports without thousands separators."""
     return instant(value) if isinstance(value, datetime) else str(value) if isinstance(value, int) else value
 
 
 def _alike(tables: Tables, connection_id: str) -> str:
-    """The end of a sentence that names connection ids which hold this text, if there are any."""
+    """Return the end of the error message: connection ids that contain this text, or how to look ids up."""
     statement = (
         "SELECT DISTINCT connection_id FROM {connections} WHERE position({id} IN connection_id) > 0 "
         f"ORDER BY connection_id LIMIT {_ALIKE}"

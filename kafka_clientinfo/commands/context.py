@@ -1,4 +1,4 @@
-"""What every command needs of its call: arguments, settings, the Spark session, and progress on a terminal."""
+"""One call of a command: its arguments, settings, Spark session, and progress on a terminal."""
 
 import argparse
 import os
@@ -26,27 +26,27 @@ _WHERE = (
     "they are in: CATALOG.SCHEMA, or schema:SCHEMA of the session's catalog"
 )
 _NAMED = 20
-"""Clusters that a message names at most."""
+"""The largest number of clusters that a message names."""
 _WAITING = (
     "SELECT cluster, max(ingested_at) > CAST({until} AS TIMESTAMP) AS waits FROM {ingested_files} "
     "GROUP BY cluster ORDER BY cluster"
 )
 _BEHIND = "There are newer requests that no build has seen: run `kafka-clientinfo build`."
-"""Note on an answer from tables that are behind."""
+"""The note on an answer from tables that lack the newest requests."""
 COMMITTED = f"stopped; {AGAIN}"
-"""What commands that commit say at Ctrl-C."""
+"""The message at Ctrl-C of commands that commit to tables."""
 
 
 class Context:
     """One call of a command.
 
     Attributes:
-        interrupted: set where Ctrl-C has ended the session that was started; what then fails does so for that reason.
-        spark_log: where the session that was started writes; None where there is none.
+        interrupted: set after Ctrl-C ended the session that this call started; later errors are then caused by Ctrl-C.
+        spark_log: the log file of the session that this call started; None if it started none.
     """
 
     def __init__(self, arguments: argparse.Namespace, spark: "SparkSession | None" = None) -> None:
-        """Start nothing yet; a local session is started where a command needs one and `spark` is None."""
+        """Start nothing yet; `session` starts a local session if a command needs one and `spark` is None."""
         self.arguments, self.interrupted = arguments, Event()
         self.spark_log: Path | None = None
         self.progress = None if getattr(arguments, "json", False) else console.progress()
@@ -54,28 +54,28 @@ class Context:
 
     @property
     def warehouse(self) -> str:
-        """The warehouse's folder or URI, or catalog.schema."""
+        """The warehouse's folder, URI, or schema in a catalog, as given."""
         return str(self.arguments.warehouse)
 
-    def settings(self, **given: Any) -> Settings:
-        """Load the settings; `given` come from arguments, and None is not given.
+    def settings(self, **overrides: Any) -> Settings:
+        """Load the settings; `overrides` come from arguments, and those that are None count as not given.
 
         Raises:
-            ConfigError: a setting is wrong, or --warehouse names nothing that the session to be started can have.
+            ConfigError: a setting is wrong, or the session to be started has no catalog or folder for --warehouse.
         """
         conf: dict[str, str] = {}
         if self._spark is not None:
             from ..engine.abilities import given_conf
 
             conf = given_conf(self._spark)
-        settings = load_settings(self.arguments.conf, conf, **given)
+        settings = load_settings(self.arguments.conf, conf, **overrides)
         if self._spark is None and self._server is None and "warehouse" in self.arguments:
             address_before(self.warehouse, settings.spark)
         return settings
 
     @property
     def _server(self) -> str | None:
-        """The Spark Connect server that is named, None where there is none."""
+        """The Spark Connect server from --remote or SPARK_REMOTE, or None."""
         return getattr(self.arguments, "remote", None) or os.environ.get("SPARK_REMOTE")
 
     @property
@@ -84,25 +84,25 @@ class Context:
         return self._spark is not None
 
     def tables(self) -> "StoredTables":
-        """The warehouse's tables as they are now, to be read; without a session where they lie on this machine."""
+        """Open the warehouse's tables for reading, without a Spark session if they are on this machine."""
         from ..engine.reading import local_tables
 
         root = self.warehouse
         if self._spark is None:
             self.settings()
         else:
-            address_in(self._spark, root)  # before a folder is read that may be meant as a schema
-        if (here := local_tables(root)) is not None:
-            return here
+            address_in(self._spark, root)  # raises if the session has no such catalog: then don't read a local folder
+        if (on_this_machine := local_tables(root)) is not None:
+            return on_this_machine
         from ..engine.spark_tables import SparkTables
 
         return SparkTables(self.session(), root)
 
     def scope(self, table: str) -> tuple[Scope, list[str]]:
-        """Open the warehouse to read a table that was derived of its requests, by the filters of the call; see `tables`.
+        """Open the warehouse to read a derived table with the filters of the call; see `tables`.
 
         Returns:
-            What is asked for, and a note if there are requests, of the cluster that is asked for, which no build has seen.
+            The tables with the filters, and a note if no build has seen the newest requests (of --cluster, if given).
 
         Raises:
             ConfigError: a filter is wrong, or the warehouse has no logs of that cluster.
@@ -130,7 +130,7 @@ class Context:
         return Scope(tables, filters), [_BEHIND] if is_behind else []
 
     def session(self, settings: Settings | None = None) -> "SparkSession":
-        """Take the session that was given, or one on the Spark Connect server that is named, or start a local one."""
+        """Return the session of this call: the given one, one on the Spark Connect server, or a new local one."""
         if self._spark is None:
             url = self._server
             if self.progress is not None:
@@ -155,38 +155,38 @@ class Context:
         return self._spark
 
     def forget_spark_log(self) -> None:
-        """Remove the log of a session that went well."""
+        """Remove the log of the session, after the command succeeded."""
         if self.spark_log is not None:
             self.spark_log.unlink(missing_ok=True)
 
     def end_progress(self) -> None:
-        """Clear the line of the terminal that shows the progress."""
+        """Clear the terminal's line that shows the progress."""
         if self.progress is not None:
             self.progress.clear()
 
 
 def notes_on(state: State, root: str) -> list[str]:
-    """Return what a reader of any tables must know: that a run is changing them, or that most of them are not built."""
+    """Return notes for commands that read any table: a run is changing the tables, or most of them are not built."""
     if is_at_work(root):
         return ["A run is at work on these tables."]
     return [] if state.built_until else ["The tables are not built: `kafka-clientinfo run`, or `build`, makes them."]
 
 
 def add_common(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
-    """Add what every command on a warehouse takes; `cluster` is what --cluster means for it, where it does."""
+    """Declare the arguments of every command on a warehouse; `cluster` is the help of --cluster, None for no --cluster."""
     add_warehouse(parser, cluster)
     parser.add_argument("--json", action="store_true", help="print one JSON object instead of text")
 
 
 def add_warehouse(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
-    """Add what `add_common` does, without --json: for commands that call `output.add_formats`."""
+    """Declare the arguments of `add_common` but for --json: for commands that also call `output.add_formats`."""
     parser.add_argument("--warehouse", required=True, metavar="WHERE", help=_WHERE)
     add_settings(parser, cluster)
     parser.add_argument("--remote", metavar="URL", help="Spark Connect server, sc://HOST:PORT (SPARK_REMOTE)")
 
 
 def add_settings(parser: argparse.ArgumentParser, cluster: str | None = None) -> None:
-    """Add where settings come from; `cluster` as in `add_common`."""
+    """Declare --conf, and --cluster as in `add_common`."""
     if cluster is not None:
         parser.add_argument("--cluster", metavar="NAME", help=cluster)
     parser.add_argument("--conf", metavar="FILE", help="settings in TOML; see conf/local.toml")

@@ -1,10 +1,17 @@
-"""The command `diff`: what changed among clients from one day to another.
+"""The command `diff`: compares the clients of two days.
 
-Figures come from `connections` (who was there, with which software), `api_usage` with `upgrade_impact` (who used a
-version that the target refuses) and `violations`. Each row of these has a first and a last request; it counts on every day
-(UTC) that this span touches. So a connection that lasts for days is there on all of them, also on one on which it sent
-nothing, with the software it had at its end; and a violation counts once for each connection and day, however often it
-occurred, as occurrences are not known by day. The verdict on a version is that of the whole warehouse, on both days.
+| change | tables |
+|---|---|
+| clients that are new or gone, software that changed or is newly unknown | `connections` |
+| clients that would newly break at the target | `api_usage`, with the verdicts of `upgrade_impact` |
+| violations that are more than before | `violations` |
+
+Each row of these tables has a first and a last request. The row counts on every day (UTC) from the one to the other:
+
+- A connection that lasts for days counts on each of them, even if it sent nothing on that day, with the software that it
+  had at its end.
+- A violation counts once for each connection and day, because the tables hold no number of occurrences by day.
+- The verdict on a version is that of the whole warehouse, on both days.
 """
 
 import argparse
@@ -33,26 +40,26 @@ EXAMPLES = (
 _WORSE = 3
 _SHOWN = 20
 _WHO = ("cluster", "principal", "client_id")
-"""Columns that name a client across a change of its software."""
+"""The columns that identify a client when its software changes."""
 _DAY = re.compile(r"\d{4}-\d\d-\d\d|\d{1,6}d")
 _NAMED_DAYS = {"today": "0d", "yesterday": "1d"}
 _COUNTS = ("connections", "hosts", "host", "first_seen", "last_seen")
-"""What is told of each client or use: connections, hosts, one of these, and the first and last time."""
+"""The columns about each client or use: numbers of connections and of hosts, one host, first and last time."""
 ByKey = dict[tuple[Any, ...], dict[str, Any]]
-"""Rows by the values of some of their columns."""
+"""Rows by the values of their key columns."""
 KeyedRows = list[tuple[tuple[Any, ...], dict[str, Any]]]
-"""Rows, each behind the values of these columns."""
+"""Rows as pairs of the values of their key columns and the row."""
 
 
 @dataclass(frozen=True)
 class _Day:
-    """What a warehouse has of one day.
+    """The clients, breaking uses and violations of one day.
 
     Attributes:
-        clients: by the columns of `_WHO`: software (texts, `unknown` among them), reasons why it is unknown, and `_COUNTS`
-            of the connections that touch the day.
+        clients: by `_WHO`: the client's software (names with versions, or `unknown`), the reasons why it is unknown, and
+            `_COUNTS` of the connections that count on this day.
         breaking: uses that the target refuses, by `_WHO`, api_name and api_version.
-        violations: by severity, whom they blame, rule, `_WHO` and group.
+        violations: by severity, blames, rule, `_WHO` and group_id.
     """
 
     clients: ByKey
@@ -71,40 +78,40 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
-    first, second = given_day(given.from_day, "--from"), given_day(given.to_day, "--to")
+    arguments = context.arguments
+    first, second = given_day(arguments.from_day, "--from"), given_day(arguments.to_day, "--to")
     if first >= second:
         raise ConfigError(f"--from is {first} and --to {second}; give an earlier day with --from")
     scope, waiting = context.scope("connections")
     notes = [*_check_days(scope, (first, second)), *waiting]
-    found = _changes(*(_day(_on(day, scope), given.target) for day in (first, second)))
-    document = {"from": str(first), "to": str(second), "target": given.target}
-    shown = [table.first(limit_of(given)) for table in found]
+    changes = _changes(*(_day(_on(day, scope), arguments.target) for day in (first, second)))
+    document = {"from": str(first), "to": str(second), "target": arguments.target}
+    shown = [table.first(limit_of(arguments)) for table in changes]
     document |= {table.name: table.dicts() for table in shown}
-    if not any(table.rows for table in found):
+    if not any(table.rows for table in changes):
         notes.insert(0, f"Nothing changed from {first} to {second}.")
-    show(given, shown, notes, document)
-    return _WORSE if _is_worse(found) else 0
+    show(arguments, shown, notes, document)
+    return _WORSE if _is_worse(changes) else 0
 
 
 def given_day(text: str, option: str, now: datetime | None = None) -> date:
-    """A day in UTC from an argument: a date, today, yesterday, or 7d for seven days ago.
+    """Return the day in UTC that an argument names: a date, today, yesterday, or 7d for seven days ago.
 
     Raises:
-        ConfigError: when it is none.
+        ConfigError: the text names no day.
     """
-    day = _NAMED_DAYS.get(text, text)
-    if _DAY.fullmatch(day):
+    name = _NAMED_DAYS.get(text, text)
+    if _DAY.fullmatch(name):
         with suppress(ConfigError):
-            if (found := given_time(day, option, now).date()) < date.max:  # no midnight follows the last day
-                return found
+            if (day := given_time(name, option, now).date()) < date.max:  # the day after date.max has no date
+                return day
     raise ConfigError(
         f"{option} is {text!r}; give a date such as 2026-11-21, yesterday, today, or 7d for seven days ago"
     )
 
 
 def _check_days(scope: Scope, days: Iterable[date]) -> list[str]:
-    """Notes on days of which logs are not whole.
+    """Return a note for each day that the logs cover only in part.
 
     Raises:
         WarehouseError: there is no connection on a day.
@@ -127,21 +134,22 @@ def _check_days(scope: Scope, days: Iterable[date]) -> list[str]:
 
 
 def _on(day: date, scope: Scope) -> Scope:
+    """Return the scope with only the rows that count on a day."""
     begin = datetime.combine(day, time(), UTC)
     return replace(scope, filters=replace(scope.filters, since=begin, until=begin + timedelta(days=1)))
 
 
-def _day(of_day: Scope, target: str | None) -> _Day:
-    return _Day(_clients(of_day), _breaking(of_day, target) if target is not None else {}, _violations(of_day))
+def _day(scope: Scope, target: str | None) -> _Day:
+    return _Day(_clients(scope), _breaking(scope, target) if target is not None else {}, _violations(scope))
 
 
-def _clients(of_day: Scope) -> ByKey:
+def _clients(scope: Scope) -> ByKey:
     key = ", ".join((*CLIENT, "reason_unknown", "remote_host"))
-    rows = of_day.query(
+    rows = scope.query(
         f"SELECT {key}, count(*) AS connections, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
         f"FROM {{connections}} AS c WHERE role = 'client' GROUP BY {key}"
     ).dicts()
-    return {who: _client(of_client) for who, of_client in grouped(rows, _WHO).items()}
+    return {who: _client(client_rows) for who, client_rows in grouped(rows, _WHO).items()}
 
 
 def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -157,85 +165,86 @@ def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     }
 
 
-def _apart(of_day: Scope) -> tuple[Scope, Filters]:
-    """What is asked for of rows without a client's columns, and of clients."""
-    principal, client = of_day.filters.principal, of_day.filters.client
-    of_rows = replace(of_day, filters=replace(of_day.filters, principal=None, client=None))
-    return of_rows, Filters(principal=principal, client=client)
+def _without_client(scope: Scope) -> tuple[Scope, Filters]:
+    """Split --principal and --client from the other filters: `api_usage` and `violations` lack these columns."""
+    principal, client = scope.filters.principal, scope.filters.client
+    other_filters = replace(scope.filters, principal=None, client=None)
+    return replace(scope, filters=other_filters), Filters(principal=principal, client=client)
 
 
-def _breaking(of_day: Scope, target: str) -> ByKey:
-    of_rows, of_client = _apart(of_day)
+def _breaking(scope: Scope, target: str) -> ByKey:
+    any_client, client_filters = _without_client(scope)
     own = ", ".join(f"c.{name}" for name in CLIENT)
     uses = (
         f"SELECT {own}, t.api_key, t.api_name, t.api_version, count(*) AS connections, "
         "count(DISTINCT c.remote_host) AS hosts, min(c.remote_host) AS host, min(t.first_at) AS first_seen, "
         f"max(t.last_at) AS last_seen FROM {{api_usage}} AS t JOIN {{connections}} AS c ON {SAME_CONNECTION} "
-        f"WHERE c.role = 'client' AND {of_client.where()} GROUP BY {own}, t.api_key, t.api_name, t.api_version"
+        f"WHERE c.role = 'client' AND {client_filters.where()} GROUP BY {own}, t.api_key, t.api_name, t.api_version"
     )
     same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM i.{name}" for name in (*CLIENT, "api_key", "api_version"))
     refused = f"i.refused_by['{release(target).name}']"
-    rows = of_rows.query(
+    rows = any_client.query(
         f"SELECT u.*, {refused} AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same} "
         f"WHERE {refused} IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
-        of_client.parameters,
+        client_filters.parameters,
     ).dicts()
-    found: ByKey = {}
-    for row in rows:  # of one client's software the most frequent one stands for all
+    uses_by_key: ByKey = {}
+    for row in rows:  # rows are ordered by connections: the client's most frequent software stands for all
         row["software"] = software(*(row[name] for name in CLIENT[3:]))
-        found.setdefault(tuple(row[name] for name in (*_WHO, "api_name", "api_version")), row)
-    return found
+        uses_by_key.setdefault(tuple(row[name] for name in (*_WHO, "api_name", "api_version")), row)
+    return uses_by_key
 
 
-def _violations(of_day: Scope) -> ByKey:
+def _violations(scope: Scope) -> ByKey:
     names = ("severity", "blames", "rule", *_WHO, "group_id")
-    of_rows, of_client = _apart(of_day)
-    rows = of_rows.query(
-        f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS place "
+    any_client, client_filters = _without_client(scope)
+    rows = any_client.query(
+        f"SELECT {', '.join(names)}, count(*) AS number, max(last_at) AS last_at, min({SEVERITY_ORDER}) AS severity_rank "
         f"FROM (SELECT t.severity, t.blames, t.rule, t.cluster, c.principal, c.client_id, {GROUP} AS group_id, t.last_at "
-        f"FROM {WITH_CONNECTION}) AS v WHERE {of_client.where()} GROUP BY {', '.join(names)}",
-        of_client.parameters,
+        f"FROM {WITH_CONNECTION}) AS v WHERE {client_filters.where()} GROUP BY {', '.join(names)}",
+        client_filters.parameters,
     ).dicts()
     return {tuple(row[name] for name in names): row for row in rows}
 
 
 def _changes(before: _Day, after: _Day) -> list[Table]:
-    """What changed from one day to another, one table for each kind of change."""
+    """Return one table for each kind of change from the earlier to the later day."""
     changed, unknown = [], []
     for who, later in after.clients.items():
         if who in before.clients:
             earlier = before.clients[who]["software"]
             both = later | {"before": earlier, "after": later["software"]}
-            known = set(later["software"]) - {UNKNOWN}
-            if known and known != set(earlier) - {UNKNOWN}:
+            named = set(later["software"]) - {UNKNOWN}
+            if named and named != set(earlier) - {UNKNOWN}:
                 changed.append((who, both))
             if UNKNOWN in later["software"] and UNKNOWN not in earlier:
                 unknown.append((who, both))
     new, gone = _without(after.clients, before.clients), _without(before.clients, after.clients)
     breaking = _without(after.breaking, before.breaking)
     return [
-        _of_clients("new", "New clients", ("software",), new),
-        _of_clients("gone", "Clients that are gone", ("software",), gone),
-        _of_clients("changed_software", "Clients with other software", ("before", "after"), changed),
-        _of_clients("newly_unknown", "Clients with newly unknown software", ("before", "reasons"), unknown),
-        _of_clients(
+        _client_table("new", "New clients", ("software",), new),
+        _client_table("gone", "Clients that are gone", ("software",), gone),
+        _client_table("changed_software", "Clients with other software", ("before", "after"), changed),
+        _client_table("newly_unknown", "Clients with newly unknown software", ("before", "reasons"), unknown),
+        _client_table(
             "newly_breaking", "Clients that would newly break", ("software", "api_name", "api_version", "reason"), breaking
         ),
         _more_violations(before.violations, after.violations),
     ]  # fmt: skip
 
 
-def _of_clients(name: str, title: str, columns: Sequence[str], found: KeyedRows) -> Table:
-    """A table of clients, those with most connections first."""
+def _client_table(name: str, title: str, columns: Sequence[str], keyed_rows: KeyedRows) -> Table:
+    """Return a table of clients, those with the most connections first."""
     columns = (*columns, *_COUNTS)
-    rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in found]
+    rows = [(*key[: len(_WHO)], *(row[column] for column in columns)) for key, row in keyed_rows]
     rows.sort(key=lambda row: (-row[-len(_COUNTS)], _texts(row)))
     return Table(title, (*_WHO, *columns), rows, name=name)
 
 
 def _more_violations(before: ByKey, after: ByKey) -> Table:
+    """Return the violations that are more on the later day, by severity and number."""
     more = [
-        (row["place"], (*key, earlier, row["number"], row["last_at"]))
+        (row["severity_rank"], (*key, earlier, row["number"], row["last_at"]))
         for key, row in after.items()
         if row["number"] > (earlier := before.get(key, {"number": 0})["number"])
     ]
@@ -245,16 +254,17 @@ def _more_violations(before: ByKey, after: ByKey) -> Table:
     return Table(title, columns, [line for _, line in more], name="more_violations")
 
 
-def _is_worse(found: Iterable[Table]) -> bool:
-    """Whether a client newly breaks, or may have broken a rule of severity error that it did not break on the earlier day."""
-    by_name = {table.name: table for table in found}
+def _is_worse(changes: Iterable[Table]) -> bool:
+    """Return whether a client newly breaks, or newly violates a rule of severity error that may blame the client."""
+    by_name = {table.name: table for table in changes}
     new = [row for row in by_name["more_violations"].dicts() if not row["before"]]
     errors = any(row["severity"] == "error" and row["blames"] in ("client", "either") for row in new)
     return errors or bool(by_name["newly_breaking"].rows)
 
 
-def _without(found: ByKey, others: ByKey) -> KeyedRows:
-    return [(key, row) for key, row in found.items() if key not in others]
+def _without(rows: ByKey, others: ByKey) -> KeyedRows:
+    """Return the rows whose key is not among `others`."""
+    return [(key, row) for key, row in rows.items() if key not in others]
 
 
 def _texts(row: tuple[Any, ...]) -> list[str]:

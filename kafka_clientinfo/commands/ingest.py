@@ -1,4 +1,4 @@
-"""The command `ingest`: only reads logs."""
+"""The command `ingest`: reads logs, without building the derived tables."""
 
 import argparse
 

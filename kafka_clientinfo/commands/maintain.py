@@ -1,4 +1,4 @@
-"""The command `maintain`: keeps a warehouse small."""
+"""The command `maintain`: compacts tables, deletes unused files and, with retention, old requests."""
 
 import argparse
 import json
@@ -30,19 +30,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
-    settings = context.settings(retention_days=given.retention_days, vacuum_hours=given.vacuum_hours)
+    arguments = context.arguments
+    settings = context.settings(retention_days=arguments.retention_days, vacuum_hours=arguments.vacuum_hours)
     spark = context.session(settings)
     from ..engine.maintenance import maintain
 
     report = maintain(spark, context.warehouse, settings, context.progress)
     context.end_progress()
-    console.output(json.dumps(asdict(report), ensure_ascii=True) if given.json else as_text(report))
+    console.output(json.dumps(asdict(report), ensure_ascii=True) if arguments.json else as_text(report))
     return 0
 
 
 def as_text(report: "MaintenanceReport") -> str:
-    """What was done, as columns for a terminal."""
+    """Return the report as text for a terminal: one line per table."""
     header = ("table", "files", "now", "bytes", "now", "rows deleted", "unused files deleted", "their bytes")
     names = (
         "name", "files_before", "files_after", "bytes_before", "bytes_after", "rows_deleted",
