@@ -1,7 +1,7 @@
-"""Writes to owners what a release means for their clients: one message in Markdown for each, ready to be sent.
+"""The messages of `upgrade --messages`: one per owner, in Markdown, about what a release means for the owner's clients.
 
-A message stands for itself: what breaks, since when, from where, what to do, and what cannot be told. Whatever clients
-and brokers wrote is text in it, cut and without markup.
+A message can be understood without anything else: what breaks, since when, on which hosts, what to do, and what the log
+cannot tell. Texts of clients and brokers are shortened in it, and their markup is escaped.
 """
 
 import hashlib
@@ -23,9 +23,11 @@ from .ownership import OwnerImpact, grouped, named
 from .webhook import Webhook
 
 _MOST = 500
-"""Rows of a table in a message at most."""
+"""The largest number of rows in a table of a message."""
 _TEXT = 120
+"""The largest number of characters of a client's text."""
 _HOSTS = 20
+"""The largest number of hosts in a cell."""
 _BREAKS, _LATER, _UNJUDGED = WORST_FIRST[:3]
 _TITLES = {
     _BREAKS: "What breaks",
@@ -36,7 +38,7 @@ _TITLES = {
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What an owner is told; `owner` is None in the one about clients that nobody owns."""
+    """The message to one owner; `owner` is None in the message about clients without an owner."""
 
     owner: Owner | None
     target: str
@@ -44,7 +46,7 @@ class Message:
 
     @property
     def file_name(self) -> str:
-        """A name of ASCII letters, digits and dashes, another one for each owner."""
+        """The file's name: ASCII letters, digits and dashes, different for each owner."""
         if self.owner is None:
             return "no-owner.md"
         plain = unicodedata.normalize("NFKD", self.owner.name).encode("ascii", "ignore").decode().lower()
@@ -52,24 +54,32 @@ class Message:
         return "-".join(filter(None, (re.sub(r"[^a-z0-9]+", "-", plain)[:60].strip("-"), digest))) + ".md"
 
     def document(self) -> dict[str, str | None]:
-        """The message as JSON has it."""
+        """Return the message as the JSON object that a webhook gets."""
         name, contact = named(self.owner)
         return {"owner": name, "contact": contact, "target": self.target, "markdown": self.markdown}
 
 
-def messages(found: Mapping[Owner | None, OwnerImpact], target: str, cannot_tell: Sequence[str]) -> list[Message]:
-    """One message for each owner who has a client that is not fine, and one for such clients without an owner, the last."""
-    ordered = sorted(found.items(), key=lambda item: (item[0] is None, item[0].name if item[0] else ""))
-    return [Message(owner, target, _markdown(owner, part, target, cannot_tell)) for owner, part in ordered if part.uses]
+def messages(impacts: Mapping[Owner | None, OwnerImpact], target: str, cannot_tell: Sequence[str]) -> list[Message]:
+    """Write a message for each owner of clients that are not fine; the last one is about such clients without an owner."""
+    ordered = sorted(impacts.items(), key=lambda item: (item[0] is None, item[0].name if item[0] else ""))
+    return [
+        Message(owner, target, _markdown(owner, impact, target, cannot_tell))
+        for owner, impact in ordered
+        if impact.uses
+    ]
 
 
-def send(written: Sequence[Message], folder: str | None, webhook: Webhook | None) -> list[str]:
-    """Write each message to a file of its own in a folder, for the user alone, and post each, as far as that is asked for.
+def send(all_messages: Sequence[Message], folder: str | None, webhook: Webhook | None) -> list[str]:
+    """Write each message to its own file in `folder`, if given, and post each to `webhook`, if given.
 
-    Files of the same names are replaced. What was done is returned, in sentences.
+    Only the user can read the files. Files of the same names are replaced.
+
+    Returns:
+        Sentences about what was done.
 
     Raises:
-        ClientInfoError: naming the folder or file that cannot be written, or the receiver and how many messages it has.
+        ClientInfoError: a folder or file cannot be written, or the receiver failed; the text says how many messages the
+            receiver already has.
     """
     done = []
     if folder is not None:
@@ -78,36 +88,36 @@ def send(written: Sequence[Message], folder: str | None, webhook: Webhook | None
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
         except (OSError, ValueError) as error:
             raise ClientInfoError(f"--messages {folder} cannot be made: {error}; name another folder") from None
-        for message in written:
+        for message in all_messages:
             write_private(path / message.file_name, message.markdown.encode(), "--messages")
-        done.append(f"Messages in {safe(folder)}: {number(len(written))}.")
+        done.append(f"Messages in {safe(folder)}: {number(len(all_messages))}.")
     if webhook is not None:
-        for place, message in enumerate(written):
+        for posted, message in enumerate(all_messages):
             try:
                 webhook.post(message.document())
             except ClientInfoError as error:
                 raise ClientInfoError(
-                    f"{error}; it has {place} of {len(written)} messages, and the next call posts all of them"
+                    f"{error}; it has {posted} of {len(all_messages)} messages, and the next call posts all of them"
                 ) from None
-        done.append(f"Messages posted to {safe(webhook.shown)}: {number(len(written))}.")
+        done.append(f"Messages posted to {safe(webhook.shown)}: {number(len(all_messages))}.")
     return done
 
 
-def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: Sequence[str]) -> str:
-    breaking, unjudged = part.clients[_BREAKS], part.clients[_UNJUDGED]
-    whose = f"of {_text(owner.name)}" if owner else "without an owner"
-    total = sum(part.clients.values())
+def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell: Sequence[str]) -> str:
+    breaking, unjudged = impact.clients[_BREAKS], impact.clients[_UNJUDGED]
+    of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
+    total = sum(impact.clients.values())
     sections = [
-        f"# Kafka {target}: {number(breaking)} of {_clients(total)} {whose} would break",
+        f"# Kafka {target}: {number(breaking)} of {_clients(total)} {of_owner} would break",
         *([f"For {_text(owner.name)}, {_text(owner.contact)}"] if owner and owner.contact else []),
-        f"{_clients(breaking)} would break, {number(part.clients[_LATER])} would work but not with a later release, "
-        f"{number(unjudged)} cannot be judged, {number(part.clients['ok'])} are fine, by the requests in the brokers' logs. "
+        f"{_clients(breaking)} would break, {number(impact.clients[_LATER])} would work but not with a later release, "
+        f"{number(unjudged)} cannot be judged, {number(impact.clients['ok'])} are fine, by the requests in the brokers' logs. "
         "A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host may be that of "
         "others too. All times are UTC.",
-        *_table_of(part.uses, _BREAKS),
-        *_what_to_do(part.uses, target),
-        *_table_of(part.uses, _LATER),
-        *_table_of(part.uses, _UNJUDGED),
+        *_table_of(impact.uses, _BREAKS),
+        *_what_to_do(impact.uses, target),
+        *_table_of(impact.uses, _LATER),
+        *_table_of(impact.uses, _UNJUDGED),
         "## What this cannot tell",
         "\n".join(f"- {markdown_text(sentence)}" for sentence in cannot_tell),
     ]
@@ -115,12 +125,12 @@ def _markdown(owner: Owner | None, part: OwnerImpact, target: str, cannot_tell: 
 
 
 def _uses(uses: Sequence[dict[str, Any]], verdict: str) -> list[dict[str, Any]]:
-    """Uses of that verdict, the most used first."""
+    """Return the uses with that verdict, those with the most requests first."""
     return sorted((use for use in uses if use["verdict"] == verdict), key=lambda use: -use["requests"])
 
 
 def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
-    """A section with a table of uses; nothing where there are none."""
+    """Return the section with the uses of a verdict as a table; nothing if there are none."""
     if not (uses := _uses(all_uses, verdict)):
         return []
     columns = (
@@ -142,9 +152,12 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
 
 
 def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
-    """A section with one line for each client that would break: the library's release, or the versions to use."""
+    """Return the section with a line for each client that would break: the library's release, or the versions to use."""
     by_client = grouped(_uses(uses, _BREAKS), CLIENT)
-    lines = [f"- Client {_name(of[0])}: {'; '.join(_steps(of, target))}." for of in by_client.values()]
+    lines = [
+        f"- Client {_name(client_uses[0])}: {'; '.join(_steps(client_uses, target))}."
+        for client_uses in by_client.values()
+    ]
     more = len(lines) - _MOST
     lines[_MOST:] = [f"- … and {_clients(more)} more."] if more > 0 else []
     lead = (
@@ -165,17 +178,18 @@ def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
         yield f"upgrade {_text(library)} to {_text(wanted)} or later{first}"
     rest = {use["api_name"]: None for use in uses if not (use["library"] and use["upgrade_to"])}
     for name in rest:
-        yield f"of {name} Kafka {target} takes {_taken(target, name)}"
+        yield f"of {name} Kafka {target} takes {_accepted(target, name)}"
 
 
-def _taken(target: str, name: str) -> str:
-    """The versions of an API that a release takes, as ranges."""
+def _accepted(target: str, name: str) -> str:
+    """Return the versions of an API that a release accepts, as ranges in words."""
     broker = release(target)
-    if (key := api_key(name)) is None or (found := broker.apis.get(key)) is None:
+    if (key := api_key(name)) is None or (advertised := broker.apis.get(key)) is None:
         return "none, as it does not have it"
-    taken = [version for version in range(found.low, found.high + 1) if broker.refused.get((key, version)) != "version"]
-    begins = [version for version in taken if version - 1 not in taken]
-    ends = [version for version in taken if version + 1 not in taken]
+    versions = range(advertised.low, advertised.high + 1)
+    accepted = [version for version in versions if broker.refused.get((key, version)) != "version"]
+    begins = [version for version in accepted if version - 1 not in accepted]
+    ends = [version for version in accepted if version + 1 not in accepted]
     ranges = [f"v{low}" if low == high else f"v{low} to v{high}" for low, high in zip(begins, ends, strict=True)]
     return " and ".join(ranges) or "none"
 

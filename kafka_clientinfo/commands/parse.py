@@ -16,8 +16,9 @@ HELP = "print the requests of logs as JSON lines, and what could not be read as 
 EXAMPLES = ("parse /var/log/kafka/kafka-request.log | jq .",)
 STOPPED = "stopped; every line that was printed is whole"
 _MARKS = {"request": "request", "rejected": "rejected_record", "failed": "failed_request"}
-"""What a line's `kind` says of each kind of row."""
+"""The value of `kind` on a line, by the kind of its batch."""
 _LINES_AT_ONCE = 512
+"""The number of lines in one write to standard output."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +36,7 @@ def execute(context: Context) -> int:
     lines = (json.dumps(row, ensure_ascii=False, default=_as_text) for row in rows)
     while text := "\n".join(islice(lines, _LINES_AT_ONCE)):
         if not console.output(text):
-            return 0  # who reads has read enough
+            return 0  # the reader of the pipe closed it
     files = reading.reports
     read, requests, rejected, pending = totals(files, "to_offset", "requests", "rejected", "pending_bytes")
     console.complain(
@@ -48,23 +49,27 @@ def execute(context: Context) -> int:
 
 
 def _in_order(parts: Iterable[Any]) -> Iterator[dict[str, Any]]:
-    """The rows of all kinds in the order of their records; a piece of log gives one batch of each kind at most."""
+    """Yield the rows of all kinds in the order of their records.
+
+    Each piece of the log gives at most one batch of each kind, so that a kind that comes again begins the next piece.
+    """
     piece: dict[str, list[dict[str, Any]]] = {}
-    for kind, rows in parts:
+    for kind, batch in parts:
         if kind in piece:
             yield from _merged(piece)
             piece = {}
-        piece[kind] = rows.to_pylist()
+        piece[kind] = batch.to_pylist()
     yield from _merged(piece)
 
 
 def _merged(piece: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    rows = [{"kind": _MARKS[kind], **row} for kind, of_kind in piece.items() for row in of_kind]
-    return sorted(rows, key=lambda row: row["byte_offset"])
+    """Return the rows of one piece of log, sorted by byte offset."""
+    marked = [{"kind": _MARKS[kind], **row} for kind, rows in piece.items() for row in rows]
+    return sorted(marked, key=lambda row: row["byte_offset"])
 
 
 def _as_text(value: object) -> str:
-    """A time in ISO 8601 and UTC; bytes in base64, as Kafka writes them in JSON."""
+    """Return a time as ISO 8601 in UTC, or bytes as base64, as Kafka writes them in JSON."""
     if isinstance(value, datetime):
         return value.isoformat(timespec="microseconds").replace("+00:00", "Z")
     assert isinstance(value, bytes)

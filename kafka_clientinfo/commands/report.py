@@ -1,4 +1,4 @@
-"""The command `report`: one HTML page about a warehouse, for a browser without network."""
+"""The command `report`: writes one HTML page about a warehouse, which needs no network."""
 
 import argparse
 from pathlib import Path
@@ -18,7 +18,7 @@ EXAMPLES = (
     "report --warehouse /data/clientinfo --output week.html --target 4.0.1 --since 7d",
 )
 _USES = 2_000
-"""Uses of a version that the page names, per verdict."""
+"""The largest number of uses of versions that the page lists, per verdict."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,20 +34,23 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
-    target = given.target or list(releases())[-1]
+    arguments = context.arguments
+    target = arguments.target or list(releases())[-1]
     owners = given_owners(context)
     from ..report.contents import report
 
     scope, notes = context.scope("connections")
     filters = scope.filters
     if filters.since and filters.until and filters.since >= filters.until:
-        raise ConfigError(f"--since {given.since} is not before --until {given.until}; give an earlier one")
+        raise ConfigError(f"--since {arguments.since} is not before --until {arguments.until}; give an earlier one")
     verdict = impact(scope, target, True, bool(notes), _USES)
-    names = Ownership(owners, scope).of_clients() if owners.rules else {}
-    told = {client: [f"{o.name} ({o.contact})" if o.contact else o.name for o in of] for client, of in names.items()}
-    page = report(scope, verdict, told).encode()
-    write_private(Path(given.output), page, "--output")
+    owners_by_client = Ownership(owners, scope).of_clients() if owners.rules else {}
+    owner_names = {
+        client: [f"{owner.name} ({owner.contact})" if owner.contact else owner.name for owner in its_owners]
+        for client, its_owners in owners_by_client.items()
+    }
+    page = report(scope, verdict, owner_names).encode()
+    write_private(Path(arguments.output), page, "--output")
     context.end_progress()
-    output(f"Wrote {safe(given.output)}, {number(len(page))} bytes.")
+    output(f"Wrote {safe(arguments.output)}, {number(len(page))} bytes.")
     return 0

@@ -1,4 +1,4 @@
-"""The command `run`, and what it shares with `ingest` and `build`, which are its two steps."""
+"""The command `run`, and the code that it shares with its two steps, the commands `ingest` and `build`."""
 
 import argparse
 import json
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_logs(parser: argparse.ArgumentParser, more: str = "") -> None:
-    """Declare the logs that are read; `more` goes behind their description."""
+    """Declare the argument LOGS; `more` is appended to its help."""
     parser.add_argument(
         "logs",
         nargs="+",
@@ -45,7 +45,11 @@ def execute(context: Context) -> int:
 
 
 def execute_step(context: Context, name: str, *inputs: Any) -> int:
-    """Call a function of the pipeline and print its report; returns 1 where a file could not be read."""
+    """Call a function of `pipeline` by its name and print its report.
+
+    Returns:
+        The exit code: 1 if a file could not be read, or not to its end.
+    """
     settings = context.settings(cluster=getattr(context.arguments, "cluster", None))
     from .. import pipeline
     from ..ingestion.problems import is_incomplete
@@ -69,8 +73,7 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
 def _as_text(report: "RunReport", elapsed: float, context: Context) -> str:
     parts = [_files(report, elapsed)]
     if report.tables:
-        found = findings(Scope(context.tables()), SHOWN)
-        shown = [rows_of_tables(report.tables, context.warehouse), *found]
+        shown = [rows_of_tables(report.tables, context.warehouse), *findings(Scope(context.tables()), SHOWN)]
         parts.append(as_text(shown, rest="`kafka-clientinfo summary --limit 0` and --json"))
     return "\n\n".join(parts)
 
@@ -96,12 +99,12 @@ def _files(report: "RunReport", elapsed: float) -> str:
 
 
 def totals(files: Iterable[Mapping[str, Any]], *names: str) -> list[str]:
-    """Sums over files, to be shown."""
+    """Return the sum over the files of each named figure, as text."""
     return [console.number(sum(file[name] for file in files)) for name in names]
 
 
 def not_read(problems: Iterable["Problem"], files: Iterable[Mapping[str, Any]]) -> list[str]:
-    """One line for each file that was passed over, or not read to its end."""
+    """Return a line for each file that was skipped or not read to its end."""
     lines = [(problem.kind, problem.path, problem.detail) for problem in problems]
     lines += [("damaged", file["path"], file["error"]) for file in files if file["error"]]
     return [f"{kind}: {console.safe(path)}: {console.safe(detail)}" for kind, path, detail in lines]

@@ -1,7 +1,7 @@
-"""The command `scan`: answers from a few logs at once, without Spark, Java or a warehouse.
+"""The command `scan`: answers questions about a few logs, without Spark, Java or a warehouse.
 
-The tables are those of a run, made in memory by the same rules (see `on_duckdb`), and the questions are those of
-`summary` and `upgrade`. With --follow they are answered again while standard input goes on.
+The same rules as those of a run make the tables, in memory (see `on_duckdb`). The questions are those of `summary` and
+`upgrade`. With --follow, the command answers them again and again while standard input goes on.
 """
 
 import argparse
@@ -39,19 +39,19 @@ EXAMPLES = (
 STOPPED = "stopped before an answer; run it again, or with fewer logs"
 _BREAKS = 3
 _FIRST = 1
-"""Seconds until the first answer."""
+"""Seconds until the first answer with --follow."""
 _ON_TERMINAL, _ELSEWHERE = 2, 60
-"""Seconds between two answers with --follow, if nobody says otherwise."""
+"""Seconds between two answers with --follow, without --every."""
 _SHORTEST, _LONGEST = 0.1, 86_400
-"""Seconds that --every takes."""
+"""The fewest and the most seconds that --every accepts."""
 _BUSY = 4
-"""So many times as long as an answer takes, at least, until the next one: to read goes before to answer."""
+"""The pause after an answer is at least this many times as long as the answer took, so that most time goes to reading."""
 _OTHER_LINES = 14
-"""Lines of a picture that are no rows."""
+"""The lines on a full terminal that are not rows of tables."""
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
 _PARTS_OF_LOG = 5
-"""So many parts of the answer are about the log; those behind them are about a release."""
+"""The first parts of the answer, this many, are about the log; the parts after them are about a release."""
 _WHO = (
     "SELECT * FROM {who_connects} AS w "
     "ORDER BY connections DESC, cluster, client_software_name, client_software_version, principal, client_id"
@@ -82,10 +82,10 @@ def _seconds(text: str) -> float:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
-    if given.follow and given.logs != ["-"]:
+    arguments = context.arguments
+    if arguments.follow and arguments.logs != ["-"]:
         raise ConfigError("--follow is for standard input: pipe a log into `kafka-clientinfo scan - --follow`")
-    settings = context.settings(cluster=given.cluster)
+    settings = context.settings(cluster=arguments.cluster)
     try:
         import duckdb
 
@@ -98,13 +98,13 @@ def execute(context: Context) -> int:
             scan.read()
             return scan.answer()
         except (duckdb.InterruptException, RuntimeError) as error:
-            if "interrupt" in str(error).lower():  # what Ctrl-C is while DuckDB works
+            if "interrupt" in str(error).lower():  # DuckDB turns Ctrl-C during a query into this error
                 raise KeyboardInterrupt from None
             raise
 
 
 class _Scan:
-    """One reading of logs into tables, answered once at its end, or also while it goes on."""
+    """One reading of logs into tables, with an answer at its end and, with --follow, also before."""
 
     def __init__(self, context: Context, settings: Settings, tables: "MemoryTables") -> None:
         self._arguments = context.arguments
@@ -117,7 +117,7 @@ class _Scan:
         self._reading: Reading | None = None
 
     def read(self) -> None:
-        """Read everything. Where a log is followed, Ctrl-C is its end; a second one stops the command."""
+        """Read all logs. With --follow, the first Ctrl-C ends the reading, and a second one stops the command."""
         from ..ingestion.in_process import Reading
         from ..ingestion.reading_progress import TaskCounter, watched
 
@@ -138,6 +138,7 @@ class _Scan:
 
     @contextmanager
     def _stopping(self) -> Iterator[None]:
+        """Let the first Ctrl-C only set `_is_stopped`; the handler from before gets the second one."""
         before = signal.getsignal(signal.SIGINT)
 
         def stop(*_: object) -> None:
@@ -151,10 +152,10 @@ class _Scan:
             signal.signal(signal.SIGINT, before)
 
     def _tick(self) -> None:
-        """Answer again where it is time to, and end where somebody asks for it."""
+        """End the reading after Ctrl-C; else answer again if it is time to."""
         if self._reading is None:
             if self._is_stopped:
-                raise KeyboardInterrupt  # before anything has come
+                raise KeyboardInterrupt  # nothing was read yet, so there is nothing to answer
             return
         if self._is_stopped:
             self._reading.end()
@@ -165,21 +166,26 @@ class _Scan:
             if any(file["requests"] for file in self._reading.reports):
                 self.answer()
             ended = time.monotonic()
-            every = self._arguments.every or (_ON_TERMINAL if self._is_picture else _ELSEWHERE)
+            every = self._arguments.every or (_ON_TERMINAL if self._fills_terminal else _ELSEWHERE)
             self._next = ended + max(every, _BUSY * (ended - begun))
 
     @property
-    def _is_picture(self) -> bool:
-        given = self._arguments
-        return bool(given.follow and is_text(given) and console.is_terminal(sys.stdout))
+    def _fills_terminal(self) -> bool:
+        """Whether each answer replaces the one before it on the terminal."""
+        arguments = self._arguments
+        return bool(arguments.follow and is_text(arguments) and console.is_terminal(sys.stdout))
 
     def answer(self) -> int:
-        """Derive the tables of what has been read, and print the answers; returns the exit code."""
+        """Derive the tables from the requests so far and print the answers.
+
+        Returns:
+            The exit code: 3 if a client would break at --upgrade, 1 if a file was not read to its end, else 0.
+        """
         assert self._reading is not None
         self._tables.set_files(self._reading.files)
         self._tables.derive(_ANSWERED_BY)
         limit = limit_of(self._arguments)
-        if self._is_picture and self._arguments.limit is None:
+        if self._fills_terminal and self._arguments.limit is None:
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // 4)
         target = self._arguments.upgrade
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
@@ -194,8 +200,8 @@ class _Scan:
         reports = self._reading.reports
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
         scope = Scope(self._tables)
-        who = ask(scope, "Who connects", _WHO, None, limit, "clients")
-        parts = [Table("", _OF_FILE, rows, name="files"), who, *findings(scope, limit)]
+        clients = ask(scope, "Who connects", _WHO, None, limit, "clients")
+        parts = [Table("", _OF_FILE, rows, name="files"), clients, *findings(scope, limit)]
         return parts if verdict is None else [*parts, *upgrade.as_tables(verdict)]
 
     def _document(self, parts: list[Table], verdict: Impact | None) -> dict[str, Any]:
@@ -206,13 +212,13 @@ class _Scan:
 
     def _notes(self) -> list[str]:
         minimums = any(low is not None for _, low in self._settings.policy.software)
-        said = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
-        return [said] if minimums else []
+        note = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
+        return [note] if minimums else []
 
     def _text(self, parts: list[Table], verdict: Impact | None) -> str:
         texts = [self._headline(), as_text(parts[1:_PARTS_OF_LOG], self._notes(), rest="--limit 0 and --json")]
         texts += [upgrade.as_text(verdict)] if verdict is not None else []
-        return (_CLEAR if self._is_picture else "") + "\n\n".join(texts)
+        return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 
     def _headline(self) -> str:
         assert self._reading is not None

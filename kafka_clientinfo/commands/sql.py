@@ -1,4 +1,4 @@
-"""The command `sql`: answers a query that names tables and views plainly; nothing can be written."""
+"""The command `sql`: answers a query on tables and views by their names; the query cannot write."""
 
 import argparse
 import re
@@ -33,26 +33,29 @@ def execute(context: Context) -> int:
     tables = context.tables()
     state = require_state(tables.state(), context.warehouse)
     try:
-        found = ask(tables, "", read_only(query), None, limit_of(context.arguments))
+        answer = ask(tables, "", read_only(query), None, limit_of(context.arguments))
     except Exception as error:
         if type(error).__module__.partition(".")[0] in ("duckdb", "_duckdb", "pyspark"):
             raise ConfigError(f"the query cannot be answered: {_reason(error)}") from None
         raise
-    show(context.arguments, [found], notes_on(state, context.warehouse))
+    show(context.arguments, [answer], notes_on(state, context.warehouse))
     return 0
 
 
 def read_only(query: str) -> str:
-    """A query as a part of one that gives names to the tables and views in it; what writes cannot be such a part."""
-    named = {name: f"SELECT * FROM {{{name}}}" for name in table_specs()}
-    named |= {name: view.sql for name, view in views().items()}
+    """Return a SELECT with the query as its subquery and the tables and views that it names as WITH clauses.
+
+    A statement that writes cannot be a subquery, so that the engine refuses it.
+    """
+    definitions = {name: f"SELECT * FROM {{{name}}}" for name in table_specs()}
+    definitions |= {name: view.sql for name, view in views().items()}
     words = set(re.findall(r"\w+", query.lower()))
-    parts = ", ".join(f"{name} AS ({sql})" for name, sql in named.items() if name in words)
+    parts = ", ".join(f"{name} AS ({sql})" for name, sql in definitions.items() if name in words)
     text = query.strip().rstrip(";").replace("{", "{{").replace("}", "}}")
     return f"{f'WITH {parts} ' if parts else ''}SELECT * FROM (\n{text}\n) AS answer"
 
 
 def _reason(error: Exception) -> str:
-    """What an engine says of a query, without the query."""
+    """Return the engine's message about a query, without the query and the stack."""
     lines = takewhile(lambda line: not line.startswith(("LINE ", "==", ";", "\tat ")), str(error).splitlines())
     return " ".join(line.strip() for line in lines if line.strip())

@@ -1,4 +1,4 @@
-"""The command `summary`: what `run` prints at its end, at any time, and for a cluster or a span of time."""
+"""The command `summary`: prints the tables that `run` prints at its end, also for one cluster or a span of time."""
 
 import argparse
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from .ownership import Ownership, add_owners, given_owners
 HELP = "show what the tables hold: clusters, software, how clients negotiated, violations"
 EXAMPLES = ("summary --warehouse /data/clientinfo", "summary --warehouse /data/clientinfo --since 7d --markdown")
 SHOWN = 12
-"""Rows of each table that text shows, if nobody says otherwise."""
+"""The number of rows of each table that the text form shows without --limit."""
 _CLUSTERS = (
     "SELECT cluster, count(DISTINCT broker) AS brokers, count(*) AS connections, "
     "CAST(sum(requests) AS BIGINT) AS requests, min(opened_at) AS first_seen, max(last_request_at) AS last_seen "
@@ -69,10 +69,10 @@ def execute(context: Context) -> int:
 
 
 def rows_of_tables(counts: Mapping[str, int], root: str) -> Table:
-    """The number of rows of each table."""
+    """Return the number of rows of each table of the warehouse, as a table."""
     return Table(f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()), name="tables")
 
 
 def findings(scope: Scope, limit: int) -> list[Table]:
-    """Client connections by software and by outcome, and violations by rule; those without rows are left out."""
+    """Return client connections by software and by ApiVersions outcome, and violations by rule."""
     return [ask(scope, title, statement, None, limit, name) for name, title, statement in _FINDINGS]

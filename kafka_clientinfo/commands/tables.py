@@ -1,4 +1,4 @@
-"""The command `tables`: what a warehouse is made of."""
+"""The command `tables`: lists the tables and views of a warehouse."""
 
 import argparse
 from dataclasses import astuple
@@ -27,7 +27,7 @@ def execute(context: Context) -> int:
         size = astuple(tables.size(spec.name)) if tables.exists(spec.name) else (None, None, None)
         rows.append((spec.name, *size, spec.comment))
     queries = [(view.name, view.comment) for view in views().values()]
-    listed = Table("Tables", _COLUMNS, rows, name="tables")
-    named = Table("Views, for `kafka-clientinfo sql`", ("view", "answers"), queries, name="views")
-    show(context.arguments, [listed, named], notes_on(state, context.warehouse))
+    stored = Table("Tables", _COLUMNS, rows, name="tables")
+    listed_views = Table("Views, for `kafka-clientinfo sql`", ("view", "answers"), queries, name="views")
+    show(context.arguments, [stored, listed_views], notes_on(state, context.warehouse))
     return 0

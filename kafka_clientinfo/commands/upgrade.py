@@ -1,4 +1,4 @@
-"""The command `upgrade`: tells who would break at another release of Kafka."""
+"""The command `upgrade`: lists the clients that would break at another release of Kafka."""
 
 import argparse
 from collections.abc import Sequence
@@ -53,50 +53,50 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
-    if given.target is None and not given.all_targets:
+    arguments = context.arguments
+    if arguments.target is None and not arguments.all_targets:
         raise ConfigError("no target is given; name one with --target, or use --all-targets")
-    if given.by and given.target is None:
+    if arguments.by and arguments.target is None:
         raise ConfigError("--by owner needs a release; name one with --target")
-    if given.messages is not None and not given.messages.strip():
-        raise ConfigError(f"--messages is {given.messages!r}; name a folder, or . for this one")
+    if arguments.messages is not None and not arguments.messages.strip():
+        raise ConfigError(f"--messages is {arguments.messages!r}; name a folder, or . for this one")
     for option in ("messages", "webhook"):
-        if getattr(given, option) is not None and not given.by:
+        if getattr(arguments, option) is not None and not arguments.by:
             raise ConfigError(f"--{option} needs --by owner")
     owners = given_owners(context)
-    webhook = None if given.webhook is None else Webhook(given.webhook)
+    webhook = None if arguments.webhook is None else Webhook(arguments.webhook)
     scope, notes = context.scope("upgrade_impact")
-    found = impact(scope, given.target, given.all_targets, bool(notes), limit_of(given))
-    owned, done = None, []
+    result = impact(scope, arguments.target, arguments.all_targets, bool(notes), limit_of(arguments))
+    by_owner, done = None, []
     ownership = Ownership(owners, scope)
-    if owners.rules and found.matrix:
-        of_clients = ownership.names_of_clients()
-        for row in found.matrix:
-            row["owners"] = of_clients.get(tuple(row[name] for name in CLIENT), [])
-    if owners.rules and given.target is not None:
-        divided = ownership.impact(given.target)
-        names = owners_of_uses(divided)
-        for row in found.rows:
-            row["owners"] = names.get(tuple(row[name] for name in USE), [])
-        if given.by:
-            owned = owners_table(divided, given.target, limit_of(given))
-            done = send(messages(divided, given.target, found.cannot_tell), given.messages, webhook)
-    document = vars(found) | ({"by_owner": owned.dicts()} if owned else {})
-    parts = [owned] if owned else as_tables(found)
-    show(given, parts, document=document, text=lambda: "\n\n".join([as_text(found, owned), *done]))
-    return _BREAKS if found.breaks else 0
+    if owners.rules and result.matrix:
+        owners_by_client = ownership.names_of_clients()
+        for row in result.matrix:
+            row["owners"] = owners_by_client.get(tuple(row[name] for name in CLIENT), [])
+    if owners.rules and arguments.target is not None:
+        impacts = ownership.impact(arguments.target)
+        owners_by_use = owners_of_uses(impacts)
+        for row in result.rows:
+            row["owners"] = owners_by_use.get(tuple(row[name] for name in USE), [])
+        if arguments.by:
+            by_owner = owners_table(impacts, arguments.target, limit_of(arguments))
+            done = send(messages(impacts, arguments.target, result.cannot_tell), arguments.messages, webhook)
+    document = vars(result) | ({"by_owner": by_owner.dicts()} if by_owner else {})
+    parts = [by_owner] if by_owner else as_tables(result)
+    show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by_owner), *done]))
+    return _BREAKS if result.breaks else 0
 
 
 def as_tables(result: Impact) -> list[Table]:
-    """What is not ok at the target, and with all targets the counts by release and the matrix."""
-    found = []
+    """Return the uses that are not fine at the target and, with all targets, the counts by release and the matrix."""
+    tables = []
     if result.target is not None:
-        found.append(_table(f"Kafka {result.target}", result.rows, sum(result.found.values())))
+        tables.append(_table(f"Kafka {result.target}", result.rows, sum(result.found.values())))
     if result.by_release:
         counts = [{"release": name} | numbers for name, numbers in result.by_release.items()]
-        found.append(_table("Clients by release", counts, len(counts)))
-        found.append(_table("Clients that are not fine at every release", result.matrix, result.matrix_clients))
-    return found
+        tables.append(_table("Clients by release", counts, len(counts)))
+        tables.append(_table("Clients that are not fine at every release", result.matrix, result.matrix_clients))
+    return tables
 
 
 def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
@@ -104,16 +104,16 @@ def _table(title: str, rows: Sequence[dict[str, Any]], total: int) -> Table:
     return Table(title, columns, [tuple(row.values()) for row in rows], total - len(rows))
 
 
-def as_text(result: Impact, owned: Table | None = None) -> str:
-    """The verdict for a terminal; by owner where that is given."""
+def as_text(result: Impact, by_owner: Table | None = None) -> str:
+    """Return the verdict as text for a terminal; with `by_owner`, that table replaces the lists of uses."""
     parts = []
     if result.target is not None:
         parts.append(_headline(result))
-        if owned is not None:
-            parts.append(table_text([owned]))
+        if by_owner is not None:
+            parts.append(table_text([by_owner]))
         else:
             parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
-        if result.reasons and owned is None:
+        if result.reasons and by_owner is None:
             reasons = (f"  {reason}: {REASONS.get(reason, reason)}" for reason in result.reasons)
             parts.append("Why\n" + "\n".join(reasons))
         if result.clients.get("removed"):
@@ -159,7 +159,7 @@ def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
 
 
 def _owners(row: dict[str, Any]) -> list[str]:
-    """The column of owners, where these were asked for."""
+    """Return the cell of owners in a list; no cell if the rows have no owners."""
     return [", ".join(row["owners"]) or "-"] if "owners" in row else []
 
 
@@ -173,9 +173,12 @@ def _why(row: dict[str, Any]) -> str:
 
 
 def _first_releases(target: str) -> str:
-    """The first release of each library that was seen to work with the target, for clients that do not tell their library."""
-    found = ((library.name, library.first_fitting(release(target))) for library in client_libraries())
-    lines = [(name, one.name) for name, one in found if one is not None]
+    """Return the first measured release of each library that works with the target.
+
+    It helps with clients that do not name their library.
+    """
+    fitting = ((library.name, library.first_fitting(release(target))) for library in client_libraries())
+    lines = [(name, library_release.name) for name, library_release in fitting if library_release is not None]
     return f"First releases that work with Kafka {target}, of those that were tried\n{columns(('library', 'release'), lines)}"
 
 

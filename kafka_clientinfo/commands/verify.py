@@ -1,4 +1,4 @@
-"""The command `verify`: tells whether a warehouse is what it should be."""
+"""The command `verify`: checks the tables of a warehouse and lists the rows that fail."""
 
 import argparse
 import json
@@ -39,13 +39,13 @@ def execute(context: Context) -> int:
 
 
 def as_json(checks: "Sequence[Check]") -> str:
-    """One JSON object: `ok`, and `checks`."""
+    """Return the checks as a JSON object with `ok` and `checks`."""
     listed = [{**asdict(check), "ok": check.ok} for check in checks]
     return json.dumps({"ok": all(c.ok for c in checks), "checks": listed}, ensure_ascii=True, default=str)
 
 
 def as_text(checks: "Sequence[Check]") -> str:
-    """One line per check, then what disagrees."""
+    """Return a line per check, then the advice and the rows of each check that failed."""
     lines = [
         ("ok" if c.ok else "FAILED", c.name, "" if c.ok else console.number(c.failed), c.requirement) for c in checks
     ]

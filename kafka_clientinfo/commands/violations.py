@@ -1,4 +1,4 @@
-"""The command `violations`: lists rows of the table, errors first."""
+"""The command `violations`: lists the rows of the table `violations`, errors first."""
 
 import argparse
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ EXAMPLES = (
     "violations --warehouse /data/clientinfo --rule log_forging --rule instance_id_zero --csv",
 )
 LIMIT = 1000
-"""Rows that text and JSON show at most, if nobody says otherwise; the table has them all."""
+"""The largest number of rows in text and JSON without --limit; the table has all rows."""
 
 _SHOWN = ("severity", "blames", "rule", "occurrences", "rejected", "last_at", "broker", "connection", "found")
 _ORDER = f"{SEVERITY_ORDER}, last_at DESC, rule, cluster, broker, connection_id, opened_at, opened_seq, group_id"
@@ -34,26 +34,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    given = context.arguments
-    if unknown := sorted(set(given.rule) - set(rules())):
+    arguments = context.arguments
+    if unknown := sorted(set(arguments.rule) - set(rules())):
         raise ConfigError(f"unknown rule {unknown[0]!r}; known are {', '.join(sorted(rules()))}")
     owners = given_owners(context)
     scope, notes = context.scope("violations")
     ownership = Ownership(owners, scope) if owners.rules else None
-    limit = LIMIT if given.json and given.limit is None else limit_of(given)
-    if ownership and given.by:
-        show(given, [ownership.violations(*_of_rules(given.rule), limit)], notes)
+    limit = LIMIT if arguments.json and arguments.limit is None else limit_of(arguments)
+    if ownership and arguments.by:
+        show(arguments, [ownership.violations(*_of_rules(arguments.rule), limit)], notes)
         return 0
-    found = _violations(scope, given.rule, limit, ownership)
-    document = {"total": found.total, "violations": found.dicts()}
-    show(given, [found], notes, document, lambda: _as_text(found, notes))
+    table = _violations(scope, arguments.rule, limit, ownership)
+    document = {"total": table.total, "violations": table.dicts()}
+    show(arguments, [table], notes, document, lambda: _as_text(table, notes))
     return 0
 
 
 def _violations(scope: Scope, names: Sequence[str], limit: int, ownership: Ownership | None) -> Table:
-    """Violations of these rules, errors first, then the latest; of all rules where none is named.
+    """Return the violations of these rules, or of all if `names` is empty: errors first, then by time, latest first.
 
-    With owners, there is a column more: the owner's name.
+    With `ownership`, the table has one more column with the owner's name.
     """
     condition, parameters = _of_rules(names)
     if ownership is None:
@@ -61,24 +61,24 @@ def _violations(scope: Scope, names: Sequence[str], limit: int, ownership: Owner
         return ask(scope, "", statement, parameters, limit)
     endpoint = ", ".join(f"c.{name} AS its_{name}" for name in ENDPOINT)
     statement = f"SELECT * FROM (SELECT t.*, {endpoint} FROM {WITH_CONNECTION}{condition}) AS v ORDER BY {_ORDER}"
-    found = ask(scope, "", statement, parameters, limit)
-    rows, own = [], len(found.columns) - len(ENDPOINT)
-    group = found.columns.index("group_id")
-    for row in found.rows:
-        owner = ownership.of_violation(dict(zip(ENDPOINT, row[own:], strict=True)) | {"group_id": row[group]})
-        rows.append((*row[:own], owner.name if owner else None))
-    return replace(found, columns=(*found.columns[:own], "owner"), rows=rows)
+    table = ask(scope, "", statement, parameters, limit)
+    rows, width = [], len(table.columns) - len(ENDPOINT)  # the endpoint's columns come last, and are replaced
+    group = table.columns.index("group_id")
+    for row in table.rows:
+        owner = ownership.of_violation(dict(zip(ENDPOINT, row[width:], strict=True)) | {"group_id": row[group]})
+        rows.append((*row[:width], owner.name if owner else None))
+    return replace(table, columns=(*table.columns[:width], "owner"), rows=rows)
 
 
 def _of_rules(names: Sequence[str]) -> tuple[str, dict[str, str]]:
-    """A condition on violations `t`, and its parameters, that choose rules; all where there are no names."""
-    parameters = {f"rule_{place}": name for place, name in enumerate(names)}
+    """Return the WHERE clause on violations `t` for these rules, with its parameters; no clause if there are no names."""
+    parameters = {f"rule_{number}": name for number, name in enumerate(names)}
     return " WHERE t.rule IN ({})".format(", ".join(f"{{{name}}}" for name in parameters)) if names else "", parameters
 
 
-def _as_text(found: Table, notes: Sequence[str]) -> str:
-    """Columns for a terminal, then for each rule what to do."""
-    rows = found.dicts()
+def _as_text(table: Table, notes: Sequence[str]) -> str:
+    """Return the violations as columns for a terminal, then the advice of each rule."""
+    rows = table.dicts()
     if not rows:
         return "\n\n".join(["No violations.", *notes])
     lines = [
@@ -98,8 +98,8 @@ def _as_text(found: Table, notes: Sequence[str]) -> str:
     ]
     broken = [rule for name in dict.fromkeys(row["rule"] for row in rows) if (rule := rules().get(name))]
     advice = [f"{rule.name}: {rule.asks}. {rule.advice}" for rule in broken]
-    header = (*_SHOWN, "owner") if "owner" in found.columns else _SHOWN
+    header = (*_SHOWN, "owner") if "owner" in table.columns else _SHOWN
     parts = [as_text([Table("", header, lines)])]
-    if found.more:
-        parts.append(f"{console.number(found.more)} more are not shown; use --rule, --since or --limit 0.")
+    if table.more:
+        parts.append(f"{console.number(table.more)} more are not shown; use --rule, --since or --limit 0.")
     return "\n\n".join([*parts, "\n".join(advice), *notes])

@@ -1,7 +1,7 @@
-"""Posts JSON to an HTTP receiver.
+"""An HTTP receiver for JSON documents.
 
-The address of a receiver is often a secret itself: of it only scheme, host and port are told in errors. A token from the
-environment goes into the header Authorization, to that address alone: redirects are not followed.
+The path of an address often is a secret, so that errors name only its scheme, host and port. The token from the
+environment is sent in the header Authorization. Redirects are not followed, so that no other address gets it.
 """
 
 import json
@@ -14,7 +14,7 @@ from .. import __version__
 from ..errors import ClientInfoError, ConfigError
 
 TOKEN = "KAFKA_CLIENTINFO_WEBHOOK_TOKEN"
-"""The environment variable with the token, which is sent as `Authorization: Bearer TOKEN` where it is set."""
+"""The environment variable with the token; if it is set, requests have the header `Authorization: Bearer …`."""
 _SECONDS = 15
 
 
@@ -26,7 +26,7 @@ class Webhook:
     """
 
     def __init__(self, url: str) -> None:
-        """Connect to nothing yet."""
+        """Check the address and the token, without connecting."""
         try:
             parts = urlsplit(url)
             port = parts.port
@@ -51,13 +51,13 @@ class Webhook:
         Raises:
             ClientInfoError: the receiver is not reached, does not answer in time, or answers anything but 2xx.
         """
-        import http.client  # only where something is posted: this takes as long as a small answer
+        import http.client  # here, as these imports take as long as a small answer
         import urllib.error
         import urllib.request
 
         class NoRedirect(urllib.request.HTTPRedirectHandler):
             def redirect_request(self, *_: Any) -> None:
-                """Follow none: the answer is then an error."""
+                """Follow no redirect: urllib then raises an HTTPError."""
 
         headers = {"Content-Type": "application/json", "User-Agent": f"kafka-clientinfo/{__version__}"}
         if self._token:
