@@ -1,7 +1,14 @@
-"""Answers as text for a terminal, JSON, CSV or Markdown: one module for every command that answers questions.
+"""The output of every command that answers questions: text for a terminal, JSON, CSV or Markdown.
 
-A command makes tables and hands them to `show`. Whatever a log holds is data here: text has no control characters, CSV
-no formulas, Markdown no markup. Text is shortened for the terminal, and says so; the others never are.
+A command makes tables and hands them to `show`. Clients wrote parts of what a log holds, so that each form makes values
+harmless:
+
+| form | values | shortened |
+|---|---|---|
+| text | without control characters | to the terminal's width, with a note that says so |
+| JSON | ASCII; times as ISO 8601, bytes as base64 | never |
+| CSV | texts that look like formulas get a quote in front | never |
+| Markdown | markup and HTML are escaped | never |
 """
 
 import argparse
@@ -30,39 +37,39 @@ if TYPE_CHECKING:
 
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100
-"""Characters of a text in a column at most, where the terminal's width does not ask for fewer."""
+"""The largest number of characters of a text in a column, also on a wider terminal."""
 _NUMBER = re.compile(r"[0-9]{1,30}")
 _MOST_ROWS = 1_000_000_000
-"""What both engines take after LIMIT, with one more row."""
+"""The largest --limit: both engines also accept one row more after LIMIT."""
 _NARROWEST = 24
-"""Characters to which a narrow terminal shortens a text at most; what does not fit even so goes on in the next line."""
+"""Texts are not shortened below this number of characters; a terminal wraps lines that still don't fit."""
 _WHOLE = frozenset({"connection", "connection_id", "rule", "grep", "table", "view"})
-"""Columns that are never shortened: what they hold is typed into the next command."""
+"""Columns that are never shortened, because users type their values into the next command."""
 _REST = "--limit 0, --json and --csv"
 _NO_RENAME = frozenset({errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EPERM})
-"""How file systems refuse to rename any file."""
+"""The errors of file systems that cannot rename files."""
 _FORMULA = re.compile(
     r"[\s\0-\x1f\x7f\xad\u034f\u061c\u115f\u1160\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff]*"
     r"[=+\-@\uff1d\uff0b\uff0d\uff20\ufe62\ufe63\ufe66\ufe6b\u207a-\u207c\u208a-\u208c\u2212\ufb29]|[\t\r\n]"
 )
-"""How a text begins that spreadsheets take for a formula: they pass over what shows nothing, and read full-width signs."""
+"""The beginning of a text that spreadsheets read as a formula: they skip invisible characters, and read full-width signs."""
 _MARKUP = re.compile(r"[\\`*_\[\]|~]|(?<=:)/(?=/)|(?<=www)\.", re.IGNORECASE)
-"""What gets a backslash in Markdown; addresses too, of which some readers make links."""
+"""What gets a backslash in Markdown; also parts of addresses, because some viewers turn addresses into links."""
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _COLOURS = {"error": "31", "removed": "31", "warning": "33", "deprecated": "33"}
-"""Texts that get a colour on a terminal, wherever they are a whole column."""
+"""Colours on a terminal for cells with exactly these texts."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A part of an answer.
+    """One table of an answer.
 
     Attributes:
-        title: the line above it in text, and its heading in Markdown; none where it is empty.
-        columns: names, which are keys in JSON and the header of CSV.
+        title: the line above the table in text, and its heading in Markdown; if empty, there is none.
+        columns: names, which are keys in JSON and the header in CSV.
         rows: values as `engine.Rows` has them.
-        more: rows that a limit left out.
-        name: its key in JSON, if that is made of several tables.
+        more: the number of rows that a limit left out.
+        name: the table's key in JSON, if the answer has several tables.
     """
 
     title: str
@@ -73,21 +80,21 @@ class Table:
 
     @property
     def total(self) -> int:
-        """Rows that there are."""
+        """The number of rows without a limit."""
         return len(self.rows) + self.more
 
     def dicts(self) -> list[dict[str, Any]]:
-        """Each row by the names of its columns."""
+        """Return each row as a dict by the names of the columns."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
     def first(self, limit: int) -> "Table":
-        """The first rows; all where the limit is 0."""
+        """Return the table with its first rows only; with all if the limit is 0."""
         rows = self.rows[:limit] if limit else self.rows
         return replace(self, rows=rows, more=self.total - len(rows))
 
 
 def add_formats(parser: argparse.ArgumentParser, limit: int | None = None) -> None:
-    """Declare the forms of output, and --limit where text shows only so many rows if nobody says otherwise."""
+    """Declare --json, --csv and --markdown and, with `limit`, --limit; `limit` is the default for text."""
     kinds = parser.add_mutually_exclusive_group()
     kinds.add_argument("--json", action="store_true", help="print JSON instead of text")
     kinds.add_argument(
@@ -107,14 +114,14 @@ def _rows(text: str) -> int:
 
 
 def limit_of(arguments: argparse.Namespace) -> int:
-    """Rows of a table at most; 0 for all."""
+    """Return the largest number of rows of a table; 0 for all."""
     if arguments.limit is not None:
         return int(arguments.limit)
     return int(arguments.text_limit) if is_text(arguments) else 0
 
 
 def is_text(arguments: argparse.Namespace) -> bool:
-    """Whether the arguments ask for no other form than text."""
+    """Return whether the output is text, as the arguments name no other form."""
     return not any(getattr(arguments, name) for name in FORMATS)
 
 
@@ -126,9 +133,12 @@ def ask(
     limit: int = 0,
     name: str = "",
 ) -> Table:
-    """A table from SQL that names tables and parameters in braces; what a limit leaves out is counted, and 0 is none."""
-    found = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
-    answer = Table(title, found.names, found.rows, name=name).first(limit)
+    """Answer SQL, which names tables and parameters in braces, as a table.
+
+    With a limit other than 0, the table has only so many rows, and counts those that were left out.
+    """
+    rows = tables.query(f"{statement} LIMIT {limit + 1}" if limit else statement, parameters)
+    answer = Table(title, rows.names, rows.rows, name=name).first(limit)
     if answer.more:
         ((total,),) = tables.query(f"SELECT count(*) AS total FROM ({statement}) AS answer", parameters)
         answer = replace(answer, more=total - limit)
@@ -145,14 +155,14 @@ def show(
     """Print an answer in the form that the arguments ask for.
 
     Args:
-        arguments: of the command, as `add_formats` has declared them.
+        arguments: the command's arguments, with those that `add_formats` declares.
         tables: at least one.
-        notes: sentences for who reads the text; JSON, CSV and Markdown leave them out.
-        document: what JSON prints; see `as_json`.
-        text: makes the text, of a command that has one of its own.
+        notes: sentences below the text; JSON, CSV and Markdown leave them out.
+        document: the JSON document, if it is not made of the tables; see `as_json`.
+        text: makes the text, if it is not made of the tables.
 
     Raises:
-        ClientInfoError: when standard output cannot be written.
+        ClientInfoError: standard output cannot be written.
     """
     if arguments.json:
         console.output(as_json(tables, document))
@@ -165,9 +175,9 @@ def show(
 
 
 def as_json(tables: Sequence[Table], document: Any = None) -> str:
-    """JSON of ASCII characters; times are ISO 8601 in UTC, bytes are base64.
+    """Return JSON in ASCII; times are ISO 8601 in UTC, bytes are base64.
 
-    Without a document, it is an array of rows where there is one table, else an object with an array for each table.
+    Without a document, the JSON is an array of rows for one table, and an object of such arrays for several.
     """
     if document is None:
         by_name = {table.name: table.dicts() for table in tables}
@@ -176,7 +186,7 @@ def as_json(tables: Sequence[Table], document: Any = None) -> str:
 
 
 def plain(value: Any) -> Any:
-    """A value as JSON has it."""
+    """Return a value as one that JSON can hold."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -191,16 +201,16 @@ def plain(value: Any) -> Any:
 
 
 def instant(value: datetime) -> str:
-    """A time as ISO 8601 text in UTC, such as 2026-11-21T02:00:00.000Z."""
+    """Return a time as ISO 8601 text in UTC, such as 2026-11-21T02:00:00.000Z."""
     timespec = "microseconds" if value.microsecond % 1000 else "milliseconds"
     return value.astimezone(UTC).isoformat(timespec=timespec).replace("+00:00", "Z")
 
 
 def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
-    """CSV, an empty line between tables; lists and structs are JSON.
+    """Return the tables as CSV with an empty line between them; lists and structs are JSON.
 
-    A text that spreadsheets take for a formula gets a quote (') in front: it begins with = + - @, also in their wider
-    forms and after blanks or line ends, or with a tab or a line end. On a terminal, control characters become U+FFFD.
+    A text that spreadsheets read as a formula gets a quote (') in front: one that begins with = + - @ (also full-width
+    ones, and after blanks or line ends), with a tab or with a line end. On a terminal, control characters become U+FFFD.
     """
     parts = []
     for table in tables:
@@ -214,7 +224,7 @@ def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
 
 
 def _csv_quoted(cell: str) -> str:
-    """Not left to Python's writer, which does not quote a carriage return where lines end with newlines."""
+    """Quote a cell if it needs that. Python's csv writer does not quote a carriage return if lines end with newlines."""
     return '"{}"'.format(cell.replace('"', '""')) if re.search('[",\r\n]', cell) else cell
 
 
@@ -224,15 +234,15 @@ def _csv_cell(value: Any) -> str:
 
 
 def _one_text(value: Any) -> str:
-    """A value as CSV and Markdown have it: the text that JSON has, without quotes."""
-    found = plain(value)
-    if found is None:
+    """Return a value as CSV and Markdown have it: the text that JSON has, without quotes."""
+    json_value = plain(value)
+    if json_value is None:
         return ""
-    return found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+    return json_value if isinstance(json_value, str) else json.dumps(json_value, ensure_ascii=False)
 
 
 def as_markdown(tables: Sequence[Table]) -> str:
-    """Tables in Markdown, in which texts are texts: markup and HTML are escaped."""
+    """Return the tables in Markdown; markup and HTML in texts are escaped."""
     parts = []
     for table in tables:
         lines = [f"## {markdown_text(table.title)}\n"] if table.title else []
@@ -247,20 +257,20 @@ def _markdown_line(row: Sequence[Any]) -> str:
 
 
 def markdown_text(value: Any) -> str:
-    """A value as one line of Markdown without markup, HTML or links."""
+    """Return a value as one line of Markdown without markup, HTML or links."""
     text = console.safe(_one_text(value), sys.maxsize)
     return _MARKUP.sub(r"\\\g<0>", "".join(_ENTITIES.get(character, character) for character in text))
 
 
 def write_private(path: Path, content: bytes, option: str) -> None:
-    """Write a file whole or not at all, for the user alone: it names principals and addresses.
+    """Write a file, either whole or not at all, that only the user can read: it names principals and addresses.
 
-    It is written under a name that nobody can guess, into a file that was not there before, so that nothing that
-    others have put beside it is written through; a link in its place is replaced, not followed. Where files cannot be
-    renamed, as on some mounts of buckets, it is written in place.
+    The content goes to a new file with a random name, which is then renamed: others cannot prepare a link at that name,
+    and a link at `path` is replaced, not followed. If the file system cannot rename files, as on some mounts of buckets,
+    the file is written in place.
 
     Raises:
-        ClientInfoError: naming the option that gave the path.
+        ClientInfoError: the file cannot be written; `option` is named as the one with the path.
     """
     try:
         descriptor, name = tempfile.mkstemp(prefix=".kafka-clientinfo-", suffix=".part", dir=path.parent)
@@ -277,6 +287,7 @@ def write_private(path: Path, content: bytes, option: str) -> None:
 
 
 def _put_in_place(part: Path, path: Path, content: bytes) -> None:
+    """Rename the file `part` to `path`, or write `path` in place if the file system cannot rename."""
     try:
         part.replace(path)
     except OSError as error:
@@ -286,7 +297,7 @@ def _put_in_place(part: Path, path: Path, content: bytes) -> None:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file in place; what stands there is no longer anybody else's to read."""
+    """Write a file in place, and take from others the right to read it if it existed."""
     with open(path, "wb", opener=lambda name, flags: os.open(name, flags | os.O_NOFOLLOW, 0o600)) as file:
         with suppress(OSError):  # some mounts of buckets have no modes
             os.fchmod(file.fileno(), 0o600)
@@ -294,7 +305,10 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _REST) -> str:
-    """Tables as wide as the terminal, with colours where it has them; `rest` names what has the rows that a limit left out."""
+    """Return the tables as text for the terminal's width and colours.
+
+    `rest` names the options with which the rows that a limit left out are shown.
+    """
     width, colours = console.terminal_width(), _COLOURS if console.has_colours() else {}
     parts, notes = [], list(notes)
     is_cut = False
@@ -317,23 +331,23 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
 
 
 def _cells(table: Table) -> tuple[list[str], list[list[object]]]:
-    """The header and the rows of a table in text."""
+    """Return the header and the rows of a table as the text form shows them."""
     rows = [[_shown(value, name) for value, name in zip(row, table.columns, strict=True)] for row in table.rows]
     return [name.replace("_", " ") for name in table.columns], rows
 
 
 def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int | None) -> list[int]:
-    """Characters of each column at most, so that a line fits on a terminal, as far as columns can be narrower."""
-    longest = [max((len(str(row[place])) for row in rows), default=0) for place in range(len(header))]
+    """Return the largest number of characters of each column, so that lines fit on the terminal if columns can shrink."""
+    longest = [max((len(str(row[c])) for row in rows), default=0) for c in range(len(header))]
     is_whole = [title.replace(" ", "_") in _WHOLE for title in header]
     limits = [
         max(length if whole else min(length, _LONGEST), len(title))
         for length, whole, title in zip(longest, is_whole, header, strict=True)
     ]
-    is_text = [not is_whole[p] and any(isinstance(row[p], str) for row in rows) for p in range(len(header))]
+    is_text = [not is_whole[c] and any(isinstance(row[c], str) for row in rows) for c in range(len(header))]
     excess = 0 if width is None else sum(limits) + 2 * len(limits) - width
     while excess > 0:
-        widest = max((p for p in range(len(limits)) if is_text[p]), key=limits.__getitem__, default=None)
+        widest = max((c for c in range(len(limits)) if is_text[c]), key=limits.__getitem__, default=None)
         if widest is None or limits[widest] <= max(_NARROWEST, len(header[widest])):
             break
         limits[widest] -= 1
@@ -342,7 +356,7 @@ def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int 
 
 
 def _shown(value: Any, column: str) -> object:
-    """A value for a terminal: numbers stay numbers; times of single events (`…_at`) have milliseconds."""
+    """Return a value for a terminal: numbers stay numbers; times in columns `…_at` have milliseconds, others seconds."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int | str):
