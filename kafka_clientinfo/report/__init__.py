@@ -1,1 +1,1 @@
-"""The report: one HTML page about a warehouse, which reads no file and no network but itself."""
+"""The report: one HTML page about a warehouse, which loads no other file and needs no network."""

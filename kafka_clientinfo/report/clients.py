@@ -1,4 +1,7 @@
-"""The inventory of clients: who connects, and of the first of them what they used, broke and when they were connected."""
+"""The inventory of clients: a table of all clients, and details of the first ones.
+
+Details are a client's connections, violations, uses that are not fine at the target, and open connections over time.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,25 +21,25 @@ VERDICTS: Mapping[str, str] = {
     "ok": "fine",
 }
 OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
-"""Names and contacts of owners by the columns that name a client; empty where none are known."""
+"""Names and contacts of owners by the values of `CLIENT`; clients without a known owner are missing."""
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many clients the inventory has, how many of them with details, and connections in each of these."""
+    """The size of the inventory: clients, clients with details, and connections in the details of each."""
 
     clients: int = 5_000
     detailed: int = 2_000
     connections: int = 10
 
     def halved(self) -> "Limits":
-        """Limits under which the page takes about half the bytes."""
+        """Return limits with which the page has about half the bytes."""
         return Limits(max(self.clients // 2, 1), self.detailed // 2, self.connections)
 
 
 def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
-    """A condition that two rows have one key; null is a value."""
+    """Return the SQL condition that two rows agree in these columns; two nulls agree."""
     return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
 
 
@@ -44,16 +47,16 @@ _VIOLATIONS = (
     f"{{violations}} AS v JOIN {{connections}} AS c ON {same('c', 'v', CONNECTION_KEY)} WHERE c.role = 'client' "
     f"AND v.{MAY_BE_CLIENTS}"
 )
-"""Violations `v` by clients' connections `c`, in SQL: those that the client may have to answer for."""
+"""SQL for violations `v` with their connections `c`: those of clients' connections that may blame the client."""
 
 
 def client_id(value: str | None) -> str:
-    """A client id as a text that is not empty."""
+    """Return a client id as a text that is not empty."""
     return value or "(none)"
 
 
 class Inventory:
-    """The clients in scope, those first who would break, then who breaks rules, then by connections."""
+    """The clients in scope: first those that would break, then by the severity of their violations and by connections."""
 
     def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets, owners: OwnersOfClients) -> None:
         self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
@@ -70,32 +73,32 @@ class Inventory:
             self._add_timelines()
 
     def connection_columns(self) -> list[dict[str, str]]:
-        """The columns of a client's connections, for the page's script."""
+        """Return the columns of a client's connections, for the page's script."""
         return [{"label": column.label, "kind": column.kind} for column in self.connections]
 
     def cut(self, limits: Limits) -> None:
-        """Leave out clients and details beyond other limits."""
+        """Remove the clients and details beyond smaller limits."""
         del self.table.rows[limits.clients :], self.details[limits.detailed :]
 
     def _read_table(self) -> None:
-        found = self._scope.query(self._ranked())
-        for hashed, worst, broken, connections, hosts, last, total, requests, first, apis, *texts in found:
-            who, listed = tuple(texts[: len(CLIENT)]), texts[len(CLIENT) :]
-            self.places[who] = len(self.table.rows)
+        rows = self._scope.query(self._ranked())
+        for hashed, worst, broken, connections, hosts, last, total, requests, first, apis, *more in rows:
+            client, lists = tuple(more[: len(CLIENT)]), more[len(CLIENT) :]
+            self.places[client] = len(self.table.rows)
             self.table.total = total
-            cluster, principal, own_id, *of_software = who
+            cluster, principal, own_id, *of_software = client
             self.table.add(
                 client_id(own_id), principal, software(*of_software), VERDICTS[WORST_FIRST[worst]], broken, connections,
-                requests, hosts, list(listed[0] or ())[:3], last, cluster,
+                requests, hosts, list(lists[0] or ())[:3], last, cluster,
             )  # fmt: skip
             if len(self.details) < self._limits.detailed:
-                self._detailed[hashed] = _facts(listed, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
-                if owners := self._owners.get(who):
+                self._detailed[hashed] = _facts(lists, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
+                if owners := self._owners.get(client):
                     self._detailed[hashed]["facts"]["owners"] = cell(owners, "texts")
                 self.details.append(self._detailed[hashed])
 
     def _ranked(self) -> str:
-        """SQL for what the table has of each client, then the client's columns and the lists of `_DETAIL`."""
+        """Return SQL for the clients in their order: figures, then the columns of `CLIENT` and the lists of `_DETAIL`."""
         names, broken = ", ".join(CLIENT), ", ".join(f"c.{name}" for name in CLIENT)
         ours = ", ".join(f"w.{name}" for name in CLIENT)
         lists = ", ".join(f"i.{name} AS {name}_list" for name in _DETAIL)
@@ -113,21 +116,23 @@ class Inventory:
             LIMIT {self._limits.clients}"""
 
     def _of_detailed(self, columns: str, rows: str, more: str) -> str:
-        """SQL for columns of rows `t` that are a detailed client's, behind `hashed`."""
+        """Return SQL for `hashed` and then `columns` of the rows `t` that belong to clients with details."""
         hashed = _hash("t")
         wanted = ", ".join(f"'{name}'" for name in self._detailed)
         return f"SELECT {hashed} AS hashed, {columns} FROM {rows} AS t WHERE {hashed} IN ({wanted}) {more}"
 
     def _with_details(self, statement: str) -> Iterator[tuple[Any, ...]]:
-        """The details of each row's client, and the row's columns."""
+        """Yield for each row the details of its client, and the row's columns after `hashed`."""
         return ((self._detailed[row[0]], *row[1:]) for row in self._scope.query(statement))
 
     def _add_connections(self) -> None:
         newest = f"row_number() OVER (PARTITION BY {_hash('t')} ORDER BY t.last_request_at DESC, broker, connection_id)"
-        found = self._of_detailed(
+        numbered = self._of_detailed(
             f"{select(self.connections)}, {newest} AS newest", "{connections}", "AND role = 'client'"
         )
-        statement = f"SELECT * FROM ({found}) AS n WHERE newest <= {self._limits.connections} ORDER BY hashed, newest"
+        statement = (
+            f"SELECT * FROM ({numbered}) AS n WHERE newest <= {self._limits.connections} ORDER BY hashed, newest"
+        )
         for details, *row in self._with_details(statement):
             values = [cell(value, column.kind) for value, column in zip(row[:-1], self.connections, strict=True)]
             details.setdefault("connections", []).append(values)
@@ -144,12 +149,12 @@ class Inventory:
 
     def _add_uses(self) -> None:
         rank = verdict_rank(self._target)
-        columns = f"{rank} AS place, api_name, api_version, requests, {verdict_reason(self._target)}"
-        more = f"AND {rank} < {len(WORST_FIRST) - 1} ORDER BY hashed, place, requests DESC, api_name, api_version"
-        for details, place, api, version, requests, why in self._with_details(
+        columns = f"{rank} AS rank, api_name, api_version, requests, {verdict_reason(self._target)}"
+        more = f"AND {rank} < {len(WORST_FIRST) - 1} ORDER BY hashed, rank, requests DESC, api_name, api_version"
+        for details, rank_of_use, api, version, requests, why in self._with_details(
             self._of_detailed(columns, "{upgrade_impact}", more)
         ):
-            row = [VERDICTS[WORST_FIRST[place]], f"{api} v{version}", requests, REASONS.get(why, why)]
+            row = [VERDICTS[WORST_FIRST[rank_of_use]], f"{api} v{version}", requests, REASONS.get(why, why)]
             details.setdefault("uses", []).append(row)
 
     def _add_timelines(self) -> None:
@@ -163,12 +168,16 @@ class Inventory:
 
 
 def _hash(alias: str) -> str:
-    """SQL for a client's key as one short text; lengths keep apart what would be one text, and null is a value."""
+    """Return SQL for a hash of a client's key.
+
+    Each value stands after its length, so that different keys don't give one text; null is a value of its own.
+    """
     parts = (f"coalesce(concat(length({alias}.{name}), ':', {alias}.{name}), '-')" for name in CLIENT)
     return f"md5(concat({', '.join(parts)}))"
 
 
 def _facts(lists: list[Any], apis: Any) -> dict[str, Any]:
+    """Return the `facts` of a client's details: its lists of `_DETAIL` that are not empty, and its APIs with versions."""
     facts = {name: cell(list(values or ()), "texts") for name, values in zip(_DETAIL, lists, strict=True)}
     ranges = [(api["api_name"], f"v{api['min_version']}", f"v{api['max_version']}") for api in apis or ()]
     named = [f"{name} {low}" if low == high else f"{name} {low}–{high}" for name, low, high in ranges]

@@ -1,4 +1,8 @@
-"""What stands on the page beside the tables that page.toml declares, and what is left out where it would be too long."""
+"""The contents of the page: sections and tables of page.toml, figures, plots, and what is left out of a page that is too long.
+
+A page is too long if its data has more than `MOST_BYTES`: then the clients, their details and the rows of each table are
+halved until it fits.
+"""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -21,23 +25,23 @@ from .table import LIMIT, Column, Table, declarations, declared, read
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_BYTES = 8_000_000
-"""Bytes of the data at most; the page is a little longer."""
+"""The largest number of bytes of the page's data; the page is a little longer."""
 _COLOURS = {"removed": "var(--bad)", "deprecated": "var(--warn)", "unknown": "var(--unsure)", "ok": "var(--good)"}
 _SEVERITIES = {"error": "var(--bad)", "warning": "var(--warn)", "info": "var(--unsure)"}
 _OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--rest)"}
 _KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
-"""Kinds of outcomes of ApiVersions; all others are refusals."""
+"""The kinds of ApiVersions outcomes in a plot; outcomes that are missing here are refusals."""
 _COUNTED = {"error": "errors", "warning": "warnings", "info": "notes"}
 _BARS = 14
-"""Bars of a plot at most."""
+"""The largest number of bars in a plot."""
 _NOT_BREAKING = 200
-"""Clients that are shown of a verdict at most, but for those who would break."""
+"""The largest number of clients shown per verdict; for the verdict "would break" it is `LIMIT`."""
 
 
 def report(
     scope: Scope, verdict: Impact, owners: OwnersOfClients = MappingProxyType({}), limits: Limits | None = None
 ) -> str:
-    """The page about a part of a warehouse, as HTML; the limits go down where it would be too long.
+    """Make the page about a scope of a warehouse, as HTML; the limits are halved until the page is short enough.
 
     Raises:
         WarehouseError: no client's connection is in scope.
@@ -46,6 +50,8 @@ def report(
 
 
 class _Contents:
+    """The sections and the data of one page."""
+
     def __init__(self, scope: Scope, verdict: Impact, owners: OwnersOfClients, limits: Limits) -> None:
         self.scope, self.verdict, self.target, self.owners = scope, verdict, str(verdict.target), owners
         self.is_part = scope.filters.since is not None or scope.filters.until is not None
@@ -108,19 +114,22 @@ class _Contents:
             "target": self.target,
         }
 
-    def _section(self, name: str, *made: Table, **found: Any) -> Section:
-        """A section of page.toml, with what else was found; its tables are read, but for those that are made already."""
+    def _section(self, name: str, *tables: Table, **attributes: Any) -> Section:
+        """Return a section of page.toml with further attributes, and read those of its tables that are not given."""
         data = declarations()["sections"][name]
         texts = {text: data[text].format(**self.words) for text in ("title", "question")}
-        section = Section(name=name, **(data | texts | found))
-        self.tables |= {table.name: table for table in made}
+        section = Section(name=name, **(data | texts | attributes))
+        self.tables |= {table.name: table for table in tables}
         for table in (*section.tables, *section.collapsed):
             if table not in self.tables:
                 self.tables[table] = read(self.scope, table)
         return section
 
     def _who_breaks(self) -> Section:
-        counts = {name: {v: by[v] for v in WORST_FIRST} for name, by in self.verdict.by_release.items()}
+        counts = {
+            name: {verdict: clients[verdict] for verdict in WORST_FIRST}
+            for name, clients in self.verdict.by_release.items()
+        }
         releases = declared("releases")
         for name, numbers in counts.items():
             releases.add(name, *numbers.values())
@@ -160,17 +169,17 @@ class _Contents:
         return self._section("software", table, figures=figures, plots=[(caption, drawn)])
 
     def _over_time(self) -> Section:
-        cut = self.buckets
-        found = open_by_software(self.scope, cut, plots.SERIES)
-        lines = {software(*key) if key else plots.OTHERS: line for key, line in found.items()}
+        spans = self.buckets
+        by_software = open_by_software(self.scope, spans, plots.SERIES)
+        series = {software(*key) if key else plots.OTHERS: numbers for key, numbers in by_software.items()}
         label = "Open connections over time by software; the table below has the numbers"
-        drawn = plots.over_time(lines, cut.start, cut.width, label)
-        table = declared("open_connections", bucket=cut.words)
-        table.columns = [*table.columns, *(Column(name, name, "count") for name in lines)]
-        for place, numbers in enumerate(zip(*lines.values(), strict=True)):
-            table.add(cut.start + place * cut.width, *numbers)
+        drawn = plots.over_time(series, spans.start, spans.width, label)
+        table = declared("open_connections", bucket=spans.words)
+        table.columns = [*table.columns, *(Column(name, name, "count") for name in series)]
+        for bucket, numbers in enumerate(zip(*series.values(), strict=True)):
+            table.add(spans.start + bucket * spans.width, *numbers)
         table.total = len(table.rows)
-        plot = (f"Open connections of clients, for each {cut.words}", drawn)
+        plot = (f"Open connections of clients, for each {spans.words}", drawn)
         return self._section("connections_over_time", table, plots=[plot])
 
     def _negotiation(self) -> Section:
@@ -214,9 +223,9 @@ class _Contents:
 
 
 def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: OwnersOfClients) -> Table:
-    """Who is not fine at the target: one row per client, with what it uses and why that is refused.
+    """Return the table of clients that are not fine at the target, each with the versions it uses and why they are refused.
 
-    `places` in the inventory and `owners` are by the columns that name a client.
+    `places` (the row of a client in the inventory) and `owners` are by the values of `CLIENT`.
     """
     table = declared("who_breaks", target=str(verdict.target))
     by_client: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
@@ -226,7 +235,7 @@ def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: 
         cluster, principal, own_id, *of_software = who
         worst = min(WORST_FIRST.index(use["verdict"]) for use in uses)
         lines = [f"{use['api_name']} v{use['api_version']}: {_reason(use)}" for use in uses]
-        lines += sorted({f"Upgrade to {found}" for use in uses if (found := advice_of(use))})
+        lines += sorted({f"Upgrade to {advice}" for use in uses if (advice := advice_of(use))})
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
@@ -247,7 +256,7 @@ def _reason(use: Mapping[str, Any]) -> str:
 
 
 def _within(scope: Scope, first: int, last: int) -> Buckets:
-    """Divide the span of the data, but no more of it than the scope, in which all connections lie at least in part."""
+    """Divide the span of the data that lies in scope: connections in scope may begin before it or end after it."""
     since = _micros(scope.filters.since) if scope.filters.since else first
     until = _micros(scope.filters.until) - 1 if scope.filters.until else last
     return buckets(max(first, since), min(last, until))

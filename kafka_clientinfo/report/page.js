@@ -1,4 +1,4 @@
-// The page's script: shows the tables of the element #data. Whatever comes from it goes on the page as text nodes only.
+// The page's script: shows the tables in the element #data. It adds their values to the page as text nodes only.
 "use strict";
 
 const data = JSON.parse(document.getElementById("data").textContent);
@@ -15,7 +15,7 @@ const collator = new Intl.Collator("en", { numeric: true, sensitivity: "base" })
 const numbers = new Intl.NumberFormat("en");
 const tables = {};
 
-// An element with attributes and children; a child that is no node becomes text.
+// Make an element with attributes and children; a child that is not a node becomes text.
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -44,7 +44,7 @@ function list(values) {
   return more > 0 ? `${values.slice(0, SHOWN).join(", ")} and ${more} more` : values.join(", ");
 }
 
-// A value as text, for a cell and for the search.
+// Return a value as text, for a cell and for the search.
 function text(value, kind) {
   if (value === null || value === undefined) return "";
   if (kind === "moment") return time(value);
@@ -78,7 +78,7 @@ function compare(one, other, kind) {
   return typeof one === "string" ? collator.compare(one, other) : one - other;
 }
 
-// A table that can be searched, filtered, sorted and turned page by page; `shown` is called with the rows on the page.
+// A table with search, filters, sorting and pages; it calls `shown` with the rows of the current page.
 class DataTable {
   constructor(name, spec, slot, shown) {
     Object.assign(this, { name, slot, shown, columns: spec.columns, caption: spec.caption, cut: spec.cut });
@@ -184,7 +184,7 @@ class DataTable {
     if (this.shown) this.shown(rows);
   }
 
-  // Turn to the page with a row; all rows are shown again where it does not fit.
+  // Turn to the page with a row; if search or filters hide the row, reset them first.
   reveal(place) {
     if (!this.found().some((row) => row.place === place)) this.reset();
     this.first = Math.floor(this.found().findIndex((row) => row.place === place) / this.size) * this.size;
@@ -203,7 +203,7 @@ function columns(...pairs) {
   return pairs.map(([label, kind]) => ({ label, kind }));
 }
 
-// When a client was connected: one cell per bucket, the darker the more connections are open in it.
+// Show when a client was connected: one cell per bucket, darker with more open connections.
 function timeline(open) {
   const { start, seconds, words } = data.buckets;
   const most = Math.max(...open);
@@ -255,7 +255,7 @@ function showClients(slot, rows) {
   slot.replaceChildren(title, ...sections);
 }
 
-// Follow #client-N: turn the inventory to that client, open its details.
+// Follow a link #client-N: turn the inventory to that client and open its details.
 function follow() {
   const place = /^#client-(\d+)$/.exec(location.hash);
   if (!place || Number(place[1]) >= tables.clients.rows.length) return;
@@ -278,7 +278,7 @@ function prepareTheme() {
   show();
 }
 
-// Paper has no next page: more rows of the verdict and of the clients are shown on it.
+// Show more rows in print, where nobody can turn pages.
 function preparePrint() {
   const resize = (size) => { for (const [name, table] of Object.entries(tables)) { table.size = size(name); table.first = 0; table.update(); } };
   addEventListener("beforeprint", () => resize((name) => PRINTED_ROWS[name] || PRINTED_ROWS_ELSEWHERE));
@@ -294,6 +294,6 @@ for (const slot of document.querySelectorAll('.slot:not([data-table="clients"])'
 prepareTheme();
 preparePrint();
 addEventListener("hashchange", follow);
-// A link to the section that is shown already changes nothing in the address, and asks for the client all the same.
+// A second click on the same link leaves the address as it is, so that hashchange does not fire: follow it here.
 document.addEventListener("click", (event) => { if (event.target instanceof HTMLAnchorElement && event.target.hash === location.hash) follow(); });
 follow();

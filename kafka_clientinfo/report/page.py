@@ -1,4 +1,7 @@
-"""The page as one text: sections around tables and plots, the data as JSON, and a policy that lets nothing leave the page."""
+"""The page as one HTML text: sections with plots, the data of the tables as JSON, and a content security policy.
+
+The policy allows only the page's own style and script, by their hashes, so that the page loads nothing and sends nothing.
+"""
 
 import base64
 import hashlib
@@ -15,17 +18,18 @@ _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>&\u2028\u2029"}
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of the page.
+    """A section of the page.
 
     Attributes:
-        name: its element's id.
-        question: what it answers, in a sentence.
-        notes: sentences below.
-        figures: large numbers, each with its words.
-        link: its link at the page's top; the title where empty.
-        plots: captions and elements `svg`, in order, above the tables.
-        tables: names of the tables in the data; the first stands open, `collapsed` ones are closed at first.
-        collapsed: names of tables that stand in a closed part.
+        name: the id of its HTML element.
+        title: its heading.
+        question: the question that it answers.
+        notes: sentences at its end.
+        figures: numbers shown large, each with its caption.
+        link: the text of its link at the top of the page; if empty, the title.
+        plots: captions and `svg` elements, which stand above the tables.
+        tables: names of the tables that are shown open.
+        collapsed: names of the tables that are closed at first, each with the line that opens it.
     """
 
     name: str
@@ -40,7 +44,7 @@ class Section:
 
 
 def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str, Any]) -> str:
-    """The whole page; `data` is what the script reads, and comes on the page as text only."""
+    """Return the whole page; its script reads `data` and shows values of it as text only."""
     style, script = _file("page.css"), _file("page.js")
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
@@ -60,7 +64,7 @@ def page(title: str, sections: Sequence[Section], footer: str, data: Mapping[str
 
 
 def embedded(data: Any) -> str:
-    """JSON that no parser of HTML can take for anything but the text of its element."""
+    """Return JSON that an HTML parser can only read as the text of its element: no value can close the element."""
     return json.dumps(data, ensure_ascii=False, separators=(",", ":")).translate(_ESCAPED)
 
 

@@ -1,6 +1,7 @@
-"""Plots as elements `svg`, whose colours are custom properties of the page's style sheet.
+"""Plots as `svg` elements; their colours are custom properties of the page's style sheet.
 
-Each is a specification of Vega-Lite in a file of its own, in which `$` marks what is filled in; vl-convert renders it.
+Each plot has a file `plot_….json` with a Vega-Lite specification, in which `$` marks values that are filled in here.
+vl-convert renders it.
 """
 
 import json
@@ -22,19 +23,21 @@ _ATTRIBUTES = frozenset(
         "text-anchor", "transform", "viewBox", "width", "x2", "y2",
     }
 )  # fmt: skip
-"""What Vega draws these plots with, but for marks of accessibility, classes and clip paths."""
+"""The SVG attributes that these plots need; Vega also writes classes, clip paths and ARIA attributes, which are removed."""
 _LABEL = 34
-"""Characters of a label."""
+"""The largest number of characters of a label."""
 SERIES = 6
-"""Names that a plot tells apart; the others are one."""
+"""The largest number of series in a plot, without the one for all other names."""
 OTHERS = "all others"
+"""The label of the series for all other names."""
 
 
 def bars(rows: Sequence[tuple[str, int, str]], colours: Mapping[str, str], label: str, axis: str) -> str:
-    """Horizontal bars, one per row of name, number and kind; `axis` is what the numbers count."""
+    """Draw horizontal bars, one per row of name, number and kind; `axis` is what the numbers count."""
     values = [
-        {"name": f"{place} {_label(name)}", "number": number, "kind": kind}
-        for place, (name, number, kind) in enumerate(rows)
+        # The row's number makes labels that were shortened to one text different; the axis leaves it out.
+        {"name": f"{index} {_label(name)}", "number": number, "kind": kind}
+        for index, (name, number, kind) in enumerate(rows)
     ]
     return _svg("bars", label, values, colours, axis=axis)
 
@@ -46,22 +49,22 @@ def stacked_by_release(
     target: str,
     label: str,
 ) -> str:
-    """One column per release, its clients stacked by verdict; the target is marked."""
+    """Draw one column per release with its clients stacked by verdict; the target is marked."""
     values = [
-        {"release": name, "clients": number, "verdict": words[verdict], "order": place}
-        for name, by in counts.items()
-        for place, (verdict, number) in enumerate(by.items())
+        {"release": name, "clients": number, "verdict": words[verdict], "order": order}
+        for name, clients in counts.items()
+        for order, (verdict, number) in enumerate(clients.items())
     ]
     by_word = {words[verdict]: colour for verdict, colour in colours.items()}
     return _svg("releases", label, values, by_word, target=target)
 
 
 def over_time(series: Mapping[str, Sequence[int]], start: int, width: int, label: str) -> str:
-    """Numbers per bucket of time, stacked by name; start and width of the buckets are in microseconds."""
+    """Draw numbers per bucket of time, stacked by name; start and width of the buckets are in microseconds."""
     values = [
-        {"time": (start + place * width) // 1000, "open": number, "name": _label(name), "order": order}
-        for order, (name, line) in enumerate(series.items())
-        for place, number in enumerate([*line, line[-1]])
+        {"time": (start + bucket * width) // 1000, "open": number, "name": _label(name), "order": order}
+        for order, (name, numbers) in enumerate(series.items())
+        for bucket, number in enumerate([*numbers, numbers[-1]])  # twice the last one, so that its step has a width
     ]
     colours = {_label(name): ("var(--rest)" if name == OTHERS else f"var(--s{n})") for n, name in enumerate(series)}
     return _svg("over_time", label, values, colours)
@@ -72,8 +75,9 @@ def _label(text: str) -> str:
 
 
 def _svg(plot: str, label: str, values: Sequence[Mapping[str, Any]], colours: Mapping[str, str], **more: Any) -> str:
-    given = {"values": values, "kinds": list(colours), "colours": list(colours.values()), **more}
-    texts = {name: json.dumps(value) for name, value in given.items()}
+    """Fill in the specification `plot_….json`, render it, and return the `svg` element with its label."""
+    parameters = {"values": values, "kinds": list(colours), "colours": list(colours.values()), **more}
+    texts = {name: json.dumps(value) for name, value in parameters.items()}
     style = json.loads((files(__package__) / "plot_style.json").read_text("utf-8"))
     specification = Template((files(__package__) / f"plot_{plot}.json").read_text("utf-8")).substitute(texts)
     drawn = ET.fromstring(vl_convert.vegalite_to_svg(specification, config=style))
@@ -85,7 +89,7 @@ def _svg(plot: str, label: str, values: Sequence[Mapping[str, Any]], colours: Ma
 
 
 def _keep_known(element: ET.Element) -> None:
-    """Take away all but shapes and text, as labels hold what clients wrote."""
+    """Remove all but shapes and text, because labels hold texts of clients."""
     for name in [name for name in element.attrib if name not in _ATTRIBUTES]:
         del element.attrib[name]
     for child in list(element):

@@ -1,4 +1,4 @@
-"""A table of the page: columns with kinds, and rows read by one query, cut to a number that the page can carry."""
+"""The tables of the page: columns with kinds, and a limited number of rows, which one query reads."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -12,16 +12,17 @@ from ..console import safe
 from ..filters import Scope
 
 TIMES = ("time", "moment")
-"""Kinds of columns with microseconds since the epoch in the query, and seconds on the page."""
+"""The kinds of columns that are microseconds since the epoch in the query, and seconds on the page."""
 LIMIT = 500
-"""Rows of one table at most, where nothing else is said."""
+"""The largest number of rows of a table that `read` reads."""
 TEXT = 240
-"""Characters of one text at most."""
+"""The largest number of characters of a text."""
 _FEW = 125
-"""Rows that every table may have, whatever their length."""
+"""Tables with so few rows are not halved."""
 _MAY_GO = ("cluster", "group_id", "owners")
+"""Columns that the page leaves out if they say nothing."""
 _TEXTS = 20
-"""Texts of one list at most."""
+"""The largest number of texts in a list."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,12 +30,17 @@ class Column:
     """A column.
 
     Attributes:
-        name: of the query's column.
-        label: its header.
-        kind: `text`, `texts` (a list), `count`, `bytes`, `time` and `moment` (seconds since the epoch, UTC, shown to the
-            minute and to the second), `flag`, `word` (of a fixed vocabulary), `prose`, `lines` (a list, one below the other), `code` (text to copy), `badge`
-            (one of few words, with a colour), or `client` (a text that leads to the client whose place follows the row).
-        filtered: whether the page offers to choose by its values.
+        name: the name of the query's column.
+        label: the header.
+        kind: the form of the values:
+
+            - `text`, `prose` (a sentence), `word` (of a fixed vocabulary), `code` (text to copy), `badge` (one of a few
+              words, with a colour)
+            - `texts` (a list in one line), `lines` (a list, one line each)
+            - `count`, `bytes`, `flag` (true or false)
+            - `time` and `moment` (seconds since the epoch, shown in UTC to the minute and to the second)
+            - `client` (a text with a link to a client's details; the client's number is the last value of the row)
+        filtered: whether the page has a filter on the column's values.
     """
 
     name: str
@@ -48,13 +54,13 @@ class Table:
     """A table with its rows.
 
     Attributes:
-        name: its element's id.
+        name: the name in page.toml, and on the page.
         caption: one sentence.
-        columns: in order.
-        rows: as values of JSON, by `cell`.
-        total: rows that there are; more than there are here where they were cut.
+        columns: the columns in order.
+        rows: values for JSON, as `cell` makes them.
+        total: the number of rows, with those that are left out.
         of: what the rows are, in the plural.
-        choose: column by name and the value that the page chooses first.
+        choose: the filters that the page sets at first: values by the names of their columns.
     """
 
     name: str
@@ -66,53 +72,53 @@ class Table:
     choose: Mapping[str, str] = field(default_factory=dict)
 
     def add(self, *values: Any) -> None:
-        """Add a row; behind the values of the columns, there may be the place of a client."""
+        """Add a row; after the values of the columns, there may be the number of a client in the inventory."""
         cells = [cell(value, column.kind) for value, column in zip(values, self.columns, strict=False)]
         self.rows.append([*cells, *values[len(cells) :]])
 
     @property
     def cut(self) -> str:
-        """A sentence about rows that are left out; empty where none are."""
+        """A sentence about the rows that are left out; empty if none are."""
         left = self.total - len(self.rows)
         return f"{left:,} of {self.total:,} {self.of} are left out here; the warehouse has all." if left > 0 else ""
 
     def halve(self) -> None:
-        """Leave out the second half of the rows, where there are many."""
+        """Leave out the second half of the rows if there are more than `_FEW`."""
         if len(self.rows) > _FEW:
             del self.rows[len(self.rows) // 2 :]
 
     def as_json(self) -> dict[str, Any]:
-        """What the page's script reads."""
-        kept = [place for place, column in enumerate(self.columns) if not self._is_idle(place, column)]
-        columns = [self.columns[place] for place in kept]
+        """Return the table for the page's script, without columns that say nothing."""
+        shown = [index for index, column in enumerate(self.columns) if not self._says_nothing(index, column)]
+        columns = [self.columns[index] for index in shown]
         width = len(self.columns)
-        rows = [[*(row[place] for place in kept), *row[width:]] for row in self.rows]
-        chosen = {place: self.choose[column.name] for place, column in enumerate(columns) if column.name in self.choose}
+        rows = [[*(row[index] for index in shown), *row[width:]] for row in self.rows]
+        chosen = {index: self.choose[column.name] for index, column in enumerate(columns) if column.name in self.choose}
         described = [{"label": c.label, "kind": c.kind, "filtered": c.filtered} for c in columns]
         return {"caption": self.caption, "columns": described, "rows": rows, "cut": self.cut, "chosen": chosen}
 
-    def _is_idle(self, place: int, column: Column) -> bool:
-        """Whether all rows are of one cluster, or no row has a group or an owner: such a column tells nothing."""
+    def _says_nothing(self, index: int, column: Column) -> bool:
+        """Return whether all rows are of one cluster, or no row has a group or an owner."""
         if column.name == "cluster":
-            return len({row[place] for row in self.rows}) == 1
-        return column.name in _MAY_GO and not any(row[place] for row in self.rows)
+            return len({row[index] for row in self.rows}) == 1
+        return column.name in _MAY_GO and not any(row[index] for row in self.rows)
 
 
 @lru_cache(maxsize=1)
 def declarations() -> Mapping[str, Mapping[str, Any]]:
-    """The `sections` and `tables` of page.toml, by name."""
+    """Read the `sections` and `tables` of page.toml, by name."""
     return tomllib.loads((files(__package__) / "page.toml").read_text("utf-8"))
 
 
 def declared(name: str, **words: str) -> Table:
-    """A table of page.toml, without rows; `words` are for its caption."""
+    """Return a table of page.toml without rows; `words` are filled in its caption."""
     data = declarations()["tables"][name]
     columns = [Column(**column) for column in data["columns"]]
     return Table(name, data["caption"].format(**words), columns, of=data.get("of", "rows"))
 
 
 def cell(value: Any, kind: str) -> Any:
-    """A value as the page gets it: harmless text of bounded length, numbers as they are."""
+    """Return a value as the page gets it: harmless text of limited length; numbers stay as they are."""
     if value is None or kind in ("count", "bytes", "flag"):
         return value
     if kind in TIMES:
@@ -123,28 +129,28 @@ def cell(value: Any, kind: str) -> Any:
 
 
 def _short_list(texts: list[str]) -> list[str]:
-    """The first texts, as many as are not longer together than two of the longest; an ellipsis for the others."""
-    ends = list(accumulate(map(len, texts)))
-    kept = sum(end <= 2 * TEXT for end in ends)
-    return texts if kept == len(texts) else [*texts[:kept], "…"]
+    """Return the first texts, with up to 2 * TEXT characters together, and an ellipsis for the others."""
+    lengths = list(accumulate(map(len, texts)))
+    fitting = sum(length <= 2 * TEXT for length in lengths)
+    return texts if fitting == len(texts) else [*texts[:fitting], "…"]
 
 
 def select(columns: Sequence[Column]) -> str:
-    """The columns as SQL: times as microseconds since the epoch, whatever the zone of who answers."""
+    """Return the columns as SQL; times are microseconds since the epoch, so that no session's time zone matters."""
     return ", ".join(f"unix_micros({c.name}) AS {c.name}" if c.kind in TIMES else c.name for c in columns)
 
 
 def read(scope: Scope, name: str) -> Table:
-    """A table of page.toml that is read from the warehouse; see there."""
+    """Read a table of page.toml from the warehouse by its `rows`, `order` and `each`; page.toml explains these."""
     table, data = declared(name), declarations()["tables"][name]
     order, each = data["order"], data.get("each")
-    place = f"row_number() OVER (PARTITION BY {each['column']} ORDER BY {order})" if each else "0"
+    number = f"row_number() OVER (PARTITION BY {each['column']} ORDER BY {order})" if each else "0"
     most = each["rows"] if each else 0
-    found = scope.query(
-        f"SELECT {select(table.columns)}, total FROM (SELECT v.*, count(*) OVER () AS total, {place} AS place "
-        f"FROM {data['rows']} AS v) AS counted WHERE place <= {most} ORDER BY {order} LIMIT {LIMIT}"
+    rows = scope.query(
+        f"SELECT {select(table.columns)}, total FROM (SELECT v.*, count(*) OVER () AS total, {number} AS number "
+        f"FROM {data['rows']} AS v) AS counted WHERE number <= {most} ORDER BY {order} LIMIT {LIMIT}"
     )
-    for *row, total in found:
+    for *row, total in rows:
         table.add(*row)
         table.total = total
     return table
