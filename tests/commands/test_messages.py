@@ -185,7 +185,7 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     ],
 )
 def test_it_names_the_versions_that_a_release_takes(target: str, api: str, taken: str) -> None:
-    assert messages._taken(target, api) == taken
+    assert messages._accepted(target, api) == taken
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_versions_that_a_release_refuses_though_it_has_them_are_not_named(
     answers = {(0, 5): "another reason", (1, 1): "version"} | {(0, version): "version" for version in refused}
     broker = SimpleNamespace(apis={0: SimpleNamespace(low=0, high=5)}, refused=answers)
     monkeypatch.setattr(messages, "release", lambda _: broker)
-    assert messages._taken("x", "PRODUCE") == taken
+    assert messages._accepted("x", "PRODUCE") == taken
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
