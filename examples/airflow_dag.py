@@ -1,7 +1,7 @@
-"""Airflow 3.3: reads new request logs every hour, and every night checks and compacts the tables.
+"""Two DAGs for Airflow 3.3: one reads new request logs every hour, the other checks and compacts the tables every night.
 
-The worker needs `kafka-clientinfo[local]` on its PATH, Java, the logs and the tables. A task fails where the command does:
-exit code 1 is worth another try, as the next run goes on where one ended; 2 is a wrong argument and is not.
+The worker needs `kafka-clientinfo[local]` on its PATH, Java, the logs and the tables. A task fails if its command does. After
+exit code 1 a retry makes sense, because the next run continues where the last one ended; exit code 2 means a wrong argument.
 """
 
 from datetime import datetime, timedelta
@@ -47,7 +47,7 @@ with DAG(
 
     @task
     def upgrade() -> str:
-        """Tell who would break; that somebody would is an answer, not a failure."""
+        """Return who would break. Exit code 3 (a client would break) is an answer, not a failure."""
         import subprocess
 
         command = ["kafka-clientinfo", "upgrade", "--target", TARGET, "--warehouse", WAREHOUSE]

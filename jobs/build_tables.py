@@ -1,4 +1,4 @@
-"""spark-submit jobs/build_tables.py --warehouse URI [--conf conf/cluster.toml] [--json]."""
+"""Build the tables: spark-submit jobs/build_tables.py --warehouse URI [--conf conf/cluster.toml] [--json]."""
 
 from kafka_clientinfo.cli import job
 

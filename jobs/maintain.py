@@ -1,4 +1,7 @@
-"""spark-submit jobs/maintain.py --warehouse URI [--retention-days N] [--vacuum-hours H] [--conf conf/cluster.toml] [--json]."""
+"""Maintain a warehouse.
+
+spark-submit jobs/maintain.py --warehouse URI [--retention-days N] [--vacuum-hours H] [--conf conf/cluster.toml] [--json]
+"""
 
 from kafka_clientinfo.cli import job
 

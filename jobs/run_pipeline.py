@@ -1,4 +1,7 @@
-"""spark-submit jobs/run_pipeline.py LOGS… --warehouse URI [--cluster NAME] [--conf conf/cluster.toml] [--json]."""
+"""Read logs and build the tables.
+
+spark-submit jobs/run_pipeline.py LOGS… --warehouse URI [--cluster NAME] [--conf conf/cluster.toml] [--json]
+"""
 
 from kafka_clientinfo.cli import job
 

@@ -2,7 +2,7 @@
 # MAGIC %md
 # MAGIC # What KIP-1313's caching of client ids would save
 # MAGIC Today every request carries its client id. With header v3 a client sends it once per connection, and 16 bytes of client
-# MAGIC instance id with every request. These are bytes of the headers alone: what a broker receives, not what a disk holds.
+# MAGIC instance id with every request. The figures are bytes of request headers, which a broker receives and does not store.
 
 # COMMAND ----------
 
@@ -27,7 +27,7 @@ for name in ("connections",):
 
 # MAGIC %md
 # MAGIC ## All clients
-# MAGIC `saved` is what is sent again and again today; `spent` is what instance ids take.
+# MAGIC `saved` is the bytes of client ids after the first request of a connection; `spent` is the bytes of instance ids.
 
 # COMMAND ----------
 
@@ -46,7 +46,7 @@ display(
 
 # MAGIC %md
 # MAGIC ## Per client
-# MAGIC Long client ids on long connections save most; short ones on short connections cost more than they save.
+# MAGIC Long client ids on long connections save the most; short client ids on short connections cost more than they save.
 
 # COMMAND ----------
 
@@ -79,7 +79,8 @@ display(figure)
 
 # MAGIC %md
 # MAGIC ## Who must change
-# MAGIC What today's clients send that the KIP asks them not to send: `unchanged` repeats the client id, `changed` sends another one.
+# MAGIC Clients that send a client id after the first request, which the KIP asks them not to do: `unchanged` repeats it, `changed`
+# MAGIC sends another one.
 
 # COMMAND ----------
 

@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # First look
-# MAGIC Who connects to the brokers, with which software, how they negotiate, and what stands out. The notebook `set_up` makes the
-# MAGIC tables.
+# MAGIC Who connects to the brokers, with which software, how clients negotiate, and which rules they break. The notebook `set_up`
+# MAGIC makes the tables.
 
 # COMMAND ----------
 
@@ -24,7 +24,8 @@ for name in ("ingested_files", "connections", "client_connections", "violations"
 
 # MAGIC %md
 # MAGIC ## What was read
-# MAGIC A broker whose log is missing, or that logs at INFO, where only deprecated requests are logged, is not seen: then no answer below holds for its clients.
+# MAGIC The answers below do not cover the clients of a broker without a log here, or with a log at INFO (which has only requests
+# MAGIC of deprecated versions).
 
 # COMMAND ----------
 
@@ -41,7 +42,7 @@ display(
 
 # MAGIC %md
 # MAGIC ## Software
-# MAGIC `unknown` is what a broker knows no name of; why, says the table below the figure.
+# MAGIC `unknown` means that the broker knows no name of the software; the table below the figure says why.
 
 # COMMAND ----------
 
@@ -120,7 +121,7 @@ display(figure)
 
 # MAGIC %md
 # MAGIC ## What stands out
-# MAGIC The notebook `misbehaving_client` follows one of them up.
+# MAGIC The notebook `misbehaving_client` shows more about one client.
 
 # COMMAND ----------
 

@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Hunting a misbehaving client
-# MAGIC From the rules that are broken, to the clients that break them, to one client: its connections, how it negotiated, and where
-# MAGIC its requests stand in the log. Run it once with an empty `client_id`, take one of the list, and run it again.
+# MAGIC This notebook lists the clients that break rules, and then shows one client: its violations, its connections, how it
+# MAGIC negotiated, and its last requests. Run it once with an empty `client_id`, choose one from the list, and run it again.
 
 # COMMAND ----------
 
@@ -24,7 +24,7 @@ lake = kafka_clientinfo.Warehouse(spark, warehouse)
 
 
 def chosen(name, **values):
-    """The rows of a table with these values; an empty one stands for all."""
+    """Return the rows of a table with these values; an empty value means all."""
     table = lake.read(name)
     for column, value in values.items():
         table = table.where(table[column] == value) if value else table
@@ -39,7 +39,8 @@ chosen("requests", cluster=cluster).createOrReplaceTempView("requests")
 
 # MAGIC %md
 # MAGIC ## The worst clients
-# MAGIC By the number of rules that they may have broken, then of the requests that do. What blames a broker or nobody is left out.
+# MAGIC Sorted by the number of rules that they may have broken, then by the number of requests that break them. Violations that
+# MAGIC blame a broker or nobody are left out.
 
 # COMMAND ----------
 
@@ -68,7 +69,7 @@ of_the_client.createOrReplaceTempView("connections_of_the_client")
 # COMMAND ----------
 
 # MAGIC %md
-# MAGIC ## What is wrong on its connections, and whom that blames
+# MAGIC ## Its violations, and whom they blame
 # MAGIC `grep -E "$grep" kafka-request.log` on the broker finds the example.
 
 # COMMAND ----------
@@ -88,7 +89,7 @@ display(
 
 # MAGIC %md
 # MAGIC ## Its connections
-# MAGIC How each began, what it negotiated, and whether it kept its client id, its instance id and its name.
+# MAGIC How each began, what it negotiated, and whether client id, instance id and software name stayed the same.
 
 # COMMAND ----------
 
@@ -105,7 +106,7 @@ display(
 
 # MAGIC %md
 # MAGIC ## When
-# MAGIC Its connections over the hours, and those on which it broke a rule.
+# MAGIC Its connections per hour, and those on which it broke a rule.
 
 # COMMAND ----------
 
@@ -129,7 +130,7 @@ display(figure)
 
 # MAGIC %md
 # MAGIC ## Its last requests
-# MAGIC As the broker logged them; `request` is the body of control APIs.
+# MAGIC As the broker logged them; `request` has the body, for control APIs only.
 
 # COMMAND ----------
 

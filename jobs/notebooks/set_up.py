@@ -1,10 +1,11 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Set up
-# MAGIC Makes the schema and the volume of the logs, reads what lies there, and checks the tables. Running it again does no harm.
+# MAGIC This notebook creates the schema and the volume for logs, reads the logs that are there, and checks the tables. It can run
+# MAGIC again at any time.
 # MAGIC
 # MAGIC The wheel must be installed: `make dist` builds it; add it to the environment of the notebook, or `%pip install` it from a
-# MAGIC volume. Put the logs of each broker into a folder of its own below `logs`, which names the broker.
+# MAGIC volume. Put the logs of each broker into a folder of their own below `logs`; the folder's name is the broker's.
 
 # COMMAND ----------
 
@@ -21,7 +22,7 @@ logs = logs or f"/Volumes/{volume.replace('.', '/')}"
 
 # COMMAND ----------
 
-# The catalog is made by whoever governs the metastore.
+# The catalog must exist: creating one needs rights on the metastore.
 if volume:
     *schema, name = (f"`{part}`" for part in volume.split("."))
     spark.sql(f"CREATE SCHEMA IF NOT EXISTS {'.'.join(schema)}")
@@ -31,7 +32,7 @@ if volume:
 
 # MAGIC %md
 # MAGIC ## Read the logs
-# MAGIC The first run takes longest. Later ones read new bytes only; the job `kafka_clientinfo hourly` of the bundle makes them.
+# MAGIC The first run takes the longest. Later runs, by the job `kafka_clientinfo hourly` of the bundle, read only new bytes.
 
 # COMMAND ----------
 

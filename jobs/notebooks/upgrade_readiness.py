@@ -1,8 +1,8 @@
 # Databricks notebook source
 # MAGIC %md
 # MAGIC # Upgrade readiness
-# MAGIC Who would break at another release of Kafka, and under which principals. The verdicts follow from the versions that clients used and
-# MAGIC from what brokers of each release take.
+# MAGIC Which clients would break at another release of Kafka, and under which principals. A verdict compares the versions that a
+# MAGIC client used with those that brokers of the release accept.
 
 # COMMAND ----------
 
@@ -19,7 +19,7 @@ warehouse, cluster, target = (
 import kafka_clientinfo
 from kafka_clientinfo.tables.broker_releases import release, releases
 
-release(target)  # names the known ones where it is none of them
+release(target)  # raises for an unknown release, and names the known ones
 table = kafka_clientinfo.Warehouse(spark, warehouse).read("upgrade_impact")
 table = table.where(table["cluster"] == cluster) if cluster else table
 at_target = {name: table[f"{name}_by"][target] for name in ("refused", "deprecated", "undecided")}
@@ -29,8 +29,8 @@ table.withColumns(at_target).createOrReplaceTempView("upgrade_impact")
 
 # MAGIC %md
 # MAGIC ## Verdict per client
-# MAGIC A client is a principal, client id and software. Its verdict is its worst one: `breaks`, `warned` (works there, and not with
-# MAGIC a later release), `not judged`, `fine`.
+# MAGIC A client is a principal, client id and software. Its verdict is the worst one of its versions: `breaks`, `warned` (works
+# MAGIC there, but not with a later release), `not judged`, `fine`.
 
 # COMMAND ----------
 
@@ -48,7 +48,7 @@ display(verdicts.groupBy("verdict").count().orderBy("verdict"))
 
 # MAGIC %md
 # MAGIC ## Who breaks
-# MAGIC One row per client and API, the most used first. `reason` says why the release refuses it.
+# MAGIC One row per client and API, those with the most requests first. `reason` says why the release refuses the versions.
 
 # COMMAND ----------
 
@@ -68,7 +68,7 @@ display(broken)
 
 # MAGIC %md
 # MAGIC ## Whom to ask
-# MAGIC Principals by what breaks; a principal is the account under which a client logs in.
+# MAGIC The principals of the requests that break; a principal is the account with which a client logs in.
 
 # COMMAND ----------
 
@@ -86,7 +86,7 @@ display(
 
 # MAGIC %md
 # MAGIC ## Every release
-# MAGIC Up or down: how many clients would break at each.
+# MAGIC The number of clients that would break at each release, up or down.
 
 # COMMAND ----------
 
@@ -112,7 +112,7 @@ display(figure)
 
 # MAGIC %md
 # MAGIC ## What cannot be judged
-# MAGIC For these it depends on what neither the log nor the release tells.
+# MAGIC Whether these break depends on facts that neither the log nor the release shows.
 
 # COMMAND ----------
 
