@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WAREHOUSE ?= warehouse
 LOGS ?= sample_logs
-# Runs on these fill the archive of classes; PREPARED_BY= makes none.
+# Logs for the runs that fill the archive of Java's classes; PREPARED_BY= makes no archive.
 PREPARED_BY ?= sample_logs/kafka-2.4.1 sample_logs/kafka-3.9.1-node3
 
 .DEFAULT_GOAL := help
@@ -43,21 +43,21 @@ types: setup ## mypy --strict on the package
 
 # Two processes with a Spark session each, in the order of tests/conftest.py.
 TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
-# Measured by branches, which doubles the time of these tests.
+# Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
-# Measured by lines, not by branches, as tracing makes these tests slower.
+# Modules with line coverage only, because branch coverage would slow their tests down too much.
 MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report filters impact
 CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
-test: lint types ## What must pass at every commit: lint, types, tests
+test: lint types ## Run all that must pass at every commit: lint, types, tests
 	$(BIN)/python -m pytest $(TWO_AT_ONCE)
 
-long: setup ## All tests with those that build whole warehouses, in several ways; coverage by branch and by file
+long: setup ## Run all tests, also those that build whole warehouses; check coverage by branch and by file
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) $(WITH_COVERAGE) $(WITH_COVERAGE:tests/%=--cov=kafka_clientinfo/%) --cov-branch --cov-report=term:skip-covered --cov-fail-under=95
 	COVERAGE_CORE=$(CORE) COVERAGE_FILE=.coverage.lines $(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also $(WITH_COVERAGE:%=--ignore=%) $(MEASURED_TOO:%=--cov=kafka_clientinfo.%) --cov-report=
 	$(BIN)/python -m tests.coverage_floors .coverage .coverage.lines
 
-check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak mutants ## What must pass before a release: all of these, which takes hours
+check: test long docs pythons connect processes cluster browser oracle sparks fuzz soak mutants ## Run all that must pass before a release, which takes hours
 
 $(VENV)/.docs: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,docs]'
@@ -82,7 +82,7 @@ $(VENV)/.browser: $(VENV)/.installed
 browser: setup $(VENV)/.browser ## Read the report's page in a headless Chromium (CHROMIUM=… names it; needs npm for axe-core)
 	$(BIN)/python -m pytest -m browser
 
-picture: run $(VENV)/.browser ## Take docs/report.png anew, of the report of sample_logs
+picture: run $(VENV)/.browser ## Make docs/report.png again from the report of sample_logs
 	$(BIN)/python -m tests.report.picture $(WAREHOUSE) docs/report.png
 
 OTHER_SPARKS := tests/test_oldest_spark.py
@@ -93,17 +93,17 @@ oracle: setup ## Compare with real brokers, real clients and Kafka's own classes
 sparks: setup ## Make the same tables with other releases of Spark (needs the package registries)
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
 
-# Whole runs; the others hold relations with localCheckpoint(), which serverless compute refuses.
+# Tests of whole runs. The others cache relations with localCheckpoint(), which serverless compute refuses.
 SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/engine tests/ingestion tests/commands
 
-connect: setup ## Run the tests of sessions on Spark Connect, and of runs under the rules of serverless compute
+connect: setup ## Run the tests with a session on Spark Connect, and those of runs under the rules of serverless compute
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=connect
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=serverless $(SERVERLESS)
 
-# Releases of Python on which the tests run besides that of .venv, each where it is found.
+# Releases of Python on which the tests run besides that of .venv, if they are installed.
 PYTHONS ?= 3.11 3.13
 
-pythons: setup ## Run the tests on Python 3.11 and 3.13, as far as they are installed (or PYTHONS=…)
+pythons: setup ## Run the tests on Python 3.11 and 3.13, if they are installed (or PYTHONS=…)
 	@for version in $(PYTHONS); do \
 		matches="import sys; sys.exit('%d.%d' % sys.version_info[:2] != '$$version')"; \
 		if $(BIN)/python -c "$$matches"; then echo "make: .venv has Python $$version; make test runs on it"; continue; fi; \
@@ -136,19 +136,19 @@ $(VENV)/.release: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,release]'
 	@touch $@
 
-# The time of the last commit is that of every file in the archives, so that whoever builds it gets the same bytes.
-dist: $(VENV)/.release ## Build the source archive and, of it, the wheel, into ./dist
+# Every file in the archives gets the time of the last commit, so that every build gives the same bytes.
+dist: $(VENV)/.release ## Build the source archive and, from it, the wheel, into ./dist
 	rm -rf dist build *.egg-info
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation
 
-sbom: dist ## List what the wheel with the extra local installs, as CycloneDX: dist/sbom.cdx.json
+sbom: dist ## List the packages of the wheel with its extra local, as CycloneDX: dist/sbom.cdx.json
 	rm -rf build/sbom && "$(PYTHON)" -m venv --without-pip build/sbom
 	$(BIN)/python -m pip --python build/sbom/bin/python install -qq --disable-pip-version-check -c constraints.txt "$$(ls dist/*.whl)[local]"
 	sed "s/^dynamic = .*/version = \"$$(ls dist/*.whl | cut -d- -f2)\"/" pyproject.toml > build/sbom/pyproject.toml
 	$(BIN)/cyclonedx-py environment --pyproject build/sbom/pyproject.toml --output-reproducible --of JSON -o dist/sbom.cdx.json build/sbom/bin/python
 
-soak: setup ## The long tests: kills at random, deliveries in any order, failing disks
+soak: setup ## Run the long tests: kills at random, deliveries in any order, failing disks
 	$(BIN)/python -m pytest -m soak --ignore=tests/logs/test_fuzz.py -s
 
-clean: ## Remove what the targets made
+clean: ## Remove all files that the targets made
 	rm -rf $(VENV) $(WAREHOUSE) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage .coverage.* *.egg-info
