@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from ..ingestion.in_process import Reading
     from ..on_duckdb import MemoryTables
 
-HELP = "tell who connects, how, and what is wrong with it, of a few logs, without Java or a warehouse"
+HELP = "answer from a few logs who connects, how, and which rules clients break, without Java or a warehouse"
 EXAMPLES = (
     "scan /var/log/kafka/kafka-request.log --upgrade 4.0.1",
     "scan - --follow --every 10 < kafka-request.log",
@@ -62,7 +62,7 @@ _ANSWERED_BY = ("connections", "violations", "api_usage", "upgrade_impact", "bro
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_logs(parser, "; or - for standard input")
-    parser.add_argument("--upgrade", metavar="RELEASE", help="also tell who would break at this release of Kafka")
+    parser.add_argument("--upgrade", metavar="RELEASE", help="also list who would break at this release of Kafka")
     parser.add_argument("--follow", action="store_true", help="answer again and again while standard input goes on")
     parser.add_argument(
         "--every",

@@ -18,7 +18,7 @@ from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
 from .webhook import TOKEN, Webhook
 
-HELP = "tell who would break at another release of Kafka (exit code 3 when somebody would)"
+HELP = "list who would break at another release of Kafka (exit code 3 if a client would)"
 EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo",
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner",

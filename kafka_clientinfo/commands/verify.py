@@ -12,13 +12,13 @@ from .context import Context, add_common
 if TYPE_CHECKING:
     from ..engine.checks import Check
 
-HELP = "check that the tables are what they should be (exit code 1 where they are not)"
+HELP = "check the tables: files, keys, constraints, connections (exit code 1 if rows disagree)"
 EXAMPLES = ("verify --warehouse /data/clientinfo", "verify --quick --warehouse /data/clientinfo")
 _REST = "Keys, constraints, and connections against requests are checked without --quick."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    quick = "only layout, files and build, which needs no Spark where the warehouse is on this machine"
+    quick = "check only layout, files and build, which needs no Spark if the warehouse is on this machine"
     parser.add_argument("--quick", action="store_true", help=quick)
     add_common(parser)
 

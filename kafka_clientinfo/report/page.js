@@ -82,7 +82,7 @@ function compare(one, other, kind) {
 class DataTable {
   constructor(name, spec, slot, shown) {
     Object.assign(this, { name, slot, shown, columns: spec.columns, caption: spec.caption, cut: spec.cut });
-    this.rows = spec.rows.map((values, place) => ({ values, place }));
+    this.rows = spec.rows.map((values, index) => ({ values, index }));
     this.first = 0;
     this.size = ROWS[name] || ROWS_ELSEWHERE;
     this.sorted = { column: -1, down: false };
@@ -93,7 +93,7 @@ class DataTable {
   }
 
   client(row) {
-    return this.name === "clients" ? row.place : row.values[this.columns.length];
+    return this.name === "clients" ? row.index : row.values[this.columns.length];
   }
 
   build() {
@@ -104,19 +104,19 @@ class DataTable {
       controls.append(element("label", {}, "Search", this.input));
     }
     this.selects = new Map();
-    this.columns.forEach((column, place) => {
-      const values = column.filtered ? [...new Set(this.rows.map((row) => row.values[place]))].filter((value) => value !== null) : [];
+    this.columns.forEach((column, index) => {
+      const values = column.filtered ? [...new Set(this.rows.map((row) => row.values[index]))].filter((value) => value !== null) : [];
       if (values.length < 2) return;
-      const select = element("select", { on: { change: () => this.choose(() => this.filters.set(place, select.value)) } }, element("option", { value: "" }, "all"));
+      const select = element("select", { on: { change: () => this.choose(() => this.filters.set(index, select.value)) } }, element("option", { value: "" }, "all"));
       for (const value of values.sort(collator.compare)) select.append(element("option", { value }, value));
-      select.value = this.filters.get(place) || "";
-      this.selects.set(place, select);
+      select.value = this.filters.get(index) || "";
+      this.selects.set(index, select);
       controls.append(element("label", {}, column.label, select));
     });
     controls.append(this.status);
     controls.hidden = !this.input && !this.selects.size;
-    this.heads = this.columns.map((column, place) => {
-      const button = element("button", { type: "button", on: { click: () => this.sort(place) } }, column.label);
+    this.heads = this.columns.map((column, index) => {
+      const button = element("button", { type: "button", on: { click: () => this.sort(index) } }, column.label);
       return element("th", { scope: "col", class: column.kind, "aria-sort": "none" }, button);
     });
     this.body = element("tbody");
@@ -153,48 +153,48 @@ class DataTable {
   }
 
   words(row) {
-    row.words ??= this.columns.map((c, place) => {
-      const value = row.values[place];
+    row.words ??= this.columns.map((c, index) => {
+      const value = row.values[index];
       return Array.isArray(value) ? value.join(" ") : text(value, c.kind);
     }).join("\n").toLowerCase();
     return row.words;
   }
 
-  found() {
+  matching() {
     const filters = [...this.filters].filter(([, value]) => value !== "");
-    const rows = this.rows.filter((row) => filters.every(([place, value]) => row.values[place] === value) && (!this.search || this.words(row).includes(this.search)));
+    const rows = this.rows.filter((row) => filters.every(([index, value]) => row.values[index] === value) && (!this.search || this.words(row).includes(this.search)));
     const { column, down } = this.sorted;
     if (column < 0) return rows;
     const isEmpty = (row) => row.values[column] === null || row.values[column] === "";
-    return rows.sort((one, other) => isEmpty(one) - isEmpty(other) || (isEmpty(one) ? 0 : (down ? -1 : 1) * compare(one.values[column], other.values[column], this.columns[column].kind)) || one.place - other.place);
+    return rows.sort((one, other) => isEmpty(one) - isEmpty(other) || (isEmpty(one) ? 0 : (down ? -1 : 1) * compare(one.values[column], other.values[column], this.columns[column].kind)) || one.index - other.index);
   }
 
   update() {
-    const found = this.found();
-    const rows = found.slice(this.first, this.first + this.size);
-    this.body.replaceChildren(...rows.map((row) => element("tr", {}, ...this.columns.map((c, place) => cell(row.values[place], c.kind, this.client(row))))));
+    const matching = this.matching();
+    const rows = matching.slice(this.first, this.first + this.size);
+    this.body.replaceChildren(...rows.map((row) => element("tr", {}, ...this.columns.map((c, index) => cell(row.values[index], c.kind, this.client(row))))));
     if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, this.rows.length ? "No row fits." : "None.")));
-    this.heads.forEach((head, place) => head.setAttribute("aria-sort", place !== this.sorted.column ? "none" : this.sorted.down ? "descending" : "ascending"));
-    const part = found.length > rows.length ? `${numbers.format(this.first + 1)} to ${numbers.format(this.first + rows.length)} of ` : "";
-    const all = found.length === this.rows.length ? "" : `, ${numbers.format(this.rows.length)} in all`;
-    this.status.textContent = `${part}${numbers.format(found.length)} ${found.length === 1 ? "row" : "rows"}${all}`;
+    this.heads.forEach((head, index) => head.setAttribute("aria-sort", index !== this.sorted.column ? "none" : this.sorted.down ? "descending" : "ascending"));
+    const part = matching.length > rows.length ? `${numbers.format(this.first + 1)} to ${numbers.format(this.first + rows.length)} of ` : "";
+    const all = matching.length === this.rows.length ? "" : `, ${numbers.format(this.rows.length)} in all`;
+    this.status.textContent = `${part}${numbers.format(matching.length)} ${matching.length === 1 ? "row" : "rows"}${all}`;
     this.previous.disabled = this.first === 0;
-    this.next.disabled = this.first + this.size >= found.length;
-    this.pages.hidden = found.length <= this.size;
+    this.next.disabled = this.first + this.size >= matching.length;
+    this.pages.hidden = matching.length <= this.size;
     if (this.shown) this.shown(rows);
   }
 
   // Turn to the page with a row; if search or filters hide the row, reset them first.
-  reveal(place) {
-    if (!this.found().some((row) => row.place === place)) this.reset();
-    this.first = Math.floor(this.found().findIndex((row) => row.place === place) / this.size) * this.size;
+  reveal(index) {
+    if (!this.matching().some((row) => row.index === index)) this.reset();
+    this.first = Math.floor(this.matching().findIndex((row) => row.index === index) / this.size) * this.size;
     this.update();
   }
 }
 
 function simpleTable(caption, columns, rows) {
   const heads = columns.map((column) => element("th", { scope: "col", class: column.kind }, column.label));
-  const body = rows.map((row) => element("tr", {}, ...columns.map((column, place) => cell(row[place], column.kind))));
+  const body = rows.map((row) => element("tr", {}, ...columns.map((column, index) => cell(row[index], column.kind))));
   const table = element("table", {}, element("caption", {}, caption), element("thead", {}, element("tr", {}, ...heads)), element("tbody", {}, ...body));
   return element("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, table);
 }
@@ -210,7 +210,7 @@ function timeline(open) {
   const peak = open.indexOf(most);
   const idle = open.filter((n) => n === 0).length;
   const label = `Open connections for each ${words}: at most ${numbers.format(most)}, from ${time(start + peak * seconds)}; none in ${idle} of ${open.length}.`;
-  const cells = open.map((n, place) => element("span", { class: `l${Math.ceil((4 * n) / most)}`, title: `${time(start + place * seconds)}: ${numbers.format(n)}` }));
+  const cells = open.map((n, index) => element("span", { class: `l${Math.ceil((4 * n) / most)}`, title: `${time(start + index * seconds)}: ${numbers.format(n)}` }));
   return [
     element("h4", {}, "When connected"),
     element("div", { class: "strip", role: "img", "aria-label": label }, ...cells),
@@ -222,24 +222,24 @@ function timeline(open) {
 const FACTS = { owners: "Owners", hosts: "Hosts", brokers: "Brokers", listeners: "Listeners", security_protocols: "Security", groups: "Groups", apis: "APIs" };
 
 function fill(details, row) {
-  const found = data.details[row.place];
-  if (!found) {
+  const client = data.details[row.index];
+  if (!client) {
     details.append(element("p", { class: "cut" }, "The details of this client are left out of this page; the warehouse has them."));
     return;
   }
-  const facts = element("dl", { class: "facts" }, element("dt", {}, "Seen"), element("dd", {}, found.seen.map(time).join(" to ")));
+  const facts = element("dl", { class: "facts" }, element("dt", {}, "Seen"), element("dd", {}, client.seen.map(time).join(" to ")));
   for (const [name, label] of Object.entries(FACTS)) {
-    if (found.facts[name]) facts.append(element("dt", {}, label), element("dd", {}, found.facts[name].join(", ")));
+    if (client.facts[name]) facts.append(element("dt", {}, label), element("dd", {}, client.facts[name].join(", ")));
   }
   details.append(facts);
-  if (found.open) details.append(...timeline(found.open));
-  if (found.uses) details.append(simpleTable(`Requests that are not fine with Kafka ${data.target}`, columns(["Verdict", "badge"], ["Request", "text"], ["Requests", "count"], ["Why", "text"]), found.uses));
-  if (found.violations) details.append(simpleTable("Violations", columns(["Severity", "badge"], ["Blames", "text"], ["Rule", "text"], ["Connections", "count"], ["Requests", "count"], ["Example", "text"]), found.violations));
-  if (found.connections) {
+  if (client.open) details.append(...timeline(client.open));
+  if (client.uses) details.append(simpleTable(`Requests that are not fine with Kafka ${data.target}`, columns(["Verdict", "badge"], ["Request", "text"], ["Requests", "count"], ["Why", "text"]), client.uses));
+  if (client.violations) details.append(simpleTable("Violations", columns(["Severity", "badge"], ["Blames", "text"], ["Rule", "text"], ["Connections", "count"], ["Requests", "count"], ["Example", "text"]), client.violations));
+  if (client.connections) {
     const all = row.values[tables.clients.columns.findIndex((c) => c.label === "Connections")];
-    const number = found.connections.length;
+    const number = client.connections.length;
     const caption = all > number ? `The newest ${number} of ${numbers.format(all)} connections` : "Connections";
-    details.append(simpleTable(caption, data.connectionColumns, found.connections));
+    details.append(simpleTable(caption, data.connectionColumns, client.connections));
   }
 }
 
@@ -248,7 +248,7 @@ function showClients(slot, rows) {
   const sections = rows.map((row) => {
     const [id, principal, software] = row.values;
     const summary = element("summary", {}, [id, principal, software].filter((value) => value).join(" · "));
-    const details = element("details", { class: "client", id: `client-${row.place}` }, summary);
+    const details = element("details", { class: "client", id: `client-${row.index}` }, summary);
     details.addEventListener("toggle", () => { if (details.open && details.children.length === 1) fill(details, row); });
     return details;
   });
@@ -257,10 +257,10 @@ function showClients(slot, rows) {
 
 // Follow a link #client-N: turn the inventory to that client and open its details.
 function follow() {
-  const place = /^#client-(\d+)$/.exec(location.hash);
-  if (!place || Number(place[1]) >= tables.clients.rows.length) return;
-  tables.clients.reveal(Number(place[1]));
-  const details = document.getElementById(`client-${place[1]}`);
+  const link = /^#client-(\d+)$/.exec(location.hash);
+  if (!link || Number(link[1]) >= tables.clients.rows.length) return;
+  tables.clients.reveal(Number(link[1]));
+  const details = document.getElementById(`client-${link[1]}`);
   details.open = true;
   details.scrollIntoView();
   details.firstChild.focus();
