@@ -137,7 +137,7 @@ class _Contents:
         notes = list(self.verdict.cannot_tell)
         if self.is_part:
             notes.append(
-                "The span chooses clients by when they were seen; how many requests they made with a version is of all time."
+                "The span chooses the clients that were seen in it; their numbers of requests per version are of all time."
             )
         label = "Clients by verdict for every release; the table below has the numbers"
         drawn = plots.stacked_by_release(counts, VERDICTS, _COLOURS, self.target, label)
@@ -163,7 +163,7 @@ class _Contents:
             (f"{self.connections:,}", "connections"),
             (f"{self.requests:,}", "requests"),
             (f"{self.brokers:,}", "brokers"),
-            (f"{100 * self.named / self.connections:.0f} %", "of connections say their software"),
+            (f"{100 * self.named / self.connections:.0f} %", "of connections state their software"),
         ]
         caption = f"Connections by software and version, the {len(rows)} most frequent"
         return self._section("software", table, figures=figures, plots=[(caption, drawn)])
