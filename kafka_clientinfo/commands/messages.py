@@ -162,7 +162,7 @@ def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
     lines[_MOST:] = [f"- … and {_clients(more)} more."] if more > 0 else []
     lead = (
         "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
-        f"versions that Kafka {target} takes."
+        f"versions that Kafka {target} accepts."
     )
     return ["## What to do", lead, "\n".join(lines)] if lines else []
 
@@ -178,14 +178,14 @@ def _steps(uses: Sequence[Mapping[str, Any]], target: str) -> Iterator[str]:
         yield f"upgrade {_text(library)} to {_text(wanted)} or later{first}"
     rest = {use["api_name"]: None for use in uses if not (use["library"] and use["upgrade_to"])}
     for name in rest:
-        yield f"of {name} Kafka {target} takes {_accepted(target, name)}"
+        yield f"send {name} in a version that Kafka {target} accepts: {_accepted(target, name)}"
 
 
 def _accepted(target: str, name: str) -> str:
     """Return the versions of an API that a release accepts, as ranges in words."""
     broker = release(target)
     if (key := api_key(name)) is None or (advertised := broker.apis.get(key)) is None:
-        return "none, as it does not have it"
+        return "none, because it does not have this API"
     versions = range(advertised.low, advertised.high + 1)
     accepted = [version for version in versions if broker.refused.get((key, version)) != "version"]
     begins = [version for version in accepted if version - 1 not in accepted]

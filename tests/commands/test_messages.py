@@ -47,8 +47,8 @@ WITHOUT_OWNER = [
     "advertises it and closes the connection on it |",
     "## What to do",
     "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
-    f"versions that Kafka {TARGET} takes.",
-    "- Client app (software kgo v1.0, principal User:ANONYMOUS, cluster c): of PRODUCE Kafka 4.0.1 takes v3 to v12.",
+    f"versions that Kafka {TARGET} accepts.",
+    "- Client app (software kgo v1.0, principal User:ANONYMOUS, cluster c): send PRODUCE in a version that Kafka 4.0.1 accepts: v3 to v12.",
     "## What cannot be judged",
     HEADER,
     f"|{' --- |' * 10}",
@@ -100,8 +100,8 @@ def test_every_owner_whose_clients_are_not_fine_has_a_message(
     shown = "| c | User:ANONYMOUS | app | kgo v1.0 | PRODUCE v2 | 1,210 | 10.1.0.1, 10.1.0.2 | 2026-11-21 01:00 | 2026-11-22 01:01 |"
     assert shown in text
     assert "10.9.0.9" not in text
-    assert f"of PRODUCE Kafka {TARGET} takes v3 to v12" in text
-    assert f"of FETCH Kafka {TARGET} takes v4 to v17" in text
+    assert f"send PRODUCE in a version that Kafka {TARGET} accepts: v3 to v12" in text
+    assert f"send FETCH in a version that Kafka {TARGET} accepts: v4 to v17" in text
     assert "What cannot be judged" not in text
     other = found["no-owner.md"]
     lines = [line for line in other.splitlines() if line and "evil" not in line]
@@ -180,8 +180,8 @@ def test_a_known_library_is_told_to_which_release(owners: str, tmp_path: Path) -
     [
         ("4.0.1", "PRODUCE", "v3 to v12"),
         ("0.10.0.1", "LIST_OFFSETS", "v0"),
-        ("4.0.1", "LEADER_AND_ISR", "none, as it does not have it"),
-        ("4.0.1", "API_999", "none, as it does not have it"),
+        ("4.0.1", "LEADER_AND_ISR", "none, because it does not have this API"),
+        ("4.0.1", "API_999", "none, because it does not have this API"),
     ],
 )
 def test_it_names_the_versions_that_a_release_takes(target: str, api: str, taken: str) -> None:
