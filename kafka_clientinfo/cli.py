@@ -15,6 +15,7 @@ from .address import local_folder
 from .commands import COMMANDS
 from .commands.context import Context
 from .errors import ClientInfoError, ConfigError
+from .printable import argument
 from .tables.broker_releases import release
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def _check(arguments: argparse.Namespace) -> None:
     for option in ("warehouse", "cluster"):
         text = getattr(arguments, option, None)
         if text is not None:
-            console.argument(f"--{option}", text)
+            argument(f"--{option}", text)
     if "warehouse" in arguments and arguments.warehouse.strip().rstrip(":/") in ("", "file", "dbfs"):
         raise ConfigError(f"--warehouse is {arguments.warehouse!r}; name a folder or URI for the Delta tables")
     for option in ("target", "upgrade"):

@@ -1,50 +1,16 @@
 """Text for terminals: plain tables, in which a logged value can only be read and has no effect on the terminal."""
 
 import os
-import re
 import shutil
 import sys
-import time
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TextIO
 
-from .errors import ClientInfoError, ConfigError
-
-# Printable by category, but invisible, or they change the characters beside them: fillers, variation selectors.
-_INVISIBLE = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-_LONGEST = 4000
-"""The most characters of one text, if no width is given."""
-
-
-def safe(value: object, width: int = _LONGEST) -> str:
-    """Return a value as one line of harmless text, at most `width` characters long.
-
-    Each character that Unicode does not call printable (controls, ANSI escapes, newlines of any kind, bidirectional and
-    zero-width marks, tags, lone surrogates, blanks other than the blank), or that is invisible, becomes one U+FFFD.
-    """
-    text = str(value)
-    text = text if len(text) <= width else text[: width - 1] + "…"
-    if text.isascii() and text.isprintable():
-        return text
-    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
-    return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", shown)
-
-
-def argument(option: str, text: str) -> str:
-    """Return an argument's text unchanged.
-
-    Raises:
-        ConfigError: it holds bytes that are not UTF-8, which Python passes as lone surrogates.
-    """
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise ConfigError(f"{option} is {text!r}, which is not UTF-8; give it as UTF-8 text") from None
-    return text
+from .engine.progress import ProgressLine
+from .errors import ClientInfoError
+from .printable import safe
 
 
 def output(text: str | None = None) -> bool:
@@ -153,57 +119,6 @@ def terminal_width() -> int | None:
 def has_colours() -> bool:
     """Return whether standard output is a terminal, and the environment allows colours (NO_COLOR, TERM)."""
     return is_terminal(sys.stdout) and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
-Progress = Callable[[str], None]
-"""Called with the name of each stage as it begins."""
-
-
-class Stages:
-    """Measures the time of each stage, in `seconds`, and reports that it begins."""
-
-    seconds: dict[str, float]
-
-    def __post_init__(self, progress: Progress | None) -> None:
-        """Store the callback for each stage's name; subclasses are dataclasses that declare it as an `InitVar`."""
-        self.on_stage = progress
-
-    @contextmanager
-    def stage(self, name: str) -> Iterator[None]:
-        """Time a stage, or one more part of it, and report that it begins."""
-        if self.on_stage is not None:
-            self.on_stage(name)
-        started = time.monotonic()
-        yield
-        self.seconds[name] = round(self.seconds.get(name, 0.0) + time.monotonic() - started, 3)
-
-
-class ProgressLine:
-    """A line of a terminal that shows the current stage; calling it with a stage's name begins the stage."""
-
-    def __init__(self, out: TextIO) -> None:
-        self._out, self._started, self._stage = out, time.monotonic(), ""
-
-    def __call__(self, stage: str) -> None:
-        """Show that a stage begins."""
-        self._stage = stage
-        self._show(stage)
-
-    def detail(self, text: str) -> None:
-        """Show how far the stage is."""
-        self._show(f"{self._stage}: {text}")
-
-    def clear(self) -> None:
-        """Empty the line."""
-        self._write("\r\x1b[K")
-
-    def _show(self, text: str) -> None:
-        self._write(f"\r\x1b[K{time.monotonic() - self._started:6.1f} s  {safe(text)}")
-
-    def _write(self, text: str) -> None:
-        with suppress(OSError):  # a run goes on without its terminal
-            self._out.write(text)
-            self._out.flush()
 
 
 def progress(stream: TextIO | None = None) -> ProgressLine | None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from . import console
 from .errors import ConfigError
+from .printable import argument
 from .rules import SEVERITY_ORDER
 from .tables.views import views
 
@@ -96,7 +96,7 @@ class Filters:
         given: dict[str, Any] = {}
         for name in _FILTERS:
             if (text := getattr(arguments, name, None)) is not None:
-                console.argument(f"--{name}", text)
+                argument(f"--{name}", text)
                 given[name] = given_time(text, f"--{name}") if name in ("since", "until") else text
         return cls(**given)
 

@@ -5,10 +5,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .console import safe
 from .engine.answers import Rows
 from .errors import WarehouseError
 from .filters import Filters, Scope
+from .printable import safe
 from .tables.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank, verdict_reason
 from .tables.spec import CLIENT
 

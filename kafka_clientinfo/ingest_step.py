@@ -13,10 +13,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from .arrow_rows import collect, relation_of
-from .console import Progress, ProgressLine, Stages
 from .engine.abilities import cores
 from .engine.keeping import is_on_one_machine, kept, release
 from .engine.mending import refuse_lost
+from .engine.progress import Progress, ProgressLine, Stages
 from .engine.sizing import SMALL_BYTES, sized
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse

@@ -11,10 +11,10 @@ from typing import Any
 from pyspark.sql import SparkSession
 
 from . import __version__
-from .console import Progress
 from .derivation import Derivation
 from .engine.answers import UnreadableTableError
 from .engine.creation import make_views
+from .engine.progress import Progress
 from .engine.reading import local_tables
 from .engine.retention import opened, remove_late
 from .engine.sizing import REQUEST_BYTES, SMALL_BYTES, sized

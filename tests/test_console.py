@@ -1,47 +1,12 @@
-"""Text for terminals: whatever a client wrote, it can only be read."""
+"""Text for terminals: columns, colours, and what is under way."""
 
 import io
-from dataclasses import InitVar, dataclass, field
+import time
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kafka_clientinfo import console
-from kafka_clientinfo.errors import ConfigError
-
-BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-NOTHING_TO_SEE = "\u00ad\u034f\u115f\u180e\u200b\u200c\u200d\u2060\u2064\u2800\u3164\ufe0f\ufeff\uffa0\ufff9\U000e0041\U000e0101\U0001d173"
-CONTROLS = "".join(map(chr, [*range(32), *range(127, 160)]))
-
-
-@pytest.mark.parametrize(
-    "hostile",
-    [*CONTROLS, *BIDI, *NOTHING_TO_SEE, *"\u2028\u2029\u00a0\u3000\ud800\udfff\ue000\uffff", "\x1b[31mred", "a\nb"],
-    ids=ascii,
-)
-def test_no_control_reaches_the_terminal(hostile: str) -> None:
-    assert console.safe(f"a{hostile}b") == f"a{hostile}b".replace(hostile[0] if hostile[0] != "a" else "\n", "\ufffd")
-
-
-@pytest.mark.parametrize("plain", ["", "a b", "ü\N{SNOWMAN}", "\N{GRINNING FACE}", "<b>'\"`${x}%s", "e\u0301", "日本"])
-def test_plain_text_stays(plain: str) -> None:
-    assert console.safe(plain) == plain
-
-
-def test_bytes_that_are_no_utf8_are_named() -> None:
-    assert console.argument("--cluster", "ü\n") == "ü\n"
-    with pytest.raises(ConfigError, match=r"--cluster is 'a\\udcff'"):
-        console.argument("--cluster", "a\udcff")
-
-
-@given(st.text())
-def test_any_text_becomes_one_printable_line(text: str) -> None:
-    shown = console.safe(text)
-    assert len(shown) == len(text)
-    assert len(shown.splitlines()) <= 1
-    shown.encode()
 
 
 def test_columns_align_numbers_to_the_right() -> None:
@@ -123,35 +88,9 @@ def test_a_terminal_that_is_closed_is_none() -> None:
     assert [console.is_terminal(stream) for stream in (Terminal(), closed, None)] == [True, False, False]
 
 
-@dataclass
-class Report(console.Stages):
-    progress: InitVar[console.Progress | None]
-    seconds: dict[str, float] = field(default_factory=dict)
-
-
-@pytest.mark.parametrize("is_told", [True, False])
-def test_the_parts_of_a_stage_are_summed_up(is_told: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = iter([10.0, 10.5, 20.0, 20.2504, 30.0, 31.0])
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
-    said: list[str] = []
-    report = Report(said.append if is_told else None)
-    for name in ("read", "write", "read"):
-        with report.stage(name):
-            assert not is_told or said[-1] == name
-    assert report.seconds == {"read": 1.5, "write": 0.25}
-    assert said == ["read", "write", "read"] * is_told
-
-
-def test_long_texts_are_cut() -> None:
-    assert [console.safe("abcd", 4), console.safe("abc", 4)] == ["abcd", "abc"]
-    assert console.safe("abcdef", 4) == "abc…"
-    assert len(console.safe("x" * 100_000)) < 5000
-    assert console.safe("\x1b" * 100_000, 60) == "\ufffd" * 59 + "…"
-
-
 def test_progress_shows_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter([100.0, 101.25, 1100.0])
-    monkeypatch.setattr(console.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
     assert console.progress(io.StringIO()) is None
     out = Terminal()
     show = console.progress(out)

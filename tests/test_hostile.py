@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_clientinfo import cli, console
+from kafka_clientinfo import cli
 from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo.printable import safe
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 
 FORGED = (
@@ -171,7 +172,7 @@ def rows(spark: Any, ran: Run, table: str, *columns: str) -> list[Any]:
 
 def is_plain(text: str) -> bool:
     """Nothing but lines of printable characters."""
-    return all(line == console.safe(line, len(line)) for line in text.split("\n"))
+    return all(line == safe(line, len(line)) for line in text.split("\n"))
 
 
 def test_every_record_is_counted_and_no_forged_one(spark: Any, ran: Run) -> None:

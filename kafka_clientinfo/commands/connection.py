@@ -8,10 +8,10 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from .. import console
 from ..engine.answers import Tables
 from ..errors import ConfigError
 from ..filters import add_filters
+from ..printable import argument, safe
 from ..rules import SEVERITY_ORDER
 from ..tables.spec import CONNECTION_KEY
 from .context import Context, add_warehouse
@@ -69,7 +69,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     arguments = context.arguments
     scope, notes = context.scope("connections")
-    connection_id = console.argument("ID", arguments.id)
+    connection_id = argument("ID", arguments.id)
     order = ", ".join(("opened_at", *CONNECTION_KEY))
     statement = f"SELECT * FROM {{connections}} AS c WHERE connection_id = {{id}} ORDER BY {order}"
     connections = ask(scope, "", statement, {"id": connection_id}, limit_of(arguments))
@@ -121,7 +121,7 @@ def _shown(connection: dict[str, Any], number: str) -> list[Table]:
     facts = [
         (name.replace("_", " "), _fact(connection[name])) for name in _FACTS if connection[name] not in (None, [], "")
     ]
-    title = f"Connection {number}: {console.safe(connection['connection_id'])}"
+    title = f"Connection {number}: {safe(connection['connection_id'])}"
     attempts = [tuple(attempt.values()) for attempt in connection["api_versions_attempts"]]
     names = ("version", "error_code", "offered_min", "offered_max")
     return [

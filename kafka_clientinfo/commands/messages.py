@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..console import number, safe
+from ..console import number
 from ..errors import ClientInfoError
 from ..owners import Owner
+from ..printable import safe
 from ..protocol import api_key
 from ..tables.broker_releases import REASONS, WORST_FIRST, release
 from ..tables.spec import CLIENT, software

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..errors import ClientInfoError
+from ..printable import safe
 from ..toml_files import shown
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ def as_csv(tables: Sequence[Table], for_terminal: bool = False) -> str:
         lines = []
         for row in [table.columns, *table.rows]:
             cells = [_csv_cell(value) for value in row]
-            cells = [console.safe(cell, sys.maxsize) for cell in cells] if for_terminal else cells
+            cells = [safe(cell, sys.maxsize) for cell in cells] if for_terminal else cells
             lines.append(",".join(map(_csv_quoted, cells)) + "\n")
         parts.append("".join(lines))
     return "\n".join(parts)
@@ -258,7 +259,7 @@ def _markdown_line(row: Sequence[Any]) -> str:
 
 def markdown_text(value: Any) -> str:
     """Return a value as one line of Markdown without markup, HTML or links."""
-    text = console.safe(_one_text(value), sys.maxsize)
+    text = safe(_one_text(value), sys.maxsize)
     return _MARKUP.sub(r"\\\g<0>", "".join(_ENTITIES.get(character, character) for character in text))
 
 

@@ -3,10 +3,11 @@
 import argparse
 from pathlib import Path
 
-from ..console import number, output, safe
+from ..console import number, output
 from ..errors import ConfigError
 from ..filters import add_filters
 from ..impact import impact
+from ..printable import safe
 from ..tables.broker_releases import releases
 from .context import Context, add_warehouse
 from .output import write_private

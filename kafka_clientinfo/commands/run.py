@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import console
 from ..filters import Scope
+from ..printable import safe
 from .context import COMMITTED, Context, add_common
 from .output import as_text
 from .summary import SHOWN, findings, rows_of_tables
@@ -107,4 +108,4 @@ def not_read(problems: Iterable["Problem"], files: Iterable[Mapping[str, Any]]) 
     """Return a line for each file that was skipped or not read to its end."""
     lines = [(problem.kind, problem.path, problem.detail) for problem in problems]
     lines += [("damaged", file["path"], file["error"]) for file in files if file["error"]]
-    return [f"{kind}: {console.safe(path)}: {console.safe(detail)}" for kind, path, detail in lines]
+    return [f"{kind}: {safe(path)}: {safe(detail)}" for kind, path, detail in lines]

@@ -4,9 +4,9 @@ import argparse
 import re
 from itertools import takewhile
 
-from .. import console
 from ..engine.state import require_state
 from ..errors import ConfigError
+from ..printable import argument
 from ..tables.spec import table_specs
 from ..tables.views import views
 from .context import Context, add_warehouse, notes_on
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def execute(context: Context) -> int:
-    query = console.argument("the query", context.arguments.statement)
+    query = argument("the query", context.arguments.statement)
     if not query.strip(" ;\n"):
         raise ConfigError(f"the query is {query!r}; give one such as SELECT * FROM who_connects")
     tables = context.tables()

@@ -3,9 +3,9 @@
 import argparse
 from collections.abc import Mapping
 
-from .. import console
 from ..engine.state import require_state
 from ..filters import Scope, add_filters
+from ..printable import safe
 from ..tables.spec import table_specs
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, limit_of, show
@@ -70,7 +70,7 @@ def execute(context: Context) -> int:
 
 def rows_of_tables(counts: Mapping[str, int], root: str) -> Table:
     """Return the number of rows of each table of the warehouse, as a table."""
-    return Table(f"Tables in {console.safe(root)}", ("table", "rows"), list(counts.items()), name="tables")
+    return Table(f"Tables in {safe(root)}", ("table", "rows"), list(counts.items()), name="tables")
 
 
 def findings(scope: Scope, limit: int) -> list[Table]:

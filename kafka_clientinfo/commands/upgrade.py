@@ -4,10 +4,11 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ..console import columns, number, safe
+from ..console import columns, number
 from ..errors import ConfigError
 from ..filters import add_filters
 from ..impact import Impact, impact
+from ..printable import safe
 from ..tables.broker_releases import REASONS, release
 from ..tables.client_libraries import advice_of, client_libraries
 from ..tables.spec import CLIENT, software

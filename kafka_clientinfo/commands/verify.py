@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from .. import console
+from ..printable import safe
 from .context import Context, add_common
 
 if TYPE_CHECKING:
@@ -57,7 +58,7 @@ def as_text(checks: "Sequence[Check]") -> str:
 
 
 def _disagreement(check: "Check") -> str:
-    rows = [" ".join(f"{key}={console.safe(value, 80)}" for key, value in row.items()) for row in check.findings]
+    rows = [" ".join(f"{key}={safe(value, 80)}" for key, value in row.items()) for row in check.findings]
     lines = [f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]
     more = check.failed - len(check.findings)
     if more > 0:

@@ -14,7 +14,7 @@ _UNSAFE = (
     r"[^\p{L}\p{M}\p{N}\p{P}\p{S} ]"
     r"|[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\x{e0100}-\x{e01ef}]"
 )
-"""Characters that move a terminal's cursor, turn or break a line, or are invisible; see `console.safe`.
+"""Characters that move a terminal's cursor, turn or break a line, or are invisible; see `printable.safe`.
 
 These are all but letters, marks, digits, punctuation, symbols and the plain blank; and invisible ones among those.
 """

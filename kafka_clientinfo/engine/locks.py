@@ -19,10 +19,10 @@ from typing import IO, Any, Literal
 from uuid import uuid4
 
 from ..address import address_in, address_of, local_folder
-from ..console import Progress
 from ..errors import WarehouseError
 from ..failures import failure_message
 from .abilities import jvm_of
+from .progress import Progress
 
 LOCK_NAME = ".kafka_clientinfo.lock"
 JVM_LOCK_NAME = ".kafka_clientinfo.jvm.lock"

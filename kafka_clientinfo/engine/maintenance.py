@@ -12,11 +12,11 @@ from typing import Any
 from pyspark.sql import Row, SparkSession
 
 from ..address import address_in
-from ..console import Progress, Stages
 from ..errors import ConfigError, WarehouseError
 from ..settings import Settings
 from . import sql
 from .abilities import conf_value
+from .progress import Progress, Stages
 from .retention import opened, retain
 from .sizing import REQUEST_BYTES, set_where_allowed, sized
 from .state import read_state, require_state

@@ -27,12 +27,12 @@ from functools import reduce
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from ..console import Stages
 from ..errors import WarehouseError
 from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
 from .keeping import kept, release
 from .locks import exclusive
+from .progress import Stages
 from .rewriting import of_other_keys
 from .sizing import sized
 from .state import LEDGER, SOURCES

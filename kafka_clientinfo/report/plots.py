@@ -13,7 +13,7 @@ from typing import Any
 
 import vl_convert
 
-from ..console import safe
+from ..printable import safe
 
 _SVG = "http://www.w3.org/2000/svg"
 _ELEMENTS = frozenset({"svg", "g", "path", "line", "text"})

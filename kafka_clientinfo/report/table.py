@@ -8,8 +8,8 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
-from ..console import safe
 from ..filters import Scope
+from ..printable import safe
 
 TIMES = ("time", "moment")
 """The kinds of columns that are microseconds since the epoch in the query, and seconds on the page."""

@@ -31,6 +31,7 @@ from kafka_clientinfo.commands.output import (
     write_private,
 )
 from kafka_clientinfo.errors import ClientInfoError
+from kafka_clientinfo.printable import safe
 
 TIME = datetime(2026, 11, 21, 2, 0, 0, 125_000, UTC)
 FORMULAS = (
@@ -117,7 +118,7 @@ def test_a_row_is_a_line_whatever_it_holds(rows: list[tuple[str, str]], width: i
     answer = [table(*rows)]
     assert len(as_markdown(answer).splitlines()) == 2 + len(rows)
     text = text_of(answer, width, False)
-    assert all(console.safe(line) == line[:4000] for line in text.split("\n"))
+    assert all(safe(line) == line[:4000] for line in text.split("\n"))
     assert list(csv.reader(io.StringIO(as_csv(answer), newline="")))[1:] == [
         [f"'{cell}" if begins_like_a_formula(cell) else cell for cell in row] for row in rows
     ]

@@ -1,0 +1,39 @@
+"""Text from outside: logged values as harmless lines for terminals, and arguments, which must be UTF-8."""
+
+import re
+
+from .errors import ConfigError
+
+# Printable by category, but invisible, or they change the characters beside them: fillers, variation selectors.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+_LONGEST = 4000
+"""The most characters of one text, if no width is given."""
+
+
+def safe(value: object, width: int = _LONGEST) -> str:
+    """Return a value as one line of harmless text, at most `width` characters long.
+
+    Each character that Unicode does not call printable (controls, ANSI escapes, newlines of any kind, bidirectional and
+    zero-width marks, tags, lone surrogates, blanks other than the blank), or that is invisible, becomes one U+FFFD.
+    """
+    text = str(value)
+    text = text if len(text) <= width else text[: width - 1] + "…"
+    if text.isascii() and text.isprintable():
+        return text
+    shown = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    return _INVISIBLE.sub("\N{REPLACEMENT CHARACTER}", shown)
+
+
+def argument(option: str, text: str) -> str:
+    """Return an argument's text unchanged.
+
+    Raises:
+        ConfigError: it holds bytes that are not UTF-8, which Python passes as lone surrogates.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ConfigError(f"{option} is {text!r}, which is not UTF-8; give it as UTF-8 text") from None
+    return text
