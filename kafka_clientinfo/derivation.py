@@ -26,9 +26,10 @@ from pyspark.sql import functions as F
 from .connections.facts import shown_as_brokers
 from .connections.stretches import in_order, reports
 from .engine import increments
-from .engine.keeping import kept, kept_in_memory, release
+from .engine.keeping import kept_in_memory, release
 from .engine.retention import with_kept_failures
 from .engine.rewriting import aggregated
+from .engine.staging import kept
 from .engine.warehouse import Warehouse
 from .failures import failure_message
 from .refused_rows import RefusedRowsError, describe, is_refusal, left_out

@@ -14,10 +14,11 @@ from pyspark.sql import functions as F
 
 from .arrow_rows import collect, relation_of
 from .engine.abilities import cores
-from .engine.keeping import is_on_one_machine, kept, release
+from .engine.keeping import is_on_one_machine, release
 from .engine.mending import refuse_lost
 from .engine.progress import Progress, ProgressLine, Stages
 from .engine.sizing import SMALL_BYTES, sized
+from .engine.staging import kept
 from .engine.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from .engine.warehouse import Warehouse
 from .ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of

@@ -13,7 +13,8 @@ from kafka_clientinfo.address import Address
 from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.engine.keeping import Staging, release
+from kafka_clientinfo.engine.keeping import release
+from kafka_clientinfo.engine.staging import Staging
 from kafka_clientinfo.engine.state import State
 from kafka_clientinfo.errors import UnknownRelationError
 from kafka_clientinfo.settings import Settings

@@ -23,8 +23,8 @@ from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.engine import increments
-from kafka_clientinfo.engine.keeping import Staging
 from kafka_clientinfo.engine.rewriting import with_replaced
+from kafka_clientinfo.engine.staging import Staging
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.settings import Settings, load_settings

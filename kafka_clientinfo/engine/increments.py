@@ -41,7 +41,8 @@ from pyspark.sql import functions as F
 
 from ..arrow_rows import collect
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
-from .keeping import Staging, kept, release
+from .keeping import release
+from .staging import Staging, kept
 
 _KEY = list(CONNECTION_ID_KEY)
 _BOUNDS = (

@@ -30,11 +30,12 @@ from pyspark.sql import functions as F
 from ..errors import WarehouseError
 from ..settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
-from .keeping import kept, release
+from .keeping import release
 from .locks import exclusive
 from .progress import Stages
 from .rewriting import of_other_keys
 from .sizing import sized
+from .staging import kept
 from .state import LEDGER, SOURCES
 from .warehouse import Warehouse
 

@@ -22,8 +22,8 @@ from . import rewriting, sql
 from .abilities import at_once
 from .claims import CLAIM, Claims, last_metadata
 from .creation import close_folder, make_schema, make_table
-from .keeping import Staging
 from .mending import mend, refuse_damaged
+from .staging import Staging
 from .state import LEDGER, State, read_state
 from .stores import remove_half_made, unless_not_made
 from .table_layout import StoredColumn, check_readable, columns_of

@@ -13,7 +13,8 @@ from kafka_clientinfo.connections.boundaries import KEPT
 from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.engine import increments
 from kafka_clientinfo.engine.increments import Stored
-from kafka_clientinfo.engine.keeping import Staging, release
+from kafka_clientinfo.engine.keeping import release
+from kafka_clientinfo.engine.staging import Staging
 from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
 

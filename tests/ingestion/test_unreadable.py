@@ -16,7 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.address import Address
-from kafka_clientinfo.engine.keeping import Staging, kept, release
+from kafka_clientinfo.engine.keeping import release
+from kafka_clientinfo.engine.staging import Staging, kept
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
 from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.plan import Plan, make_plan
