@@ -44,8 +44,6 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
 @contextmanager
 def _rules_on_duckdb() -> Iterator[ModuleType]:
     """Yield the module `steps` on DuckDB; until the context ends, nothing else may import pyspark or the rules."""
-    package = sys.modules[_PACKAGE]
-    attributes = {name: getattr(package, name) for name in _RULES if hasattr(package, name)}
     replaced = {name: module for name, module in sys.modules.items() if _is_replaced(name)}
     for name in replaced:
         del sys.modules[name]
@@ -58,9 +56,11 @@ def _rules_on_duckdb() -> Iterator[ModuleType]:
             del sys.modules[name]
         _fresh.update(fresh)
         sys.modules.update(replaced)
-        for name in _RULES:
-            vars(package).pop(name, None)
-        vars(package).update(attributes)
+        for rule in _RULES:
+            parent, _, name = f"{_PACKAGE}.{rule}".rpartition(".")
+            vars(sys.modules[parent]).pop(name, None)
+            if (module := replaced.get(f"{_PACKAGE}.{rule}")) is not None:
+                vars(sys.modules[parent])[name] = module
 
 
 _fresh: dict[str, ModuleType] = {}
