@@ -28,7 +28,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt | check-tools
 	@touch $@
 
 setup: check-tools $(VENV)/.installed ## Create .venv with everything; fetch Delta's jars, archive Java's classes (once)
-	@$(BIN)/python -m kafka_clientinfo.prepare $(PREPARED_BY)
+	@$(BIN)/python -m kafka_clientinfo.commands.prepare $(PREPARED_BY)
 
 run: setup ## Run the main job on sample_logs (or LOGS=…) into ./warehouse (or WAREHOUSE=…)
 	@$(BIN)/kafka-clientinfo run $(LOGS) --warehouse $(WAREHOUSE)
@@ -46,7 +46,7 @@ TWO_AT_ONCE := -n 2 --dist loadfile --no-loadscope-reorder
 # Tests with branch coverage, which doubles their time.
 WITH_COVERAGE := tests/protocol tests/logs
 # Modules with line coverage only, because branch coverage would slow their tests down too much.
-MEASURED_TOO := ingestion engine connections concerns on_duckdb commands report filters impact
+MEASURED_TOO := ingestion spark warehouse questions runs connections concerns scan commands report
 CORE = $$($(BIN)/python -c 'import sys; print("sysmon" if sys.version_info >= (3, 12) else "ctrace")')
 
 test: lint types ## Run all that must pass at every commit: lint, types, tests
@@ -94,7 +94,8 @@ sparks: setup ## Make the same tables with other releases of Spark (needs the pa
 	$(BIN)/python -m pytest -m oracle -s $(OTHER_SPARKS)
 
 # Tests of whole runs. The others cache relations with localCheckpoint(), which serverless compute refuses.
-SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/engine tests/ingestion tests/commands
+SERVERLESS := tests/test_pipeline.py tests/test_crashes.py tests/warehouse tests/spark tests/questions tests/runs/test_increments.py \
+	tests/ingestion tests/commands
 
 connect: setup ## Run the tests with a session on Spark Connect, and those of runs under the rules of serverless compute
 	$(BIN)/python -m pytest $(TWO_AT_ONCE) --long=also --spark=connect

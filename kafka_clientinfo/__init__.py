@@ -14,6 +14,7 @@ need Spark import it on first use.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .config.settings import Settings, load_settings
 from .errors import (
     ClientInfoError,
     ConfigError,
@@ -24,16 +25,15 @@ from .errors import (
     TableSpecError,
     WarehouseError,
 )
-from .settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from .engine.checks import Check
-    from .engine.maintenance import MaintenanceReport, maintain
-    from .engine.session import local_session
-    from .engine.verification import verify
-    from .engine.warehouse import Warehouse
-    from .ingest_step import RunReport
-    from .pipeline import build, ingest, run
+    from .questions.checks import Check
+    from .questions.verification import verify
+    from .runs.ingest import RunReport
+    from .runs.run import build, ingest, run
+    from .spark.session import local_session
+    from .warehouse.maintenance import MaintenanceReport, maintain
+    from .warehouse.warehouse import Warehouse
 
 __version__ = "0.1.0"
 __all__ = [
@@ -60,16 +60,16 @@ __all__ = [
 ]
 
 _WITH_SPARK = {
-    "RunReport": "ingest_step",
-    "build": "pipeline",
-    "ingest": "pipeline",
-    "run": "pipeline",
-    "Check": "engine.checks",
-    "verify": "engine.verification",
-    "MaintenanceReport": "engine.maintenance",
-    "maintain": "engine.maintenance",
-    "Warehouse": "engine.warehouse",
-    "local_session": "engine.session",
+    "RunReport": "runs.ingest",
+    "build": "runs.run",
+    "ingest": "runs.run",
+    "run": "runs.run",
+    "Check": "questions.checks",
+    "verify": "questions.verification",
+    "MaintenanceReport": "warehouse.maintenance",
+    "maintain": "warehouse.maintenance",
+    "Warehouse": "warehouse.warehouse",
+    "local_session": "spark.session",
 }
 
 

@@ -10,13 +10,14 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import __version__, console, failures
-from .address import local_folder
-from .commands import COMMANDS
+from . import __version__
+from .commands import COMMANDS, text_tables
 from .commands.context import Context
 from .errors import ClientInfoError, ConfigError
 from .printable import argument
-from .tables.broker_releases import release
+from .releases.broker_releases import release
+from .spark import failures
+from .warehouse.address import local_folder
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -31,7 +32,7 @@ class _Parser(argparse.ArgumentParser):
 
     def _print_message(self, message: str, file: Any = None) -> None:
         if message and file is not None and file is sys.stdout:
-            console.output(message.removesuffix("\n"))
+            text_tables.output(message.removesuffix("\n"))
         else:
             super()._print_message(message, file)
 
@@ -91,7 +92,7 @@ def main(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None)
 
 def _damage(arguments: argparse.Namespace) -> str | None:
     """Return the damage to a table's log, if the warehouse is on this machine: Spark only reports where it failed."""
-    from .engine.table_log import first_damage
+    from .warehouse.table_log import first_damage
 
     folder = local_folder(getattr(arguments, "warehouse", "") or "")
     return None if folder is None or "warehouse" not in arguments else first_damage(folder)
@@ -121,7 +122,7 @@ def entry(argv: Sequence[str] | None = None, spark: "SparkSession | None" = None
     _open_streams()
     code = main(argv, spark)
     try:
-        console.output()
+        text_tables.output()
     except ClientInfoError as error:
         code = _fail(error, FAILURE)
     if code:
@@ -154,5 +155,5 @@ def _open_streams() -> None:
 
 
 def _fail(error: object, code: int) -> int:
-    console.complain(error)
+    text_tables.complain(error)
     return code

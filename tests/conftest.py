@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import hypothesis
 import pytest
 
-from kafka_clientinfo.settings import Settings, load_settings
+from kafka_clientinfo.config.settings import Settings, load_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -79,7 +79,7 @@ def settings() -> Settings:
 
 
 def _conf(settings: Settings, scratch: Path) -> dict[str, str]:
-    from kafka_clientinfo.engine.sizing import conf_of
+    from kafka_clientinfo.spark.session_conf import conf_of
 
     return {
         **settings.spark,
@@ -96,7 +96,7 @@ def _conf(settings: Settings, scratch: Path) -> dict[str, str]:
 
 def classic_session(settings: Settings, scratch: Path) -> "SparkSession":
     """Start the session of the tests, with its files in a folder."""
-    from kafka_clientinfo.engine.session import local_session
+    from kafka_clientinfo.spark.session import local_session
 
     conf = _conf(settings, scratch)
     return local_session(replace(settings, spark=conf), "kafka_clientinfo tests", str(scratch / "spark.log"))
@@ -150,7 +150,7 @@ def sample_warehouse(
     request: pytest.FixtureRequest, settings: Settings, tmp_path_factory: pytest.TempPathFactory
 ) -> Path:
     """The tables of sample_logs, built by the first process that asks; read only: copy it to change it."""
-    from kafka_clientinfo import pipeline
+    from kafka_clientinfo.runs import run as pipeline
 
     own = tmp_path_factory.getbasetemp()
     shared = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own

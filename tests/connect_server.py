@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from kafka_clientinfo.engine.java import check_java
-from kafka_clientinfo.engine.session import session_conf
-from kafka_clientinfo.engine.session_files import spark_jars
+from kafka_clientinfo.spark.java import check_java
+from kafka_clientinfo.spark.session import session_conf
+from kafka_clientinfo.spark.session_files import spark_jars
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 _STARTS_WITHIN_SECONDS = 300

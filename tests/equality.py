@@ -7,8 +7,8 @@ from typing import Any
 from chispa import assert_df_equality
 from deltalake import DeltaTable
 
-from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.tables.spec import table_spec, table_specs
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 NOT_COMPARED = (
     "file_id",

@@ -9,11 +9,11 @@ from typing import Any
 from chispa import assert_df_equality
 from pyspark.sql import functions as F
 
-from kafka_clientinfo import derivation
-from kafka_clientinfo.arrow_rows import relation_of
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.debug_runs import joined
 from kafka_clientinfo.protocol import api_name, request_header_version
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.runs import derivation
+from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import table_spec
 
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)

@@ -20,7 +20,7 @@ from typing import Any
 
 from packaging.requirements import Requirement
 
-from kafka_clientinfo.engine.session_files import ensure_jars, spark_jars
+from kafka_clientinfo.spark.session_files import ensure_jars, spark_jars
 
 from .connect_server import free_port
 from .soak.processes import children, kill, session

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from kafka_clientinfo.rules import Rule, rules
+from kafka_clientinfo.config.rules import Rule, rules
 from kafka_clientinfo.tables.spec import TableSpec, table_specs
 from tests.bytes_fields import bytes_fields
 

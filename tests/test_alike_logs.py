@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .ingestion.alike_logs import BANNER, FIRST, LEADS, records
 from .ingestion.test_plan import save

@@ -20,9 +20,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo import derivation, pipeline
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.steps import SOURCES
+from kafka_clientinfo.runs import derivation
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.runs.steps import SOURCES
 from tests.equality import COMPARED, assert_same_tables
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 PACKAGE = Path(__file__).resolve().parent.parent / "kafka_clientinfo"
-STARTS_A_JVM = {"prepare.py", *(f"engine/{name}.py" for name in ("session", "session_files", "java"))}
+STARTS_A_JVM = {"commands/prepare.py", *(f"spark/{name}.py" for name in ("session", "session_files", "java"))}
 """Modules that start and end a local session."""
 ALLOWED = {
-    "engine/abilities.py": {"sparkContext", "_accumulatorServer"},
-    "engine/keeping.py": {"localCheckpoint", "persist", "unpersist"},
+    "spark/features.py": {"sparkContext", "_accumulatorServer"},
+    "spark/caching.py": {"localCheckpoint", "persist", "unpersist"},
 }
 """What the two modules may use that find out what a session can."""
 CLASSIC = {

@@ -14,11 +14,11 @@ import pytest
 from deltalake import DeltaTable
 from pyarrow.dataset import ParquetReadOptions
 
-from kafka_clientinfo import pipeline
+from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.on_duckdb import MemoryTables
-from kafka_clientinfo.policy import Policy
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.scan import MemoryTables
 
 from .any_text import server_log_cases, text_cases, text_templates
 from .any_value import (
@@ -33,7 +33,7 @@ from .any_value import (
     single_changes,
     write_logs,
 )
-from .on_duckdb.comparing import DERIVED, assert_same, in_arrow
+from .scan.comparing import DERIVED, assert_same, in_arrow
 
 POLICY = Policy(
     software=(("kgo", None),),

@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import pipeline
 from kafka_clientinfo.commands.output import write_private
-from kafka_clientinfo.engine.locks import exclusive
-from kafka_clientinfo.engine.maintenance import maintain
 from kafka_clientinfo.errors import ClientInfoError, WarehouseError
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.warehouse.locks import exclusive
+from kafka_clientinfo.warehouse.maintenance import maintain
 
 from . import mounting
 from .equality import assert_same_tables

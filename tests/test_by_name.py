@@ -9,13 +9,14 @@ from uuid import uuid4
 
 import pytest
 
-from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine.creation import make_views
-from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo import cli
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import View, views
+from kafka_clientinfo.warehouse.creation import make_views
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .equality import assert_same_accounts, assert_same_tables
 
@@ -28,7 +29,7 @@ REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
 @pytest.fixture(autouse=True)
 def catalog_that_keeps_tables(monkeypatch: pytest.MonkeyPatch) -> None:
     """That of the tests' session forgets names when it ends, but not before."""
-    monkeypatch.setattr("kafka_clientinfo.address._keeps_tables", lambda *_: True)
+    monkeypatch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
 
 
 @pytest.fixture(scope="module")
@@ -50,7 +51,7 @@ def by_path(spark: Any, log: Path) -> str:
 def by_name(spark: Any, log: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The tables of two runs by name: both steps for a half of the log, and a run for the rest."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("kafka_clientinfo.address._keeps_tables", lambda *_: True)
+        patch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
         name = f"spark_catalog.kafka_{uuid4().hex}"
         growing = tmp_path_factory.mktemp("growing") / "b" / "kafka-request.log"
         growing.parent.mkdir()

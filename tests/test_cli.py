@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.logs import split_records
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 ROOT = Path(__file__).resolve().parent.parent
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"
@@ -120,7 +120,18 @@ def test_every_job_is_tested() -> None:
     assert {path.stem for path in (ROOT / "jobs").glob("*.py")} == {*JOBS}
 
 
-@pytest.mark.parametrize("module", ["protocol", "logs", "tables", "settings"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "protocol",
+        "logs.reader",
+        "tables.spec",
+        "releases.broker_releases",
+        "releases.client_libraries",
+        "config.settings",
+        "config.owners",
+    ],
+)
 def test_parser_and_declarations_import_without_spark(module: str) -> None:
     program = (
         "import sys\n"

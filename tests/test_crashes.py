@@ -14,14 +14,15 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import derivation, pipeline
-from kafka_clientinfo.engine import retention
-from kafka_clientinfo.engine.locks import JVM_LOCK_NAME, exclusive
-from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
-from kafka_clientinfo.ingest_step import RunReport
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.runs import derivation
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.runs.ingest import RunReport
 from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse.locks import JVM_LOCK_NAME, exclusive
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .equality import assert_same_tables
 

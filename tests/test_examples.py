@@ -151,5 +151,5 @@ def test_the_container_runs_as_a_user_without_rights_and_holds_the_archive_of_cl
     names = [line.split()[0] for line in last]
     user = names.index("USER")
     assert last[user] == "USER 10001"
-    assert "kafka_clientinfo.prepare" in last[user + 1]
+    assert "kafka_clientinfo.commands.prepare" in last[user + 1]
     assert 'ENTRYPOINT ["kafka-clientinfo"]' in last

@@ -16,7 +16,8 @@ import pytest
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = """
 import os, signal, sys
-from kafka_clientinfo import cli, console
+from kafka_clientinfo import cli
+from kafka_clientinfo.commands import text_tables
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
 
 def execute(context):
@@ -38,8 +39,8 @@ BODIES = {
     "loses its JVM": ("raise BrokenPipeError(32, 'Broken pipe')", 1, "kafka-clientinfo: Spark's JVM is gone: "),
     "is stopped": ("os.kill(os.getpid(), signal.SIGINT)", 130, "kafka-clientinfo: stopped; nothing was changed\n"),
 }
-LONG = "console.output('text ' * 100_000); return 3"
-SHORT = "console.output('text'); return 3"
+LONG = "text_tables.output('text ' * 100_000); return 3"
+SHORT = "text_tables.output('text'); return 3"
 FULL = "kafka-clientinfo: standard output cannot be written: No space left on device; send the output elsewhere"
 
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.printable import safe
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 
 FORGED = (

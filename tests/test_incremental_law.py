@@ -15,20 +15,20 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.address import Address
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.fleet import broker_hosts
+from kafka_clientinfo.config.settings import Settings, load_settings
+from kafka_clientinfo.connections.coverage import in_order, reports
 from kafka_clientinfo.connections.facts import shown_as_brokers
 from kafka_clientinfo.connections.judged import judged_requests
-from kafka_clientinfo.connections.stretches import in_order, reports
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.engine import increments
-from kafka_clientinfo.engine.rewriting import with_replaced
-from kafka_clientinfo.engine.staging import Staging
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.settings import Settings, load_settings
+from kafka_clientinfo.runs import increments
 from kafka_clientinfo.tables.spec import CONNECTION_ID_KEY
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.replacement import with_replaced
+from kafka_clientinfo.warehouse.staging import Staging
 from tests.equality import NOT_COMPARED
 from tests.frames import START, as_stored, at, frame, log, request, step_back_ms
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import json_record
 
 pytestmark = pytest.mark.long

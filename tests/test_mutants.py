@@ -19,11 +19,11 @@ def test_every_explanation_is_of_a_line_that_is_there() -> None:
 @pytest.mark.parametrize(
     ("file", "before", "after"),
     [
-        ("impact.py", "number <= {limit}", "number < {limit}"),
-        ("impact.py", "SELECT min(place)", "SELECT max(place)"),
+        ("questions/impact.py", "number <= {limit}", "number < {limit}"),
+        ("questions/impact.py", "SELECT min(place)", "SELECT max(place)"),
         ("concerns/usage/upgrade_impact.py", 'F.min("max_version")', 'F.max("max_version")'),
-        ("engine/increments.py", "_OVERLAP_SECONDS = 60", "_OVERLAP_SECONDS = 61"),
-        ("engine/retention.py", "finish_deletion(tables)", "pass"),
+        ("runs/increments.py", "_OVERLAP_SECONDS = 60", "_OVERLAP_SECONDS = 61"),
+        ("warehouse/retention.py", "finish_deletion(tables)", "pass"),
     ],
 )
 def test_it_changes_limits_functions_sql_and_calls(file: str, before: str, after: str) -> None:
@@ -42,7 +42,9 @@ def test_rules_weigh_more_than_other_code() -> None:
     from tests.mutants.changes import WEIGHTS, weight
 
     assert all((ROOT / "kafka_clientinfo" / name).exists() for name in WEIGHTS)
-    assert weight("kafka_clientinfo/concerns/client_id/facts.py") > weight("kafka_clientinfo/console.py") == 1
+    assert (
+        weight("kafka_clientinfo/concerns/client_id/facts.py") > weight("kafka_clientinfo/commands/text_tables.py") == 1
+    )
 
 
 def test_what_tests_reach_is_kept_and_renewed_by_file() -> None:

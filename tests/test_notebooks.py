@@ -53,9 +53,9 @@ class TestNotebooks:
         assert [one for one in shown if isinstance(one, list) and one] == []
 
     def test_upgrade_readiness_judges_as_the_command_does(self, run: Any, spark: Any, sample_warehouse: Path) -> None:
-        from kafka_clientinfo.engine.spark_tables import SparkTables
-        from kafka_clientinfo.filters import Scope
-        from kafka_clientinfo.impact import impact
+        from kafka_clientinfo.questions.filters import Scope
+        from kafka_clientinfo.questions.impact import impact
+        from kafka_clientinfo.questions.spark_tables import SparkTables
 
         done = run("upgrade_readiness", target="4.0.1")
         expected = impact(Scope(SparkTables(spark, str(sample_warehouse))), "4.0.1", all_targets=True)

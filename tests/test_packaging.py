@@ -68,7 +68,7 @@ def test_it_holds_every_schema_configuration_and_module(wheel: Path) -> None:
 
 def test_it_works_unpacked_nowhere(wheel: Path, tmp_path: Path) -> None:
     program = (
-        "import kafka_clientinfo.protocol as p, kafka_clientinfo.tables.spec as t, kafka_clientinfo.rules as r, kafka_clientinfo as k\n"
+        "import kafka_clientinfo.protocol as p, kafka_clientinfo.tables.spec as t, kafka_clientinfo.config.rules as r, kafka_clientinfo as k\n"
         "assert '.whl' in k.__file__\n"
         "assert p.header_versions(18, 3) == (2, 0)\n"
         "assert 'requests' in t.table_specs() and r.rules() and k.load_settings().cluster == 'default'\n"
@@ -128,7 +128,7 @@ def test_preparing_a_machine_without_spark_names_the_extra() -> None:
     program = (
         "import runpy, sys\n"
         "sys.modules['pyspark'] = None\n"
-        "runpy.run_module('kafka_clientinfo.prepare', run_name='__main__')"
+        "runpy.run_module('kafka_clientinfo.commands.prepare', run_name='__main__')"
     )
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 1

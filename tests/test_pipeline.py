@@ -11,13 +11,14 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine import retention
-from kafka_clientinfo.engine.keeping import kept_in_memory
-from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo import cli
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.logs.framing import split_records
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.spark.caching import kept_in_memory
 from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse import retention
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .acceptance import assert_accepted, needs_checker, shared
 from .equality import assert_same_tables

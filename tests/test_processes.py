@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from kafka_clientinfo.engine.java import check_java
-from kafka_clientinfo.engine.session import session_conf
-from kafka_clientinfo.settings import load_settings
+from kafka_clientinfo.config.settings import load_settings
+from kafka_clientinfo.spark.java import check_java
+from kafka_clientinfo.spark.session import session_conf
 
 from .soak.processes import environment, is_alive, session, spark_jvm
 from .soak.processes import kill as kill_all

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.config.settings import Settings
 
 from .connect_server import connect_server
 from .equality import assert_same_tables
@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 SHIPPED_FROM = """
 import sys
 from pyspark.sql import functions as F
-from kafka_clientinfo.engine.remote import remote_session
+from kafka_clientinfo.spark.remote import remote_session
 
 def place(batches):
     import kafka_clientinfo, pyarrow

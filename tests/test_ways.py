@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from kafka_clientinfo.settings import load_settings
+from kafka_clientinfo.config.settings import load_settings
 
 from .acceptance import assert_accepted, needs_checker, shared
 from .connect_server import connect_server

@@ -17,7 +17,7 @@ warehouse, cluster, target = (
 # COMMAND ----------
 
 import kafka_clientinfo
-from kafka_clientinfo.tables.broker_releases import release, releases
+from kafka_clientinfo.releases.broker_releases import release, releases
 
 release(target)  # raises for an unknown release, and names the known ones
 table = kafka_clientinfo.Warehouse(spark, warehouse).read("upgrade_impact")

@@ -2,7 +2,7 @@
 
 import argparse
 
-from ..filters import add_filters
+from ..questions.filters import add_filters
 from .context import Context, add_warehouse
 from .output import add_formats, ask, is_text, limit_of, show
 from .ownership import Ownership, add_owners, given_owners

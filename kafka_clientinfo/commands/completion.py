@@ -2,7 +2,7 @@
 
 import argparse
 
-from .. import console
+from . import text_tables
 from .context import Context
 
 HELP = "print the completion of a shell"
@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def execute(context: Context) -> int:
     import shtab
 
-    from ..rules import rules
-    from ..tables.broker_releases import releases
+    from ..config.rules import rules
+    from ..releases.broker_releases import releases
 
     parser: argparse.ArgumentParser = context.arguments.parser
     choices = {"target": tuple(releases()), "rule": tuple(rules())}
@@ -37,7 +37,7 @@ def execute(context: Context) -> int:
             action.choices = choices[action.dest]
         elif action.dest in path_kinds:
             action.complete = path_kinds[action.dest]  # type: ignore[attr-defined]
-    console.output(shtab.complete(parser, context.arguments.shell))
+    text_tables.output(shtab.complete(parser, context.arguments.shell))
     return 0
 
 

@@ -8,11 +8,11 @@ import argparse
 from datetime import datetime
 from typing import Any
 
-from ..engine.answers import Tables
+from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
-from ..filters import add_filters
 from ..printable import argument, safe
-from ..rules import SEVERITY_ORDER
+from ..questions.filters import add_filters
+from ..questions.queries import Tables
 from ..tables.spec import CONNECTION_KEY
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, instant, limit_of, show

@@ -7,19 +7,19 @@ from pathlib import Path
 from threading import Event
 from typing import TYPE_CHECKING, Any
 
-from .. import console
-from ..address import address_before, address_in
-from ..engine.locks import is_at_work
-from ..engine.state import LEDGER, State, require_state, unless_at_work
+from ..config.settings import Settings, load_settings
 from ..errors import ConfigError, WarehouseError
-from ..failures import AGAIN
-from ..filters import Filters, Scope
-from ..settings import Settings, load_settings
+from ..questions.filters import Filters, Scope
+from ..spark.failures import AGAIN
+from ..warehouse.address import address_before, address_in
+from ..warehouse.locks import is_at_work
+from ..warehouse.state import LEDGER, State, require_state, unless_at_work
+from . import text_tables
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from ..engine.answers import StoredTables
+    from ..questions.queries import StoredTables
 
 _WHERE = (
     "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that "
@@ -49,7 +49,7 @@ class Context:
         """Start nothing yet; `session` starts a local session if a command needs one and `spark` is None."""
         self.arguments, self.interrupted = arguments, Event()
         self.spark_log: Path | None = None
-        self.progress = None if getattr(arguments, "json", False) else console.progress()
+        self.progress = None if getattr(arguments, "json", False) else text_tables.progress()
         self._spark = spark
 
     @property
@@ -65,7 +65,7 @@ class Context:
         """
         conf: dict[str, str] = {}
         if self._spark is not None:
-            from ..engine.abilities import given_conf
+            from ..spark.features import given_conf
 
             conf = given_conf(self._spark)
         settings = load_settings(self.arguments.conf, conf, **overrides)
@@ -85,7 +85,7 @@ class Context:
 
     def tables(self) -> "StoredTables":
         """Open the warehouse's tables for reading, without a Spark session if they are on this machine."""
-        from ..engine.reading import local_tables
+        from ..questions.opening import local_tables
 
         root = self.warehouse
         if self._spark is None:
@@ -94,7 +94,7 @@ class Context:
             address_in(self._spark, root)  # raises if the session has no such catalog: then don't read a local folder
         if (on_this_machine := local_tables(root)) is not None:
             return on_this_machine
-        from ..engine.spark_tables import SparkTables
+        from ..questions.spark_tables import SparkTables
 
         return SparkTables(self.session(), root)
 
@@ -136,7 +136,7 @@ class Context:
             if self.progress is not None:
                 self.progress("starting Spark" if url is None else "connecting to Spark")
             if url is None:
-                from ..engine.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
+                from ..spark.session import end_at_interrupt, local_session, tell_once_of_a_dead_jvm
 
                 settings = settings or self.settings()
                 descriptor, log_file = tempfile.mkstemp(prefix="kafka-clientinfo-spark-", suffix=".log")
@@ -146,10 +146,10 @@ class Context:
                 self._spark = local_session(settings, log_file=log_file)
                 end_at_interrupt(self.interrupted.set)
             else:
-                from ..engine.remote import remote_session
+                from ..spark.remote import remote_session
 
                 self._spark = remote_session(url)
-        from ..engine.abilities import keep_quiet
+        from ..spark.features import keep_quiet
 
         keep_quiet(self._spark)
         return self._spark

@@ -22,11 +22,11 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
+from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
-from ..filters import Filters, Scope, add_filters, given_time
 from ..protocol import UNKNOWN
-from ..rules import SEVERITY_ORDER
-from ..tables.broker_releases import release
+from ..questions.filters import Filters, Scope, add_filters, given_time
+from ..releases.broker_releases import release
 from ..tables.spec import CLIENT, software
 from .context import Context, add_warehouse
 from .output import Table, add_formats, limit_of, show

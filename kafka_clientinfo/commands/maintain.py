@@ -5,11 +5,11 @@ import json
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from .. import console
+from . import text_tables
 from .context import COMMITTED, Context, add_common
 
 if TYPE_CHECKING:
-    from ..engine.maintenance import MaintenanceReport
+    from ..warehouse.maintenance import MaintenanceReport
 
 HELP = "compact and cluster the tables, delete unused files and, with retention, requests of old connections"
 STOPPED = COMMITTED
@@ -33,11 +33,11 @@ def execute(context: Context) -> int:
     arguments = context.arguments
     settings = context.settings(retention_days=arguments.retention_days, vacuum_hours=arguments.vacuum_hours)
     spark = context.session(settings)
-    from ..engine.maintenance import maintain
+    from ..warehouse.maintenance import maintain
 
     report = maintain(spark, context.warehouse, settings, context.progress)
     context.end_progress()
-    console.output(json.dumps(asdict(report), ensure_ascii=True) if arguments.json else as_text(report))
+    text_tables.output(json.dumps(asdict(report), ensure_ascii=True) if arguments.json else as_text(report))
     return 0
 
 
@@ -51,4 +51,4 @@ def as_text(report: "MaintenanceReport") -> str:
     rows = [tuple(table[name] for name in names) for table in report.tables]
     deleted = f"requests of connections that ended before {report.retained_from} are deleted"
     first = f"Retention: {'all requests are kept' if report.retained_from is None else deleted}."
-    return "\n".join([first, console.columns(header, rows)])
+    return "\n".join([first, text_tables.columns(header, rows)])

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..console import number
+from ..config.owners import Owner
 from ..errors import ClientInfoError
-from ..owners import Owner
 from ..printable import safe
 from ..protocol import api_key
-from ..tables.broker_releases import REASONS, WORST_FIRST, release
+from ..releases.broker_releases import REASONS, WORST_FIRST, release
 from ..tables.spec import CLIENT, software
 from .output import Table, as_markdown, markdown_text, write_private
 from .ownership import OwnerImpact, grouped, named
+from .text_tables import number
 from .webhook import Webhook
 
 _MOST = 500

@@ -27,14 +27,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .. import console
+from ..config.toml_files import shown
 from ..errors import ClientInfoError
 from ..printable import safe
-from ..toml_files import shown
+from . import text_tables
 
 if TYPE_CHECKING:
-    from ..engine.answers import Tables
-    from ..filters import Scope
+    from ..questions.filters import Scope
+    from ..questions.queries import Tables
 
 FORMATS = ("json", "csv", "markdown")
 _LONGEST = 100
@@ -166,13 +166,13 @@ def show(
         ClientInfoError: standard output cannot be written.
     """
     if arguments.json:
-        console.output(as_json(tables, document))
+        text_tables.output(as_json(tables, document))
     elif arguments.csv:
-        console.output(as_csv(tables, for_terminal=console.is_terminal(sys.stdout)).rstrip("\n"))
+        text_tables.output(as_csv(tables, for_terminal=text_tables.is_terminal(sys.stdout)).rstrip("\n"))
     elif arguments.markdown:
-        console.output(as_markdown(tables))
+        text_tables.output(as_markdown(tables))
     else:
-        console.output(as_text(tables, notes) if text is None else text())
+        text_tables.output(as_text(tables, notes) if text is None else text())
 
 
 def as_json(tables: Sequence[Table], document: Any = None) -> str:
@@ -310,7 +310,7 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
 
     `rest` names the options with which the rows that a limit left out are shown.
     """
-    width, colours = console.terminal_width(), _COLOURS if console.has_colours() else {}
+    width, colours = text_tables.terminal_width(), _COLOURS if text_tables.has_colours() else {}
     parts, notes = [], list(notes)
     is_cut = False
     for table in tables:
@@ -320,11 +320,11 @@ def as_text(tables: Sequence[Table], notes: Sequence[str] = (), rest: str = _RES
             is_cut |= any(len(str(cell)) > limit for row in rows for cell, limit in zip(row, limits, strict=True))
             indent = "  " if table.title else ""
             lines = [table.title] if table.title else []
-            lines.append(console.columns(header, rows, indent, limits, colours))
+            lines.append(text_tables.columns(header, rows, indent, limits, colours))
             if not table.rows:
                 lines.append("(no rows)")
             if table.more:
-                lines.append(f"{indent}… and {console.number(table.more)} more; {rest} have all")
+                lines.append(f"{indent}… and {text_tables.number(table.more)} more; {rest} have all")
             parts.append("\n".join(lines))
     if is_cut:
         notes.append("Texts that end with … are shortened; --json and --csv have them whole.")

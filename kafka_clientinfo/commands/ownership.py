@@ -17,12 +17,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from ..config.owners import Owner, Owners, load_owners
+from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
-from ..filters import Scope
-from ..impact import FINE, judged
-from ..owners import Owner, Owners, load_owners
-from ..rules import SEVERITY_ORDER
-from ..tables.broker_releases import VERDICTS, WORST_FIRST
+from ..questions.filters import Scope
+from ..questions.impact import FINE, judged
+from ..releases.broker_releases import VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .output import Table
 

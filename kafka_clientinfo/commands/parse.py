@@ -8,7 +8,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from .. import console
+from . import text_tables
 from .context import Context, add_settings
 from .run import add_logs, not_read, totals
 
@@ -35,16 +35,16 @@ def execute(context: Context) -> int:
     rows = _in_order(reading.parts())
     lines = (json.dumps(row, ensure_ascii=False, default=_as_text) for row in rows)
     while text := "\n".join(islice(lines, _LINES_AT_ONCE)):
-        if not console.output(text):
+        if not text_tables.output(text):
             return 0  # the reader of the pipe closed it
     files = reading.reports
     read, requests, rejected, pending = totals(files, "to_offset", "requests", "rejected", "pending_bytes")
-    console.complain(
+    text_tables.complain(
         f"{len(files)} files, {read} bytes of log, {requests} requests, {rejected} rejected "
         f"records, {pending} bytes of records that are not finished"
     )
     for line in not_read(reading.problems, files):
-        console.complain(line)
+        text_tables.complain(line)
     return int(reading.is_incomplete)
 
 

@@ -3,15 +3,15 @@
 import argparse
 from pathlib import Path
 
-from ..console import number, output
 from ..errors import ConfigError
-from ..filters import add_filters
-from ..impact import impact
 from ..printable import safe
-from ..tables.broker_releases import releases
+from ..questions.filters import add_filters
+from ..questions.impact import impact
+from ..releases.broker_releases import releases
 from .context import Context, add_warehouse
 from .output import write_private
 from .ownership import Ownership, add_owners, given_owners
+from .text_tables import number, output
 
 HELP = "write one HTML page: who breaks at another release, who connects, how, and who misbehaves"
 EXAMPLES = (

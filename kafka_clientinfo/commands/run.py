@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .. import console
-from ..filters import Scope
 from ..printable import safe
+from ..questions.filters import Scope
+from . import text_tables
 from .context import COMMITTED, Context, add_common
 from .output import as_text
 from .summary import SHOWN, findings, rows_of_tables
 
 if TYPE_CHECKING:
-    from ..ingest_step import RunReport
     from ..ingestion.problems import Problem
+    from ..runs.ingest import RunReport
 
 HELP = "read new log bytes and build all tables"
 STOPPED = COMMITTED
@@ -52,8 +52,8 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
         The exit code: 1 if a file could not be read, or not to its end.
     """
     settings = context.settings(cluster=getattr(context.arguments, "cluster", None))
-    from .. import pipeline
     from ..ingestion.problems import is_incomplete
+    from ..runs import run as pipeline
 
     started = time.monotonic()
     report = None if context.has_session else pipeline.nothing_new(name, inputs, context.warehouse, settings)
@@ -65,9 +65,9 @@ def execute_step(context: Context, name: str, *inputs: Any) -> int:
     elapsed = time.monotonic() - started
     context.end_progress()
     if context.arguments.json:
-        console.output(json.dumps(asdict(report), ensure_ascii=True, default=str))
+        text_tables.output(json.dumps(asdict(report), ensure_ascii=True, default=str))
     else:
-        console.output(_as_text(report, elapsed, context))
+        text_tables.output(_as_text(report, elapsed, context))
     return int(is_incomplete(report.problems, report.files))
 
 
@@ -83,25 +83,25 @@ def _files(report: "RunReport", elapsed: float) -> str:
     read = sum(file["to_offset"] - file["from_offset"] for file in report.files)
     (requests,) = totals(report.files, "requests")
     lines = [
-        f"Read {len(report.files)} files, {console.number(read)} bytes of log, {requests} requests"
+        f"Read {len(report.files)} files, {text_tables.number(read)} bytes of log, {requests} requests"
         f" in {elapsed:.1f} s; {len(report.unchanged)} files have nothing new."
     ]
     if report.too_late:
         lines.append(
-            f"  too late: {console.number(report.too_late)} requests of connections that retention has deleted; not kept"
+            f"  too late: {text_tables.number(report.too_late)} requests of connections that retention has deleted; not kept"
         )
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])
         for f in report.files
     ]
     if rows:
-        lines.append(console.columns(("broker", "requests", "rejected", "ignored", "waiting bytes", "path"), rows))
+        lines.append(text_tables.columns(("broker", "requests", "rejected", "ignored", "waiting bytes", "path"), rows))
     return "\n".join([*lines, *(f"  {line}" for line in not_read(report.problems, report.files))])
 
 
 def totals(files: Iterable[Mapping[str, Any]], *names: str) -> list[str]:
     """Return the sum over the files of each named figure, as text."""
-    return [console.number(sum(file[name] for file in files)) for name in names]
+    return [text_tables.number(sum(file[name] for file in files)) for name in names]
 
 
 def not_read(problems: Iterable["Problem"], files: Iterable[Mapping[str, Any]]) -> list[str]:

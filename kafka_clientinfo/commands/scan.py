@@ -15,13 +15,12 @@ from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from .. import console
+from ..config.settings import Settings
+from ..config.toml_files import shown
 from ..errors import ConfigError
-from ..filters import Scope
-from ..impact import Impact, impact
-from ..settings import Settings
-from ..toml_files import shown
-from . import upgrade
+from ..questions.filters import Scope
+from ..questions.impact import Impact, impact
+from . import text_tables, upgrade
 from .context import Context, add_settings
 from .output import Table, add_formats, as_text, ask, is_text, limit_of, show
 from .run import add_logs, not_read, totals
@@ -29,7 +28,7 @@ from .summary import SHOWN, findings
 
 if TYPE_CHECKING:
     from ..ingestion.in_process import Reading
-    from ..on_duckdb import MemoryTables
+    from ..scan import MemoryTables
 
 HELP = "answer from a few logs who connects, how, and which rules clients break, without Java or a warehouse"
 EXAMPLES = (
@@ -89,7 +88,7 @@ def execute(context: Context) -> int:
     try:
         import duckdb
 
-        from ..on_duckdb import MemoryTables
+        from ..scan import MemoryTables
     except ImportError as error:
         raise ConfigError(f"scan needs DuckDB ({error}); pip install 'kafka-clientinfo[answers]'") from None
     with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-scan-") as scratch:
@@ -173,7 +172,7 @@ class _Scan:
     def _fills_terminal(self) -> bool:
         """Whether each answer replaces the one before it on the terminal."""
         arguments = self._arguments
-        return bool(arguments.follow and is_text(arguments) and console.is_terminal(sys.stdout))
+        return bool(arguments.follow and is_text(arguments) and text_tables.is_terminal(sys.stdout))
 
     def answer(self) -> int:
         """Derive the tables from the requests so far and print the answers.

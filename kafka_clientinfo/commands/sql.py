@@ -4,11 +4,11 @@ import argparse
 import re
 from itertools import takewhile
 
-from ..engine.state import require_state
 from ..errors import ConfigError
 from ..printable import argument
 from ..tables.spec import table_specs
 from ..tables.views import views
+from ..warehouse.state import require_state
 from .context import Context, add_warehouse, notes_on
 from .output import add_formats, ask, limit_of, show
 

@@ -3,10 +3,10 @@
 import argparse
 from collections.abc import Mapping
 
-from ..engine.state import require_state
-from ..filters import Scope, add_filters
 from ..printable import safe
+from ..questions.filters import Scope, add_filters
 from ..tables.spec import table_specs
+from ..warehouse.state import require_state
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, limit_of, show
 from .ownership import Ownership, add_owners, given_owners

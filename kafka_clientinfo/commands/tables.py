@@ -3,9 +3,9 @@
 import argparse
 from dataclasses import astuple
 
-from ..engine.state import require_state
 from ..tables.spec import table_specs
 from ..tables.views import views
+from ..warehouse.state import require_state
 from .context import Context, add_warehouse, notes_on
 from .output import Table, add_formats, show
 

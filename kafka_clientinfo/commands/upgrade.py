@@ -4,19 +4,19 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ..console import columns, number
 from ..errors import ConfigError
-from ..filters import add_filters
-from ..impact import Impact, impact
 from ..printable import safe
-from ..tables.broker_releases import REASONS, release
-from ..tables.client_libraries import advice_of, client_libraries
+from ..questions.filters import add_filters
+from ..questions.impact import Impact, impact
+from ..releases.broker_releases import REASONS, release
+from ..releases.client_libraries import advice_of, client_libraries
 from ..tables.spec import CLIENT, software
 from .context import Context, add_warehouse
 from .messages import messages, send
 from .output import Table, add_formats, limit_of, show
 from .output import as_text as table_text
 from .ownership import USE, Ownership, add_owners, given_owners, owners_of_uses, owners_table
+from .text_tables import columns, number
 from .webhook import TOKEN, Webhook
 
 HELP = "list who would break at another release of Kafka (exit code 3 if a client would)"

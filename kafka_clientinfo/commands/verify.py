@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from .. import console
 from ..printable import safe
+from . import text_tables
 from .context import Context, add_common
 
 if TYPE_CHECKING:
-    from ..engine.checks import Check
+    from ..questions.checks import Check
 
 HELP = "check the tables: files, keys, constraints, connections (exit code 1 if rows disagree)"
 EXAMPLES = ("verify --warehouse /data/clientinfo", "verify --quick --warehouse /data/clientinfo")
@@ -26,16 +26,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def execute(context: Context) -> int:
     if context.arguments.quick:
-        from ..engine.checks import quick_checks
+        from ..questions.checks import quick_checks
 
         checks = quick_checks(context.tables(), context.warehouse)
     else:
         spark = context.session()
-        from ..engine.verification import verify
+        from ..questions.verification import verify
 
         checks = verify(spark, context.warehouse)
     rest = f"\n\n{_REST}" if context.arguments.quick else ""
-    console.output(as_json(checks) if context.arguments.json else as_text(checks) + rest)
+    text_tables.output(as_json(checks) if context.arguments.json else as_text(checks) + rest)
     return 0 if all(check.ok for check in checks) else 1
 
 
@@ -48,7 +48,8 @@ def as_json(checks: "Sequence[Check]") -> str:
 def as_text(checks: "Sequence[Check]") -> str:
     """Return a line per check, then the advice and the rows of each check that failed."""
     lines = [
-        ("ok" if c.ok else "FAILED", c.name, "" if c.ok else console.number(c.failed), c.requirement) for c in checks
+        ("ok" if c.ok else "FAILED", c.name, "" if c.ok else text_tables.number(c.failed), c.requirement)
+        for c in checks
     ]
     widths = [max(len(line[i]) for line in lines) for i in range(3)]
     parts = [
@@ -62,5 +63,5 @@ def _disagreement(check: "Check") -> str:
     lines = [f"{check.name}: {check.advice}", *(f"  {row}" for row in rows)]
     more = check.failed - len(check.findings)
     if more > 0:
-        lines.append(f"  and {console.number(more)} more")
+        lines.append(f"  and {text_tables.number(more)} more")
     return "\n".join(lines)

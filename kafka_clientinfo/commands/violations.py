@@ -4,10 +4,10 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .. import console
+from ..config.rules import SEVERITY_ORDER, rules
 from ..errors import ConfigError
-from ..filters import Scope, add_filters
-from ..rules import SEVERITY_ORDER, rules
+from ..questions.filters import Scope, add_filters
+from . import text_tables
 from .context import Context, add_warehouse
 from .output import Table, add_formats, as_text, ask, instant, limit_of, show
 from .ownership import ENDPOINT, WITH_CONNECTION, Ownership, add_owners, given_owners
@@ -101,5 +101,5 @@ def _as_text(table: Table, notes: Sequence[str]) -> str:
     header = (*_SHOWN, "owner") if "owner" in table.columns else _SHOWN
     parts = [as_text([Table("", header, lines)])]
     if table.more:
-        parts.append(f"{console.number(table.more)} more are not shown; use --rule, --since or --limit 0.")
+        parts.append(f"{text_tables.number(table.more)} more are not shown; use --rule, --since or --limit 0.")
     return "\n\n".join([*parts, "\n".join(advice), *notes])

@@ -29,7 +29,7 @@ from typing import Any
 
 from pyspark.sql import Column, DataFrame
 
-from ..settings import Settings
+from ..config.settings import Settings
 
 Columns = Mapping[str, Column]
 

@@ -3,10 +3,10 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..config.settings import Settings
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
-from ..settings import Settings
 from .boundaries import IN_STRETCH
 from .concern import Columns
 from .examples import place

@@ -17,13 +17,13 @@ from collections.abc import Callable, Sequence
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ..config.settings import Settings
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
-from ..settings import Settings
 from .boundaries import ID_NUMBERS, IN_STRETCH, KEPT, STATED_SOFTWARE, WHO, last_before, with_connection
 from .concern import Columns, Concern
-from .stretches import with_log_position
+from .coverage import with_log_position
 from .texts import body_text
 
 _LOOKED_AT = (

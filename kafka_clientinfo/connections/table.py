@@ -6,7 +6,7 @@ from graphlib import TopologicalSorter
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from ..settings import Settings
+from ..config.settings import Settings
 from ..tables.spec import CONNECTION_KEY
 from . import facts
 from .concern import Columns, Concern

@@ -23,8 +23,8 @@ from typing import TypeVar
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..rules import SEVERITIES, rules
-from ..settings import Settings
+from ..config.rules import SEVERITIES, rules
+from ..config.settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, ConnectionRule, RequestRule
 from .examples import example, place, time_pattern

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from ..arrow_rows import arrow_type
 from ..logs.request_event import RequestEvent
+from ..spark.arrow_rows import arrow_type
 from ..tables.spec import table_spec
 
 _WHERE = ("cluster", "broker", "file_id")

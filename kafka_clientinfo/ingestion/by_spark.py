@@ -10,8 +10,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from ..arrow_rows import collect
 from ..connections.texts import looked_up
+from ..spark.arrow_rows import collect
 from .arrow_schema import SCHEMA
 from .plan import Plan
 from .reading_progress import TaskCounter

@@ -21,9 +21,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..arrow_rows import TIMESTAMP
 from ..logs.clock import LogClock
 from ..logs.connection import remote_end
+from ..logs.duplicates import TwinMemory
 from ..logs.framing import MAX_RECORD
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID
 from ..logs.generations.json import read_bodies
@@ -44,9 +44,9 @@ from ..logs.parser import INSTANTS
 from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RequestEvent
 from ..logs.text_tail import Times
-from ..logs.twins import TwinMemory
+from ..spark.arrow_rows import TIMESTAMP
 from .arrow_schema import EVENT_FIELDS, arrays_of
-from .twin_columns import TwinFinder
+from .duplicates import TwinFinder
 
 Columns = dict[str, pa.Array]
 _TYPES = {field.name: field.type for field in EVENT_FIELDS}

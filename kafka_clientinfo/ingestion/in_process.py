@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from ..config.settings import Settings
 from ..errors import ConfigError, InputError
-from ..settings import Settings
 from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
 from .plan import PlannedFile, Split, make_plan

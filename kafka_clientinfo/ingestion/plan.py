@@ -32,6 +32,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..config.settings import Settings
 from ..logs.layouts import KAFKA, Layout
 from ..logs.reader import (
     BEGINNING_DIGITS,
@@ -43,7 +44,6 @@ from ..logs.reader import (
     readable_bytes,
     record_start,
 )
-from ..settings import Settings
 from .copies import Candidate, Log, Match, Row, alike_logs
 from .discovery import framing_of, is_server_log
 from .problems import Problem, reason_of

@@ -12,10 +12,10 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from ..config.settings import Settings
 from ..logs.compression import SNIFFED
 from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
-from ..settings import Settings
 from .plan import PlannedFile, Split
 from .storage import StoredFile
 

@@ -25,7 +25,7 @@ from functools import partial
 from itertools import islice
 from typing import Literal, NamedTuple, cast
 
-from ..settings import check_layout
+from ..config.settings import check_layout
 from .framing import OWN_WORDS
 from .physical_lines import ExportEntries
 from .record_marks import LEVEL, PREFIX, TIME

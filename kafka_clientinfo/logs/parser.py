@@ -19,6 +19,7 @@ from typing import TypeVar
 from .broker_events import broker_event
 from .clock import LogClock
 from .connection import remote_end
+from .duplicates import TwinMemory
 from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
@@ -35,7 +36,6 @@ from .request_event import (
 )
 from .server_log import FailedRequest, failed_request
 from .tearing import holds_json_start
-from .twins import TwinMemory
 from .wrappers import LEFT_OUT
 
 Event = RequestEvent | RejectedRecord | IgnoredRecord | FailedRequest

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from itertools import accumulate
 
-from ..filters import Scope
+from ..questions.filters import Scope
 
 _SECOND = 1_000_000
 _WIDTHS = tuple(

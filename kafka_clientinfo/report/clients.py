@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..filters import Scope
-from ..rules import MAY_BE_CLIENTS, SEVERITY_ORDER
-from ..tables.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
+from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
+from ..questions.filters import Scope
+from ..releases.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
 from ..tables.spec import CLIENT, CONNECTION_KEY, software
 from .buckets import Buckets
 from .table import TEXT, cell, declared, select

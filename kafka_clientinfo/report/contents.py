@@ -10,12 +10,12 @@ from types import MappingProxyType
 from typing import Any
 
 from .. import __version__
+from ..config.rules import rules
 from ..errors import WarehouseError
-from ..filters import Scope
-from ..impact import Impact
-from ..rules import rules
-from ..tables.broker_releases import REASONS, WORST_FIRST
-from ..tables.client_libraries import advice_of
+from ..questions.filters import Scope
+from ..questions.impact import Impact
+from ..releases.broker_releases import REASONS, WORST_FIRST
+from ..releases.client_libraries import advice_of
 from ..tables.spec import CLIENT, software
 from . import plots
 from .buckets import Buckets, buckets, open_by_software

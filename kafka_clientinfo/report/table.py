@@ -8,8 +8,8 @@ from importlib.resources import files
 from itertools import accumulate
 from typing import Any
 
-from ..filters import Scope
 from ..printable import safe
+from ..questions.filters import Scope
 
 TIMES = ("time", "moment")
 """The kinds of columns that are microseconds since the epoch in the query, and seconds on the page."""

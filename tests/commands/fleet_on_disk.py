@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from kafka_clientinfo.rules import rules
+from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.tables.spec import table_spec
 from tests.report.tables_on_disk import write_warehouse
 

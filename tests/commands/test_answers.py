@@ -13,7 +13,7 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import COMMANDS
-from kafka_clientinfo.engine import reading
+from kafka_clientinfo.questions import opening
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
 
@@ -60,7 +60,7 @@ def test_spark_and_duckdb_answer_alike(
     ids = [asked(capsys, sample_warehouse, query)[0]["connection_id"] for query in (TWICE, BROKEN)]
     commands = [*QUESTIONS, *(["connection", name] for name in ids)]
     here = [answer(capsys, sample_warehouse, None, *command, "--json") for command in commands]
-    monkeypatch.setattr(reading, "local_tables", lambda root: None)
+    monkeypatch.setattr(opening, "local_tables", lambda root: None)
     for command, found in zip(commands, here, strict=True):
         assert answer(capsys, sample_warehouse, spark, *command, "--json") == found, command
 
@@ -199,7 +199,7 @@ def test_an_answer_that_is_stopped_says_that_nothing_was_changed(sample_warehous
     program = (
         "import os, signal, sys, threading\n"
         "from kafka_clientinfo import cli\n"
-        "from kafka_clientinfo.engine import duckdb_tables\n"
+        "from kafka_clientinfo.questions import duckdb_tables\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "asked = duckdb_tables.LocalTables.query\n"
         "def query(self, *given):\n"

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine.locks import JVM_LOCK_NAME, is_at_work
 from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse.locks import JVM_LOCK_NAME, is_at_work
 
 ASKING = [
     ["clients"],

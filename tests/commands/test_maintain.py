@@ -9,14 +9,15 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine.maintenance import maintain
-from kafka_clientinfo.engine.retention import retain
-from kafka_clientinfo.engine.verification import verify
-from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo import cli
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.questions.verification import verify
+from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse.maintenance import maintain
+from kafka_clientinfo.warehouse.retention import retain
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.equality import assert_same_rows
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,8 +19,8 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.commands import messages, webhook
 from kafka_clientinfo.commands.messages import Message
 from kafka_clientinfo.commands.webhook import TOKEN, Webhook
+from kafka_clientinfo.config.owners import Owner
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
-from kafka_clientinfo.owners import Owner
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 PAYMENTS = "../Pay|ments <script>`"

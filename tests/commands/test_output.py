@@ -17,8 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kafka_clientinfo import console
-from kafka_clientinfo.commands import output
+from kafka_clientinfo.commands import output, text_tables
 from kafka_clientinfo.commands.output import (
     Table,
     add_formats,
@@ -47,8 +46,8 @@ def table(*rows: tuple[Any, ...], columns: tuple[str, ...] = ("a", "b"), more: i
 def text_of(tables: list[Table], width: int, colours: bool, notes: list[str] | None = None) -> str:
     """What a terminal of that width shows."""
     with (
-        mock.patch.object(console, "terminal_width", return_value=width),
-        mock.patch.object(console, "has_colours", return_value=colours),
+        mock.patch.object(text_tables, "terminal_width", return_value=width),
+        mock.patch.object(text_tables, "has_colours", return_value=colours),
     ):
         return as_text(tables, notes or [])
 

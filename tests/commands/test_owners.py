@@ -12,10 +12,10 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.ownership import ENDPOINT, Ownership
-from kafka_clientinfo.engine.answers import Rows
-from kafka_clientinfo.engine.reading import local_tables
-from kafka_clientinfo.filters import Scope
-from kafka_clientinfo.owners import parse_owners
+from kafka_clientinfo.config.owners import parse_owners
+from kafka_clientinfo.questions.filters import Scope
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.queries import Rows
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 HOSTILE_OWNER = "Pay|ments <script>`\\u202e"

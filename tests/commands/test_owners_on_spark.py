@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine import reading
+from kafka_clientinfo.questions import opening
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 OWNERS = """
@@ -56,5 +56,5 @@ def test_spark_and_duckdb_answer_alike(
 
     here = answers(None)
     assert {code for _, code, *_ in here} <= {0, 3}
-    monkeypatch.setattr(reading, "local_tables", lambda root: None)
+    monkeypatch.setattr(opening, "local_tables", lambda root: None)
     assert answers(spark) == here

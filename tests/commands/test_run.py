@@ -7,8 +7,8 @@ import pytest
 
 from kafka_clientinfo.commands.context import Context
 from kafka_clientinfo.commands.run import _as_text, totals
-from kafka_clientinfo.ingest_step import RunReport
 from kafka_clientinfo.ingestion.problems import Problem
+from kafka_clientinfo.runs.ingest import RunReport
 from tests.commands.fleet_on_disk import fleet, use
 
 

@@ -17,7 +17,7 @@ import duckdb
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.on_duckdb import MemoryTables
+from kafka_clientinfo.scan import MemoryTables
 from tests.builders import json_record
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"

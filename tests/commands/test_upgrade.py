@@ -9,11 +9,11 @@ import pytest
 
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.upgrade import as_text
-from kafka_clientinfo.engine.warehouse import Warehouse
-from kafka_clientinfo.impact import Impact
-from kafka_clientinfo.tables import broker_releases
-from kafka_clientinfo.tables.broker_releases import VERDICTS
+from kafka_clientinfo.questions.impact import Impact
+from kafka_clientinfo.releases import broker_releases
+from kafka_clientinfo.releases.broker_releases import VERDICTS
 from kafka_clientinfo.tables.spec import CLIENT
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.concerns.usage import uses
 from tests.frames import at, frame, ledger
 from tests.report.tables_on_disk import write_warehouse

@@ -11,11 +11,11 @@ from pyspark.sql import functions as F
 import kafka_clientinfo
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands.verify import as_json, as_text
-from kafka_clientinfo.engine.checks import CHECKS, LISTED, Check, check, quick_checks
-from kafka_clientinfo.engine.reading import local_tables
-from kafka_clientinfo.engine.verification import verify
-from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.questions.checks import CHECKS, LISTED, Check, check, quick_checks
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.verification import verify
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 NAMES = list(CHECKS)
 QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.engine.reading import local_tables
-from kafka_clientinfo.filters import Scope
-from kafka_clientinfo.impact import impact
+from kafka_clientinfo.questions.filters import Scope
+from kafka_clientinfo.questions.impact import impact
+from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.report.clients import Limits
 from kafka_clientinfo.report.contents import report
 from tests.commands.fleet_on_disk import TARGET, fleet, use
@@ -203,7 +203,7 @@ def _readable(text: str) -> str:
 
 
 def _filters(given: dict[str, str]) -> dict[str, Any]:
-    from kafka_clientinfo.filters import Filters
+    from kafka_clientinfo.questions.filters import Filters
 
     return {"filters": Filters(**given)}
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
-from kafka_clientinfo.rules import rules
-from kafka_clientinfo.settings import Settings
 from tests.frames import by_connection, log, request
 
 Row = dict[str, Any]

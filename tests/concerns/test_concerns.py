@@ -9,11 +9,11 @@ import pytest
 
 from kafka_clientinfo import resources
 from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.concern import Concern
-from kafka_clientinfo.policy import Policy
-from kafka_clientinfo.rules import rules
-from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.steps import read_by_others
+from kafka_clientinfo.runs.steps import read_by_others
 from kafka_clientinfo.tables.spec import table_spec, table_specs
 from tests.concerns.cases import rules_of
 

@@ -6,8 +6,8 @@ from typing import Any
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.engine.warehouse import Warehouse
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.concerns.cases import COUNTED, ONLY_WHERE_BOUND
 
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.settings import Settings
 from tests.frames import api_versions, at, background, by_connection, frame, in_time, log, named, request
 
 KNOWN = {"client_software_name": "kgo", "client_software_version": "1"}

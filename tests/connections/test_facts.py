@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.settings import Settings
 from tests.frames import api_versions, background, by_connection, in_time, log, named, request
 
 LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"

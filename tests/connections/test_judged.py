@@ -13,12 +13,12 @@ from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.concerns.usage import api_usage
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections import judged
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
-from kafka_clientinfo.engine.sizing import set_for
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.spark.session_conf import set_for
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.frames import ZERO, answered, api_versions, at, log, named, request
 

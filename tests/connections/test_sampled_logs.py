@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.on_duckdb import MemoryTables
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.scan import MemoryTables
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"
 LOGS = ("kafka-0.11.0.3", "kafka-2.4.1", "kafka-2.8.2", "kafka-4.4.0")

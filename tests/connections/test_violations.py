@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.commands.text_tables import safe
 from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
-from kafka_clientinfo.console import safe
-from kafka_clientinfo.policy import Policy
-from kafka_clientinfo.rules import rules
-from kafka_clientinfo.settings import Settings
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.builders import json_record
 from tests.frames import api_versions, at, log, named, offer, request

@@ -14,9 +14,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.on_duckdb import MemoryTables
-from kafka_clientinfo.settings import load_settings
+from kafka_clientinfo.scan import MemoryTables
 
 from .capture import Wire, load
 from .hosts import BROKERS, program_of

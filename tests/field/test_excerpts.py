@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.on_duckdb import MemoryTables
-from kafka_clientinfo.settings import load_settings
+from kafka_clientinfo.scan import MemoryTables
 
 EXCERPTS = Path(__file__).with_name("excerpts")
 FOLDERS = sorted(path.name for path in EXCERPTS.iterdir() if path.is_dir())

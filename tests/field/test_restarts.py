@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import pipeline
+from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.on_duckdb import MemoryTables
-from kafka_clientinfo.settings import load_settings
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.scan import MemoryTables
 from tests.equality import assert_same_tables
 
 EXCERPTS = Path(__file__).with_name("excerpts")

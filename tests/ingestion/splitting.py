@@ -4,12 +4,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.plan import Plan, PlannedFile, Split, make_plan
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row, wrongly_cut
 from kafka_clientinfo.ingestion.storage import StoredFile, local_file
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.layouts import KAFKA, Layout
-from kafka_clientinfo.settings import Settings
 
 Rows = dict[str, list[Any]]
 KINDS = ("request", "rejected", "failed")

@@ -229,8 +229,8 @@ def test_both_readings_find_the_same_twins(
     lines = [twin(n, total).replace(b" (kafka", b"  (kafka" if odd else b" (kafka") for n, total, odd in requests]
     log.write_bytes(b"".join([twin(99, 1.0), *lines, twin(98, 1.0)]))
     with (
-        patch("kafka_clientinfo.logs.twins.MEMORY", memory),
-        patch("kafka_clientinfo.ingestion.twin_columns.MEMORY", memory),
+        patch("kafka_clientinfo.logs.duplicates.MEMORY", memory),
+        patch("kafka_clientinfo.ingestion.duplicates.MEMORY", memory),
         patch.object(worker, "BATCH_ROWS", rows),
     ):
         check(log, whole(log))

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.problems import is_incomplete
-from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 
 from .alike_logs import A_LONG, B_LONG, BANNER, BIG, BIG_LONG, FIRST, LEADS, A, B, C, records, requests_of

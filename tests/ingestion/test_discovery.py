@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, matches, with_server_logs
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.ingestion.test_plan import LOG, save
 

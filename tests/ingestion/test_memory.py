@@ -21,7 +21,7 @@ import json, resource, sys
 from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.worker import read_splits
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.config.settings import Settings
 
 def peak():
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.discovery import framing_of
 from kafka_clientinfo.ingestion.plan import Plan, make_plan
 from kafka_clientinfo.ingestion.problems import Problem, is_incomplete
 from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import file_id, head, resume_point
-from kafka_clientinfo.settings import Settings
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 import zstandard
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import reading_progress
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.reading_progress import TaskCounter, progress_text, watched
 from kafka_clientinfo.ingestion.worker import read_splits
-from kafka_clientinfo.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
 REAL = ROOT / "sample_logs" / "kafka-2.7.2" / "kafka-request.log.gz"

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo import derivation, pipeline
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import worker
 from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
 from kafka_clientinfo.ingestion.in_process import Reading
@@ -20,8 +20,9 @@ from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.repeated_hour import TIMES, Move, moved_row, moves
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
-from kafka_clientinfo.on_duckdb import MemoryTables
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.runs import derivation
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.scan import MemoryTables
 from tests.builders import json_record
 from tests.equality import assert_same_tables
 from tests.ingestion.splitting import split_of

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import pipeline
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.plan import make_plan
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.runs import run as pipeline
 from tests.builders import json_record
 from tests.ingestion.test_plan import LOG
 from tests.moto import KEYS, bucket, moto_server

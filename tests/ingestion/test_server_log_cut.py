@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs.framing import SERVER_LOG, split_records
-from kafka_clientinfo.settings import Settings
 from tests.logs.test_forged_failures import CASES, GENUINE, OTHER
 
 SAMPLE = Path(__file__).resolve().parents[2] / "sample_logs" / "kafka-4.4.0" / "server.log.gz"

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import worker
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import json_run
-from kafka_clientinfo.settings import Settings
 from tests.builders import START, api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.frames import step_back_ms
 from tests.ingestion.splitting import Runs, read_in_splits, rows_of, split_of

@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.ingestion.in_process import Reading
 from kafka_clientinfo.ingestion.standard_input import Stream
-from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_logs"

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pyarrow import fs as arrow_fs
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import storage as module
 from kafka_clientinfo.ingestion.discovery import find_logs, with_server_logs
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.storage import StoredFile, locate
-from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.ingestion.stored_logs import FILES, LOG, Counting, paths, statistics
 

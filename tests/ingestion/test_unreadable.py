@@ -15,9 +15,7 @@ import zstandard
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kafka_clientinfo.address import Address
-from kafka_clientinfo.engine.keeping import release
-from kafka_clientinfo.engine.staging import Staging, kept
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.by_spark import parse_logs, readable_rows
 from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.plan import Plan, make_plan
@@ -27,7 +25,9 @@ from kafka_clientinfo.ingestion.storage import HeldFile, StoredFile
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import split_records
 from kafka_clientinfo.logs.reader import RawBytes
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.spark.caching import release
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.staging import Staging, kept
 from tests.builders import json_record
 from tests.ingestion.test_plan import save
 

@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.errors import InputError
-from kafka_clientinfo.failures import failure_message
 from kafka_clientinfo.ingestion import columnar, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
 from kafka_clientinfo.ingestion.worker import read_splits
@@ -19,6 +18,7 @@ from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
 from kafka_clientinfo.protocol import api_key
+from kafka_clientinfo.spark.failures import failure_message
 from tests.builders import json_record, request_header_struct_record
 from tests.ingestion.splitting import split_of
 from tests.logs.excerpts import EXCERPTS, GENERATIONS

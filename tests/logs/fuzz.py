@@ -19,11 +19,11 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent, split_records
 from kafka_clientinfo.logs.framing import ENDED_SERVER_LOG
 from kafka_clientinfo.logs.record_marks import PREFIX
-from kafka_clientinfo.settings import Settings
 from tests.ingestion.splitting import read_in_splits, rows_of
 from tests.logs.excerpts import CORPUS, EXCERPTS, GENERATIONS
 from tests.logs.mutations import mutated

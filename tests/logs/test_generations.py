@@ -4,7 +4,8 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.logs import IgnoredRecord, twins
+from kafka_clientinfo.logs import IgnoredRecord
+from kafka_clientinfo.logs import duplicates as twins
 from kafka_clientinfo.protocol import api_name
 from kafka_clientinfo.protocol.api_keys import ALIASES
 from tests.builders import (

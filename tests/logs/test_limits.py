@@ -6,13 +6,13 @@ from kafka_clientinfo.logs import (
     apis,
     compression,
     connection,
+    duplicates,
     framing,
     group_bodies,
     layouts,
     reader,
     request_event,
     struct_text,
-    twins,
 )
 from kafka_clientinfo.logs.generations.fields import INT16, INT32, read_integer
 from kafka_clientinfo.logs.request_event import MalformedRecord
@@ -25,7 +25,7 @@ def test_what_is_kept_at_most_stays_the_same() -> None:
     assert (reader.IDENTITY_BYTES, reader.RESUME_WINDOW) == (MIB, 64 << 10)
     assert (framing.MAX_RECORD, framing.KEPT_HEAD, framing.KEPT_TAIL) == (32 * MIB, MIB, 64 << 10)
     assert (request_event.RAW_LIMIT, struct_text.MAX_BODY, layouts.SAMPLE) == (MIB, MIB, MIB)
-    assert (group_bodies.MAX_LISTED, twins.MEMORY) == (1000, 4096)
+    assert (group_bodies.MAX_LISTED, duplicates.MEMORY) == (1000, 4096)
     assert connection.LONGEST == 600
     assert (compression.MAX_WINDOW, compression.SNIFFED) == (128 * MIB, 16)
 

@@ -277,16 +277,16 @@ WEIGHTS = {
     "connections": 3,
     "ingestion/plan.py": 3,
     "ingestion/discovery.py": 3,
-    "impact.py": 4,
+    "questions/impact.py": 4,
     "report/clients.py": 4,
     "commands/upgrade.py": 3,
     "commands/diff.py": 3,
     "commands/ownership.py": 3,
     "commands/messages.py": 3,
-    "engine/increments.py": 3,
-    "engine/retention.py": 3,
-    "engine/rewriting.py": 3,
-    "derivation.py": 3,
+    "runs/increments.py": 3,
+    "warehouse/retention.py": 3,
+    "warehouse/replacement.py": 3,
+    "runs/derivation.py": 3,
 }
 """How much more often than others a place of these files and folders is chosen: rules, plans, verdicts, increments."""
 

@@ -29,8 +29,8 @@ _FEW = 1.5
 """Seconds of tests that run first: most changes fail at once, before the other tests' files are collected."""
 _SAMPLE_SECONDS = 40
 """What it costs to build the warehouse of the sample logs."""
-_READERS = ("commands", "report", "impact", "filters", "cli", "on_duckdb")
-"""Modules that no run of the pipeline imports: for their mutants the warehouse of the sample logs is built once."""
+_READERS = ("commands", "report", "questions", "cli", "scan")
+"""Modules that no run of the pipeline uses: for their mutants the warehouse of the sample logs is built once."""
 
 
 class Outcome(NamedTuple):

@@ -112,8 +112,8 @@ def _children(process: int) -> list[int]:
 
 def _host(scratch: Path) -> None:
     """Start the session, print how to reach its JVM, and do what standard input asks for until it ends."""
-    from kafka_clientinfo import pipeline
-    from kafka_clientinfo.settings import load_settings
+    from kafka_clientinfo.config.settings import load_settings
+    from kafka_clientinfo.runs import run as pipeline
     from tests.conftest import classic_session
 
     answers = os.fdopen(os.dup(1), "w", buffering=1)

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-from kafka_clientinfo.engine.reading import local_tables
-from kafka_clientinfo.filters import Filters, Scope
-from kafka_clientinfo.impact import impact
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.impact import impact
+from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.report.clients import Limits
 from kafka_clientinfo.report.contents import report
 

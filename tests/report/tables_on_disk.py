@@ -8,9 +8,9 @@ import duckdb
 import pyarrow as pa
 from deltalake import DeltaTable, write_deltalake
 
-from kafka_clientinfo.engine.state import LEDGER, State
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse.state import LEDGER, State
 
 
 def schema(name: str) -> pa.Schema:

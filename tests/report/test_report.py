@@ -16,11 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.releases.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.buckets import MOST, buckets
 from kafka_clientinfo.report.page import embedded
 from kafka_clientinfo.report.table import declarations
-from kafka_clientinfo.tables.broker_releases import VERDICTS, WORST_FIRST, releases
 from kafka_clientinfo.tables.spec import table_spec
 from kafka_clientinfo.tables.views import views
 from tests.report.conftest import HOSTILE, TARGET, at, tables

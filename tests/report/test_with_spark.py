@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.engine.spark_tables import SparkTables
-from kafka_clientinfo.filters import Filters, Scope
-from kafka_clientinfo.impact import impact
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.impact import impact
+from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.report.contents import report
 from tests.report.conftest import TARGET, at
 from tests.report.pages import data_of, report_of

@@ -8,10 +8,11 @@ import sys
 from collections.abc import Callable
 from dataclasses import replace
 
-from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine.session import local_session
-from kafka_clientinfo.ingest_step import RunReport
-from kafka_clientinfo.settings import load_settings
+from kafka_clientinfo import cli
+from kafka_clientinfo.config.settings import load_settings
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.runs.ingest import RunReport
+from kafka_clientinfo.spark.session import local_session
 
 
 def _say(text: str) -> None:

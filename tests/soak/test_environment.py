@@ -136,7 +136,7 @@ def test_folders_of_somebody_else_are_named_before_spark_starts(log: Path, tmp_p
     lake.mkdir(mode=0o755)
     program = (
         f"import os, sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from kafka_clientinfo.errors import WarehouseError\nfrom kafka_clientinfo.engine.locks import exclusive\n"
+        "from kafka_clientinfo.errors import WarehouseError\nfrom kafka_clientinfo.warehouse.locks import exclusive\n"
         f"os.setgid({NOBODY}); os.setuid({NOBODY})\n"
         f"try:\n    with exclusive({str(lake)!r}, 1): pass\nexcept WarehouseError as error: print(error)"
     )

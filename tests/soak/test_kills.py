@@ -16,8 +16,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import cli, pipeline
-from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo import cli
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from ..equality import assert_same_accounts, assert_same_tables
 from .killer import Kill, Killer, complaints

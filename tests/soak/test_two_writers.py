@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine import retention
 from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.warehouse import retention
 
 from ..equality import assert_same_tables
 from ..test_crashes import GrowingLog, assert_each_once

@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine.maintenance import maintain
-from kafka_clientinfo.engine.session import end_session, local_session
-from kafka_clientinfo.engine.verification import verify
-from kafka_clientinfo.engine.warehouse import Warehouse
+from kafka_clientinfo.config.settings import load_settings
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.logs.framing import split_records
-from kafka_clientinfo.settings import load_settings
+from kafka_clientinfo.questions.verification import verify
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.spark.session import end_session, local_session
+from kafka_clientinfo.warehouse.maintenance import maintain
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from ..equality import assert_same_tables
 from ..test_crashes import assert_each_once

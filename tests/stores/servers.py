@@ -18,7 +18,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 from urllib.parse import urlencode
 
-from kafka_clientinfo.engine.session_files import spark_jars
+from kafka_clientinfo.spark.session_files import spark_jars
 
 from ..upgrade_oracle.real_broker import HOST, answers, process, read, ready_made
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.rules import BLAMED, SEVERITIES, rules
 from kafka_clientinfo.protocol import api_key
-from kafka_clientinfo.rules import BLAMED, SEVERITIES, rules
-from kafka_clientinfo.tables.broker_releases import api_traits, features, releases
-from kafka_clientinfo.tables.client_libraries import client_libraries
+from kafka_clientinfo.releases.broker_releases import api_traits, features, releases
+from kafka_clientinfo.releases.client_libraries import client_libraries
 from kafka_clientinfo.tables.spec import CONNECTION_KEY, TableSpec, table_specs
 from kafka_clientinfo.tables.types import split_field, split_type
 from kafka_clientinfo.tables.views import views

@@ -3,9 +3,9 @@
 import pyarrow as pa
 import pytest
 
-from kafka_clientinfo.arrow_rows import arrow_type
 from kafka_clientinfo.ingestion.arrow_schema import EVENT_FIELDS
 from kafka_clientinfo.logs.request_event import RequestEvent
+from kafka_clientinfo.spark.arrow_rows import arrow_type
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.types import duckdb_type
 

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from deltalake import DeltaTable
 
-from kafka_clientinfo.rules import SEVERITY_ORDER
+from kafka_clientinfo.config.rules import SEVERITY_ORDER
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
 

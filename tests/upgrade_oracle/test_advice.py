@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine.warehouse import Warehouse
-from kafka_clientinfo.tables.client_libraries import client_libraries
+from kafka_clientinfo.releases.client_libraries import client_libraries
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from . import fleet, library_releases, real_broker
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kafka_clientinfo import pipeline
-from kafka_clientinfo.engine.spark_tables import SparkTables
-from kafka_clientinfo.engine.warehouse import Warehouse
-from kafka_clientinfo.filters import Scope
-from kafka_clientinfo.impact import impact
+from kafka_clientinfo.questions.filters import Scope
+from kafka_clientinfo.questions.impact import impact
+from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.runs import run as pipeline
+from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from . import fleet, real_broker
 from .raw_clients import Client

@@ -8,10 +8,10 @@ rolling upgrade the old brokers limit the range, and the row says that brokers d
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.texts import is_one_of, looked_up, number_of_texts, with_lists
 from ...protocol import api_names
-from ...settings import Settings
-from ...tables.broker_releases import features
+from ...releases.broker_releases import features
 
 _ANSWERING = ("cluster", "broker", "listener")
 

@@ -3,12 +3,12 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.concern import Columns
 from ...connections.facts import is_watched
 from ...connections.judged import is_api_versions, is_api_versions_success, requests_where
 from ...connections.table import only_of_clients
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ErrorCode
-from ...settings import Settings
 from .predicates import loses_name, offered
 
 _UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST)

@@ -3,11 +3,11 @@
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.concern import RequestRule
 from ...connections.facts import is_client
 from ...connections.texts import sentence
 from ...connections.violations import by_connection_id
-from ...settings import Settings
 from .facts import knows_software
 
 REQUEST_RULES = {

@@ -3,12 +3,12 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.boundaries import has_header_v3
 from ...connections.concern import Columns
 from ...connections.judged import requests_where
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
-from ...settings import Settings
 from .predicates import stated
 
 _INSTANCE_ID_BYTES = 16

@@ -3,6 +3,7 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.boundaries import has_header_v3
 from ...connections.concern import Columns
 from ...connections.judged import requests_where
@@ -10,7 +11,6 @@ from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
 from ...protocol import ErrorCode
 from ...protocol.primitives import ZERO_UUID
-from ...settings import Settings
 from .predicates import is_telemetry
 from .uuids import uuid_bits
 

@@ -3,11 +3,11 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.concern import ConnectionRule, RequestRule
 from ...connections.facts import is_client
 from ...connections.texts import looked_up, sentence, shown
 from ...connections.violations import by_connection_id
-from ...settings import Settings
 from .facts import begins_with_header_v3, is_contradicted, is_enforced, other_telemetry_id
 
 

@@ -3,13 +3,13 @@
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.concern import Columns
 from ...connections.facts import is_exempt
 from ...connections.judged import is_api_versions, requests_where
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ErrorCode
-from ...settings import Settings
 from .policy import policy_verdicts
 from .predicates import can_name, software_after
 

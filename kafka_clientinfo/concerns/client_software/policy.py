@@ -5,9 +5,9 @@ from string import ascii_lowercase, ascii_uppercase
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from ...backtracking import LONGEST_TEXT
+from ...config.backtracking import LONGEST_TEXT
+from ...config.policy import VERSION, Policy
 from ...connections.texts import any_of, looked_up
-from ...policy import VERSION, Policy
 from ...protocol import UNKNOWN
 
 _COMPARE = ("org.apache.hadoop.util.VersionUtil", "compareVersions")

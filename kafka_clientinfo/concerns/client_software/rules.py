@@ -2,9 +2,9 @@
 
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.concern import ConnectionRule, RequestRule
 from ...connections.texts import sentence
-from ...settings import Settings
 
 _POLICY_RULES = {
     "software_unknown": "policy_unknown_software",

@@ -16,13 +16,13 @@ what this client was offered. Answers before the broker's last start don't count
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.facts import local_port
 from ...connections.offers import is_offered_later, offered_before
 from ...connections.starts import life_at, starts_of_brokers
 from ...connections.texts import is_one_of, looked_up, sentence, shown
 from ...connections.violations import by_connection_id
 from ...logs.apis import BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS
-from ...settings import Settings
 
 _RULES = {
     "unknown_api": "request_unreadable",

@@ -9,7 +9,7 @@ between events are filled in.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from ...settings import Settings
+from ...config.settings import Settings
 
 MAX_FILLED = 2000
 """The number of consecutive buckets without an event that are filled; a longer gap is cut there (is_cut)."""

@@ -13,6 +13,7 @@ A message is self-describing if it carries the protocol type, which is needed to
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.examples import example
 from ...connections.judged import HEARTBEATS
 from ...connections.texts import (
@@ -26,7 +27,6 @@ from ...connections.texts import (
     with_lists,
 )
 from ...protocol import ErrorCode
-from ...settings import Settings
 from .group_messages import DESCRIBE, GROUP_KEY, JOIN, SYNC, rolled_up, unless_empty
 
 _MEMBERS = 1000

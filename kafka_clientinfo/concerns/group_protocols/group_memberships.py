@@ -18,11 +18,11 @@ an id, every minute becomes an entry.
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.examples import example
 from ...connections.judged import is_rejected
 from ...connections.texts import first_entries_by, merged_texts, with_lists
 from ...protocol import ApiKey, ErrorCode
-from ...settings import Settings
 from ...tables.spec import CONNECTION_KEY
 from .group_messages import GROUP_KEY, JOIN, SYNC, is_not_in, offered_names, unless_empty
 

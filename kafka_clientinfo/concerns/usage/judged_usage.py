@@ -13,13 +13,13 @@ from dataclasses import astuple
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 
-from ...arrow_rows import relation_of
 from ...connections.boundaries import has_header_v3
 from ...connections.facts import is_client
 from ...connections.offers import of_processes
 from ...connections.starts import life_at, starts_of_brokers
 from ...connections.texts import number_of_texts, sorted_texts
-from ...tables.broker_releases import api_traits, judgements, releases
+from ...releases.broker_releases import api_traits, judgements, releases
+from ...spark.arrow_rows import relation_of
 from ...tables.spec import CLIENT, CONNECTION_KEY
 
 _USE = ("api_key", "api_version", "by_broker", "fixed")

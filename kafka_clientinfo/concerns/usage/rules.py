@@ -3,9 +3,9 @@
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from ...config.settings import Settings
 from ...connections.facts import is_client, is_exempt
 from ...connections.texts import any_of, looked_up, sentence
-from ...settings import Settings
 from ...tables.spec import CONNECTION_KEY
 
 _FEATURES = {

@@ -11,13 +11,13 @@ import re
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from ...arrow_rows import relation_of
 from ...connections.offers import of_processes
 from ...connections.starts import starts_of_brokers
 from ...connections.texts import joined_by, looked_up
 from ...protocol import UNKNOWN
-from ...tables.broker_releases import releases
-from ...tables.client_libraries import client_libraries
+from ...releases.broker_releases import releases
+from ...releases.client_libraries import client_libraries
+from ...spark.arrow_rows import relation_of
 from ...tables.spec import CLIENT
 
 _FITS = "library string, release string, numbers array<int>, api_key int, low int, high int, takes array<string>"

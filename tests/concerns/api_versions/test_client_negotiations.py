@@ -6,8 +6,8 @@ import pytest
 
 from kafka_clientinfo.concerns.api_versions import client_negotiations
 from kafka_clientinfo.concerns.api_versions.rules import findings_outdated
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
-from kafka_clientinfo.settings import Settings
 from tests.frames import as_stored, assert_table, at, frame
 
 FETCH, PRODUCE = (1, "FETCH"), (0, "PRODUCE")

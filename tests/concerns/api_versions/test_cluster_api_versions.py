@@ -7,8 +7,8 @@ import pytest
 
 from kafka_clientinfo import protocol
 from kafka_clientinfo.concerns.api_versions import cluster_api_versions
-from kafka_clientinfo.settings import Settings
-from kafka_clientinfo.tables.broker_releases import features, releases
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.releases.broker_releases import features, releases
 from tests.frames import assert_table, at, frame
 
 Ranges = Mapping[int, tuple[int, int]]

@@ -13,8 +13,8 @@ from kafka_clientinfo.concerns.client_instance_id.rules import (
     findings_renewed,
     findings_shared,
 )
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
-from kafka_clientinfo.settings import Settings
 from tests.builders import json_record
 from tests.concerns.client_instance_id.client_rows import MESSAGES, NEW, UNCERTAIN, carries, kafka_id, scenario
 from tests.frames import as_stored, assert_table, at, frame

@@ -9,8 +9,8 @@ from kafka_clientinfo.concerns.client_instance_id.rules import (
     findings_renewed,
     findings_without_id,
 )
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
-from kafka_clientinfo.settings import Settings
 from tests.concerns.client_instance_id.client_rows import MESSAGES, UNCERTAIN, carries, kafka_id, numbered, of, scenario
 from tests.frames import as_stored, frame
 

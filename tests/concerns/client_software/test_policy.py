@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from pyspark.sql import functions as F
 
-from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns.client_software.policy import compared_versions, policy_verdicts
-from kafka_clientinfo.policy import Policy
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.spark.arrow_rows import relation_of
 from tests.concerns.cases import Case, Judged, assert_message
 from tests.frames import api_versions, named, offer, request
 

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.arrow_rows import relation_of
 from kafka_clientinfo.concerns.failed_requests.rules import findings_refused
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.spark.arrow_rows import relation_of
 from tests.frames import at, frame, ledger
 
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.fleet import client_connections
-from kafka_clientinfo.settings import Settings
+from kafka_clientinfo.config.settings import Settings
 from tests.frames import as_stored, assert_table, at, frame
 
 MINUTE = 60

@@ -17,10 +17,10 @@ from kafka_clientinfo.concerns.group_protocols.rules import (
     findings_mixed_types,
     findings_name_mismatch,
 )
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
-from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.groups import MISMATCH, NAMES, Found
 from tests.concerns.group_protocols.messages import (

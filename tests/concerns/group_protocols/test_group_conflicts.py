@@ -13,14 +13,14 @@ from kafka_clientinfo.concerns.group_protocols import (
     group_unoffered_protocols,
 )
 from kafka_clientinfo.concerns.group_protocols.rules import findings_mixed_types, findings_unoffered
+from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.violations import completed_finding
-from kafka_clientinfo.rules import rules
-from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.messages import message
 from tests.frames import as_stored, at, log
-from tests.on_duckdb.made_log import derived, rows_of
+from tests.scan.made_log import derived, rows_of
 
 Row = dict[str, Any]
 DAY = 86_400

@@ -7,8 +7,8 @@ import pytest
 from kafka_clientinfo.concerns.group_protocols import (
     group_messages,
 )
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.judged import judged_requests
-from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.groups import ASSIGNMENT, SUBSCRIPTION, Found, plain
 from tests.concerns.group_protocols.messages import (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_clientinfo.rules import rules
+from kafka_clientinfo.config.rules import rules
 from tests.concerns.group_protocols.groups import NAMES, Found, plain
 
 MESSAGES = {

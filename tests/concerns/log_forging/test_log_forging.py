@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion.in_process import Reading
-from kafka_clientinfo.settings import Settings
 from tests.builders import request_header_struct_record
 from tests.concerns.cases import Case, Judged, assert_case, assert_message
 from tests.frames import request
-from tests.on_duckdb.comparing import in_arrow
-from tests.on_duckdb.golden import in_memory
+from tests.scan.comparing import in_arrow
+from tests.scan.golden import in_memory
 from tests.wrapping import wrap
 
 FORGED = "x\n[2026-11-21 02:00:00,000] DEBUG "

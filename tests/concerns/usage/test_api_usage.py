@@ -11,13 +11,13 @@ from kafka_clientinfo.concerns.usage.rules import (
     findings_outside_advertised,
     findings_unsupported,
 )
+from kafka_clientinfo.config.policy import Policy
+from kafka_clientinfo.config.rules import rules
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import completed_finding
-from kafka_clientinfo.policy import Policy
 from kafka_clientinfo.protocol import request_header_version
-from kafka_clientinfo.rules import rules
-from kafka_clientinfo.settings import Settings
 from tests.concerns.cases import OPENING
 from tests.frames import answered, api_versions, at, log, request
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.tables.broker_releases import REASONS, releases
+from kafka_clientinfo.releases.broker_releases import REASONS, releases
 from tests.concerns.usage import uses
 from tests.concerns.usage.uses import FETCH, HEARTBEAT, JOIN, PRODUCE, connection, usage
 from tests.frames import as_stored, at, frame

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.concerns.usage import upgrade_impact
-from kafka_clientinfo.tables.client_libraries import parse_libraries
+from kafka_clientinfo.releases.client_libraries import parse_libraries
 from tests.concerns.usage import uses
 from tests.concerns.usage.uses import FETCH, PRODUCE, connection, usage
 from tests.frames import as_stored, at, frame

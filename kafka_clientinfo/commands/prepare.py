@@ -1,0 +1,115 @@
+"""`python -m kafka_clientinfo.commands.prepare [LOGS…]`: what `make setup` does once so that every run starts fast.
+
+It fetches Delta's jars. If small logs are given, it also makes the archive of classes from runs on them. Runs do not
+make the archive themselves: writing it takes longer than a small run, and in the background it would slow down whatever
+comes next. Running this again does nothing as long as nothing has changed.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import IO
+
+from ..config.settings import load_settings
+from ..errors import ClientInfoError
+from ..spark.failures import missing_extra
+from . import text_tables
+
+try:
+    from ..spark.java import check_java
+    from ..spark.session import end_session, session_conf
+    from ..spark.session_files import archive_path, delta_is_given, ensure_jars, make_archive, with_recording
+except ModuleNotFoundError as error:
+    if (extra := missing_extra(error)) is None:
+        raise
+    sys.exit(f"kafka-clientinfo: {extra}")
+
+_PATIENCE_SECONDS = 1200
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Prepare this machine; return 0 if runs can start, with the archive or without, else 1."""
+    parser = argparse.ArgumentParser(
+        prog="python -m kafka_clientinfo.commands.prepare", description="Make every run start fast."
+    )
+    parser.add_argument("logs", nargs="*", metavar="LOGS", help="small logs; runs on them fill the archive of classes")
+    parser.add_argument("--record", metavar="FILE", help=argparse.SUPPRESS)
+    arguments = parser.parse_args(argv)
+    if arguments.record:
+        return _run_everything(arguments.logs, Path(arguments.record))
+    try:
+        java = check_java()
+        given = load_settings().spark
+        if not delta_is_given(given):
+            _fetch(given)
+    except (ClientInfoError, OSError) as error:
+        text_tables.complain(error)
+        return 1
+    path = archive_path(java, session_conf(given, java).get("spark.driver.extraClassPath", ""))
+    if not arguments.logs or path.exists():
+        return 0
+    print("kafka-clientinfo: making an archive of classes; this takes some minutes, once", file=sys.stderr)
+    try:
+        make_archive(path, lambda target: _train(arguments.logs, target))
+    except (OSError, subprocess.SubprocessError) as error:
+        text_tables.complain(f"no archive of classes could be made, so that runs start some seconds later: {error}")
+    return 0
+
+
+def _fetch(conf: Mapping[str, str]) -> None:
+    with tempfile.TemporaryFile() as log:
+        try:
+            ensure_jars(conf, log)
+        except ClientInfoError as error:
+            raise ClientInfoError(f"{error}; {_last_line(log)}") from error
+
+
+def _train(logs: Sequence[str], target: Path) -> None:
+    """Run the commands in another process; its JVM writes `target` when it ends."""
+    command = [sys.executable, "-m", "kafka_clientinfo.commands.prepare", *logs, "--record", str(target)]
+    with tempfile.TemporaryFile() as log:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, timeout=_PATIENCE_SECONDS, check=False
+        )
+        if done.returncode or not target.is_file():
+            raise OSError(_last_line(log))
+
+
+def _last_line(log: IO[bytes]) -> str:
+    log.seek(0)
+    lines = log.read().decode(errors="replace").strip().splitlines()
+    return lines[-1].strip() if lines else "no output"
+
+
+def _run_everything(logs: Sequence[str], target: Path) -> int:
+    """Run what users run (a first run, one with new bytes, reports) in one session that records its classes."""
+    from .. import cli
+
+    options = with_recording(dict(load_settings().spark), target)["spark.driver.extraJavaOptions"]
+    with tempfile.TemporaryDirectory(prefix="kafka-clientinfo-prepare-") as scratch:
+        conf = Path(scratch) / "record.toml"
+        conf.write_text(f'[spark]\n"spark.driver.extraJavaOptions" = {json.dumps(options)}\n', encoding="utf-8")
+        common = ["--warehouse", str(Path(scratch) / "warehouse"), "--conf", str(conf)]
+        codes = [cli.main(["run", *logs[:until], *common]) for until in range(1, len(logs) + 1)]
+        for report in (["violations"], ["upgrade", "--all-targets"]):
+            cli.main([*report, *common])  # its exit code depends on the logs
+        _end_spark()
+    return max(codes)
+
+
+def _end_spark() -> None:
+    """Stop the session and wait for its JVM, which writes the archive just before it ends."""
+    from pyspark.sql import SparkSession
+
+    session = SparkSession.getActiveSession()
+    if session is not None:
+        session.stop()
+    end_session(_PATIENCE_SECONDS)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

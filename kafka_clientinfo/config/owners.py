@@ -1,0 +1,151 @@
+"""Owners of clients, by patterns on what a log shows of a client: the first rule of a file that fits names the owner.
+
+A rule fits if each kind of pattern in it fits (principals, client ids, hosts, groups, software); of one kind, any
+pattern may fit. Patterns are regular expressions on whole texts; a host may be given as a network too. A null in the
+log is an empty text here.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from ..errors import ConfigError
+from .backtracking import LONGEST_TEXT, check_pattern
+from .toml_files import check_names, list_of_texts, parsed, shown, text_of
+
+KINDS = ("principals", "client_ids", "hosts", "groups", "software")
+_KEYS = ("owner", "contact", *KINDS)
+_LONGEST_NAME = 200
+_ADDRESS = re.compile(r"[0-9a-fA-F:.%]+(?:/[^/]*)?")
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """A team or person responsible for clients; the contact is free text, and empty if none is given."""
+
+    name: str
+    contact: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """The patterns that give clients an owner; a kind without patterns fits every client."""
+
+    owner: Owner
+    patterns: Mapping[str, tuple[str, ...]]
+    networks: tuple[IPv4Network | IPv6Network, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Owners:
+    """The rules of a file, in its order."""
+
+    rules: tuple[Rule, ...] = ()
+
+    @property
+    def ask_groups(self) -> bool:
+        """Whether a rule has patterns of groups."""
+        return any(rule.patterns["groups"] for rule in self.rules)
+
+    def of(
+        self,
+        principal: str | None = None,
+        client_id: str | None = None,
+        host: str | None = None,
+        groups: Sequence[str] = (),
+        software: str | None = None,
+    ) -> Owner | None:
+        """Return the owner of a client on a host; None if no rule fits.
+
+        `host` is the address from which it connects; one fitting group of its connections is enough.
+        """
+        values_by_kind = dict(zip(KINDS, ([principal], [client_id], [host], groups, [software]), strict=True))
+        texts = {kind: [text or "" for text in values] for kind, values in values_by_kind.items()}
+        return next((rule.owner for rule in self.rules if _fits(rule, texts)), None)
+
+
+def _fits(rule: Rule, texts: Mapping[str, Sequence[str]]) -> bool:
+    for kind in KINDS:
+        networks = rule.networks if kind == "hosts" else ()
+        patterns = rule.patterns[kind]
+        if (patterns or networks) and not any(
+            _matches(patterns, text) or _is_within(networks, text) for text in texts[kind]
+        ):
+            return False
+    return True
+
+
+@lru_cache(maxsize=1 << 16)
+def _matches(patterns: tuple[str, ...], text: str) -> bool:
+    return len(text) <= LONGEST_TEXT and any(re.fullmatch(pattern, text) for pattern in patterns)
+
+
+@lru_cache(maxsize=1 << 16)
+def _is_within(networks: tuple[IPv4Network | IPv6Network, ...], text: str) -> bool:
+    if not networks or len(text) > LONGEST_TEXT:
+        return False
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return False
+    return any(address in network for network in networks)
+
+
+def load_owners(path: str) -> Owners:
+    """Return the owners in a file; none if `path` is empty.
+
+    Raises:
+        ConfigError: it names the file, what was found and what to do.
+    """
+    if not path:
+        return Owners()
+    return parse_owners(text_of(path, "owners"), path)
+
+
+def parse_owners(text: str, source: str) -> Owners:
+    """Parse owners from the text of their TOML file; see `load_owners`."""
+    data = parsed(text, source)
+    unknown = sorted(set(data) - {"owners"})
+    if unknown:
+        raise ConfigError(f"{source}: unknown property {unknown[0]!r}; begin each rule with [[owners]]")
+    entries = data.get("owners")
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries) or not entries:
+        raise ConfigError(f"{source}: there are no rules; begin each with [[owners]]")
+    contacts: dict[str, str] = {}
+    rules = [_rule(entry, f"{source}: rule {number}", contacts) for number, entry in enumerate(entries, 1)]
+    return Owners(tuple(replace(rule, owner=Owner(rule.owner.name, contacts[rule.owner.name])) for rule in rules))
+
+
+def _rule(entry: Mapping[str, Any], where: str, contacts: dict[str, str]) -> Rule:
+    """Parse one rule; `contacts` holds those of the rules before, by owner, and the rule's contact is added."""
+    check_names(entry, _KEYS, where)
+    name, contact = entry.get("owner"), entry.get("contact", "")
+    if not isinstance(name, str) or not name.strip() or len(name) > _LONGEST_NAME:
+        raise ConfigError(f"{where}: owner is {shown(name)}; give a name of at most {_LONGEST_NAME} characters")
+    if not isinstance(contact, str):
+        raise ConfigError(f"{where}: contact is {shown(contact)}; give a text")
+    known = contacts[name] = contacts.get(name) or contact
+    if contact and contact != known:
+        raise ConfigError(f"{where}: the contact of {name!r} is {contact!r}, and {known!r} in a rule above; give one")
+    given = {kind: list_of_texts(entry, kind, where) for kind in KINDS}
+    if not any(given.values()):
+        raise ConfigError(f"{where}: it has no patterns, and would fit everybody; give one of {', '.join(KINDS)}")
+    networks = tuple(_network(text, where) for text in given["hosts"] if _ADDRESS.fullmatch(text))
+    given["hosts"] = tuple(text for text in given["hosts"] if _ADDRESS.fullmatch(text) is None)
+    for kind, patterns in given.items():
+        for pattern in patterns:
+            check_pattern(pattern, f"{where}: {kind}")
+    return Rule(Owner(name, known), given, networks)
+
+
+def _network(text: str, where: str) -> IPv4Network | IPv6Network:
+    try:
+        return ip_network(text)
+    except ValueError as error:
+        raise ConfigError(
+            f"{where}: hosts: {text!r} is no network: {error}; write one such as 10.1.0.0/16 or fd00::/8, or an expression "
+            r"such as 10\.1\..*"
+        ) from None

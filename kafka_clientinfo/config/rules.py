@@ -1,0 +1,59 @@
+"""The rules of the table `violations`: their texts, declared per concern in schemas/rules."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .. import resources
+from ..errors import ConfigError
+
+SEVERITIES = ("error", "warning", "info")
+"""The severities, the most serious first."""
+BLAMED = ("client", "broker", "either", "nobody")
+"""Whom a finding blames: `either` if a proxy, NAT or the other side could explain it, `nobody` if it is information."""
+MAY_BE_CLIENTS = "blames IN ('client', 'either')"
+"""SQL for findings that a client may be responsible for: neither caused by a broker nor information."""
+_PLACES = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(SEVERITIES))
+SEVERITY_ORDER = f"CASE severity {_PLACES} END"
+"""SQL that orders rows by the column `severity`, the most serious first; for Spark and DuckDB."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule.
+
+    Attributes:
+        name: its key in `violations.rule`.
+        severity: error, warning or info.
+        blames: one of `BLAMED`; a finding that names whom it blames overrides it.
+        what: what breaks the rule.
+        asks: what the rule asks for; ends every message.
+        advice: what to do.
+        kip: the KIP that states it, None if none does.
+    """
+
+    name: str
+    severity: str
+    blames: str
+    what: str
+    asks: str
+    advice: str
+    kip: str | None = None
+
+
+@lru_cache(maxsize=1)
+def rules() -> dict[str, Rule]:
+    """Return all declared rules by name."""
+    texts = resources.texts(resources.schemas() / "rules", ".toml")
+    return {name: _rule(name, data) for _, text in texts for name, data in tomllib.loads(text).items()}
+
+
+def _rule(name: str, data: dict[str, str]) -> Rule:
+    """Make a rule from its declaration.
+
+    Raises:
+        ConfigError: the declaration does not say whom the rule blames.
+    """
+    if data.get("blames") not in BLAMED:
+        raise ConfigError(f"rule {name}: blames is {data.get('blames')!r}; use one of {', '.join(BLAMED)}")
+    return Rule(name, **data)

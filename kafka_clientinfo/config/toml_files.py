@@ -1,0 +1,63 @@
+"""Reads and checks the TOML files that people write; an error names the position and what to do."""
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import ConfigError
+
+
+def text_of(path: str | Path, what: str) -> str:
+    """Return the text of a file; the error calls the file `what`.
+
+    Raises:
+        ConfigError: it cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or an invalid path
+        raise ConfigError(f"cannot read the {what} {path}: {error}") from None
+
+
+def parsed(text: str, source: str) -> dict[str, Any]:
+    """Return the values of a TOML text.
+
+    Raises:
+        ConfigError: it is not valid.
+    """
+    try:
+        return tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{source}: not valid TOML: {error}") from None
+
+
+def check_names(data: Mapping[str, Any], known: Iterable[str], where: str, kind: str = "property") -> None:
+    """Check that a table has only known names.
+
+    Raises:
+        ConfigError: it has another one.
+    """
+    if unknown := sorted(set(data) - set(known)):
+        raise ConfigError(f"{where}: unknown {kind} {unknown[0]!r}; known are {', '.join(known)}")
+
+
+def list_of_texts(data: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    """Return a list of texts in a table; empty if there is none.
+
+    Raises:
+        ConfigError: it is anything else.
+    """
+    value = data.get(name, [])
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise ConfigError(f"{where}: {name} is {shown(value)}; give a list of texts")
+    return tuple(value)
+
+
+def shown(value: Any) -> str:
+    """Return a value for a message, shortened."""
+    try:
+        text = repr(value)
+    except ValueError:  # a number of thousands of digits
+        return "a number of thousands of digits"
+    return text if len(text) <= 80 else f"{text[:79]}…"

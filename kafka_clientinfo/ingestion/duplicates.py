@@ -1,0 +1,85 @@
+"""Finds requests that the broker logged twice, for a batch of rows at once, with the same result as `logs.twins`.
+
+Strategy. Such requests are rare. So a batch is first searched for keys that occur twice, in the batch or between it and
+the memory of earlier requests; equal keys have equal fingerprints. If no fingerprint occurs twice, there is no
+duplicate, and the last rows are the new memory. Else the memory is asked for every row of the batch, in order.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from ..logs.duplicates import MEMORY, TwinKey, TwinMemory
+
+_NUMBERS = ("correlation_id", *TwinKey._fields[4:])
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+_SHIFT = np.uint64(29)
+
+Prints = npt.NDArray[np.uint64]
+Columns = Mapping[str, pa.Array]
+
+
+class TwinFinder:
+    """Marks the duplicates in a file's batches, in order; it shares the record parser's memory of earlier requests."""
+
+    def __init__(self, memory: TwinMemory) -> None:
+        self._memory = memory
+        self._prints: Prints | None = None
+
+    def flags(self, columns: Columns) -> pa.Array:
+        """Return for each row of these columns, which are in the order of the records, whether it is a duplicate."""
+        has_key = columns["throttle_time_ms"].is_valid()
+        rows = len(has_key)
+        if pc.all(has_key).as_py() is False:
+            columns = {name: columns[name].filter(has_key) for name in (*TwinKey._fields, "total_time_ms")}
+        among_keyed = self._among(columns)
+        if not any(among_keyed):
+            return pa.repeat(False, rows)
+        flags = np.zeros(rows, dtype=bool)
+        flags[has_key.to_numpy(zero_copy_only=False)] = among_keyed
+        return pa.array(flags)
+
+    def _among(self, columns: Columns) -> list[bool]:
+        """Return for each row whether it is a duplicate; all rows have a key. Empty if none is."""
+        known = self._prints
+        if known is None:
+            known = _prints(_columns_of(self._memory.keys()))
+        prints = np.concatenate((known, _prints(columns)))
+        if len(np.unique(prints)) == len(prints):
+            self._memory.add_distinct(_keys({name: column[-MEMORY:] for name, column in columns.items()}))
+            self._prints = prints[-MEMORY:]
+            return []
+        self._prints = None
+        return [self._memory.is_twin(key, total) for key, total in _keys(columns)]
+
+
+def _keys(columns: Columns) -> Iterator[tuple[TwinKey, float]]:
+    lists = (_list(columns[name]) for name in TwinKey._fields)
+    return zip(map(TwinKey._make, zip(*lists, strict=True)), _list(columns["total_time_ms"]), strict=True)
+
+
+def _list(column: pa.Array) -> list[Any]:
+    values: list[Any] = column.to_pylist() if pa.types.is_string(column.type) else column.to_numpy().tolist()
+    return values
+
+
+def _columns_of(keys: list[TwinKey]) -> Columns:
+    """Return the remembered keys as columns for `_prints`."""
+    texts = {"connection_id": pa.array([key.connection_id for key in keys], pa.string())}
+    return texts | {name: pa.array([getattr(key, name) for key in keys], pa.float64()) for name in _NUMBERS}
+
+
+def _prints(columns: Columns) -> Prints:
+    connections = columns["connection_id"].dictionary_encode()
+    hashes = np.array([hash(text) for text in connections.dictionary.to_pylist()], dtype=np.int64).view(np.uint64)
+    prints: Prints = hashes[connections.indices.to_numpy()]
+    for name in _NUMBERS:
+        # all as doubles, and -0.0 as 0.0: equal values of a key have equal bits
+        numbers = columns[name].to_numpy(zero_copy_only=False).astype(np.float64) + 0.0
+        prints = (prints ^ numbers.view(np.uint64)) * _MULTIPLIER
+        prints ^= prints >> _SHIFT
+    return prints

@@ -1,0 +1,211 @@
+"""The checks of a warehouse: what each one requires and what to do if it fails; also the code of the quick ones.
+
+The quick checks are those of the layout, of the counts per file, and of the build; they run as SQL on any tables. The
+others are in `verification`, which reads every row of every table: keys, constraints, and connections against requests.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from ..spark.features import at_once
+from ..tables.spec import TableSpec, table_specs
+from ..warehouse.locks import is_at_work
+from ..warehouse.state import AT_WORK, FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, require_state
+from ..warehouse.table_layout import TableLayout, differences, unreadable
+from .queries import StoredTables
+
+LISTED = 20
+"""The largest number of rows that a check lists; it counts all of them."""
+_RESTORE = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
+_BUILD_ANEW = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
+CHECKS = {
+    "layout": ("tables, columns and constraints are as declared; no deletion vectors", _RESTORE),
+    "records of files": (
+        "records = requests + rejected + all of ignored",
+        f"{LEDGER} was altered: restore it, or build a new warehouse from the logs",
+    ),
+    "rows of files": (
+        f"requests, rejected_records and failed_requests hold what {LEDGER} counts, less what retention deleted",
+        "rows were lost, added or doubled by others: restore the table (RESTORE TABLE), or build a new warehouse",
+    ),
+    "offsets in files": (
+        "no row lies beyond the bytes that were read of its file",
+        "a run broke off: the next `kafka-clientinfo run` on the same logs mends it",
+    ),
+    "keys": (
+        "no two rows of a table have the same key",
+        "somebody wrote into the table: restore it (RESTORE TABLE)",
+    ),
+    "constraints": (
+        "NOT NULL and CHECK hold for every row",
+        "somebody wrote into the table: restore it (RESTORE TABLE)",
+    ),
+    "requests of connections": (
+        "the connections of each connection id count its requests, those logged twice once, up to the last one",
+        _BUILD_ANEW,
+    ),
+    "first requests": ("every connection begins with a request that was logged when it opened", _BUILD_ANEW),
+    "rows of connections": (
+        "every row that names a connection has that connection in connections",
+        "a build broke off, or tables were altered: run `kafka-clientinfo build`",
+    ),
+    "build": (
+        "all tables are derived of all requests",
+        "the build is behind: run `kafka-clientinfo build`",
+    ),
+}
+"""Requirement and advice per check, in the order of the report."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """The result of one check: how many rows fail its requirement, the first `LISTED` of them, and what to do."""
+
+    name: str
+    requirement: str
+    failed: int = 0
+    findings: list[dict[str, Any]] = field(default_factory=list)
+    advice: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether no row fails."""
+        return self.failed == 0
+
+
+_NOT_MADE = "is not made yet"
+_UNBUILT = (
+    "no build has come to its end with all tables: the next `kafka-clientinfo run` makes those that are not there"
+)
+
+
+def check(name: str, findings: Sequence[dict[str, Any]], failed: int | None = None) -> Check:
+    """Return the result of one of `CHECKS`; `failed` is needed if `findings` are not all rows that fail."""
+    requirement, advice = CHECKS[name]
+    number = len(findings) if failed is None else failed
+    return Check(name, requirement, number, list(findings[:LISTED]), advice if number else "")
+
+
+def beside_a_run(root: str, make: Callable[[], list[Check]]) -> list[Check]:
+    """Make checks. If a run is at work meanwhile, it may have caused what they find: the advice is then to wait."""
+    was_at_work = is_at_work(root)
+    checks = make()
+    if not (was_at_work or is_at_work(root)):
+        return checks
+    return [outcome if outcome.ok else replace(outcome, advice=AT_WORK) for outcome in checks]
+
+
+def quick_checks(tables: StoredTables, root: str) -> list[Check]:
+    """Make the quick checks. If a table or column is missing or has another type, make only the check of the layout.
+
+    Raises:
+        WarehouseError: when there is no warehouse, or it does not fit this release.
+    """
+    return beside_a_run(root, lambda: _quick(tables, require_state(tables.state(), root)))
+
+
+def _quick(tables: StoredTables, state: State) -> list[Check]:
+    specs = list(table_specs().values())
+    layouts = list(zip(specs, at_once(lambda spec: tables.layout(spec.name), specs), strict=True))
+    layout = _layout(layouts, state)
+    if any(stored_as is None or unreadable(spec, stored_as.columns) for spec, stored_as in layouts):
+        return [layout]
+    files = tables.query(f"SELECT * FROM {{{LEDGER}}} ORDER BY file_id").dicts()
+    stored = {(source, row["file_id"]): row for source in SOURCES for row in _stored(tables, source)}
+    return [layout, _records(files), _rows(files, stored, state), _offsets(tables, stored), _build(files, state)]
+
+
+def _layout(layouts: Sequence[tuple[TableSpec, TableLayout | None]], state: State) -> Check:
+    """Compare tables with their declarations. A missing table that the state does not count was not made yet."""
+    unlike = [
+        {
+            "table": spec.name,
+            "finding": text if layout is not None or spec.name in state.rows else _NOT_MADE,
+        }
+        for spec, layout in layouts
+        for text in differences(spec, layout)
+    ]
+    outcome = check("layout", unlike)
+    only_unmade = bool(unlike) and all(finding["finding"] == _NOT_MADE for finding in unlike)
+    return replace(outcome, advice=_UNBUILT) if only_unmade else outcome
+
+
+def _records(files: list[dict[str, Any]]) -> Check:
+    findings = []
+    for file in files:
+        parts = file["requests"] + file["rejected"] + sum(file["ignored"].values())
+        if file["records"] != parts:
+            findings.append({name: file[name] for name in ("file_id", "path", "records")} | {"sum": parts})
+    return check("records of files", findings)
+
+
+def _stored(tables: StoredTables, source: str) -> list[dict[str, Any]]:
+    """Count a table's rows per file, within the bytes that were read and beyond; the ledger may lack the file."""
+    return tables.query(
+        "SELECT file_id, count(CASE WHEN is_within THEN 1 END) AS within, "
+        f"count(CASE WHEN NOT is_within THEN 1 END) AS beyond FROM ({_placed(source)}) AS placed GROUP BY file_id"
+    ).dicts()
+
+
+def _placed(source: str) -> str:
+    """Return SQL for a table's file_id, byte_offset and bytes_ingested, and whether the row is within these bytes."""
+    return (
+        f"SELECT r.file_id, r.byte_offset, f.bytes_ingested, r.byte_offset < {FIRST_UNREAD[source]} AS is_within "
+        f"FROM {{{source}}} r LEFT JOIN {{{LEDGER}}} f ON r.file_id = f.file_id"
+    )
+
+
+def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, Any]], state: State) -> Check:
+    """Compare the rows of each file with the ledger; retention has deleted some rows of files that begin early."""
+    findings, lacking = [], {source: [0, 0] for source in SOURCES}
+    for source in SOURCES:
+        for file in files:
+            declared = counted_rows(file)[source]
+            rows = stored.get((source, file["file_id"]), {"within": 0})["within"]
+            may_lack = _may_lack(file, source, state)
+            if rows > declared or (rows < declared and not may_lack):
+                findings.append(
+                    {
+                        "source": source,
+                        "file_id": file["file_id"],
+                        "path": file["path"],
+                        "declared": declared,
+                        "rows": rows,
+                    }
+                )
+            if may_lack:
+                lacking[source] = [lacking[source][0] + declared, lacking[source][1] + rows]
+    for source, (declared, rows) in lacking.items():
+        left = declared - state.deleted.get(source, 0)
+        if (declared or rows) and left != rows:
+            findings.append({"source": source, "file_id": None, "path": None, "declared": left, "rows": rows})
+    return check("rows of files", findings)
+
+
+def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
+    """Return whether retention may have deleted rows of a file; the ledger has no times of failed requests."""
+    if state.retained_from is None or not state.deleted.get(source, 0):
+        return False
+    begin: datetime = (file["first_logged_at"] or file["ingested_at"]) - timedelta(milliseconds=file["step_back_ms"])
+    return source == "failed_requests" or begin < instant(state.retained_from)
+
+
+def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:
+    beyond = {file: row["beyond"] for file, row in stored.items() if row["beyond"]}
+    findings: list[dict[str, Any]] = []
+    for source, file_id in beyond:
+        statement = (
+            f"SELECT {{source}} AS source, file_id, byte_offset, bytes_ingested FROM ({_placed(source)}) AS placed "
+            f"WHERE file_id = {{file}} AND NOT is_within ORDER BY byte_offset LIMIT {LISTED}"
+        )
+        findings += tables.query(statement, {"source": source, "file": file_id}).dicts()
+    return check("offsets in files", findings, sum(beyond.values()))
+
+
+def _build(files: list[dict[str, Any]], state: State) -> Check:
+    newest = max((file["ingested_at"] for file in files), default=None)
+    until = state.built_until
+    is_behind = newest is not None and (until is None or instant(until) != newest)
+    return check("build", [{"built_until": until, "ingested_until": newest}] if is_behind else [])

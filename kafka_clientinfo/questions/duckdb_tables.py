@@ -1,0 +1,169 @@
+"""Reads the tables of a warehouse on this machine without Spark: delta-rs lists their files, DuckDB runs SQL on them.
+
+A Spark session with Delta takes seconds to start and more to read its first table; these libraries take a fraction of
+a second. The tables use no feature that only Delta's own reader knows, so both readers see the same rows. DuckDB reads
+only the columns and row groups that a query needs; it may open no file outside the warehouse, and loads no extension.
+"""
+
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+from deltalake import DeltaTable
+from deltalake.exceptions import DeltaError
+
+from ..errors import ConfigError
+from ..tables.spec import TableSpec, table_spec
+from ..tables.types import duckdb_type, quoted_text
+from ..warehouse.address import Address
+from ..warehouse.state import LEDGER, State, state_of
+from ..warehouse.table_layout import TableLayout, check_readable, stored_layout
+from ..warehouse.table_log import damage, is_made
+from .queries import DUCKDB_SETTINGS, Parameters, Rows, TableSize, UnreadableTableError, filled, in_utc
+
+_HARMLESS_FEATURES = frozenset({"timestampNtz", "v2Checkpoint", "vacuumProtocolCheck"})
+_SCHEMA = "warehouse"
+"""Schema of the tables; not one that DuckDB searches, as queries may use the tables' names for their own."""
+
+
+class LocalTables:
+    """The tables in a folder of this machine, each as it was when it was first read: a `StoredTables`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self.root = str(self.folder)
+        self._opened: dict[str, DeltaTable] = {}
+        self._views: set[str] = set()
+
+    def exists(self, name: str) -> bool:
+        return is_made(self.folder / name)
+
+    def state(self) -> State | None:
+        layout = self.layout(LEDGER)
+        return None if layout is None else state_of(layout.properties, Address(self.root))
+
+    def layout(self, name: str) -> TableLayout | None:
+        if not self.exists(name):
+            return None
+        table = self._table(name)
+        return stored_layout(table.schema().to_json(), table.metadata().configuration)
+
+    def size(self, name: str) -> TableSize:
+        files: Any = self._table(name).get_add_actions(flatten=True)
+        sizes: list[int] = files.column("size_bytes").to_pylist()
+        counts: list[int | None] = files.column("num_records").to_pylist()
+        rows = [number for number in counts if number is not None]
+        if len(rows) < len(sizes):
+            rows = [self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0]]
+        return TableSize(sum(rows), len(sizes), sum(sizes))
+
+    def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
+        """Answer SQL.
+
+        Raises:
+            WarehouseError: when a table is not one of this release, or cannot be read.
+            ConfigError: when it is not one query.
+            duckdb.Error: when the statement is wrong.
+        """
+        text, given = filled(statement, parameters, self._named)
+        parsed = self._duckdb.extract_statements(text)
+        if len(parsed) != 1 or parsed[0].type != duckdb.StatementType.SELECT:
+            raise ConfigError("only one query can be answered, and nothing written; begin it with SELECT, WITH or FROM")
+        try:
+            described, rows = self._answered(text, given)
+        except duckdb.IOException as error:
+            raise _unreadable(self.folder, error) from None
+        has_times = any("TIMESTAMP" in str(column[1]) for column in described)
+        return Rows(
+            tuple(column[0] for column in described),
+            [tuple(map(in_utc, row)) for row in rows] if has_times else rows,
+        )
+
+    def _answered(self, text: str, given: Parameters) -> tuple[list[Any], list[tuple[Any, ...]]]:
+        """Return description and rows of an answer; DuckDB runs in another thread, as it seldom looks for Ctrl-C."""
+        connection = self._duckdb
+
+        def answered() -> tuple[list[Any], list[tuple[Any, ...]]]:
+            result = connection.execute(text, given or None)
+            return result.description or [], result.fetchall()
+
+        with ThreadPoolExecutor(1) as other:
+            answer = other.submit(answered)
+            try:
+                return answer.result()
+            except KeyboardInterrupt:
+                connection.interrupt()
+                raise
+
+    @cached_property
+    def _duckdb(self) -> duckdb.DuckDBPyConnection:
+        connection = duckdb.connect()
+        for setting in (
+            *DUCKDB_SETTINGS,
+            "temp_directory = ''",
+            f"allowed_directories = [{quoted_text(self.root)}]",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            connection.execute(f"SET {setting}")
+        connection.execute(f"CREATE SCHEMA {_SCHEMA}")
+        connection.execute("CREATE MACRO unix_micros(instant) AS epoch_us(instant)")  # Spark's name for it
+        return connection
+
+    def _named(self, name: str) -> str:
+        """Return the SQL name of a table; make it a view at its first use."""
+        if name not in self._views:
+            rows = self._rows_of(table_spec(name))
+            try:
+                self._duckdb.execute(f"CREATE VIEW {_SCHEMA}.{name} AS {rows}")
+            except duckdb.Error as error:
+                raise _unreadable(self.folder / name, error) from None
+            self._views.add(name)
+        return f"{_SCHEMA}.{name}"
+
+    def _rows_of(self, spec: TableSpec) -> str:
+        """Return a query for the rows of a table."""
+        nothing = ", ".join(f'CAST(NULL AS {duckdb_type(c.type)}) AS "{c.name}"' for c in spec.columns)
+        layout, folder = self.layout(spec.name), self.folder / spec.name
+        if layout is None:
+            return f"SELECT {nothing} WHERE false"
+        table = self._table(spec.name)
+        check_readable(spec, layout.columns, str(folder))
+        _refuse_features(table, folder)
+        paths = table.get_add_actions(flatten=True).column("path").to_pylist()
+        if not paths:
+            return f"SELECT {nothing} WHERE false"
+        columns = ", ".join(
+            f'CAST("{c.name}" AS {duckdb_type(c.type)}) AS "{c.name}"' if "timestamp" in c.type else f'"{c.name}"'
+            for c in spec.columns
+        )  # a file's writer decides whether a time has a zone
+        files = ", ".join(quoted_text(str(folder / path)) for path in paths)
+        return f"SELECT {columns} FROM read_parquet([{files}])"
+
+    def _table(self, name: str) -> DeltaTable:
+        if name not in self._opened:
+            try:
+                self._opened[name] = DeltaTable(str(self.folder / name))
+            except DeltaError as error:
+                raise _unreadable(self.folder / name, error) from None
+        return self._opened[name]
+
+
+def _unreadable(folder: Path, error: Exception) -> UnreadableTableError:
+    if (wrong := damage(folder)) is not None:
+        return UnreadableTableError(wrong)
+    return UnreadableTableError(f"{folder} cannot be read: {str(error).splitlines()[0]}; restore it")
+
+
+def _refuse_features(table: DeltaTable, folder: Path) -> None:
+    protocol, metadata = table.protocol(), table.metadata()
+    features = sorted(set(protocol.reader_features or ()) - _HARMLESS_FEATURES)
+    if protocol.min_reader_version == 2 or metadata.partition_columns:
+        features.append("columnMapping" if protocol.min_reader_version == 2 else "partitions")
+    if features:
+        raise UnreadableTableError(
+            f"{folder} has {', '.join(features)}, which only Spark reads: somebody altered the table; restore it "
+            "(RESTORE TABLE), or build a new warehouse from the logs"
+        )

@@ -1,0 +1,142 @@
+"""The filters of commands that answer questions, and the rows of a warehouse that they select."""
+
+import argparse
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+from ..config.rules import SEVERITY_ORDER
+from ..errors import ConfigError
+from ..printable import argument
+from ..tables.views import views
+
+if TYPE_CHECKING:
+    from .queries import Parameters, Rows, Tables
+
+_FILTERS = {
+    "since": (
+        "T",
+        "only what was there at this time or later: ISO 8601 in UTC, or 30m, 12h, 7d before the present",
+        "{end} >= CAST({{since}} AS TIMESTAMP)",
+    ),
+    "until": ("T", "only what was there before this time; as --since", "{begin} < CAST({{until}} AS TIMESTAMP)"),
+    "cluster": ("NAME", "only this cluster", "cluster = {{cluster}}"),
+    "principal": (
+        "TEXT",
+        "only this principal, such as User:alice; * stands for any characters",
+        "coalesce(principal, '') LIKE {{principal}} ESCAPE '!'",
+    ),
+    "client": (
+        "TEXT",
+        "only this client id; * stands for any characters",
+        "coalesce(client_id, '') LIKE {{client}} ESCAPE '!'",
+    ),
+}
+"""Metavar and help of each filter, and its condition in SQL on rows that last from `begin` to `end`."""
+_SPANS: Mapping[str, tuple[str, str]] = {
+    "connections": ("opened_at", "last_request_at"),
+    "api_usage": ("first_at", "last_at"),
+    "violations": ("first_at", "last_at"),
+    "failed_requests": ("logged_at", "logged_at"),
+    "client_instances": ("first_seen", "last_seen"),
+    "client_inventory": ("first_seen", "last_seen"),
+    "upgrade_impact": ("first_seen", "last_seen"),
+}
+"""The first and the last time of each table's rows."""
+_AGO = re.compile(r"(\d{1,6})([mhdw])")
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+
+
+def add_filters(parser: argparse.ArgumentParser, *names: str) -> None:
+    """Declare filters by their names: since, until, cluster, principal, client."""
+    group = parser.add_argument_group("filters")
+    for name in names:
+        metavar, text, _ = _FILTERS[name]
+        group.add_argument(f"--{name}", metavar=metavar, help=text)
+
+
+def given_time(text: str, option: str, now: datetime | None = None) -> datetime:
+    """Return a time in UTC from an argument: ISO 8601, or a time span such as 7d before now.
+
+    A date alone means its midnight, and no zone means UTC.
+
+    Raises:
+        ConfigError: it is neither.
+    """
+    try:
+        if span := _AGO.fullmatch(text):
+            return (now or datetime.now(UTC)) - timedelta(**{_UNITS[span[2]]: int(span[1])})
+        value = datetime.fromisoformat(text)
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        raise ConfigError(
+            f"{option} is {text!r}; give a time such as 2026-11-21 or 2026-11-21T02:00:00Z, or 7d for seven days ago"
+        ) from None
+
+
+@dataclass(frozen=True)
+class Filters:
+    """The values of the filters; None for a filter that is not given."""
+
+    since: datetime | None = None
+    until: datetime | None = None
+    cluster: str | None = None
+    principal: str | None = None
+    client: str | None = None
+
+    @classmethod
+    def of(cls, arguments: argparse.Namespace) -> "Filters":
+        """Read the filters from the arguments of a command, which may have only some of them.
+
+        Raises:
+            ConfigError: a time is invalid, or a text is not UTF-8.
+        """
+        given: dict[str, Any] = {}
+        for name in _FILTERS:
+            if (text := getattr(arguments, name, None)) is not None:
+                argument(f"--{name}", text)
+                given[name] = given_time(text, f"--{name}") if name in ("since", "until") else text
+        return cls(**given)
+
+    def where(self, begin: str = "first_seen", end: str = "last_seen") -> str:
+        """Return the condition in SQL, with parameters in braces, on rows that last from time `begin` to `end`."""
+        conditions = [condition for name, (_, _, condition) in _FILTERS.items() if getattr(self, name) is not None]
+        return " AND ".join(["true", *conditions]).format(begin=begin, end=end)
+
+    @property
+    def parameters(self) -> Mapping[str, str]:
+        """The values of the parameters in `where`."""
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        return {name: value if name == "cluster" else _parameter(value) for name, value in given.items()}
+
+
+class _Names(dict[str, str]):
+    """The names in the SQL's braces; parameters and tables that are read whole keep their braces."""
+
+    def __missing__(self, name: str) -> str:
+        return f"{{{name}}}"
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The tables of a warehouse, and the filters on their rows."""
+
+    tables: "Tables"
+    filters: Filters = Filters()
+
+    def query(self, statement: str, parameters: "Parameters | None" = None) -> "Rows":
+        """Answer SQL as `Tables.query` does, on the rows in scope; views and `severity_order` may be in braces too."""
+        names = _Names(severity_order=SEVERITY_ORDER)
+        for name, (begin, end) in _SPANS.items():
+            names[name] = f"(SELECT * FROM {{{name}}} WHERE {self.filters.where(begin, end)})"
+        names |= {name: f"({view.sql.format_map(names)})" for name, view in views().items()}
+        return self.tables.query(statement.format_map(names), {**self.filters.parameters, **(parameters or {})})
+
+
+def _parameter(value: datetime | str) -> str:
+    """Return a time as text, or the LIKE pattern for a text in which * stands for any characters."""
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=None).isoformat(" ", "microseconds")  # always writes four digits of a year
+    return re.sub(r"[!%_]", r"!\g<0>", value).replace("*", "%")

@@ -1,0 +1,173 @@
+"""Reads the verdict on an upgrade or downgrade: which clients break at a release, and what the log cannot tell."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import WarehouseError
+from ..printable import safe
+from ..releases.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank, verdict_reason
+from ..tables.spec import CLIENT
+from .filters import Filters, Scope
+from .queries import Rows
+
+_TIMES = ("first_seen", "last_seen")
+_ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
+_MARKS = {"removed": "X", "deprecated": "!", "unknown": "?", "ok": "."}
+_NAMED = 50
+FINE = len(WORST_FIRST) - 1
+"""The rank of what works."""
+
+
+@dataclass
+class Impact:
+    """The effect of a target release on the clients of a warehouse.
+
+    Attributes:
+        target: the release; None if all releases are asked for.
+        breaks: whether a client would break (at the target, or at any release if there is no target).
+        clients: number of clients per worst verdict, for the target.
+        rows: what is not ok at the target, one row per client, API and version; the worst first, then the most used.
+        found: number of such rows per verdict, before a limit applies.
+        reasons: the reasons in all of them.
+        by_release: number of clients per worst verdict, for every release.
+        matrix: per client that is not fine at every release: its columns and `marks`, one character per release.
+        matrix_clients: number of such clients, before a limit applies.
+        cannot_tell: sentences about what the log, or the reference data, do not show.
+    """
+
+    target: str | None
+    breaks: bool = False
+    clients: dict[str, int] = field(default_factory=dict)
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    found: dict[str, int] = field(default_factory=dict)
+    reasons: list[str] = field(default_factory=list)
+    by_release: dict[str, dict[str, int]] = field(default_factory=dict)
+    matrix: list[dict[str, Any]] = field(default_factory=list)
+    matrix_clients: int = 0
+    cannot_tell: list[str] = field(default_factory=list)
+
+
+def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: bool = False, limit: int = 0) -> Impact:
+    """Read the verdicts of a built warehouse: on a release, and with `all_targets` on all of them.
+
+    `waits` says that there are requests which no build has seen. `limit` bounds the rows per verdict and the matrix;
+    0 is no limit.
+
+    Raises:
+        ConfigError: the reference data has no such release.
+        WarehouseError: there are no requests by which a client can be judged.
+    """
+    result = Impact(target)
+    if target is not None:
+        release(target)
+        _for_target(result, scope, target, limit)
+    if all_targets:
+        _for_all(result, scope, limit)
+    counted = [result.clients] if target is not None else list(result.by_release.values())
+    result.breaks = any(counts.get("removed") for counts in counted)
+    result.cannot_tell = _cannot_tell(result, scope, waits)
+    if not any(number for counts in counted for number in counts.values()):
+        raise WarehouseError(f"no client of {scope.tables.root} fits what is asked for, so that nobody can be judged")
+    return result
+
+
+def judged(target: str) -> str:
+    """Begin a query: `judged` is `upgrade_impact` with `place`, its index in `WORST_FIRST`, and the reason."""
+    quoted, columns = f"'{target}'", ", ".join((*_ROW, "api_key", "library"))
+    return (
+        f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "
+        f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS upgrade_to, "
+        f"upgrade_over[{quoted}] AS upgrade_over FROM {{upgrade_impact}} AS i) "
+    )
+
+
+def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
+    rows, client = judged(target), ", ".join(CLIENT)
+    worst = f"SELECT min(place) AS place FROM judged GROUP BY {client}"
+    counts = scope.query(f"{rows}SELECT place, count(*) AS clients FROM ({worst}) AS worst GROUP BY place")
+    result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[place]: number for place, number in counts}
+    counts = scope.query(
+        f"{rows}SELECT place, reason, count(*) AS number, max(requests) AS most FROM judged WHERE place < {FINE} "
+        "GROUP BY place, reason ORDER BY place, most DESC, reason"
+    )
+    for place, _, number, _ in counts:
+        result.found[WORST_FIRST[place]] = result.found.get(WORST_FIRST[place], 0) + number
+    result.reasons = list(dict.fromkeys(reason for _, reason, _, _ in counts))
+    order = f"requests DESC, {client}, api_key, api_version"
+    few = f" WHERE number <= {limit}" if limit else ""
+    shown = scope.query(
+        f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
+        f"FROM judged WHERE place < {FINE}) SELECT {', '.join(_ROW)}, place AS verdict, reason, refused_from, library, "
+        f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY place, {order}"
+    )
+    for row in shown.dicts():
+        seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
+        result.rows.append(row | seconds | {"verdict": WORST_FIRST[row["verdict"]]})
+
+
+def _for_all(result: Impact, scope: Scope, limit: int) -> None:
+    """Judge every client at every release in one query, which returns one mark per release for each client."""
+    names, client = list(releases()), ", ".join(CLIENT)
+    ranks = [verdict_rank(f"'{name}'") for name in names]
+    worst = ", ".join(f"min({rank}) AS r{place}" for place, rank in enumerate(ranks))
+    text = "".join(_MARKS[verdict] for verdict in WORST_FIRST)
+    marks = ", ".join(f"substr('{text}', r{place} + 1, 1)" for place in range(len(names)))
+    breaks = " + ".join(f"CASE WHEN r{place} = 0 THEN 1 ELSE 0 END" for place in range(len(names)))
+    rows = scope.query(
+        f"WITH judged AS (SELECT {client}, {worst} FROM {{upgrade_impact}} AS i GROUP BY {client}) "
+        f"SELECT {client}, concat({marks}) AS marks FROM judged ORDER BY {breaks} DESC, {client}"
+    )
+    for place, name in enumerate(names):
+        counts = Counter(row[-1][place] for row in rows)
+        result.by_release[name] = {verdict: counts[_MARKS[verdict]] for verdict in VERDICTS}
+    not_fine = [row for row in rows if row[-1].strip(_MARKS["ok"])]
+    result.matrix = Rows(rows.names, not_fine[: limit or None]).dicts()
+    result.matrix_clients = len(not_fine)
+
+
+def _cannot_tell(result: Impact, scope: Scope, waits: bool) -> list[str]:
+    tables, of_cluster = scope.tables, Scope(scope.tables, Filters(cluster=scope.filters.cluster))
+    brokers = of_cluster.query(
+        "SELECT cluster, broker, min(first_at) AS first_at, max(last_at) AS last_at, bool_and(info_only) AS info "
+        "FROM {api_usage} AS u GROUP BY cluster, broker ORDER BY cluster, broker"
+    ).dicts()
+    if not brokers:
+        raise WarehouseError(f"{tables.root} holds no requests, so that nobody can be judged; read logs that have some")
+    begin, end = min(row["first_at"] for row in brokers), max(row["last_at"] for row in brokers)
+    sentences = [
+        f"The requests are from {begin:%Y-%m-%d %H:%M} to {end:%Y-%m-%d %H:%M} UTC; clients that did not connect "
+        "in that time are not judged."
+    ]
+    if waits:
+        sentences.append(
+            "There are newer requests that no build has seen: `kafka-clientinfo build` has them judged too."
+        )
+    answered = set(tables.query("SELECT DISTINCT cluster, broker FROM {broker_api_versions}"))
+    if names := _names([row for row in brokers if row["info"]]):
+        sentences.append(
+            f"Brokers that log at INFO: {names}. There only requests with deprecated versions are logged: whoever is "
+            "named is certain, but clients that are fine are not counted, and what a broker does not call deprecated "
+            "(such as whatever a downgrade would break) does not show."
+        )
+    if names := _names([row for row in brokers if (row["cluster"], row["broker"]) not in answered]):
+        sentences.append(
+            f"Brokers without an ApiVersions answer in their log: {names}. Whether their clients could use newer "
+            "versions is judged by other evidence, or not at all (limited_by unknown)."
+        )
+    sentences += [
+        "The log shows the versions that a client used, not those that it knows: one that asks for versions (KIP-35) "
+        "may take newer ones after an upgrade.",
+        "Requests that today's brokers refuse with a closed connection are in no request log (failed_requests has those "
+        "that a server.log names).",
+        "Programs that share principal, client id and software are one client here: look at the hosts.",
+    ]
+    if result.target is not None and not release(result.target).tried:
+        sentences.append(f"For {result.target} it is known what a broker advertises; nobody tried each version on one.")
+    return sentences
+
+
+def _names(brokers: list[Mapping[str, Any]]) -> str:
+    names = [safe(f"{row['cluster']}/{row['broker']}", 80) for row in brokers[:_NAMED]]
+    return ", ".join(names) + (" …" if len(brokers) > _NAMED else "")

@@ -1,0 +1,126 @@
+"""Answers to questions about a warehouse: one SQL, which Spark and DuckDB both run, with results of the same form.
+
+SQL names tables and parameters in braces, as in `SELECT count(*) FROM {connections} WHERE client_id = {client}`. Values
+from users come in as parameters only. Both engines order nulls first, or last if the order descends, and take times
+without a zone for UTC.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from string import Formatter
+from typing import Any, Protocol
+
+from ..errors import WarehouseError
+from ..warehouse.state import State
+from ..warehouse.table_layout import TableLayout
+
+
+class UnreadableTableError(WarehouseError):
+    """A table is damaged, or somebody changed it in a way that only Spark can read."""
+
+
+DUCKDB_SETTINGS = (
+    "TimeZone = 'UTC'",
+    "enable_progress_bar = false",
+    "default_null_order = 'nulls_first_on_asc_last_on_desc'",
+    "python_enable_replacements = false",
+    "autoinstall_known_extensions = false",
+    "autoload_known_extensions = false",
+)
+"""Settings of every DuckDB connection: it answers as Spark does, and reaches no variable of Python and no network."""
+
+Parameters = Mapping[str, str | int]
+"""Values by their name in the SQL's braces; a time is text such as `2026-11-21 02:00:00.000000`, which SQL casts."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The result of a query.
+
+    Attributes:
+        names: names of the columns.
+        rows: values: times in UTC with their zone, structs and maps as dicts, arrays as lists.
+    """
+
+    names: tuple[str, ...]
+    rows: list[tuple[Any, ...]]
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """Return each row as a dict by the names of its columns."""
+        return [dict(zip(self.names, row, strict=True)) for row in self.rows]
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        """Iterate over the rows."""
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+
+@dataclass(frozen=True)
+class TableSize:
+    """The rows of a table, its files and their bytes."""
+
+    rows: int
+    files: int
+    bytes: int
+
+
+class Tables(Protocol):
+    """The tables of a warehouse, or of a single scan, for reading."""
+
+    root: str
+
+    def exists(self, name: str) -> bool:
+        """Return whether the table exists."""
+
+    def state(self) -> State | None:
+        """Return the state of the warehouse; None if there is no warehouse. Raises what `state_of` raises."""
+
+    def size(self, name: str) -> TableSize:
+        """Return the size of a table that exists."""
+
+    def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
+        """Answer SQL; a table that does not exist has no rows.
+
+        Raises:
+            WarehouseError: when a table is not one of this release, or cannot be read.
+        """
+
+
+class StoredTables(Tables, Protocol):
+    """Tables that are stored as Delta, with their layout."""
+
+    def layout(self, name: str) -> TableLayout | None:
+        """Return the columns, constraints and properties of a table; None if it does not exist."""
+
+
+def filled(
+    statement: str,
+    parameters: Parameters | None,
+    table: Callable[[str], str],
+    value: Callable[[str, str | int], str] = lambda name, _: f"${name}",
+) -> tuple[str, dict[str, str | int]]:
+    """Put an engine's SQL into the braces of a statement; return the text and the parameters that it uses.
+
+    Args:
+        statement: SQL with tables and parameters in braces.
+        parameters: values by name.
+        table: returns the engine's SQL for a table; raises for a name that is no table.
+        value: returns the engine's SQL for a parameter, from its name and value; by default DuckDB's `$name`.
+    """
+    words = {word for _, word, _, _ in Formatter().parse(statement) if word is not None}
+    given = {name: given_value for name, given_value in (parameters or {}).items() if name in words}
+    called = {word: value(word, given[word]) if word in given else table(word) for word in words}
+    return statement.format_map(called), given
+
+
+def in_utc(value: Any) -> Any:
+    """Return a value with all its times in UTC, with a zone."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+    if isinstance(value, list):
+        return [in_utc(item) for item in value]
+    return {key: in_utc(item) for key, item in value.items()} if isinstance(value, dict) else value

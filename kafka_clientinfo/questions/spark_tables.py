@@ -1,0 +1,61 @@
+"""Answers questions about a warehouse with Spark, wherever its tables are stored."""
+
+from pyspark.sql import SparkSession
+
+from ..spark.arrow_rows import collect
+from ..spark.session_conf import REQUEST_BYTES, sized
+from ..warehouse import ddl
+from ..warehouse.state import State, read_state
+from ..warehouse.stores import unless_not_made
+from ..warehouse.table_layout import TableLayout, layout_of
+from ..warehouse.warehouse import Warehouse
+from .queries import Parameters, Rows, TableSize, filled
+
+
+class SparkTables:
+    """The tables of a warehouse, read by a session with Delta: a `StoredTables`."""
+
+    def __init__(self, spark: SparkSession, root: str) -> None:
+        self._lake = Warehouse(spark, root)
+        self._spark = spark
+        self.root = self._lake.root
+
+    def exists(self, name: str) -> bool:
+        return self._lake.exists(name)
+
+    def state(self) -> State | None:
+        return read_state(self._spark, self._lake.address)
+
+    def layout(self, name: str) -> TableLayout | None:
+        return unless_not_made(self._lake.address, name, lambda: layout_of(self._spark, self._lake.table(name)))
+
+    def size(self, name: str) -> TableSize:
+        detail = ddl.detail(self._spark, self._lake.table(name))
+        files, size = (0, 0) if detail is None else (int(detail["numFiles"]), int(detail["sizeInBytes"]))
+        return TableSize(self._lake.count(name), files, size)
+
+    def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
+        """Answer SQL.
+
+        Raises:
+            WarehouseError: when a table is not one of this release.
+            pyspark.errors.AnalysisException: when the statement is wrong.
+        """
+        text, _ = filled(statement, parameters, self._relation, lambda _, value: _literal(value))
+        with sized(self._spark, self._lake.state.rows.get("requests", 0) * REQUEST_BYTES):
+            rows = self._spark.sql(text)
+            return Rows(tuple(rows.columns), collect(rows))
+
+    def _relation(self, name: str) -> str:
+        self._lake.read(name)  # refuses one that is not of this release
+        if self._lake.exists(name):
+            return self._lake.table(name)
+        return f"({ddl.no_rows(self._lake.spec(name))})"
+
+
+def _literal(value: str | int) -> str:
+    """Return SQL for a value; for a text its bytes, so that no character ends it, whatever escapes the session uses.
+
+    `spark.sql(…, args)` does not work here: in a session whose SQL Delta parses, parameters stay unbound.
+    """
+    return str(value) if isinstance(value, int) else f"CAST(X'{value.encode().hex()}' AS STRING)"

@@ -1,0 +1,1 @@
+"""What releases of brokers accept and what client libraries speak, as measured."""

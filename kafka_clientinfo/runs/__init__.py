@@ -1,0 +1,1 @@
+"""A run: reading new bytes of logs, the steps of a build, and what an increment recomputes."""

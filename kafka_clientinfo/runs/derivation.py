@@ -1,0 +1,217 @@
+"""Derives all tables from new requests: runs the steps of a build and writes their relations.
+
+A relation with the name of a declared table is written to that table, as its `write_mode` says:
+
+    write_mode | is made of                                               | replaces
+    -----------|----------------------------------------------------------|---------------------------------
+    merge      | this run's relations: the connections that it recomputes | the rows of these connections
+    aggregate  | requests that are not counted yet                        | nothing: they are added
+    overwrite  | whole tables, which are written before                   | the whole table
+
+A relation without a table is cached for the run; `Step.is_of_whole_tables` says whether it is made of whole tables.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from graphlib import TopologicalSorter
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..config.settings import Settings
+from ..connections.coverage import in_order, reports
+from ..connections.facts import shown_as_brokers
+from ..spark.caching import kept_in_memory, release
+from ..spark.failures import failure_message
+from ..warehouse.replacement import aggregated
+from ..warehouse.retention import with_kept_failures
+from ..warehouse.staging import kept
+from ..warehouse.warehouse import Warehouse
+from . import increments
+from .refused_rows import RefusedRowsError, describe, is_refusal, left_out
+from .steps import Step, needed, read_by_others, steps
+
+_AT_ONCE = 3
+"""The number of tables written at once: a small commit is mostly waiting."""
+_NEVER = "1970-01-01"
+
+
+class Derivation:
+    """Derives all tables from new requests, in one run.
+
+    Args:
+        lake: the warehouse.
+        settings: settings of the run.
+        until: time of ingestion up to which everything is built; None derives everything again.
+        newest: time of ingestion up to which everything is built afterwards.
+        given: whole tables that need not be read, as their rows are in memory.
+    """
+
+    def __init__(
+        self, lake: Warehouse, settings: Settings, until: str | None, newest: str, given: Mapping[str, DataFrame]
+    ) -> None:
+        self.lake = lake
+        self.settings = settings
+        self.until = until
+        self.newest = newest
+        self.is_whole = until is None and lake.state.retained_from is None
+        self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
+        self.run_relations: dict[str, Any] = {}
+        self.whole_tables: dict[str, Any] = dict(given)
+        self.committed = self.whole("requests").where(self.is_committed)
+        self.kept: list[DataFrame] = []
+
+    def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
+        """Write every table that a step makes; `stage` is entered for each by name.
+
+        Raises:
+            WarehouseError: a constraint refuses rows of a table; all tables that do not need it are written first.
+        """
+        with stage("increment"):
+            self.increment = self._increment()
+        if self.increment.touched is not None:
+            self.kept.append(self.increment.touched)
+        self.whole_tables |= {
+            "ingested_files": self.whole("ingested_files"),
+            "failed_requests": self.whole("failed_requests").where(self.is_committed),
+            "settings": self.settings,
+        }
+        self.run_relations |= {**self.whole_tables, "requests": self.increment.requests}
+
+        def derive(step: Step) -> None:
+            with stage(step.name):
+                try:
+                    self._derive(step)
+                except Exception as error:
+                    if step.write_mode is None or not is_refusal(error):
+                        raise
+                    raise RefusedRowsError(step.name, self._refusal(step.name)) from error
+
+        try:
+            _in_order_of_inputs(derive)
+        finally:
+            release(*self.kept)
+
+    def _refusal(self, name: str) -> str:
+        """Return a text about the rows that a table's constraint refuses."""
+        try:
+            relations = self.run_relations
+            return describe(relations[name], self.lake.spec(name), self.whole, relations["judged_requests"])
+        except Exception as error:  # the example only helps; the refusal must be reported in any case
+            return f"a constraint refuses a row, and none was found to show: {failure_message(error, self.lake.root)}"
+
+    def _increment(self) -> increments.Increment:
+        if self.is_whole:
+            return increments.everything(self.committed)
+        # Read snapshots: this run writes these tables, and what it recomputes must not depend on that.
+        stored = increments.Stored(
+            self.committed,
+            self.lake.read_snapshot("connections"),
+            in_order(self.whole("ingested_files")),
+            reports(self.whole("ingested_files"), self.settings),
+            self.lake.state.retained_from,
+            self.lake.staging,
+        )
+        if self.until is None:
+            return increments.everything_left(stored)
+        new = self.committed.where(F.col("ingested_at") > F.lit(self.until).cast("timestamp"))
+        stored = replace(stored, of_brokers=shown_as_brokers(stored.connections, new))
+        return increments.since(stored, self.until, self.settings.coverage_gap_ms)
+
+    def _derive(self, step: Step) -> None:
+        if step.write_mode == "aggregate":
+            self._count_new_requests(step)
+        elif step.is_of_whole_tables:
+            self._make_whole(step, step.make({need: self.whole(need) for need in step.needs}))
+        else:
+            self._of_connections(step)
+
+    def _make_whole(self, step: Step, rows: DataFrame) -> None:
+        self.run_relations[step.name] = self.whole_tables[step.name] = self._kept(step.name, rows)
+        if step.write_mode is not None:
+            self.lake.overwrite(step.name, self.whole_tables[step.name], self.newest)
+
+    def _of_connections(self, step: Step) -> None:
+        rows = self._kept(step.name, step.make(self.run_relations))
+        self.run_relations[step.name] = rows
+        if step.write_mode is not None:
+            if self.is_whole:
+                self.whole_tables[step.name] = rows
+            rows = with_kept_failures(self.lake, rows) if step.name == "violations" else rows
+            touched, since = self.increment.touched, self.increment.since
+            keep = partial(self._kept_whole, step.name)
+            self.lake.replace_connections(step.name, rows, touched, since, self.newest, keep)
+
+    def _kept(self, name: str, rows: DataFrame) -> DataFrame:
+        if name not in read_by_others():
+            return rows
+        self.kept.append(kept(rows, self.lake.staging))
+        return self.kept[-1]
+
+    def _kept_whole(self, name: str, rows: DataFrame) -> DataFrame:
+        """Cache all rows of a table that later steps read, which takes less time than reading the table again."""
+        cached = kept_in_memory(rows) if name in read_by_others() else None
+        if cached is None:
+            return rows
+        self.kept.append(cached)
+        self.whole_tables[name] = cached
+        return cached
+
+    def whole(self, name: str) -> Any:
+        """Return a whole table, from memory if this run has it there."""
+        return self.whole_tables[name] if name in self.whole_tables else self.lake.read(name)
+
+    def _count_new_requests(self, step: Step) -> None:
+        if self.is_whole:
+            self._make_whole(step, step.make({"new_requests": self.committed}))
+            return
+        # Read stored rows and their newest ingestion from one version: an overtaken run may commit between two reads.
+        stored = self.lake.read_snapshot(step.name)
+        # A run that failed after its commit has counted more requests than are built.
+        counted_until = stored.agg(F.max("ingested_at").cast("string")).collect()[0][0]
+        moments = (F.lit(moment).cast("timestamp") for moment in (self.until, counted_until, _NEVER))
+        new = self.committed.where(F.col("ingested_at") > F.greatest(*moments))
+        self._make_whole(step, aggregated(stored, step.make({"new_requests": new}), self.lake.spec(step.name)))
+
+
+def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
+    """Call `derive` for every step after the steps that it needs, several at once: a small commit is mostly waiting.
+
+    Of the steps that can begin, those for which most others wait begin first; of these, those that need most. If a
+    constraint refuses rows of a step, the step and those that need it are left out.
+
+    Raises:
+        WarehouseError: steps were left out.
+    """
+    by_name = steps()
+    needs = needed(by_name)
+    waiting = Counter(name for other in by_name for name in needed([other]))
+    sorter = TopologicalSorter(needs)
+    sorter.prepare()
+    refusals: list[RefusedRowsError] = []
+    left = set(by_name)
+    ready = list(sorter.get_ready())
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        running: dict[Future[None], str] = {}
+        while ready or running:
+            ready.sort(key=lambda name: (-waiting[name], -len(needs[name]), name))
+            while ready and len(running) < _AT_ONCE:
+                name = ready.pop(0)
+                running[pool.submit(derive, by_name[name])] = name
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                name = running.pop(done)
+                try:
+                    done.result()
+                except RefusedRowsError as error:
+                    refusals.append(error)
+                else:
+                    left.remove(name)
+                    sorter.done(name)
+            ready += sorter.get_ready()
+    if refusals:
+        raise left_out(refusals, sorted(name for name in left if by_name[name].write_mode)) from refusals[0]

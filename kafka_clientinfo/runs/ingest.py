@@ -1,0 +1,256 @@
+"""The first step of a run: reads new bytes of log files into requests, rejected_records and failed_requests.
+
+Rows count only after ingested_files, which is committed last, holds their file. The next run deletes what a failed run
+has appended without that.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import InitVar, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from ..config.settings import Settings
+from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
+from ..ingestion.debug_runs import may_hide_silences
+from ..ingestion.discovery import find_logs, with_server_logs
+from ..ingestion.plan import Plan, PlannedFile, make_plan
+from ..ingestion.problems import Problem
+from ..ingestion.reading_progress import watched
+from ..ingestion.repeated_hour import TIMES, moved_row, moves
+from ..ingestion.split_statistics import file_report, file_row, restart_times, rotated, was_read, wrongly_cut
+from ..ingestion.storage import StoredFile
+from ..spark.arrow_rows import collect, relation_of
+from ..spark.caching import is_on_one_machine, release
+from ..spark.features import cores
+from ..spark.session_conf import SMALL_BYTES, sized
+from ..tables.spec import table_spec, table_specs
+from ..warehouse.progress import Progress, ProgressLine, Stages
+from ..warehouse.repair import refuse_lost
+from ..warehouse.staging import kept
+from ..warehouse.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
+from ..warehouse.warehouse import Warehouse
+
+_FEW_FILES = 1000
+"""Rows of ingested_files up to which they are put into plans, instead of reading the table."""
+
+
+@dataclass
+class RunReport(Stages):
+    """What a run did.
+
+    Attributes:
+        files: per file read: path, broker, what it held, and bytes that are not read yet.
+        unchanged: files without new bytes.
+        problems: files that were not read, and views that could not be made, with reasons.
+        too_late: requests that were deleted, as retention had deleted the connections that they belong to.
+        tables: rows per table after the run.
+        seconds: time per stage.
+    """
+
+    progress: InitVar[Progress | None] = None
+    files: list[dict[str, Any]] = field(default_factory=list)
+    unchanged: list[str] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    too_late: int = 0
+    tables: dict[str, int] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Ingested:
+    """What is ingested when the build begins.
+
+    Attributes:
+        files: the rows of ingested_files by file_id.
+        tables: whole tables as this run has written them, from memory; none if earlier runs wrote to them, or if rows
+            in memory may be lost and read again.
+        kept: the cached relations from which `tables` are made.
+    """
+
+    files: Mapping[str, Mapping[str, Any]]
+    tables: Mapping[str, DataFrame] = field(default_factory=dict)
+    kept: Sequence[DataFrame] = ()
+
+    def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
+        """Return `tables`, and ingested_files if it has few rows."""
+        files = {"ingested_files": _files(spark, self.files.values())} if len(self.files) <= _FEW_FILES else {}
+        return {**self.tables, **files}
+
+    def release(self) -> None:
+        """Release the cached rows."""
+        release(*self.kept)
+
+
+def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
+    """Read what is new in the log files and commit it; add its results to `report`.
+
+    Raises:
+        InputError: `logs` names nothing.
+    """
+    paths = log_files(logs, settings)
+    if is_on_one_machine(lake.spark):
+        start_worker(lake.spark)
+    with sized(lake.spark, 0), report.stage("plan"):
+        known = files_read(lake)
+        plan = make_plan(paths, known, settings, cores(lake.spark))
+    report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
+    with sized(lake.spark, plan.size):
+        lake.one_file = plan.size <= SMALL_BYTES
+        if plan.files:
+            with report.stage("recover"):
+                lake.claim()
+                _remove_leftovers(lake, known)
+                for file in plan.files:
+                    if file.was_damaged:
+                        lake.delete("rejected_records", _from(file.file_id, file.resume_at))
+            with lake.creating(dict.fromkeys((LEDGER, *SOURCES, *table_specs()))):
+                return _read(lake, plan, known, settings, report)
+        if plan.packed:
+            with report.stage("ingested_files"):
+                lake.upsert(LEDGER, _files(lake.spark, plan.packed), "packed")
+    return Ingested({**known, **{row["file_id"]: row for row in plan.packed}})
+
+
+def log_files(logs: Sequence[str], settings: Settings) -> list[StoredFile]:
+    """Return the files that the logs name, and if the settings say so the server logs beside them."""
+    paths = find_logs(logs, settings.log_layout)
+    return with_server_logs(paths) if settings.server_logs else paths
+
+
+def files_read(lake: Warehouse) -> dict[str, dict[str, Any]]:
+    """Return the rows of ingested_files by file_id.
+
+    Raises:
+        WarehouseError: a table with the rows of these files is missing.
+    """
+    if lake.is_new:
+        return {}
+    ledger = lake.read(LEDGER)
+    rows = [dict(zip(ledger.columns, row, strict=True)) for row in collect(ledger)]
+    if lake.state.retained_from is None:  # else retention may have deleted some rows
+        counts = [counted_rows(row) for row in rows]
+        refuse_lost(lake, {name: sum(count[name] for count in counts) for name in SOURCES})
+    return {row["file_id"]: row for row in rows}
+
+
+def _remove_leftovers(lake: Warehouse, known: Mapping[str, Mapping[str, Any]]) -> None:
+    """Delete rows that a failed run appended without committing their files."""
+    last = lake.last_batch("requests")
+    if last in {row["batch_id"] for row in known.values()} or (last is None and not known):
+        return
+    files = lake.read(LEDGER).select("file_id", "bytes_ingested", "damage")
+    for name in SOURCES:
+        joined = lake.read(name).select("file_id", "byte_offset").join(files, on="file_id", how="left")
+        unread = joined.select("file_id", "byte_offset", F.expr(FIRST_UNREAD[name]).alias("first"))
+        for row in unread.where("byte_offset >= first").select("file_id", "first").distinct().collect():
+            lake.delete(name, _from(row["file_id"], row["first"]))
+
+
+def _from(file_id: str, offset: int) -> str:
+    """Return a condition for the rows of a file from an offset on; a file_id is a hash, and needs no quoting."""
+    return f"file_id = '{file_id}' AND byte_offset >= {int(offset)}"
+
+
+def _read(
+    lake: Warehouse, plan: Plan, known: Mapping[str, Mapping[str, Any]], settings: Settings, report: RunReport
+) -> Ingested:
+    now = _after(datetime.now(UTC), known.values())
+    with report.stage("read and parse"):
+        parsed, statistics = _parsed(lake, plan, settings, report)
+        if wrong := wrongly_cut(statistics):
+            release(parsed)
+            parsed, statistics = _parsed(lake, plan.uncut(wrong), settings, report)
+        readable = readable_rows(parsed, statistics)
+    counts = [counted_rows(split) for split in statistics]
+    numbers = {name: sum(count[name] for count in counts) for name in SOURCES}
+    ingested_at = F.lit(now).alias("ingested_at")
+    tables = {
+        "requests": readable.where("request IS NOT NULL").select("request.*", ingested_at),
+        "rejected_records": readable.where("rejected IS NOT NULL").select("rejected.*"),
+        "failed_requests": readable.where("failed IS NOT NULL").select("failed.*", ingested_at),
+    }
+    files = [file for file in plan.files if was_read(file, statistics)]
+    rows: list[Mapping[str, Any]] = [file_row(file, statistics, plan.batch_id, now) for file in files]
+    try:
+        for name, relation in tables.items():
+            if numbers[name] or name == "requests":
+                with report.stage(name):
+                    lake.append(name, relation, plan.batch_id, numbers[name])
+        with report.stage("ingested_files"):
+            by_id = {**known, **{row["file_id"]: row for row in [*rows, *plan.packed]}}
+            resumed = [split for split in statistics if split["file_id"] in known]
+            moved = _move(lake, by_id, resumed, settings.log_zone, plan.batch_id)
+            if moved or any(_shows_more(file, row) for file, row in zip(files, rows, strict=True)):
+                lake.update_state(built_until=None)
+            rows = [by_id[file.file_id] for file in files]
+            others = [by_id[name] for name in moved if by_id[name] not in rows]
+            written = [*rows, *others, *(row for row in plan.packed if row["file_id"] not in moved)]
+            lake.upsert(LEDGER, _files(lake.spark, written), plan.batch_id)  # from here on the rows count
+    except BaseException:
+        release(parsed)
+        raise
+    report.problems += rotated(plan.files, statistics)
+    report.files = [file_report(file, row) for file, row in zip(files, rows, strict=True)]
+    is_all = not known and not moved and is_on_one_machine(lake.spark)
+    if not is_all:
+        release(parsed)
+    return Ingested(by_id, tables, [parsed]) if is_all else Ingested(by_id)
+
+
+def _move(
+    lake: Warehouse,
+    files: dict[str, Mapping[str, Any]],
+    resumed: Sequence[Mapping[str, Any]],
+    zone: str,
+    batch_id: str,
+) -> list[str]:
+    """Correct times that were read by the wrong reading of a repeated hour, also in `files`; return the file_ids."""
+    moved: dict[str, None] = {}
+    for move in moves(files.values(), resumed, zone):
+        for name in TIMES:
+            lake.create_missing([name])
+            rows = lake.read(name).where(move.condition)
+            if not rows.isEmpty():
+                values = {column: F.expr(value) for column, value in move.values(name).items()}
+                lake.upsert(name, rows.withColumns(values), batch_id)
+                moved[move.file_id] = None
+        files[move.file_id] = moved_row(files[move.file_id], move)
+    return list(moved)
+
+
+def _parsed(
+    lake: Warehouse, plan: Plan, settings: Settings, report: RunReport
+) -> tuple[DataFrame, list[dict[str, Any]]]:
+    """Return the cached rows that the workers make of a plan, and the statistics of its splits."""
+    say = report.on_stage.detail if isinstance(report.on_stage, ProgressLine) else None
+    with watched(plan.size_on_disk, say) as folder:
+        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
+        return parsed, statistics_of(parsed)
+
+
+def _files(spark: SparkSession, rows: Iterable[Mapping[str, Any]]) -> DataFrame:
+    spec = table_spec("ingested_files")
+    return relation_of(spark, [tuple(row[name] for name in spec.column_names) for row in rows], spec.ddl)
+
+
+def _shows_more(file: PlannedFile, row: Mapping[str, Any]) -> bool:
+    """Return whether new bytes show facts about bytes that were read before, so that earlier results must be rebuilt.
+
+    These facts are: whether the file begins with its broker's start; that a restart was none; and that silences are
+    left out, as there are too many.
+    """
+    known = file.known
+    if known is None:
+        return False
+    hides = may_hide_silences(row["debug_runs"]) and not may_hide_silences(known.get("debug_runs"))
+    was_none = bool(restart_times(known) - restart_times(row))
+    return hides or was_none or bool(row["covers_broker_start"]) != bool(known["covers_broker_start"])
+
+
+def _after(now: datetime, known: Iterable[Mapping[str, Any]]) -> datetime:
+    """Return a time of ingestion later than all earlier ones, whatever the clock says."""
+    latest = max((row["ingested_at"] for row in known), default=None)
+    return now if latest is None else max(now, latest + timedelta(microseconds=1))

@@ -1,0 +1,153 @@
+"""The steps of a run, in order.
+
+`ingest` reads new bytes into requests, rejected_records and ingested_files; `build` derives every other table from
+requests. Each step can be run alone and again: ingest commits ingested_files last and first removes what a failed run
+left; build starts from a watermark that it moves last.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from .. import __version__
+from ..config.settings import Settings
+from ..ingestion.plan import make_plan
+from ..ingestion.problems import Problem
+from ..questions.opening import local_tables
+from ..questions.queries import UnreadableTableError
+from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
+from ..tables.views import views
+from ..warehouse.creation import make_views
+from ..warehouse.progress import Progress
+from ..warehouse.retention import opened, remove_late
+from ..warehouse.state import LEDGER, State, instant
+from ..warehouse.warehouse import Warehouse
+from .derivation import Derivation
+from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files
+
+
+def run(
+    spark: SparkSession,
+    logs: Sequence[str],
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Ingest log files and build all tables.
+
+    Args:
+        spark: a session with Delta.
+        logs: files, folders or globs.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
+        settings: defaults when None.
+        progress: called with the name of each stage as it begins.
+
+    Raises:
+        InputError: `logs` names nothing.
+        WarehouseError: the warehouse does not fit this release, cannot be written, or another run is at work on it.
+    """
+    settings, report = settings or Settings(), RunReport(progress)
+    with opened(spark, warehouse, settings, report) as lake:
+        ingested = ingest_logs(logs, lake, settings, report)
+        try:
+            return _build(lake, ingested, settings, report)
+        finally:
+            ingested.release()
+
+
+def ingest(
+    spark: SparkSession,
+    logs: Sequence[str],
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Read what is new in the log files into requests, rejected_records and ingested_files; see `run`."""
+    settings, report = settings or Settings(), RunReport(progress)
+    with opened(spark, warehouse, settings, report) as lake:
+        ingest_logs(logs, lake, settings, report).release()
+        return report
+
+
+def build(
+    spark: SparkSession,
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+) -> RunReport:
+    """Derive all other tables for the connection ids that have new requests; see `run`."""
+    settings, report = settings or Settings(), RunReport(progress)
+    with opened(spark, warehouse, settings, report) as lake:
+        return _build(lake, Ingested(files_read(lake)), settings, report)
+
+
+def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, settings: Settings) -> RunReport | None:
+    """Report a step (run, ingest or build) that has nothing to do, without a session; `build` has no inputs.
+
+    Returns:
+        The report of the step; None if it has work to do, or if that can't be known without a session.
+
+    Raises:
+        InputError: the logs name nothing.
+    """
+    tables = local_tables(warehouse)
+    try:
+        state = None if tables is None else tables.state()
+        if tables is None or state is None:
+            return None
+        known = {row["file_id"]: row for row in tables.query(f"SELECT * FROM {{{LEDGER}}}").dicts()}
+    except (UnreadableTableError, OSError):  # a table is damaged, or another run is writing it
+        return None
+    is_broken = not all(map(tables.exists, state.rows))
+    if is_broken or state.deleting is not None:
+        return None
+    report = RunReport()
+    for logs in inputs:
+        with report.stage("plan"):
+            plan = make_plan(log_files(logs, settings), known, settings, 1)
+        if plan.files or plan.packed:
+            return None
+        report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
+    if step != "ingest":
+        if _newest(known.values()) != _built_until(state, settings):
+            return None
+        report.tables = dict(state.rows)
+    return report
+
+
+def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunReport) -> RunReport:
+    newest, until = _newest(ingested.files.values()), _built_until(lake.state, settings)
+    if newest is None or newest == until:
+        report.tables = dict(lake.state.rows)
+        return report
+    new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > instant(until)]
+    planned = sum(int(row["requests"]) for row in new) * REQUEST_BYTES
+    with sized(lake.spark, planned):
+        lake.one_file = planned <= SMALL_BYTES
+        lake.claim()
+        report.too_late = remove_late(lake)
+        given = {} if report.too_late else ingested.in_memory(lake.spark)
+        Derivation(lake, settings, until, newest, given).run(report.stage)
+        report.tables = lake.rows()
+        lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)
+        if lake.address.is_schema:
+            with report.stage("views"):
+                failed = make_views(lake.spark, lake.address, views().values())
+            report.problems += [Problem(lake.address.place(name), "view", why) for name, why in failed.items()]
+    return report
+
+
+def _made_with(settings: Settings) -> str:
+    return f"{__version__} {settings.fingerprint()}"
+
+
+def _built_until(state: State, settings: Settings) -> str | None:
+    """Return the time of ingestion up to which everything is built; None if other settings or releases built it."""
+    return state.built_until if state.built_with == _made_with(settings) else None
+
+
+def _newest(files: Iterable[Mapping[str, Any]]) -> str | None:
+    """Return the newest time of ingestion, as SQL and the state write it, in UTC."""
+    newest = max((row["ingested_at"] for row in files), default=None)
+    return None if newest is None else f"{newest:%Y-%m-%d %H:%M:%S.%f}"

@@ -1,0 +1,121 @@
+"""The steps of a build: finds the functions that make relations from requests.
+
+A step makes one relation from others, which it names. Steps are found, not listed: the judged requests, the connections
+and the violations, and every module of a concern with a function `transform`; its parameters name the relations that it
+needs. A relation with the name of a declared table is written to it, as its `write_mode` says.
+"""
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from pyspark.sql import DataFrame
+
+from ..concerns import concerns
+from ..connections.judged import judged_requests
+from ..connections.table import connections
+from ..connections.violations import violations
+from ..errors import UnknownRelationError
+from ..tables.spec import table_specs
+
+SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
+"""Relations that no step makes."""
+_WHOLE_SOURCES = SOURCES - {"requests", "new_requests"}
+"""The sources that a run reads whole."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step, which makes one relation; `needs` names the relations that `make` is called with."""
+
+    name: str
+    needs: tuple[str, ...]
+    make: Callable[[Mapping[str, Any]], DataFrame]
+
+    @property
+    def write_mode(self) -> str | None:
+        """How its table is written; None for a relation that is only cached for the run."""
+        spec = table_specs().get(self.name)
+        return None if spec is None else spec.write_mode
+
+    @property
+    def is_of_whole_tables(self) -> bool:
+        """Whether the step reads full tables, and not only the rows that a run recomputes.
+
+        A relation without a table is made of full tables if it needs only derived tables and sources that are whole.
+        """
+        whole = _WHOLE_SOURCES | {name for name, spec in table_specs().items() if spec.derived}
+        return self.write_mode == "overwrite" or (self.write_mode is None and set(self.needs) <= whole)
+
+
+@lru_cache(maxsize=1)
+def steps() -> dict[str, Step]:
+    """Return all steps, by the relation that they make.
+
+    Raises:
+        UnknownRelationError: a step needs a relation that neither a step makes nor a run starts with.
+    """
+    by_name = {
+        "judged_requests": _step(
+            "judged_requests",
+            ("requests", "ingested_files", "settings"),
+            lambda requests, ingested_files, settings: judged_requests(requests, ingested_files, settings, concerns()),
+        ),
+        "connections": _step(
+            "connections",
+            ("judged_requests", "broker_hosts", "settings"),
+            lambda judged_requests, broker_hosts, settings: connections(
+                judged_requests, settings, concerns(), broker_hosts
+            ),
+        ),
+        "violations": _violations(),
+    }
+    for concern in concerns():
+        by_name |= {name: _step(name, _parameters(make), make) for name, make in concern.transforms.items()}
+    known = SOURCES | set(by_name)
+    for step in by_name.values():
+        if unknown := sorted(set(step.needs) - known):
+            raise UnknownRelationError(
+                f"{step.name} needs the relation {unknown[0]!r}; known are {', '.join(sorted(known))}"
+            )
+    return by_name
+
+
+def _step(name: str, needs: tuple[str, ...], make: Callable[..., DataFrame]) -> Step:
+    return Step(name, needs, lambda relations: make(**{need: relations[need] for need in needs}))
+
+
+def _violations() -> Step:
+    finders = [find for concern in concerns() for find in concern.findings]
+    needs = {"judged_requests", "connections", "settings", *(need for find in finders for need in _parameters(find))}
+
+    def make(relations: Mapping[str, Any]) -> DataFrame:
+        findings = [find(**{need: relations[need] for need in _parameters(find)}) for find in finders]
+        requests, rows, settings = (relations[name] for name in ("judged_requests", "connections", "settings"))
+        return violations(requests, rows, findings, settings, concerns())
+
+    return Step("violations", tuple(sorted(needs)), make)
+
+
+def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)
+
+
+@lru_cache(maxsize=1)
+def read_by_others() -> frozenset[str]:
+    """Return the relations that other steps read, which are worth caching for the run."""
+    return frozenset(need for step in steps().values() for need in step.needs if need not in SOURCES)
+
+
+def needed(wanted: Iterable[str]) -> dict[str, set[str]]:
+    """Return the wanted steps and all steps that they need, each with the steps that it needs itself."""
+    needs: dict[str, set[str]] = {}
+    waiting = list(wanted)
+    while waiting:
+        name = waiting.pop()
+        if name not in needs:
+            needs[name] = set(steps()[name].needs) - SOURCES
+            waiting += needs[name]
+    return needs

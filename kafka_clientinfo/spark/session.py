@@ -1,0 +1,193 @@
+"""A local Spark session with Delta, for runs without a cluster."""
+
+import logging
+import os
+import re
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from pathlib import Path
+from typing import IO
+
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
+from pyspark.sql import SparkSession
+
+from ..config.settings import Settings
+from ..errors import WarehouseError
+from .failures import failure_message
+from .java import Java, check_java, end_jvm, spark_release
+from .session_files import Log, coordinate, delta_is_given, ensure_jars, is_local, with_archive, with_jars
+
+_DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    # Our tables are stored by path; without this, Spark makes a folder for other tables in the working folder.
+    "spark.sql.warehouse.dir": Path(tempfile.gettempdir()).as_uri(),
+}
+_LOG_STORE = "spark.delta.logStore."
+_STREAMING = "org.apache.spark.sql.execution.streaming"
+_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For the small JVM that only builds the command line of Spark's own JVM."""
+_FUNCTIONS = ("col", "lit", "when", "coalesce", "concat", "struct", "array", "not", "min", "max", "sum", "count")
+_LOOKED_UP = {
+    "functions": _FUNCTIONS,
+    "org.apache.spark.sql.functions": _FUNCTIONS,
+    "org.apache.spark.sql.expressions.Window": (),
+    "PythonSQLUtils": (),
+    "PythonUtils": ("toSeq",),
+}
+"""Java classes that PySpark uses to make columns, and the static members that it calls most."""
+_ERROR = re.compile(
+    r"Error[: ]|Exception in thread|Unrecognized |Invalid |Conflicting |Improperly |# There is insufficient memory"
+)
+_PATIENCE_SECONDS = 20
+"""How long Spark's JVM may take to end, as it deletes its scratch files."""
+
+
+def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_file: str | None = None) -> SparkSession:
+    """Start (or get) a local session with Delta.
+
+    Args:
+        settings: `spark` is the session's conf.
+        app_name: name of the application.
+        log_file: file for the output of Spark's JVM (vacuum writes to standard output, all else to standard error);
+            None leaves it on the terminal.
+
+    Raises:
+        WarehouseError: Java is missing or does not fit, Delta's jars are missing, or the session cannot start.
+    """
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS)
+    where = f" (see {log_file})" if log_file else ""
+    java = check_java() if SparkContext._gateway is None else None
+    try:
+        with _appended(log_file) as log:
+            conf = session_conf(settings.spark, java, log)
+            if java is not None:
+                _start_jvm(conf, settings.private_raw_bytes, log)
+        builder = SparkSession.builder.appName(app_name)
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        session = builder.getOrCreate()
+        _keep_lookups(session)
+        return session
+    except WarehouseError as error:
+        raise WarehouseError(f"{error}{where}") from error
+    except Exception as error:
+        reason = _first_error(log_file) or failure_message(error, "its scratch folder")
+        raise WarehouseError(f"the local Spark session did not start: {reason}{where}") from error
+
+
+def end_at_interrupt(on_interrupt: Callable[[], None]) -> None:
+    """Let Ctrl-C end the JVM of this process's session, and then the command that uses it.
+
+    pyspark's own handler calls the JVM in the middle of another call, so that both calls fail. `on_interrupt` is called
+    first.
+    """
+
+    def end(number: int, frame: object) -> None:
+        on_interrupt()
+        logging.disable(logging.CRITICAL)  # py4j logs every call that the JVM no longer answers
+        end_session()
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, end)
+
+
+def tell_once_of_a_dead_jvm() -> None:
+    """Keep py4j from logging a call that the JVM does not answer: this process reports the exception that follows."""
+    logging.getLogger().addFilter(_is_not_of_py4j)
+
+
+def _is_not_of_py4j(record: logging.LogRecord) -> bool:
+    return Path(record.pathname).parent.name != "py4j"
+
+
+def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
+    """End the JVM of this process's session; kill it if it has not ended after `seconds`."""
+    end_jvm(SparkContext._gateway, seconds)
+
+
+def session_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> dict[str, str]:
+    """Return the conf of a local session: Delta's entries, those of the settings, and those that load Delta's classes.
+
+    Args:
+        given: conf from the settings.
+        java: the Java that will be started; None if this process already has a JVM, with a fixed class path.
+        log: receives the output of fetching jars.
+
+    Raises:
+        WarehouseError: Delta's jars are not stored and cannot be fetched.
+    """
+    conf = {**_DELTA, **given}
+    if not any(key.startswith(_LOG_STORE) for key in given):  # Delta refuses a store per scheme beside one for all
+        conf = {**_without_processes(), **conf}
+    if java is None:
+        return conf
+    if not delta_is_given(conf):
+        try:
+            conf = with_jars(conf, ensure_jars(conf, log))
+        except OSError:  # the cache folder cannot be written: let Spark resolve them for this session only
+            wanted = [conf.get("spark.jars.packages"), coordinate()]
+            conf["spark.jars.packages"] = ",".join(package for package in wanted if package)
+    return with_archive(conf, java) if is_local(conf) else conf
+
+
+def _without_processes() -> dict[str, str]:
+    """Return entries that let Delta rename the files of its log by Hadoop's FileSystem, not by its FileContext.
+
+    In a local folder, both check that the file is not there and then rename over it; a lock keeps runs apart, or runs
+    check that their commits stand. FileContext starts a process `readlink` for each check: 512 in a first run, a tenth
+    of its CPU time.
+    """
+    package = f"{_STREAMING}.checkpointing" if spark_release() >= (4, 1) else _STREAMING
+    return {
+        f"{_LOG_STORE}file.impl": "io.delta.storage.LocalLogStore",
+        "spark.sql.streaming.checkpointFileManagerClass": f"{package}.FileSystemBasedCheckpointFileManager",
+    }
+
+
+def _keep_lookups(spark: SparkSession) -> None:
+    """Cache PySpark's lookups of Java classes: it looks them up for every column, and Java then searches all jars.
+
+    A first run made some 6,000 lookups, which took a tenth of its CPU time.
+    """
+    jvm = spark._jvm
+    with suppress(Exception):  # without the cache it works too, but slower
+        for name, members in _LOOKED_UP.items():
+            java_class = getattr(jvm, name)
+            for member in members:
+                setattr(java_class, member, getattr(java_class, member))
+            setattr(jvm, name, java_class)
+
+
+def _first_error(log_file: str | None) -> str | None:
+    """Return the first line of the log in which Java or Spark reports why it does not start."""
+    try:
+        lines = Path(log_file or "").read_text("utf-8", "replace").splitlines()
+    except OSError:
+        return None
+    return next((line.strip("# ") for line in lines if _ERROR.match(line)), None)
+
+
+def _appended(path: str | None) -> AbstractContextManager[IO[bytes] | None]:
+    """Open a file for appending that only its owner may read; None if no file is given."""
+    return nullcontext() if path is None else open(path, "ab", opener=partial(os.open, mode=0o600))
+
+
+def _start_jvm(conf: Mapping[str, str], is_private: bool, log: Log) -> None:
+    """Start the JVM of this process's sessions, with its output in a file and its scratch files private to their owner.
+
+    Scratch files hold rows. The umask does not affect tables: Hadoop's conf sets their permissions.
+    """
+    options = {"stdout": log, "stderr": log, "umask": 0o077 if is_private else -1}
+    gateway = launch_gateway(SparkConf(loadDefaults=False).setAll(list(conf.items())), options)  # type: ignore[no-untyped-call]
+    SparkContext._ensure_initialized(gateway=gateway)

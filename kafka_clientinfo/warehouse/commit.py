@@ -1,0 +1,69 @@
+"""Writes frames to Delta tables, and counts the rows written without another query."""
+
+import re
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from uuid import uuid4
+
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+
+from .address import Address
+from .ddl import history
+
+_COMMIT_FILE = re.compile(r"\d{20}\.json")
+_OBSERVED_WITHIN_SECONDS = 10.0
+
+
+def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapping[str, str]) -> int | None:
+    """Write rows to a table that exists and has their columns, in one commit: `append` or `overwrite`.
+
+    The writer's options are `userMetadata` and, in a claim, `txnVersion`.
+
+    Returns:
+        The number of rows written; None if it is not known, or if Delta skipped the commit.
+    """
+    table, observation = address.table(name), Observation(f"kafka_clientinfo_{uuid4().hex}")
+    is_observed = "txnVersion" not in options  # a commit that Delta skips writes nothing to observe
+    if is_observed:
+        rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
+    if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
+        rows.write.format("delta").mode(mode).options(**options).save(address.place(name))
+    elif mode == "append":
+        rows.writeTo(table).options(**options).append()
+    else:
+        rows.writeTo(table).options(**options).overwrite(F.lit(True))
+    number = _observed_rows(observation) if is_observed else None
+    return _rows_of_last_commit(rows.sparkSession, table, options["userMetadata"]) if number is None else number
+
+
+def _observed_rows(observation: Observation) -> int | None:
+    """Return the observed number, None if Spark reports none: `get` then waits for ever, so a thread calls it."""
+    results: list[int] = []
+
+    def wait() -> None:
+        with suppress(Exception):  # if the JVM is gone, the command itself reports it
+            results.append(int(observation.get["rows"]))
+
+    thread = threading.Thread(target=wait, daemon=True)
+    thread.start()
+    thread.join(_OBSERVED_WITHIN_SECONDS)
+    return results[0] if results else None
+
+
+def _rows_of_last_commit(spark: SparkSession, table: str, metadata: str) -> int | None:
+    """Return the rows that a table's newest commit wrote; None if that commit has another `userMetadata`."""
+    commits = history(spark, table, 1)
+    if not commits or commits[0]["userMetadata"] != metadata:
+        return None
+    number = dict(commits[0]["operationMetrics"] or {}).get("numOutputRows")
+    return None if number is None else int(number)
+
+
+def latest_version(spark: SparkSession, table: str, folder: Path | None) -> int:
+    """Return the newest version of a table; if no other run writes there, from the names of its local files."""
+    files = (folder / "_delta_log").glob("*.json") if folder is not None else ()
+    versions = [int(file.stem) for file in files if _COMMIT_FILE.fullmatch(file.name)]
+    return max(versions) if versions else int(history(spark, table, 1)[0]["version"])

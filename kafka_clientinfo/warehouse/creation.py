@@ -1,0 +1,180 @@
+"""Creates the tables of a warehouse, and in a catalog also their schema and the views.
+
+A catalog decides where its tables are stored, so there is no folder to lock: claims keep runs on a schema apart. Tags
+are set once, when a table is made, if the catalog allows it.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+from pyspark.sql import SparkSession
+
+from ..errors import WarehouseError
+from ..spark.failures import REFUSED, RIGHTS, failure_message
+from ..spark.features import at_once
+from ..tables.spec import TableSpec, table_specs
+from ..tables.views import View
+from . import ddl
+from .address import Address, no_catalog
+from .stores import remove_half_made, unless_not_made, wait_for_maker
+
+_NO_CATALOG = ("REQUIRES_SINGLE_PART_NAMESPACE", "CATALOG_NOT_FOUND", "NO_SUCH_CATALOG")
+_IN_THE_WAY = (
+    "TABLE_OR_VIEW_ALREADY_EXISTS",
+    "DELTA_TABLE_ALREADY_EXISTS",
+    "DELTA_CREATE_TABLE_WITH_NON_EMPTY_LOCATION",
+)
+"""The errors of Spark and Delta if something, perhaps no table, is at the path or name of the table to make."""
+_LOCATION = re.compile(r"The associated location \('([^']+)'\) is not empty")
+_DEFINITION = "kafka_clientinfo.definition"
+"""Property of a view: a hash of its definition. A view without it is not ours."""
+
+
+def make_schema(spark: SparkSession, address: Address) -> None:
+    """Make the schema if it does not exist.
+
+    Raises:
+        WarehouseError: the catalog does not exist, or refuses.
+    """
+    with suppress(Exception):  # a user who may not look it up may still be allowed to make it
+        if spark.catalog.databaseExists(address.schema):
+            return
+    try:
+        spark.sql(f"CREATE SCHEMA IF NOT EXISTS {address.schema}")
+    except Exception as error:
+        text = str(error)
+        if any(sign in text for sign in _NO_CATALOG):
+            raise WarehouseError(no_catalog(address, address.names[0])) from error
+        if any(sign in text for sign in REFUSED):
+            raise WarehouseError(
+                f"the schema {address.root} does not exist, and the catalog does not let this user make it; have it made, "
+                f"and {RIGHTS} granted"
+            ) from error
+        raise WarehouseError(
+            f"the schema {address.root} cannot be made: {failure_message(error, address.root)}"
+        ) from error
+
+
+def make_table(
+    spark: SparkSession, address: Address, spec: TableSpec, properties: Mapping[str, str], private: bool
+) -> None:
+    """Make a table as declared, with further properties, if it does not exist; remove what a killed run left of it.
+
+    If it is on this machine, `private`, and has raw bytes of logs, only its owner may read it.
+
+    Raises:
+        WarehouseError: something else is at the table's path or name.
+    """
+    table = address.table(spec.name)
+    statement = ddl.create_table(spec, table, properties)
+    is_closed = private and _has_raw_bytes(spec)
+    if not address.is_schema:
+        close_folder(address, spec, private)
+        _create(spark, address, spec, statement, lambda _: remove_half_made(address.place(spec.name)))
+        return
+    _create(spark, address, spec, statement, lambda error: _make_room(spark, address, spec.name, error))
+    if is_closed and (folder := _folder_of(spark, table)) is not None:
+        _close(folder)
+    tags = {"kafka_clientinfo": "derived" if spec.derived else "read from logs"}
+    tags |= {"kafka_clientinfo_raw_bytes": "true"} if _has_raw_bytes(spec) else {}
+    with suppress(Exception):  # only Unity Catalog has this statement, and a user may lack the right
+        spark.sql(f"ALTER TABLE {table} SET TAGS {ddl.properties_list(tags)}")
+
+
+def close_folder(address: Address, spec: TableSpec, private: bool) -> None:
+    """Close the folder of a table with raw bytes to all but its owner, if it is on this machine and `private`."""
+    if private and _has_raw_bytes(spec) and address.folder is not None:
+        _close(address.folder / spec.name)
+
+
+def _create(
+    spark: SparkSession, address: Address, spec: TableSpec, statement: str, make_room: Callable[[Exception], None]
+) -> None:
+    """Make a table. If something that is no table is in the way, remove it and try again."""
+    try:
+        spark.sql(statement)
+    except Exception as error:
+        if not any(sign in str(error) for sign in _IN_THE_WAY):
+            raise
+        if not wait_for_maker(lambda: columns_in(spark, address, spec.name) is not None):
+            make_room(error)
+            spark.sql(statement)
+
+
+def columns_in(spark: SparkSession, address: Address, name: str) -> list[str] | None:
+    """Return the columns of a table; None if there is none."""
+    return unless_not_made(address, name, lambda: spark.read.table(address.table(name)).columns)
+
+
+def _make_room(spark: SparkSession, address: Address, name: str, error: Exception) -> None:
+    """Remove a catalog's entry without a commit, or the leftovers in the folder where the catalog puts the table."""
+    in_the_way = _LOCATION.search(str(error))
+    if in_the_way is not None:
+        remove_half_made(in_the_way[1], in_catalog=True)
+        return
+    if (location := _location_of_entry(spark, address, name)) is not None:
+        remove_half_made(location)
+    spark.sql(f"DROP TABLE {address.table(name)}")
+
+
+def _location_of_entry(spark: SparkSession, address: Address, name: str) -> str | None:
+    """Return the location of a table in the session's catalog, even without a commit; None in another catalog."""
+    with suppress(Exception):
+        row = spark.sql(f"SHOW TABLE EXTENDED IN {address.schema} LIKE {ddl.literal(name)}").first()
+        location = None if row is None else re.search(r"(?m)^Location: (.+)$", str(row["information"]))
+        return None if location is None else location[1].strip()
+    return None
+
+
+def make_views(spark: SparkSession, address: Address, views: Iterable[View]) -> dict[str, str]:
+    """Make views beside the tables of a schema, which exist; replace views that have another definition.
+
+    Returns:
+        Per view that could not be made, the reason.
+    """
+
+    def make(view: View) -> str | None:
+        try:
+            _make_view(spark, address, view)
+        except Exception as error:
+            return failure_message(error, address.root)
+        return None
+
+    declared = list(views)
+    reasons = zip(declared, at_once(make, declared), strict=True)
+    return {view.name: reason for view, reason in reasons if reason is not None}
+
+
+def _make_view(spark: SparkSession, address: Address, view: View) -> None:
+    name = address.table(view.name)
+    query = view.sql.format_map({table: address.table(table) for table in table_specs()})
+    definition = hashlib.sha256(f"{view.comment}\n{query}".encode()).hexdigest()[:16]
+    stored = ddl.properties(spark, name)
+    if stored is not None and _DEFINITION not in stored:
+        raise WarehouseError(f"{address.place(view.name)} was made by somebody else, and is left alone")
+    if stored is None or stored[_DEFINITION] != definition:
+        properties = ddl.properties_list({_DEFINITION: definition})
+        comment = ddl.literal(view.comment)
+        spark.sql(f"CREATE OR REPLACE VIEW {name} COMMENT {comment} TBLPROPERTIES {properties} AS {query}")
+
+
+def _has_raw_bytes(spec: TableSpec) -> bool:
+    return any(column.type == "binary" for column in spec.columns)
+
+
+def _close(folder: Path) -> None:
+    """Let only the owner read a table's folder; its files then need no permissions of their own."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.chmod(0o700)
+
+
+def _folder_of(spark: SparkSession, table: str) -> Path | None:
+    """Return the folder where a catalog has put a table; None if it is not on this machine."""
+    detail = ddl.detail(spark, table)
+    parts = urlsplit("" if detail is None else str(detail["location"]))
+    folder = Path(unquote(parts.path))
+    return folder if parts.scheme == "file" and folder.is_dir() else None

@@ -1,0 +1,144 @@
+"""Keeps a warehouse small and fast over months: retention, compaction and vacuum, one table after the other.
+
+Every run commits a few small files to each table, and the files that it replaced stay. Compaction (OPTIMIZE, which also
+clusters) merges small files into large ones; vacuum deletes files that no table has used for a number of hours. From
+4.1 on, Delta reads these hours only from the table's property, so they are written there.
+"""
+
+from dataclasses import InitVar, dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pyspark.sql import Row, SparkSession
+
+from ..config.settings import Settings
+from ..errors import ConfigError, WarehouseError
+from ..spark.features import conf_value
+from ..spark.session_conf import REQUEST_BYTES, set_where_allowed, sized
+from . import ddl
+from .address import address_in
+from .progress import Progress, Stages
+from .retention import opened, retain
+from .state import read_state, require_state
+from .warehouse import Warehouse
+
+SAFE_HOURS = 168
+"""Delta's default: it keeps replaced files for these hours, as a reader may still read them."""
+
+_CHECK = "spark.databricks.delta.retentionDurationCheck.enabled"
+_KEPT_FOR = "delta.deletedFileRetentionDuration"
+# Vacuum lists folders in 10,000 tasks by default; a table here is one folder.
+_FEW_TASKS = {"spark.sql.sources.parallelPartitionDiscovery.parallelism": "2"}
+
+
+@dataclass
+class MaintenanceReport(Stages):
+    """What a run of `maintain` did.
+
+    Attributes:
+        retained_from: requests of connections that ended before this instant are deleted; None if all are kept.
+        deleted: rows that retention deleted now, per table.
+        tables: per table: name, files and bytes before and after, rows_deleted, vacuumed_files and vacuumed_bytes.
+        seconds: time per stage.
+    """
+
+    progress: InitVar[Progress | None] = None
+    retained_from: str | None = None
+    deleted: dict[str, int] = field(default_factory=dict)
+    tables: list[dict[str, Any]] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
+
+
+def maintain(
+    spark: SparkSession,
+    warehouse: str,
+    settings: Settings | None = None,
+    progress: Progress | None = None,
+    now: datetime | None = None,
+) -> MaintenanceReport:
+    """Delete what is older than `retention_days`, compact and cluster the tables, and delete unused files.
+
+    Args:
+        spark: a session with Delta.
+        warehouse: folder or URI of the Delta tables, or catalog.schema.
+        settings: `retention_days` (0 keeps everything), `vacuum_hours` and `lock_wait_seconds` are used.
+        progress: called with the name of each stage as it begins.
+        now: the present; the clock's when None.
+
+    Raises:
+        ConfigError: `vacuum_hours` is less than Delta considers safe.
+        WarehouseError: when there is no warehouse, it does not fit this release, or requests are not built yet.
+    """
+    settings = settings or Settings()
+    _check_hours(spark, settings.vacuum_hours)
+    require_state(read_state(spark, address_in(spark, warehouse)), warehouse)
+    report = MaintenanceReport(progress)
+    with opened(spark, warehouse, settings, report) as tables:
+        with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
+            tables.create_missing(tables.specs)
+            for name in tables.specs:
+                tables.read(name)  # refuses one that is not of this release
+            before = {name: _detail(tables, name) for name in tables.specs}
+            if settings.retention_days:
+                with report.stage("retention"):
+                    report.deleted = retain(tables, settings.retention_days, now or datetime.now(UTC))
+            for name in tables.specs:
+                with report.stage(name):
+                    done = _tidy(tables, name, settings.vacuum_hours)
+                    report.tables.append(_row(name, before[name], _detail(tables, name), done, report.deleted))
+        # Without a lock another run may be at work and still need its staged tables.
+        patience = timedelta(hours=0 if tables.locked else settings.vacuum_hours)
+        tables.staging.remove_leftovers(datetime.now(UTC) - patience)
+        report.retained_from = tables.state.retained_from
+    return report
+
+
+def _check_hours(spark: SparkSession, hours: int) -> None:
+    if hours < SAFE_HOURS and (conf_value(spark, _CHECK) or "").lower() != "false":
+        raise ConfigError(
+            f"vacuum_hours is {hours}: a reader or a run that began earlier may still need files that were replaced "
+            f"since; give {SAFE_HOURS} or more, or, if nothing else works on the warehouse, set {_CHECK} to false"
+        )
+
+
+def _detail(tables: Warehouse, name: str) -> Row:
+    detail = ddl.detail(tables.spark, tables.table(name))
+    if detail is None:
+        raise WarehouseError(f"{tables.address.place(name)} is gone: somebody deletes the warehouse")
+    return detail
+
+
+def _tidy(tables: Warehouse, name: str, hours: int) -> dict[str, int]:
+    table, detail = tables.table(name), _detail(tables, name)
+    if int(detail["numFiles"]) > 1:
+        tables.spark.sql(f"OPTIMIZE {table}")
+    kept_for, wanted = dict(detail["properties"]).get(_KEPT_FOR), f"interval {hours} hours"
+    if kept_for != wanted and not (kept_for is None and hours == SAFE_HOURS):
+        ddl.set_properties(tables.spark, table, {_KEPT_FOR: wanted})
+    with set_where_allowed(tables.spark, _FEW_TASKS):
+        tables.spark.sql(f"VACUUM {table}")
+    return _vacuumed(tables, name)
+
+
+def _vacuumed(tables: Warehouse, name: str) -> dict[str, int]:
+    """Return the numbers that the last vacuum wrote to the table's history."""
+    numbers = {"vacuumed_files": 0, "vacuumed_bytes": 0}
+    for row in ddl.history(tables.spark, tables.table(name), 2):
+        metrics = dict(row["operationMetrics"] or {})
+        if row["operation"] == "VACUUM END":
+            numbers["vacuumed_files"] = int(metrics.get("numDeletedFiles", 0))
+        elif row["operation"] == "VACUUM START":
+            numbers["vacuumed_bytes"] = int(metrics.get("sizeOfDataToDelete", 0))
+    return numbers
+
+
+def _row(name: str, before: Row, after: Row, done: dict[str, int], deleted: dict[str, int]) -> dict[str, Any]:
+    return {
+        "name": name,
+        "files_before": int(before["numFiles"]),
+        "files_after": int(after["numFiles"]),
+        "bytes_before": int(before["sizeInBytes"]),
+        "bytes_after": int(after["sizeInBytes"]),
+        "rows_deleted": deleted.get(name, 0),
+        **done,
+    }

@@ -1,0 +1,95 @@
+"""The rows of a table after rows of it were replaced; and the same as a MERGE, for tables too large to write anew.
+
+write_mode | a small table                              | a large one
+-----------|--------------------------------------------|---------------------------------------------------
+upsert     | stored rows of other keys, and the new     | MERGE of the new rows by key
+connection | stored rows of connections that stay, and  | MERGE of the new rows, and of tombstones for
+           | the new                                    | stored rows of replaced connections that are gone
+"""
+
+from collections.abc import Iterable
+from datetime import datetime
+from functools import reduce
+from operator import and_
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from ..tables.spec import CONNECTION_ID_KEY, TableSpec
+from .ddl import same_key
+
+_TOMBSTONE = "__gone"
+UPSERT = "WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED THEN INSERT ({columns}) VALUES ({new})"
+"""What a MERGE does with rows to insert or replace."""
+REPLACE = (
+    f"WHEN MATCHED AND s.`{_TOMBSTONE}` THEN DELETE WHEN MATCHED THEN UPDATE SET {{values}} "
+    f"WHEN NOT MATCHED AND NOT s.`{_TOMBSTONE}` THEN INSERT ({{columns}}) VALUES ({{new}})"
+)
+"""What a MERGE does with the rows of `changes`."""
+
+
+def shaped(rows: DataFrame, spec: TableSpec) -> DataFrame:
+    """Select the declared columns, in order and with their types, as for every write of a table."""
+    return rows.select(*(F.col(column.name).cast(column.type).alias(column.name) for column in spec.columns))
+
+
+def upserted(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
+    """Return the new rows, and the stored rows of other keys."""
+    return of_other_keys(stored, new, spec.key).unionByName(new)
+
+
+def with_replaced(stored: DataFrame, new: DataFrame, touched: DataFrame) -> DataFrame:
+    """Return the new rows, and the stored rows of connections that stay."""
+    return _replaced(stored.where("opened_at IS NOT NULL"), touched, "left_anti").unionByName(new)
+
+
+def changes(
+    stored: DataFrame, new: DataFrame, touched: DataFrame, since: datetime | None, spec: TableSpec
+) -> DataFrame:
+    """Return the new rows, and the stored rows to delete, marked as tombstones."""
+    recent = F.lit(True) if since is None else F.col("opened_at") >= F.lit(since)
+    old = _replaced(stored.where(F.col("opened_at").isNotNull() & recent), touched, "left_semi")
+    gone = of_other_keys(old.unionByName(stored.where("opened_at IS NULL")), new, spec.key)
+    return new.withColumn(_TOMBSTONE, F.lit(False)).unionByName(gone.withColumn(_TOMBSTONE, F.lit(True)))
+
+
+def of_other_keys(rows: DataFrame, others: DataFrame, key: Iterable[str]) -> DataFrame:
+    """Return the rows with a key that none of `others` has; null is a value of a key."""
+    keys = others.select(*(F.col(name).alias(f"its_{name}") for name in key))
+    same = reduce(and_, (F.col(name).eqNullSafe(F.col(f"its_{name}")) for name in key))
+    return rows.join(keys, on=same, how="left_anti")
+
+
+def aggregated(stored: DataFrame, new: DataFrame, spec: TableSpec) -> DataFrame:
+    """Aggregate stored rows and new ones, which they do not count yet, by key, column by column as declared."""
+    functions = dict(spec.aggregates)
+    # A column without a declared aggregate depends on the key alone, so all its values are equal.
+    others = [column for column in spec.column_names if column not in spec.key]
+    values = [F.expr(f"{functions.get(column, 'max')}(`{column}`)").alias(column) for column in others]
+    return stored.unionByName(shaped(new, spec)).groupBy(*spec.key).agg(*values).select(*spec.column_names)
+
+
+def merge(table: str, source: str, spec: TableSpec, clauses: str, bound: str = "true") -> str:
+    """Return the MERGE of a view of new rows into a table, by `UPSERT` or `REPLACE`; `within` makes the bound."""
+    columns = [f"`{column}`" for column in spec.column_names]
+    actions = clauses.format(
+        values=", ".join(f"t.{column} = s.{column}" for column in columns),
+        columns=", ".join(columns),
+        new=", ".join(f"s.{column}" for column in columns),
+    )
+    return f"MERGE INTO {table} AS t USING {source} AS s ON {bound} AND {same_key(spec.key)} {actions}"
+
+
+def within(since: datetime | None) -> str:
+    """Return a bound that Delta compares with each file's statistics, so that a merge does not read the whole table."""
+    if since is None:
+        return "true"
+    return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{since:%Y-%m-%d %H:%M:%S.%f}')"
+
+
+def _replaced(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
+    """Return the rows of connections that are replaced (left_semi), or that stay (left_anti)."""
+    ids = touched.select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "kept_until")
+    same = reduce(and_, (F.col(name) == F.col(f"its_{name}") for name in CONNECTION_ID_KEY))
+    is_later = F.col("kept_until").isNull() | (F.col("opened_at") > F.col("kept_until"))
+    return rows.join(ids, on=same & is_later, how=how)

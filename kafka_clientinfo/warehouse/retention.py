@@ -1,0 +1,184 @@
+"""Retention: rows older than a number of days leave the tables that grow with the log; rows derived from them stay.
+
+One instant decides for the whole warehouse. A request is deleted if it was logged before the instant and does not
+belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
+not at all. Derived rows stay for ever, and a build keeps the rows of connections that ended before the instant, as
+their requests are gone. This works only if all of these requests are gone: records that come late, for connections that
+ended before the instant, are deleted before a build sees them.
+
+A run may be killed at any point of a deletion; deleted rows are still counted exactly once:
+
+    step                                              | state afterwards
+    --------------------------------------------------|------------------------------------------------------
+    1 find the rows and count them, by a rule that    | as before
+      reads nothing that the deletion changes         |
+    2 one commit to the state                         | retained_from = instant; deleting = tables and counts
+    3 delete, one table after the other               | the same; a later run finds the rest by the same rule
+    4 one commit to the state                         | deleted = deleted + counts; deleting = None
+
+Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from functools import reduce
+
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+
+from ..config.settings import Settings
+from ..errors import WarehouseError
+from ..spark.caching import release
+from ..spark.session_conf import sized
+from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
+from .locks import exclusive
+from .progress import Stages
+from .replacement import of_other_keys
+from .staging import kept
+from .state import LEDGER, SOURCES
+from .warehouse import Warehouse
+
+_ROW = ("file_id", "byte_offset")
+
+
+def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
+    """Delete requests of connections that ended more than `days` days ago, and the records that were read beside them.
+
+    Returns:
+        Rows deleted per table.
+
+    Raises:
+        WarehouseError: there are requests that no build has seen.
+    """
+    built_until = F.lit(tables.state.built_until).cast("timestamp")  # equal times may differ as texts, by final zeros
+    newest = tables.read(LEDGER).agg(F.max("ingested_at").alias("newest"))
+    if newest.where(~F.col("newest").eqNullSafe(built_until)).first() is not None:
+        raise WarehouseError(
+            f"{tables.root} holds requests that no build has seen; run `kafka-clientinfo build` first, as retention "
+            "deletes only what the other tables know"
+        )
+    # The instant never goes back, even if the days or the clock change.
+    instant = f"{now.astimezone(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S.%fZ}"
+    return _delete(tables, max(instant, tables.state.retained_from or ""), SOURCES)
+
+
+def remove_late(tables: Warehouse) -> int:
+    """Delete requests that no build has seen, of connections that retention has deleted; return their number."""
+    instant, until = tables.state.retained_from, tables.state.built_until
+    if instant is None:
+        return 0
+    is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")
+    step_back = F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
+    is_early = F.col("first_logged_at") - step_back < F.lit(instant).cast("timestamp")
+    if not tables.read(LEDGER).where(is_new & is_early).take(1):
+        return 0
+    return _delete(tables, instant, ("requests",))["requests"]
+
+
+@contextmanager
+def opened(spark: SparkSession, root: str, settings: Settings, report: Stages) -> Iterator[Warehouse]:
+    """Hold a warehouse for a run, after finishing any deletion under way; remove the run's staged tables at the end.
+
+    Raises:
+        WarehouseError: as `exclusive` and `Warehouse.open` do.
+    """
+    with exclusive(root, settings.lock_wait_seconds, report.on_stage, spark) as locked:
+        tables = Warehouse(spark, root, locked, private=settings.private_raw_bytes)
+        with tables.staging.removed_after():
+            with sized(spark, 0), report.stage("prepare"):  # little work, until the amount is known
+                tables.open()
+                finish_deletion(tables)
+            yield tables
+
+
+def finish_deletion(tables: Warehouse) -> None:
+    """Do the rest of a deletion whose run was killed; nothing if none is under way."""
+    deleting, instant = tables.state.deleting, tables.state.retained_from
+    if deleting is None or instant is None:
+        return
+    with _doomed(tables, instant, deleting) as rest:
+        _carry_out(tables, instant, rest, deleting)
+
+
+def with_kept_failures(tables: Warehouse, rows: DataFrame) -> DataFrame:
+    """Return rows of `violations`, with the stored ones that were derived from failed_requests deleted since."""
+    instant = tables.state.retained_from
+    if instant is None:
+        return rows
+    of_failures = F.col("opened_at").isNull() & F.col("connection_id").isNotNull()
+    gone = of_failures & (F.col("last_at") < F.lit(instant).cast("timestamp"))
+    stored = tables.read_snapshot("violations").where(gone).select(*rows.columns)
+    derived = rows.where(F.col("opened_at").isNull())
+    return rows.unionByName(of_other_keys(stored, derived, table_spec("violations").key))
+
+
+def _delete(tables: Warehouse, instant: str, sources: Iterable[str]) -> dict[str, int]:
+    with _doomed(tables, instant, sources) as doomed:
+        counts = {name: keys.count() for name, keys in doomed.items()}
+        if deleting := {name: number for name, number in counts.items() if number}:
+            tables.update_state(retained_from=instant, deleting=deleting)
+            _carry_out(tables, instant, doomed, deleting)
+        return counts
+
+
+@contextmanager
+def _doomed(tables: Warehouse, instant: str, sources: Iterable[str]) -> Iterator[dict[str, DataFrame]]:
+    """Cache, per table, file_id and byte_offset of the rows to delete; from here on other runs commit nothing."""
+    tables.claim()
+    rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
+    doomed = {name: kept(rules[name](tables, instant).select(*_ROW), tables.staging) for name in sources}
+    try:
+        yield doomed
+    finally:
+        release(*doomed.values())
+
+
+def _carry_out(tables: Warehouse, instant: str, doomed: Mapping[str, DataFrame], deleting: Mapping[str, int]) -> None:
+    for name in deleting:
+        # Lets Delta skip files by their statistics; rejected records have no time.
+        bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{instant}'"
+        tables.delete_rows(name, doomed[name], bound)
+    state = tables.state
+    deleted = dict(state.deleted)
+    for name, number in deleting.items():
+        deleted[name] = deleted.get(name, 0) + number
+    rows = {name: number - deleting.get(name, 0) for name, number in state.rows.items()}
+    tables.update_state(deleted=deleted, deleting=None, rows=rows)
+
+
+def _old_rejected(tables: Warehouse, instant: str) -> DataFrame:
+    """Return rejected records of files that ended before the instant."""
+    ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant).cast("timestamp")
+    files = tables.read(LEDGER).where(ended).select("file_id")
+    return tables.read("rejected_records").join(files, on="file_id", how="left_semi")
+
+
+def _old_failed(tables: Warehouse, instant: str) -> DataFrame:
+    """Return failed requests of connection ids without a failure at the instant or later."""
+    failed = tables.read("failed_requests")
+    key = list(CONNECTION_ID_KEY)
+    last = failed.groupBy(*key).agg(F.max("logged_at").alias("last"))
+    return failed.join(last.where(F.col("last") < F.lit(instant).cast("timestamp")), on=key, how="left_semi")
+
+
+def _old_requests(tables: Warehouse, instant: str) -> DataFrame:
+    """Return requests logged before the instant, except those of connections with a request at it or later."""
+    at = F.lit(instant).cast("timestamp")
+    order = F.struct(*FILE_ORDER).alias("file_order")
+    files = F.broadcast(tables.read(LEDGER).select("file_id", order))
+    position = F.struct("file_order", "byte_offset")
+    of_id = Window.partitionBy(*CONNECTION_ID_KEY).orderBy("session_no")
+    live = (
+        tables.read("connections")
+        .join(files, on="file_id", how="inner")
+        .withColumns({"begin": position, "next_begin": F.lead(position).over(of_id)})
+        .where(F.col("last_request_at") >= at)
+        .select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "begin", "next_begin")
+    )
+    old = tables.read("requests").where(F.col("logged_at") < at).join(files, on="file_id", how="inner")
+    same = reduce(
+        lambda condition, name: condition & (F.col(name) == F.col(f"its_{name}")), CONNECTION_ID_KEY, F.lit(True)
+    )
+    is_within = (position >= F.col("begin")) & (F.col("next_begin").isNull() | (position < F.col("next_begin")))
+    return old.join(live, on=same & is_within, how="left_anti")

@@ -1,0 +1,127 @@
+"""The state of a warehouse: what a run must know about earlier runs, in one property of the table `ingested_files`.
+
+One query reads it and one commit writes it. So changes that belong together (a deletion is over, and its rows are
+counted as deleted) are never half stored, wherever a run is killed.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from ..errors import WarehouseError
+from .address import Address
+from .ddl import properties
+from .locks import is_at_work
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LEDGER = "ingested_files"
+"""The table that a run commits last; it carries the state."""
+SOURCES = ("requests", "rejected_records", "failed_requests")
+"""The tables of a log's records; the ledger counts their rows per file, and retention deletes from them."""
+FIRST_UNREAD = dict.fromkeys(SOURCES, "coalesce(bytes_ingested, 0)") | {
+    "rejected_records": "coalesce(bytes_ingested + CASE WHEN damage IS NULL THEN 0 ELSE 1 END, 0)"
+}
+"""SQL, per table, for the first offset of a file that is not ingested yet; rows from there on are left by a failed run.
+
+If damage ended the reading, one rejected record stands for the rest of the file.
+"""
+AT_WORK = "a run is at work on it; ask again when that has ended"
+"""The message for a warehouse that lacks something while a run may be making it."""
+PROPERTY = "kafka_clientinfo.state"
+FORMAT = 2
+"""Format of the warehouses that this release makes and reads; a warehouse without a state has format 1."""
+
+
+@dataclass(frozen=True)
+class State:
+    """What a warehouse stores about its runs.
+
+    Attributes:
+        format: layout of the warehouse.
+        built_until: time of ingestion up to which all derived tables are built; None if they must be built again.
+        built_with: the release and the settings of that build.
+        retained_from: requests of connections that ended before this instant may have been deleted; None if none were.
+        deleting: per table, all rows of the deletion that is under way; None if none is.
+        deleted: rows that retention has deleted, per table.
+        rows: rows per table after the last build.
+    """
+
+    format: int = FORMAT
+    built_until: str | None = None
+    built_with: str | None = None
+    retained_from: str | None = None
+    deleting: Mapping[str, int] | None = None
+    deleted: Mapping[str, int] = field(default_factory=dict)
+    rows: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def properties(self) -> dict[str, str]:
+        """The state as properties of the table `ingested_files`."""
+        return {PROPERTY: json.dumps(asdict(self), sort_keys=True)}
+
+
+def read_state(spark: "SparkSession", address: Address) -> State | None:
+    """Return the state of a warehouse; None if there is none yet.
+
+    Raises:
+        WarehouseError: the warehouse has another format.
+    """
+    from .stores import unless_not_made  # imports pyarrow, which commands without a session do not need
+
+    stored = unless_not_made(address, LEDGER, lambda: properties(spark, address.table(LEDGER)))
+    return None if stored is None else state_of(stored, address)
+
+
+def require_state(state: State | None, root: str) -> State:
+    """Return the state of a warehouse that must exist.
+
+    Raises:
+        WarehouseError: there is no warehouse at `root`, or none yet.
+    """
+    if state is None:
+        raise WarehouseError(
+            f"{root} has no table {LEDGER}{unless_at_work(root, '; make it with `kafka-clientinfo run`')}"
+        )
+    return state
+
+
+def unless_at_work(root: str, advice: str) -> str:
+    """Return advice about something that a warehouse lacks; if a run is at work there, the advice is to wait."""
+    return f" yet: {AT_WORK}" if is_at_work(root) else advice
+
+
+def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
+    """Return the state from the properties of the table `ingested_files`; raises what `read_state` raises."""
+    text = stored_properties.get(PROPERTY)
+    another = "another schema" if address.is_schema else "another folder"
+    if text is None:
+        raise WarehouseError(
+            f"{address.place(LEDGER)} has no property {PROPERTY}, so that this package, or this release of it, did not "
+            f"make it; name {another}, and build the warehouse there"
+        )
+    try:
+        stored = json.loads(text)
+        if stored["format"] <= FORMAT:
+            return State(**stored)
+    except (ValueError, KeyError, TypeError) as error:
+        raise WarehouseError(
+            f"{address.place(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
+            f"build it anew into {another}"
+        ) from None
+    raise WarehouseError(f"{address.root} was made by a newer release; use that one, or build it anew into {another}")
+
+
+def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:
+    """Return how many rows each of `SOURCES` has of a file, or of a split of one, from the ledger's counts."""
+    failed = (read["ignored"] or {}).get("failed_request", 0)
+    return {"requests": read["requests"], "rejected_records": read["rejected"], "failed_requests": failed}
+
+
+def instant(text: str) -> datetime:
+    """Parse a time of the state; no zone means UTC."""
+    time = datetime.fromisoformat(text)
+    return time if time.tzinfo else time.replace(tzinfo=UTC)

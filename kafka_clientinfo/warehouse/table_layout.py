@@ -1,0 +1,133 @@
+"""The real layout of a Delta table and how it differs from the declaration, without reading rows."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..errors import WarehouseError
+from ..tables.spec import TableSpec
+from .ddl import CHECK, DELETION_VECTORS, detail
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_NAMED = 3
+"""The largest number of differences in a message."""
+_SPARK_WORDS = {"integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint"}
+"""Types that have one name in Delta's log and another in Spark."""
+
+
+@dataclass(frozen=True)
+class StoredColumn:
+    """A column of a table; its type has Spark's name, without blanks."""
+
+    type: str
+    required: bool
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """The layout of a stored table: its columns by name, and its properties, which include CHECK constraints."""
+
+    columns: Mapping[str, StoredColumn]
+    properties: Mapping[str, str]
+
+
+def layout_of(spark: "SparkSession", table: str) -> TableLayout | None:
+    """Return the layout of the table with this name in SQL; None if there is none."""
+    stored = detail(spark, table)
+    return None if stored is None else TableLayout(columns_of(spark.read.table(table)), dict(stored["properties"]))
+
+
+def stored_layout(schema: str, properties: Mapping[str, str | None]) -> TableLayout:
+    """Return the layout from a table's log: the schema as JSON, and the properties."""
+    columns = {
+        field["name"]: StoredColumn(_without_blanks(_spark_type(field["type"])), not field["nullable"])
+        for field in json.loads(schema)["fields"]
+    }
+    return TableLayout(columns, {key: value for key, value in properties.items() if value is not None})
+
+
+def _spark_type(stored: Any) -> str:
+    """Return Spark's name of a type in the JSON of Delta's log."""
+    if isinstance(stored, str):
+        return _SPARK_WORDS.get(stored, stored)
+    if stored["type"] == "array":
+        return f"array<{_spark_type(stored['elementType'])}>"
+    if stored["type"] == "map":
+        return f"map<{_spark_type(stored['keyType'])},{_spark_type(stored['valueType'])}>"
+    return "struct<{}>".format(",".join(f"{field['name']}:{_spark_type(field['type'])}" for field in stored["fields"]))
+
+
+def columns_of(rows: "DataFrame") -> dict[str, StoredColumn]:
+    """Return the columns of a relation by name."""
+    return {
+        field.name: StoredColumn(_without_blanks(field.dataType.simpleString()), not field.nullable)
+        for field in rows.schema.fields
+    }
+
+
+def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str]:
+    """Return why rows with these columns cannot be read as the declared table, one sentence per reason."""
+    sentences = []
+    for column in spec.columns:
+        stored, declared = columns.get(column.name), _without_blanks(column.type)
+        if stored is None:
+            sentences.append(f"column {column.name} is missing")
+        elif stored.type != declared:
+            sentences.append(f"column {column.name} has type {stored.type}, not {declared}")
+    return sentences
+
+
+def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: str) -> None:
+    """Refuse a table whose rows cannot be read as the declared table.
+
+    Raises:
+        WarehouseError: it names the first differences.
+    """
+    if unlike := unreadable(spec, columns):
+        raise WarehouseError(
+            f"{place} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
+            f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew in another place"
+        )
+
+
+def differences(spec: TableSpec, layout: TableLayout | None) -> list[str]:
+    """Return the differences of a table from its declaration, one sentence each."""
+    if layout is None:
+        return ["is missing"]
+    vectors = layout.properties.get(DELETION_VECTORS)
+    return [
+        *_unlike_columns(spec, layout),
+        *_unlike_checks(spec, layout),
+        *([] if vectors == "false" else [f"property {DELETION_VECTORS} is {vectors}, not false"]),
+    ]
+
+
+def _unlike_columns(spec: TableSpec, layout: TableLayout) -> list[str]:
+    sentences = unreadable(spec, layout.columns)
+    for column in spec.columns:
+        stored = layout.columns.get(column.name)
+        if stored is not None and stored.required != column.required:
+            constraint = "NOT NULL, which is not declared" if stored.required else "no NOT NULL"
+            sentences.append(f"column {column.name} has {constraint}")
+    undeclared = [name for name in layout.columns if name not in spec.column_names]
+    return sentences + [f"column {name} is not declared" for name in undeclared]
+
+
+def _unlike_checks(spec: TableSpec, layout: TableLayout) -> list[str]:
+    declared = dict(spec.checks)
+    stored = {key.removeprefix(CHECK): text for key, text in layout.properties.items() if key.startswith(CHECK)}
+    sentences = [f"check {name} is missing" for name in declared if name not in stored]
+    sentences += [f"check {name} is not declared" for name in stored if name not in declared]
+    # Delta stores a check that is added later with blanks between its words.
+    both = [name for name in declared if name in stored]
+    changed = [name for name in both if _without_blanks(declared[name]) != _without_blanks(stored[name])]
+    return sentences + [f"check {name} reads {stored[name]!r}, not {declared[name]!r}" for name in changed]
+
+
+def _without_blanks(text: str) -> str:
+    """Remove blanks from a type or an expression, so that it can be compared."""
+    return re.sub(r"\s", "", text)

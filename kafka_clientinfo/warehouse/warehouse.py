@@ -1,0 +1,399 @@
+"""The Delta tables of one warehouse, and the ways to write them.
+
+A run opens the warehouse once, before it reads. If it holds no lock, it claims the warehouse before it writes. Every
+write is one commit and returns the number of its rows, so that few tables have to be counted.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from ..errors import WarehouseError
+from ..spark.features import at_once
+from ..tables.spec import TableSpec, table_specs
+from . import ddl, replacement
+from .address import address_in
+from .claims import CLAIM, Claims, last_metadata
+from .commit import latest_version, write
+from .creation import close_folder, make_schema, make_table
+from .repair import mend, refuse_damaged
+from .staging import Staging
+from .state import LEDGER, State, read_state
+from .stores import remove_half_made, unless_not_made
+from .table_layout import StoredColumn, check_readable, columns_of
+from .table_log import is_made
+
+SMALL_TABLE_BYTES = 16 << 20
+"""Smaller tables are written whole when rows are replaced; larger ones are merged into."""
+_BYTES_PER_VALUE = 4
+"""Rough size of a value in a file: a table's rows are known, but its bytes would need a query."""
+
+Keep = Callable[[DataFrame], DataFrame]
+"""Returns the rows that it is given, cached or unchanged."""
+
+
+class Warehouse:
+    """Delta tables, one per declared table, in a folder or in a schema of a catalog.
+
+    Args:
+        spark: a session with Delta.
+        root: folder or URI with the tables as subfolders; or catalog.schema.
+        locked: whether a real lock is held, as `exclusive` yields it; without one, writes are claimed.
+        specs: the tables by name; all declared ones if None.
+        private: whether only the owner may read tables with raw bytes of logs, if they are on this machine.
+
+    Attributes:
+        locked: as given.
+        address: where the tables are stored.
+        one_file: whether each write makes one file; for runs of few bytes, as each task costs 50–100 ms.
+        staging: for `kept`.
+    """
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        root: str,
+        locked: bool = False,
+        specs: Mapping[str, TableSpec] | None = None,
+        private: bool = True,
+    ) -> None:
+        self.spark = spark
+        self.locked = locked
+        self.address = address_in(spark, str(root))
+        self.specs = table_specs() if specs is None else specs
+        self.one_file = False
+        self._private = private
+        self.staging = Staging(spark, self.address, private)
+        self._claims = Claims(spark, self.address, locked)
+        self._claiming = Lock()
+        self._state: State | None = None
+        self._rows: dict[str, int | None] = {}  # per table that this run has written; None if not known
+        self._existing: set[str] = set()
+        self._creating = {name: Lock() for name in self.specs}
+
+    @property
+    def root(self) -> str:
+        """The location of the tables, for messages."""
+        return self.address.root
+
+    def table(self, name: str) -> str:
+        """Return the name of a table in SQL."""
+        return self.address.table(name)
+
+    def spec(self, name: str) -> TableSpec:
+        """Return the declaration of a table.
+
+        Raises:
+            WarehouseError: no such table is declared.
+        """
+        if name not in self.specs:
+            raise WarehouseError(f"no table {name} is declared; known are {', '.join(self.specs)}")
+        return self.specs[name]
+
+    # State
+
+    def open(self) -> State:
+        """Check that the warehouse fits this release; call it once per run.
+
+        Raises:
+            WarehouseError: it has another format, or something that can't be derived again is missing or damaged.
+        """
+        refuse_damaged(self)
+        if self.address.is_schema:
+            make_schema(self.spark, self.address)
+        if not self.locked:
+            self._create(LEDGER)
+        self._claims.note_version()
+        if self.is_new:
+            self._state = State()
+            return self._state
+        self._state = read_state(self.spark, self.address)
+        if self._state is not None:
+            self._existing.add(LEDGER)
+            mend(self)
+        return self.state
+
+    @property
+    def is_new(self) -> bool:
+        """Whether nothing was ever ingested; this looks into the local folder only, and is False if unsure."""
+        folder = self.folder(LEDGER)
+        return folder is not None and not is_made(folder)
+
+    @property
+    def state(self) -> State:
+        """The state as this run has read and changed it."""
+        if self._state is None:
+            self._state = read_state(self.spark, self.address) or State()
+        return self._state
+
+    def update_state(self, **changes: Any) -> None:
+        """Store changes of the state in one commit.
+
+        Raises:
+            WarehouseError: another run has claimed the warehouse.
+        """
+        self.claim()
+        self._claims.check()
+        changed = replace(self.state, **changes)
+        is_stored = changed == self._state
+        self._state = changed
+        if not self.exists(LEDGER):
+            self._create(LEDGER)  # with the state
+        elif not is_stored:
+            ddl.set_properties(self.spark, self.table(LEDGER), changed.properties)
+
+    def claim(self) -> None:
+        """Keep other runs from committing from here on; does nothing if a lock is held.
+
+        A run claims before it reads what it will delete or replace; a write claims if that was not done.
+
+        Raises:
+            WarehouseError: another run has written since this one opened the warehouse.
+        """
+        with self._claiming:
+            if not self.locked and self._claims.number is None:
+                names = [spec.name for spec in self.specs.values() if spec.write_mode == "append"]
+                self.create_missing([LEDGER, *names])
+                self._claims.claim(name for name in names if name != LEDGER)
+
+    # Reading
+
+    def exists(self, name: str) -> bool:
+        """Return whether the table exists."""
+        spec = self.spec(name)
+        if name not in self._existing:
+            folder = self.folder(name)
+            is_there = is_made(folder) if folder is not None else self._load(spec) is not None
+            if not is_there:
+                return False
+            self._existing.add(name)
+        return True
+
+    def forget(self, name: str) -> None:
+        """Forget that the table exists, as it was moved away, so that the next question looks again."""
+        self._existing.discard(name)
+
+    def read(self, name: str) -> DataFrame:
+        """Return the table as it is now; if it does not exist, no rows with the declared columns."""
+        rows = self._load(self.spec(name))
+        return self.spark.sql(ddl.no_rows(self.spec(name))) if rows is None else rows
+
+    def read_snapshot(self, name: str) -> DataFrame:
+        """Return the table as it is now; later writes do not change the result."""
+        if not self.exists(name):
+            return self.read(name)
+        version = latest_version(self.spark, self.table(name), self.folder(name))
+        return self.spark.sql(f"SELECT * FROM {self.table(name)} VERSION AS OF {version}")
+
+    def count(self, name: str) -> int:
+        """Return the number of rows in the table; Delta knows it without reading them."""
+        return self.read(name).count()
+
+    def rows(self) -> dict[str, int]:
+        """Return rows per table after this run's writes; tables with an unknown number are counted.
+
+        The number of a table that runs append to is unknown if this run has not written it: an earlier run may have
+        been killed before it could store the number.
+        """
+        derived = {name for name, spec in self.specs.items() if spec.derived}
+        last_counts = {name: number for name, number in self.state.rows.items() if name in derived} | self._rows
+        counts = {name: number for name, number in last_counts.items() if number is not None}
+        unknown = [name for name in self.specs if name not in counts]
+        counts |= dict(zip(unknown, at_once(self.count, unknown), strict=True))
+        return {name: counts[name] for name in self.specs}
+
+    def last_batch(self, name: str) -> str | None:
+        """Return the batch id of the table's last write; None if its history has none."""
+        if not self.exists(name):
+            return None
+        return last_metadata(self.spark, self.table(name), lambda text: not text.startswith(CLAIM))
+
+    def _load(self, spec: TableSpec) -> DataFrame | None:
+        def load() -> tuple[DataFrame, Mapping[str, StoredColumn]]:
+            rows = self.spark.read.table(self.table(spec.name))
+            return rows, columns_of(rows)  # only this makes Spark Connect look for the table
+
+        loaded = unless_not_made(self.address, spec.name, load)
+        if loaded is None:
+            return None
+        rows, columns = loaded
+        check_readable(spec, columns, self.address.place(spec.name))
+        return rows
+
+    # Writing
+
+    def create_missing(self, names: Iterable[str]) -> None:
+        """Make tables that do not exist, empty and as declared."""
+        at_once(self._create, names)
+
+    @contextmanager
+    def creating(self, names: Iterable[str]) -> Iterator[None]:
+        """Make tables that do not exist, one after the other, in the background; the block's end waits for that.
+
+        A call in the block that needs a table (`create_missing`, a write) makes it, or waits while it is being made.
+        """
+
+        def create() -> None:
+            for name in names:
+                self._create(name)
+
+        with ThreadPoolExecutor(1) as background:
+            created = background.submit(create)
+            yield
+            created.result()
+
+    def append(self, name: str, rows: DataFrame, batch_id: str, expected: int | None = None) -> None:
+        """Append rows in the declared columns and types; `batch_id` is stored in the table's history.
+
+        Raises:
+            WarehouseError: fewer or more rows were written than expected.
+        """
+        written = self._write(name, rows, "append", batch_id)
+        if expected is not None and written is not None and written != expected:
+            raise WarehouseError(
+                f"{expected} rows were read for {self.address.place(name)} and {written} written: Spark read again what it had "
+                "lost, and the log has changed since; run again, which deletes these rows first"
+            )
+        before = self._rows.get(name)
+        self._rows[name] = None if written is None or before is None else before + written
+
+    def overwrite(self, name: str, rows: DataFrame, batch_id: str) -> None:
+        """Replace the whole table, in one commit."""
+        self._rows[name] = self._write(name, rows, "overwrite", batch_id)
+
+    def upsert(self, name: str, rows: DataFrame, batch_id: str) -> None:
+        """Insert rows, or replace rows with the same key, in one commit."""
+        spec = self.spec(name)
+        if self._is_empty(name):
+            self.append(name, rows, batch_id)
+        elif self._is_small(spec):
+            new = replacement.shaped(rows, spec)
+            self.overwrite(name, replacement.upserted(self.read(name), new, spec), batch_id)
+        else:
+            self._merge(name, replacement.shaped(rows, spec), replacement.UPSERT)
+
+    def replace_connections(
+        self,
+        name: str,
+        rows: DataFrame,
+        touched: DataFrame | None,
+        since: datetime | None,
+        batch_id: str,
+        keep: Keep = lambda rows: rows,
+    ) -> None:
+        """Replace the rows of connections by the recomputed ones, in one commit.
+
+        Rows without a connection (violations of groups, or from server.log) are replaced too. A small table is written
+        whole, which costs a fraction of a merge.
+
+        Args:
+            name: a table whose rows belong to connections.
+            rows: the new rows, and all rows without a connection.
+            touched: distinct connection ids: cluster, broker, connection_id, and kept_until, the newest opened_at of
+                the rows that stay (null: none stay). None replaces all rows.
+            since: no row to be replaced opened before it; None if that is not known.
+            batch_id: stored in the table's history.
+            keep: called with the rows of a small table, stored and new, before they are written.
+        """
+        spec = self.spec(name)
+        if touched is None or self._is_empty(name):  # do not append: an overtaken run may just have filled the table
+            self.overwrite(name, rows, batch_id)
+            return
+        new = replacement.shaped(rows, spec)
+        if self._is_small(spec):
+            self.overwrite(name, keep(replacement.with_replaced(self.read(name), new, touched)), batch_id)
+            return
+        changes = replacement.changes(self.read(name), new, touched, since, spec)
+        self._merge(name, changes, replacement.REPLACE, replacement.within(since))
+
+    def delete(self, name: str, condition: str) -> int:
+        """Delete the rows that meet a condition in SQL; return their number."""
+        self.claim()
+        if not self.exists(name):
+            return 0
+        return self._command(name, f"DELETE FROM {self.table(name)} WHERE {condition}")
+
+    def delete_rows(self, name: str, keys: DataFrame, bound: str = "true") -> int:
+        """Delete rows by the values of some columns, each combination at most once in `keys`; return their number.
+
+        All these rows meet `bound`, a condition in SQL on `t` that lets Delta skip files by their statistics.
+        """
+        self.claim()
+        if not self.exists(name):
+            return 0
+        with ddl.named_view(self.spark, keys) as view:
+            target = self.table(name)
+            merge = f"MERGE INTO {target} AS t USING {view} AS s ON {ddl.same_key(keys.columns)} AND {bound} WHEN MATCHED THEN DELETE"
+            return self._command(name, merge)
+
+    def _is_empty(self, name: str) -> bool:
+        """Return whether the table is known to have no rows."""
+        return self._rows.get(name) == 0 or not self.exists(name)
+
+    def _is_small(self, spec: TableSpec) -> bool:
+        rows = self._rows.get(spec.name, self.state.rows.get(spec.name))
+        if rows is not None:
+            return rows * len(spec.columns) * _BYTES_PER_VALUE < SMALL_TABLE_BYTES
+        detail = ddl.detail(self.spark, self.table(spec.name))
+        return detail is None or int(detail["sizeInBytes"]) < SMALL_TABLE_BYTES
+
+    def _create(self, name: str) -> None:
+        spec = self.spec(name)
+        with self._creating[name]:
+            if name in self._existing:
+                return
+            close_folder(self.address, spec, self._private)
+            if self.exists(name):  # refuses a foreign table of that name
+                return
+            if (folder := self.folder(name)) is not None:  # no other run makes it
+                self._rows[name] = 0
+                if folder.exists():
+                    remove_half_made(self.address.place(name))
+            first = (self._state or State()).properties if name == LEDGER else {}
+            make_table(self.spark, self.address, spec, first, self._private)
+            self._existing.add(name)
+
+    def folder(self, name: str) -> Path | None:
+        """Return the table's folder if it is on this machine and no other run writes there, else None."""
+        return self.address.folder / name if self.locked and self.address.folder is not None else None
+
+    def _write(self, name: str, rows: DataFrame, mode: str, batch_id: str) -> int | None:
+        self.claim()
+        self._create(name)
+        shaped = replacement.shaped(rows, self.spec(name))
+        shaped = shaped.coalesce(1) if self.one_file else shaped
+        if self.locked and self._rows.get(name) == 0:
+            mode = "append"  # nothing is there to replace, so Delta need not look
+        options = {"userMetadata": batch_id, **self._claims.options(name)}
+        written = write(shaped, self.address, name, mode, options)
+        self._check_ledger(name)
+        return written
+
+    def _merge(self, name: str, changes: DataFrame, clauses: str, bound: str = "true") -> None:
+        self.claim()
+        spec = self.spec(name)
+        with ddl.named_view(self.spark, changes) as view:
+            self._command(name, replacement.merge(self.table(name), view, spec, clauses, bound))
+        self._check_ledger(name)
+
+    def _command(self, name: str, statement: str) -> int:
+        """Run a MERGE or DELETE; return the number of rows that it affected."""
+        with self._claims.command(name):
+            row = self.spark.sql(statement).first()
+        self._rows[name] = None
+        return 0 if row is None else int(row["num_affected_rows"])
+
+    def _check_ledger(self, name: str) -> None:
+        """Check the claim after a write of the ledger: Delta silently skips the commit of a run that was overtaken.
+
+        The run's other rows have no effect without the ledger.
+        """
+        if name == LEDGER:
+            self._claims.check()

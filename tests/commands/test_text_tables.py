@@ -1,0 +1,103 @@
+"""Text for terminals: columns, colours, and what is under way."""
+
+import io
+import time
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.commands import text_tables
+
+
+def test_columns_align_numbers_to_the_right() -> None:
+    text = text_tables.columns(("n", "name"), [(1234, "a"), (5, "long name")])
+    assert text == "      n  name\n  1,234  a\n      5  long name"
+
+
+WIDE, ACCENT = "日本", "e\u0301"
+
+
+@pytest.mark.parametrize(
+    ("header", "rows", "options", "shown"),
+    [
+        (("a", "bc"), [], {}, "  a  bc"),
+        (("n", "is"), [(1, True), (20, False)], {}, "   n     is\n   1   True\n  20  False"),
+        (("n", "x"), [(1, "a"), ("no", "b")], {"indent": ""}, "n   x\n1   a\nno  b"),
+        (("t", "x"), [(WIDE, "a"), (ACCENT, "b")], {"indent": ""}, f"t     x\n{WIDE}  a\n{ACCENT}     b"),
+        (("t", "u"), [("x" * 61, "y" * 60)], {"indent": ""}, f"t{' ' * 61}u\n{'x' * 59}…  {'y' * 60}"),
+        (("t", "u"), [("abcd", "abcd")], {"indent": "", "limits": (3, 4)}, "t    u\nab…  abcd"),
+        (
+            ("t", "n"),
+            [("bad", 5), ("good", 1000)],
+            {"indent": " ", "colours": {"bad": "31", "5": "7"}},
+            " \x1b[1mt\x1b[0m         \x1b[1mn\x1b[0m\n \x1b[31mbad\x1b[0m       \x1b[7m5\x1b[0m\n good  1,000",
+        ),
+    ],
+)
+def test_columns_have_the_width_that_a_terminal_shows(
+    header: tuple[str, ...], rows: list[tuple[object, ...]], options: dict[str, Any], shown: str
+) -> None:
+    assert text_tables.columns(header, rows, **options) == shown
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "has"),
+    [
+        (Terminal(), {}, True),
+        (Terminal(), {"NO_COLOR": "1"}, False),
+        (Terminal(), {"NO_COLOR": ""}, True),
+        (Terminal(), {"TERM": "dumb"}, False),
+        (io.StringIO(), {}, False),
+        (None, {}, False),
+    ],
+)
+def test_colours_are_for_terminals_that_have_some(
+    stream: Any, environment: dict[str, str], has: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text_tables.sys, "stdout", stream)
+    monkeypatch.setenv("COLUMNS", "77")
+    for name, value in ({"NO_COLOR": None, "TERM": "xterm"} | environment).items():
+        monkeypatch.delenv(name, raising=False) if value is None else monkeypatch.setenv(name, value)
+    assert text_tables.has_colours() == has
+    assert text_tables.terminal_width() == (77 if isinstance(stream, Terminal) else None)
+
+
+class GonePipe(io.StringIO):
+    def flush(self) -> None:
+        raise BrokenPipeError
+
+
+@pytest.mark.parametrize(("stream", "is_read"), [(io.StringIO(), True), (GonePipe(), False)])
+def test_it_knows_whether_anybody_reads_on(stream: Any, is_read: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_tables.sys, "stdout", stream)
+    assert text_tables.output("a") is is_read
+    assert text_tables.output() is is_read
+    assert stream.getvalue() == "a\n"
+    monkeypatch.setattr(text_tables.sys, "stdout", None)
+    assert text_tables.output() is True
+
+
+def test_a_terminal_that_is_closed_is_none() -> None:
+    closed = Terminal()
+    closed.close()
+    assert [text_tables.is_terminal(stream) for stream in (Terminal(), closed, None)] == [True, False, False]
+
+
+def test_progress_shows_on_terminals_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = iter([100.0, 101.25, 1100.0])
+    monkeypatch.setattr(time, "monotonic", lambda: next(clock))
+    assert text_tables.progress(io.StringIO()) is None
+    out = Terminal()
+    show = text_tables.progress(out)
+    assert show is not None
+    show("read\x1b[2J")
+    assert out.getvalue() == "\r\x1b[K   1.2 s  read\N{REPLACEMENT CHARACTER}[2J"
+    show.detail("3 of 5 MB")
+    assert out.getvalue().endswith("J\r\x1b[K1000.0 s  read\N{REPLACEMENT CHARACTER}[2J: 3 of 5 MB")
+    show.clear()
+    assert out.getvalue().endswith("MB\r\x1b[K")

@@ -1,0 +1,122 @@
+"""Owners: what a file may say, and which rule fits."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kafka_clientinfo.config.owners import Owner, Owners, load_owners, parse_owners
+from kafka_clientinfo.config.settings import load_settings
+from kafka_clientinfo.errors import ConfigError
+
+CONF = Path(__file__).resolve().parents[2] / "conf"
+RULES = r"""
+[[owners]]
+owner = "A|<script>"
+contact = "a@b\u202e"
+principals = ['User:a.*']
+hosts = ["10.1.0.0/16", "fd00::/8", '192\.168\..*']
+[[owners]]
+owner = "B"
+contact = "b"
+client_ids = ['x', '']
+groups = ['g-\d+']
+[[owners]]
+owner = "A|<script>"
+software = ['kgo']
+[[owners]]
+owner = "everything else with a name"
+principals = ['.+']
+"""
+A, B, REST = Owner("A|<script>", "a@b\u202e"), Owner("B", "b"), Owner("everything else with a name")
+
+
+@pytest.mark.parametrize(
+    ("client", "owner"),
+    [
+        ({"principal": "User:alice", "host": "10.1.255.3"}, A),
+        ({"principal": "User:alice", "host": "10.2.0.1"}, REST),
+        ({"principal": "User:alice", "host": "fd00:0:0:0:0:0:0:1"}, A),
+        ({"principal": "User:alice", "host": "192.168.1.1"}, A),
+        ({"principal": "User:alice", "host": "1192.168.1.1"}, REST),
+        ({"principal": "User:alice", "host": None}, REST),
+        ({"principal": "a User:alice", "host": "10.1.0.1"}, REST),
+        ({"client_id": "x", "groups": ["other", "g-1"]}, B),
+        ({"client_id": None, "groups": ["g-1"]}, B),
+        ({"client_id": "x", "groups": []}, None),
+        ({"client_id": "x", "groups": ["g-1\n"]}, None),
+        ({"software": "kgo"}, A),
+        ({"principal": "p" * 255}, REST),
+        ({"principal": "p" * 256}, None),
+        ({}, None),
+    ],
+)
+def test_the_first_rule_whose_every_kind_fits_names_the_owner(client: dict[str, Any], owner: Owner | None) -> None:
+    assert parse_owners(RULES, "x").of(**client) == owner
+
+
+def test_no_file_owns_nothing() -> None:
+    assert load_owners("") == Owners()
+    assert load_owners("").of("User:alice") is None
+    assert load_settings().owners == ""
+
+
+def test_the_example_is_valid() -> None:
+    found = load_owners(str(CONF / "owners.toml"))
+    assert found.of("User:payments-eu") == Owner("Payments", "payments@example.org")
+    assert found.of("User:x", host="10.1.2.3") == Owner("Payments", "payments@example.org")
+    assert found.ask_groups
+
+
+@given(st.text(), st.text(), st.text())
+def test_any_text_of_a_client_is_read(principal: str, client_id: str, host: str) -> None:
+    assert parse_owners(RULES, "x").of(principal, client_id, host, [client_id], host) in (A, B, REST, None)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a = ", "not valid TOML"),
+        ("x = " + "[" * 5000, "not valid TOML"),
+        ("", "there are no rules; begin each with [[owners]]"),
+        ("owners = 1", "there are no rules"),
+        ("owners = [1]", "there are no rules"),
+        ("[owner]\nx = 1", "unknown property 'owner'; begin each rule with [[owners]]"),
+        ("[[owners]]\nowner = 'a'\nprincipal = ['a']", "rule 1: unknown property 'principal'; known are owner, contact"),
+        ("[[owners]]\nprincipals = ['a']", "rule 1: owner is None; give a name"),
+        ("[[owners]]\nowner = ' '\nprincipals = ['a']", "owner is ' '; give a name"),
+        (f"[[owners]]\nowner = '{'a' * 201}'\nprincipals = ['a']", "give a name of at most 200 characters"),
+        ("[[owners]]\nowner = 'a'\ncontact = 1\nhosts = ['a']", "contact is 1; give a text"),
+        ("[[owners]]\nowner = 'a'", "it has no patterns, and would fit everybody; give one of principals"),
+        ("[[owners]]\nowner = 'a'\ngroups = 'a'", "groups is 'a'; give a list of texts"),
+        ("[[owners]]\nowner = 'a'\nclient_ids = ['(']", "client_ids: '(' is no regular expression"),
+        ("[[owners]]\nowner = 'a'\nsoftware = ['(?P<n>a)']", "software: '(?P<n>a)' has a named group"),
+        ("[[owners]]\nowner = 'a'\nprincipals = ['ok', '(a+)+']", "principals: '(a+)+' repeats a repetition"),
+        ("[[owners]]\nowner = 'a'\nhosts = ['(a|a)*']", "hosts: '(a|a)*' has alternatives of which more"),
+        ("[[owners]]\nowner = 'a'\nhosts = ['10.1.2.3/16']", "'10.1.2.3/16' is no network: 10.1.2.3/16 has host bits set"),
+        ("[[owners]]\nowner = 'a'\nhosts = ['10.0.0.0/33']", "'10.0.0.0/33' is no network"),
+        ("[[owners]]\nowner = 'a'\nhosts = ['10.1']", "'10.1' is no network"),
+        (
+            "[[owners]]\nowner = 'a'\ncontact = 'x'\nhosts = ['1.1.1.1']\n[[owners]]\nowner = 'a'\ncontact = 'y'\nhosts = ['a']",
+            "rule 2: the contact of 'a' is 'y', and 'x' in a rule above; give one",
+        ),
+    ],
+)  # fmt: skip
+def test_it_names_what_is_wrong(text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=r"^o\.toml: ") as caught:
+        parse_owners(text, "o.toml")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["/nowhere/owners.toml", "/", "a\0b"])
+def test_a_file_that_cannot_be_read_is_named(name: str) -> None:
+    with pytest.raises(ConfigError, match="cannot read the owners "):
+        load_owners(name)
+
+
+def test_an_owner_has_the_contact_of_any_of_its_rules() -> None:
+    text = "[[owners]]\nowner='a'\nhosts=['1.1.1.1']\n[[owners]]\nowner='a'\ncontact='x'\nhosts=['1.1.1.2']\n"
+    found = parse_owners(text, "x")
+    assert {found.of(host="1.1.1.1"), found.of(host="1.1.1.2")} == {Owner("a", "x")}

@@ -1,0 +1,78 @@
+"""Patterns of a policy mean the same to Python, to Java (Spark) and to RE2 (DuckDB), or are refused."""
+
+import re
+import warnings
+from typing import Any
+
+import duckdb
+import pytest
+
+from kafka_clientinfo.config.backtracking import check_pattern
+from kafka_clientinfo.config.patterns import without_ends
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.scan.column import re2
+
+ALLOWED = (
+    "", "tool-.*", r"team-[a-z]+\..+", "([a-z0-9]|-)+", "[a-z]+(-[a-z]+)*", "(-[a-z]+){0,9}", r"[^-.]+(-[^-.]+)*", r"[\w_]+",
+    r"[\w.-]+", "(?:[a-z]+[0-9]+)+", r"(\d|-|é|ж)+", "a{3}b{2,}", "[a^&b]", "a]b}", "[-a]", "[^-]", r"\x41\u00e9", "a&&b",
+    r"[\[\]]", "a|", "()", "^app-.*$", r"a\$", r"\^a\{", r"\s+", r"[\s.]+", r"\S+", r"\W", r"[\D]", "a?b*?c", "^a|b$", r"[+\--]",
+    "a{0}", "a{1,2}", "a{10,}", "[|]", "[~a]",
+)  # fmt: skip
+REFUSED = (
+    "[a[b]]", "[a&&b]", "[[:alpha:]]", "a*+", "a++", "a?+", "(?i)a", "(?s:.)", "(?=a)a", "(?!a).*", "(?<=a)b", "(?>a)", "(?#x)a",
+    "a^b", "a$b", "(a$)", r"\bfoo", r"\Ba", r"\Aa", r"a\Z", r"\v", r"\a", r"\0", r"[\b]", r"(a)\1", r"\N{DIGIT ONE}", r"\h", r"\R",
+    r"\p{L}", r"\Qa\E", r"\z", "[]a]", "[^]a]", "[a-c-e]", r"[\w-.]", "[^^]", "{a}", "a{,3}", "a{1001}", "(a{50}b){50}", r"\_",
+    "a{01}", "a{1,02}", "[a||b]", "[a~~b]",
+)  # fmt: skip
+TEXTS = (
+    "", "a", "b", "ab", "abc", "-", "--", "tool-", "tool-x", "tool-\r", "tool-\n", "tool-\u2028", "team-a.b", "app-1", "app-\n", "a-b-c",
+    "a1b2", "a$", "a\n", "a\\", "^a{", "]", "[", "&", "a&&b", "a]b}", "aaabb", "A\u00e9", "\u00e9", "ж-1", "\u0664", "\t \x0b\f\r\n", "\x0b",
+    "\u00a0", "\u0085", "\U0001f600", "_", "+", "\\", "K", "\u212a", "a.b",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", REFUSED)
+def test_it_refuses_what_they_read_differently(pattern: str) -> None:
+    with pytest.raises(ConfigError, match=r"^policy.toml: client_id_patterns: "):
+        check_pattern(pattern, "policy.toml: client_id_patterns")
+
+
+def test_a_refusal_is_all_that_is_said() -> None:
+    with warnings.catch_warnings(action="error"), pytest.raises(ConfigError):
+        check_pattern("[a&&b]", "x")
+
+
+def expected(pattern: str, text: str) -> bool:
+    """What Python says, which counts letters of other scripts as `\\w` unless it is asked for ASCII, and ends lines less."""
+    java = re.sub(r"(?<!\\)\.(?![^\[]*\])", "[^\\\\n\\\\r\x85\u2028\u2029]", pattern)
+    return re.fullmatch(java, text, re.ASCII) is not None
+
+
+@pytest.mark.parametrize("pattern", ALLOWED)
+def test_re2_reads_them_as_python_does(pattern: str) -> None:
+    check_pattern(pattern, "x")
+    inner = without_ends(pattern)
+    query = "SELECT " + ", ".join("regexp_matches(?, ?)" for _ in TEXTS)
+    whole = re2(rf"\A(?:{inner})\z")
+    (found,) = duckdb.execute(query, [value for text in TEXTS for value in (text, whole)]).fetchall()
+    assert dict(zip(TEXTS, found, strict=True)) == {text: expected(inner, text) for text in TEXTS}
+
+
+def test_java_reads_them_as_python_does(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    texts = spark.createDataFrame([(text,) for text in TEXTS], "text string")
+    inner = [without_ends(pattern) for pattern in ALLOWED]
+    rows = texts.select("text", *(F.col("text").rlike(rf"\A(?:{pattern})\z") for pattern in inner)).collect()
+    for row in rows:
+        assert dict(zip(inner, row[1:], strict=True)) == {pattern: expected(pattern, row[0]) for pattern in inner}, row[
+            0
+        ]
+
+
+@pytest.mark.parametrize(
+    ("pattern", "inner"),
+    [("^a$", "a"), (r"a\$", r"a\$"), (r"a\\$", r"a\\"), ("$", ""), ("^", ""), ("a$$", "a$"), (r"\^", r"\^")],
+)
+def test_ends_are_left_out(pattern: str, inner: str) -> None:
+    assert without_ends(pattern) == inner

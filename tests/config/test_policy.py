@@ -1,0 +1,104 @@
+"""The policy: what its file may say."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.config.policy import VERSION, Policy, load_policy, parse_policy
+from kafka_clientinfo.config.settings import Settings, load_settings
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.protocol import api_names
+
+
+def test_the_policy_that_comes_with_the_package_judges_nobody() -> None:
+    assert load_policy() == Policy()
+    assert not load_policy().judges
+
+
+def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
+    path = tmp_path / "policy.toml"
+    path.write_text(
+        'exempt_listeners = ["INSIDE"]\nclient_id_patterns = ["a.*"]\nunknown_software = "refused"\n'
+        '[software.kgo]\n[software.apache-kafka-java]\nminimum = "3.0"\n[severity]\nclient_id_changed = "off"\n'
+    )
+    settings = load_settings(client_policy=str(path))
+    assert settings.policy == Policy(
+        software=(("apache-kafka-java", "3.0"), ("kgo", None)),
+        unknown_software="refused",
+        client_id_patterns=("a.*",),
+        exempt_listeners=("INSIDE",),
+        severity=(("client_id_changed", "off"),),
+    )
+    assert settings.fingerprint() != load_settings().fingerprint()
+    assert settings.policy.severity_of("client_id_changed", "warning") == "off"
+
+
+@pytest.mark.kip("KIP-35", 10)
+def test_it_reads_the_versions_that_must_not_be_used() -> None:
+    policy = parse_policy('[forbidden_versions]\nPRODUCE = ["0-2", "7"]\nFETCH = ["12+"]', "x")
+    assert policy.forbidden_versions == (("FETCH", 12, 32767), ("PRODUCE", 0, 2), ("PRODUCE", 7, 7))
+    assert not policy.judges
+
+
+def test_every_api_has_a_name_that_the_policy_knows() -> None:
+    for name in api_names().values():
+        assert parse_policy(f'[forbidden_versions]\n{name} = ["0"]', "x").forbidden_versions == ((name, 0, 0),)
+
+
+def test_the_shipped_examples_are_valid_once_uncommented() -> None:
+    lines = (Path(__file__).parents[2] / "conf" / "client_policy.toml").read_text().splitlines()
+    examples = [line[2:] for line in lines if line.startswith("# ") and (" = " in line or line.startswith("# ["))]
+    assert parse_policy("\n".join(examples), "x").judges
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("a = ", "not valid TOML"),
+        ("x = " + "[" * 5000, "not valid TOML"),
+        ("x = " + "1" * 5000, "not valid TOML"),
+        (
+            "unknown_software = 0x" + "f" * 5000,
+            "unknown_software is a number of thousands of digits; use one of allowed",
+        ),
+        ("colour = 1", "unknown property 'colour'; known are"),
+        ("software = 1", "software is 1; make it a table"),
+        ("[software.x]\nmin = '1'", "software.x: unknown property 'min'"),
+        ("[software.x]\nminimum = 3", "minimum is 3; give a version"),
+        ("[software.x]\nminimum = 'new'", "minimum is 'new'"),
+        ("unknown_software = 'maybe'", "use one of allowed, refused"),
+        ("client_id_patterns = 'a'", "give a list of texts"),
+        ("client_id_patterns = ['(']", "is no regular expression"),
+        ("client_id_patterns = ['(?P<a>b)']", "has a named group"),
+        ("client_id_patterns = ['ok', '(a+)+']", "'(a+)+' repeats a repetition: a text that is made for it"),
+        ("[forbidden_versions]\nPRODUCES = ['1']", "forbidden_versions.PRODUCES: no such API"),
+        ("[forbidden_versions]\nPRODUCE = '1'", "PRODUCE is '1'; give a list of versions"),
+        ("[forbidden_versions]\nPRODUCE = []", "give a list of versions"),
+        ("[forbidden_versions]\nPRODUCE = [1]", "1 is no range of versions"),
+        ("[forbidden_versions]\nPRODUCE = ['3-1']", "'3-1' is no range of versions; write '3', '0-2' or '4+'"),
+        ("[severity]\nnothing = 'off'", "unknown rule 'nothing'"),
+        ("[severity]\nclient_id_changed = 'fatal'", "use one of error, warning, info, off"),
+    ],
+)
+def test_it_names_what_is_wrong(text: str, says: str) -> None:
+    with pytest.raises(ConfigError, match=r"^p\.toml: ") as caught:
+        parse_policy(text, "p.toml")
+    assert says in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["/nowhere/policy.toml", "/", "a\0b"])
+def test_a_file_that_cannot_be_read_is_named(name: str) -> None:
+    with pytest.raises(ConfigError, match="cannot read the policy "):
+        load_settings(client_policy=name)
+
+
+def test_the_policy_is_no_setting_of_its_own() -> None:
+    with pytest.raises(ConfigError, match="unknown setting 'policy'"):
+        load_settings(policy={})
+    assert Settings().policy == Policy()
+
+
+@pytest.mark.parametrize("text", ["", "unknown", "main-2", "12345678901", "٣.1"])
+def test_what_begins_with_no_number_is_unreadable(text: str) -> None:
+    assert re.match(VERSION, text) is None

@@ -1,0 +1,119 @@
+"""Settings: later sources win, and every wrong value is named with what to do."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.config.settings import LOG_LAYOUTS, Settings, load_settings
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.logs.layouts import STARTS, detect
+
+
+def test_later_sources_win(tmp_path: Path) -> None:
+    conf = tmp_path / "c.toml"
+    conf.write_text('cluster = "from-file"\nmax_idle_ms = 5\nlog_zone = "Europe/Berlin"\n[spark]\n"spark.x" = true\n')
+    given = {"spark.kafka_clientinfo.max_idle_ms": "7", "spark.other": "1"}
+    found = load_settings(conf, given, cluster="from-argument", broker_pattern=None)
+    assert (found.cluster, found.max_idle_ms, found.log_zone) == ("from-argument", 7, "Europe/Berlin")
+    assert found.spark["spark.x"] == "true"
+    assert "spark.master" in found.spark  # the file adds to the defaults' conf and does not replace it
+
+
+def test_lists_can_come_from_the_spark_conf() -> None:
+    given = {"spark.kafka_clientinfo.controller_listeners": "CONTROLLER, RAFT"}
+    assert load_settings(spark_conf=given).controller_listeners == ("CONTROLLER", "RAFT")
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("True", True), ("FALSE", False), ("false", False)])
+def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> None:
+    assert load_settings(spark_conf={"spark.kafka_clientinfo.server_logs": text}).server_logs is value
+    with pytest.raises(ConfigError, match="server_logs is 'yes'; expected a value like True"):
+        load_settings(spark_conf={"spark.kafka_clientinfo.server_logs": "yes"})
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("cluster = ", "not valid TOML"),
+        ('colour = "red"', "unknown setting 'colour'; known are"),
+        ('cluster = ""', "give the cluster a name"),
+        ("cluster = 5", "cluster is 5; expected a value like"),
+        ('split_bytes = "²"', "split_bytes is '²'; expected a value like"),
+        ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
+        ("max_idle_ms = -1", "c.toml: max_idle_ms is -1; give a number from 1 to 315360000000"),
+        ("max_idle_ms = 1" + "0" * 23, "max_idle_ms is 100000000000000000000000; give a number from 1 to"),
+        ("max_idle_ms = 1" + "0" * 5000, "c.toml: "),
+        ("max_idle_ms = 1.5", "max_idle_ms is 1.5; expected a value like 600000"),
+        ('max_idle_ms = "²"', "max_idle_ms is '²'; expected a value like 600000"),
+        ("coverage_gap_ms = 315360000001", "give a number from 1 to 315360000000"),
+        ("bucket_minutes = 0", "give a number from 1 to 5256000"),
+        ("lock_wait_seconds = -1", "lock_wait_seconds is -1; give a number from 0 to 315360000"),
+        ("retention_days = 1000000", "give a number from 0 to 36500"),
+        ("vacuum_hours = 10000000", "give a number from 0 to 876000"),
+        ("split_bytes = 0x7fffffffffffffff", "give a number from 1 to 1099511627776"),
+        ("server_logs = 1", "server_logs is 1; expected a value like True"),
+        ('log_layout = "jsn"', "c.toml: log_layout is 'jsn'; give auto, one of kafka, stamped"),
+        ("x = " + "[" * 5000, "not valid TOML"),
+        ('log_zone = "Berlin"', "give an IANA name"),
+        ('broker_pattern = "("', "is no regular expression"),
+        ('broker_pattern = "broker"', "has no group named broker"),
+        ("controller_listeners = [1]", "controller_listeners is"),
+        ("spark = 1", "spark is 1"),
+        ("spark.sql.x = 1", """spark: sql is a table, {'x': 1}; TOML reads a key with dots as tables in tables"""),
+        ("spark.sql.x = 1", """put it in quotes, below [spark]: "spark.sql.x" = …"""),
+        ("[spark]\nspark.sql.x = 1", """put it in quotes, below [spark]: "spark.sql.x" = …"""),
+        ('[spark]\n"spark.x" = [1]', "spark: spark.x is [1]; give a text, a number, true or false"),
+        ('[spark]\n"spark.x" = 2026-11-22', "spark: spark.x is datetime.date(2026, 11, 22); give a text"),
+        (
+            '[spark]\n"sql.x" = 1',
+            "spark: 'sql.x' is no entry of Spark's conf; these begin with spark., as spark.sql.x does",
+        ),
+        ('[spark]\n"spark.kafka_clientinfo.cluster" = "a"', "is a setting; write it as cluster above [spark]"),
+    ],
+)
+def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
+    conf = tmp_path / "c.toml"
+    conf.write_text(text)
+    with pytest.raises(ConfigError) as caught:
+        load_settings(conf)
+    assert says in str(caught.value)
+
+
+def test_every_layout_that_may_be_named_is_known_to_the_reader() -> None:
+    assert {detect(b"", name).name for name in LOG_LAYOUTS if name != "auto"} == {*LOG_LAYOUTS} - {"auto"}
+    assert {*STARTS} <= {*LOG_LAYOUTS}
+
+
+@pytest.mark.parametrize("name", ["", "nothing", "cri", "cri+", "+json", "cri+docker+json", "kafka+cri"])
+def test_it_refuses_a_layout_that_is_none(name: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        Settings(log_layout=name)
+    assert str(caught.value) == (
+        f"log_layout is {name!r}; give auto, one of kafka, stamped, logger_first, message, json, any, "
+        "or one of them after cri+, docker+, journal+, export+, syslog+"
+    )
+
+
+def test_it_says_which_file_it_cannot_read(tmp_path: Path) -> None:
+    for name in ("none.toml", "a\0b"):
+        with pytest.raises(ConfigError, match=f"cannot read the configuration .*{name}"):
+            load_settings(tmp_path / name)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "path", "broker"),
+    [
+        ("", "/logs/b1/kafka-request.log", "b1"),
+        (r"/(?P<broker>broker-\d+)/", "/logs/broker-7/2026/kafka-request.log.gz", "broker-7"),
+        (r"/(?P<broker>broker-\d+)/", "/logs/other/kafka-request.log", "other"),
+        ("", "/kafka-request.log", "unknown"),
+    ],
+)
+def test_the_path_names_the_broker(pattern: str, path: str, broker: str) -> None:
+    assert Settings(broker_pattern=pattern).broker_of(Path(path)) == broker
+
+
+def test_the_configurations_that_ship_are_valid() -> None:
+    conf = Path(__file__).resolve().parents[2] / "conf"
+    for name in ("local.toml", "cluster.toml"):
+        load_settings(conf / name)

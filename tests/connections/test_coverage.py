@@ -1,0 +1,306 @@
+"""Stretches of a broker's log: which requests lie in one, and since when it holds every connection's beginning."""
+
+from typing import Any
+
+import pytest
+from pyspark.sql import functions as F
+
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.coverage import reports, with_log_position
+from kafka_clientinfo.ingestion.debug_runs import MOST_SILENCES
+from tests.frames import START, at, frame, log, request
+
+SETTINGS = Settings(coverage_gap_ms=300_000, max_idle_ms=600_000)
+Shown = list[tuple[int | None, float | None, float | None]]
+
+
+def logged(*seconds: float, level: str = "DEBUG", file: str = "f") -> list[dict[str, Any]]:
+    return [request("x", second, log_level=level, file_id=file) for second in seconds]
+
+
+def info(*seconds: float, file: str = "f") -> list[dict[str, Any]]:
+    return logged(*seconds, level="INFO", file=file)
+
+
+# Per case: requests in the order of the log, what the broker reports, columns of files, and of each request the stretch, its
+# beginning and the start that it begins with.
+CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]], dict[str, Any], Shown]] = {
+    "no silence": (logged(0, 100), [], {}, [(1, 0, None)] * 2),
+    "a silence as long as is allowed": (logged(0, 300), [], {}, [(1, 0, None)] * 2),
+    "a hole": (logged(0, 301, 302), [], {}, [(1, 0, None), (2, 301, None), (2, 301, None)]),
+    "a hole between files": (logged(0) + logged(301, file="g"), [], {}, [(1, 0, None), (2, 301, None)]),
+    "a rotation": (logged(0) + logged(300, file="g"), [], {}, [(1, 0, None)] * 2),
+    "INFO does not fill a hole": (
+        logged(0) + info(150) + logged(301),
+        [],
+        {},
+        [(1, 0, None), (None, None, None), (2, 301, None)],
+    ),
+    "INFO in the midst of a stretch": (
+        logged(0) + info(150) + logged(300),
+        [],
+        {},
+        [(1, 0, None), (None, 0, None), (1, 0, None)],
+    ),
+    "INFO before and after": (
+        info(0) + logged(1) + info(2),
+        [],
+        {},
+        [(None, None, None), (1, 1, None), (None, None, None)],
+    ),
+    "INFO at a rotation": (
+        logged(0) + info(1) + info(2, file="g") + logged(3, file="h"),
+        [],
+        {},
+        [(1, 0, None), (None, 0, None), (None, 0, None), (1, 0, None)],
+    ),
+    "INFO at a rotation, and nothing after it": (
+        logged(0) + info(1, file="g"),
+        [],
+        {},
+        [(1, 0, None), (None, None, None)],
+    ),
+    "a level that was switched for a short time": (
+        logged(0, 30),
+        [(10, "log_level", "kafka.request.logger=INFO")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "a request that sets loggers, at the end of a silence": (
+        logged(0, 30),
+        [(29.8, "logger_set", None)],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "a level that was set in a silence of a second": (
+        logged(0) + logged(1, file="g"),
+        [(0.5, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 2,
+    ),
+    "a level that was set in a longer silence": (
+        logged(0) + logged(1.5, file="g"),
+        [(0.5, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None), (2, 1.5, None)],
+    ),
+    "a level that was set, by a clock of other logs, a second before the silence": (
+        logged(0, 1, 2, 3, 30),
+        [(2, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 4 + [(2, 30, None)],
+    ),
+    "a level that was set earlier than that": (
+        logged(0, 1, 2, 3, 30),
+        [(1.9, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 5,
+    ),
+    "a level that was set a second after the silence": (
+        logged(0, 30, 31, 32),
+        [(31, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] + [(2, 30, None)] * 3,
+    ),
+    "a level that was set later than that": (
+        logged(0, 30, 31, 32),
+        [(31.1, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 4,
+    ),
+    "a level that was set at one request between silences": (
+        logged(0, 10, 40),
+        [(10, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None), (2, 10, None), (3, 40, None)],
+    ),
+    "a level that was set while requests were logged": (
+        logged(*(number / 2 for number in range(5))),
+        [(1.2, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None)] * 5,
+    ),
+    "a start": (
+        logged(0, 30),
+        [(10, "launched", None), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 10)],
+    ),
+    "a start two seconds before the first request": (
+        logged(0, 30),
+        [(10, "launched", None), (28, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 10)],
+    ),
+    "a start whose first request comes late": (
+        logged(0, 30),
+        [(10, "launched", None), (27.9, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "a start at another level, of which the launch is not known": (
+        logged(0, 60),
+        [(29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 60, None)],
+    ),
+    "a level that is set at the launch": (
+        logged(0, 30),
+        [(10, "launched", None), (10, "log_level", "kafka.request.logger=DEBUG"), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "starts while requests are logged, and at one": (
+        logged(0, 10, 11, 12) + logged(13, 14, file="g"),
+        [(10.5, "started", "1"), (13, "started", "1")],
+        {},
+        [(1, 0, None)] + [(2, 10, 10.5)] * 3 + [(2, 10, 10.5)] * 2,
+    ),
+    "a start, and a clock that is set back": (
+        logged(0) + logged(5, 2, file="g"),
+        [(3, "started", "1")],
+        {},
+        [(1, 0, None), (2, 5, 3), (2, 5, 3)],
+    ),
+    "a file that begins with a start, after a second": (
+        logged(0) + logged(1, 2, file="g"),
+        [],
+        {"g": {"covers_broker_start": True}},
+        [(1, 0, None), (2, 1, 1), (2, 1, 1)],
+    ),
+    "a start at another level": (
+        logged(0, 60),
+        [(10, "launched", None), (29, "started", "1")],
+        {},
+        [(1, 0, None), (2, 60, None)],
+    ),
+    "a start whose level was set": (
+        logged(0, 30),
+        [(10, "launched", None), (29, "started", "1"), (29.5, "log_level", "kafka.request.logger=DEBUG")],
+        {},
+        [(1, 0, None), (2, 30, None)],
+    ),
+    "a process that never served": (logged(0, 30), [(10, "launched", None)], {}, [(1, 0, None)] * 2),
+    "a file that begins with a start": (
+        logged(0) + logged(30, 40, file="g"),
+        [],
+        {"g": {"covers_broker_start": True}},
+        [(1, 0, None), (2, 30, 30), (2, 30, 30)],
+    ),
+    "a file that begins with a start, of a broker that reports": (
+        logged(0) + logged(30, 40, file="g"),
+        [(0, "max_idle_ms", "600000")],
+        {"g": {"covers_broker_start": True}},
+        [(1, 0, None), (2, 30, 30), (2, 30, 30)],
+    ),
+    "a start, one request, and a silence": (
+        logged(0, 30, 40),
+        [(29.5, "launched", None), (29.9, "started", "1")],
+        {},
+        [(1, 0, None), (2, 30, 29.5), (2, 30, 29.5)],
+    ),
+    "a clock that is set back": (logged(1000, 400, 401), [], {}, [(1, 1000, None)] * 3),
+    "a file that is silent often, and sometimes for a short time": (
+        logged(*(301 * number for number in range(MOST_SILENCES)), *(301 * MOST_SILENCES - n for n in (1, 0))),
+        [],
+        {},
+        [(number + 1, 301 * number, None) for number in range(MOST_SILENCES)]
+        + [(MOST_SILENCES, 301 * (MOST_SILENCES - 1), None)] * 2,
+    ),
+    "a file that is silent too often": (
+        logged(*(301 * number for number in range(MOST_SILENCES + 2))),
+        [],
+        {},
+        [(None, None, None)] * (MOST_SILENCES + 2),
+    ),
+}
+
+
+# Per case: of each request the number of the broker's starts before it.
+STARTS_BEFORE = {
+    "no silence": [0, 0],
+    "a start": [0, 1],
+    "a file that begins with a start": [0, 1, 1],
+    "a file that begins with a start, after a second": [0, 0, 0],
+    "starts while requests are logged, and at one": [0, 0, 1, 1, 1, 2],
+    "a start, and a clock that is set back": [0, 1, 0],
+}
+
+
+@pytest.fixture(scope="module")
+def located(spark: Any) -> dict[str, list[tuple[Any, ...]]]:
+    """All cases at once, each in a cluster of its own."""
+    requests, reported = [], []
+    columns: dict[str, dict[str, Any]] = {}
+    for name, (rows, events, files, _) in CASES.items():
+        requests += [row | {"cluster": name, "file_id": f"{name} {row['file_id']}"} for row in rows]
+        columns |= {f"{name} {file}": more for file, more in files.items()}
+        said = [
+            {"at": at(second), "kind": kind, "value": value, "ingested_at": START} for second, kind, value in events
+        ]
+        reported.append({"file_id": f"{name} server", "cluster": name, "broker": "b", "broker_events": said})
+    rows, files = log(spark, requests, **columns)
+    files = files.unionByName(frame(spark, "ingested_files", reported))
+    carried = rows.select("*", F.struct("log_level").alias("carried"))
+    located = with_log_position(carried, files, SETTINGS).orderBy("byte_offset")
+    seconds = (
+        F.unix_micros(f"coverage.{name}") / 1_000_000 - F.lit(START.timestamp()) for name in ("since", "started_at")
+    )
+    shown: dict[str, list[tuple[Any, ...]]] = {}
+    for name, *row in located.select("cluster", "starts_before", "stretch", *seconds).collect():
+        shown.setdefault(name, []).append(tuple(row))
+    return shown
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_stretch_is_a_time_in_which_every_request_was_logged(located: dict[str, Any], name: str) -> None:
+    assert [row[1:] for row in located[name]] == CASES[name][3]
+
+
+@pytest.mark.parametrize("name", STARTS_BEFORE)
+def test_requests_come_after_starts(located: dict[str, Any], name: str) -> None:
+    assert [row[0] for row in located[name]] == STARTS_BEFORE[name]
+
+
+def test_the_greatest_limit_for_idle_connections_counts_that_a_broker_states(spark: Any) -> None:
+    rows = [request("x", 0, broker=name, file_id=name) for name in ("silent", "less", "more", "never")]
+    requests, files = log(spark, rows)
+    stated = {"less": [60_000], "more": [60_000, 900_000], "never": [-1]}
+    reported = [
+        {
+            "file_id": f"{name} server",
+            "cluster": "c",
+            "broker": name,
+            "broker_events": [
+                {"at": at(0), "kind": "max_idle_ms", "value": str(value), "ingested_at": START} for value in values
+            ],
+        }
+        for name, values in stated.items()
+    ]
+    files = files.unionByName(frame(spark, "ingested_files", reported))
+    located = with_log_position(requests.select("*", F.struct("log_level").alias("carried")), files, SETTINGS)
+    limits = {row[0]: row[1] for row in located.select("broker", "coverage.max_idle_ms").collect()}
+    assert limits.pop("never") > 365 * 86_400_000
+    assert limits == {"silent": 600_000, "less": 600_000, "more": 900_000}
+
+
+def test_what_a_broker_says_is_reported_with_the_time_from_which_it_counts(spark: Any) -> None:
+    """Of the limits for idle connections those that are greater than what earlier runs have read count."""
+    said = [
+        (0, 10, "max_idle_ms", "600000"),
+        (1, 20, "max_idle_ms", "900000"),
+        (2, 30, "max_idle_ms", "700000"),
+        (3, 40, "max_idle_ms", "900000"),
+        (4, 50, "max_idle_ms", "-1"),
+        (5, 60, "log_level", "root=INFO"),
+        (6, 70, "version", "4.0.1"),
+        (7, 80, "started", "1"),
+    ]
+    events = [
+        {"at": at(second), "kind": kind, "value": value, "ingested_at": at(run)} for run, second, kind, value in said
+    ]
+    file = {"file_id": "server", "cluster": "c", "broker": "b", "broker_events": events}
+    found = reports(frame(spark, "ingested_files", [file]), SETTINGS)
+    run, since = (F.unix_micros(name) / 1_000_000 - F.lit(START.timestamp()) for name in ("ingested_at", "since"))
+    ever = -START.timestamp()
+    assert sorted(map(tuple, found.select(run, since).collect())) == [(0, ever), (1, ever), (4, ever), (5, 59), (7, 80)]

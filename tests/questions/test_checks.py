@@ -1,0 +1,377 @@
+"""The quick checks: what they find in small tables, and in the samples' where retention has deleted rows of files."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.questions import checks
+from kafka_clientinfo.questions.checks import CHECKS, Check, quick_checks
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.queries import DUCKDB_SETTINGS, Rows, filled, in_utc
+from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse.ddl import CHECK, DELETION_VECTORS
+from kafka_clientinfo.warehouse.state import SOURCES, State
+from kafka_clientinfo.warehouse.table_layout import StoredColumn, TableLayout, check_readable, stored_layout
+
+ALL_FILES, NO_FILE = "2100-01-01T00:00:00.000000Z", "1970-01-01T00:00:00.000000Z"
+"""An instant after every file begins, and one before."""
+
+
+class Altered:
+    """The tables of a warehouse with another state, and a file of which the ledger counts one row more."""
+
+    def __init__(self, root: Path, column: str, retained_from: str | None, deleted: Mapping[str, int]) -> None:
+        tables = local_tables(str(root))
+        assert tables is not None
+        self._tables, self._retained = tables, {"retained_from": retained_from, "deleted": deleted}
+        self.file = tables.query("SELECT max(file_id) FROM {ingested_files}").rows[0][0]
+        self._column = f"* REPLACE (CASE WHEN file_id = '{self.file}' THEN {column} + 1 ELSE {column} END AS {column})"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._tables, name)
+
+    def state(self) -> Any:
+        return replace(self._tables.state(), **self._retained)  # type: ignore[type-var]
+
+    def query(self, statement: str, parameters: Any = None) -> Any:
+        return self._tables.query(statement.replace("SELECT * FROM", f"SELECT {self._column} FROM"), parameters)
+
+
+@pytest.mark.parametrize(
+    ("column", "retained_from", "deleted", "names"),
+    [
+        ("requests", None, {}, ["the file"]),
+        ("requests", ALL_FILES, {"requests": 1}, []),
+        ("requests", ALL_FILES, {"requests": 2}, ["no file"]),
+        ("requests", ALL_FILES, {"requests": 0}, ["the file"]),
+        ("rejected", ALL_FILES, {"requests": 0}, ["the file"]),
+        ("rejected", ALL_FILES, {"rejected_records": 1}, []),
+        ("requests", NO_FILE, {"requests": 1}, ["the file"]),
+    ],
+)
+def test_a_row_that_is_not_there_was_deleted_or_lost(
+    sample_warehouse: Path, column: str, retained_from: str | None, deleted: Mapping[str, int], names: list[str]
+) -> None:
+    tables = Altered(sample_warehouse, column, retained_from, deleted)
+    found = {check.name: check for check in quick_checks(tables, str(sample_warehouse))}["rows of files"]
+    assert found.ok == (names == [])
+    shown = {tables.file: "the file", None: "no file"}
+    assert [shown[row["file_id"]] for row in found.findings] == names
+
+
+FILES = "(file_id VARCHAR, path VARCHAR, bytes_ingested BIGINT, damage VARCHAR, records BIGINT, requests BIGINT, \
+rejected BIGINT, ignored MAP(VARCHAR, BIGINT), first_logged_at TIMESTAMPTZ, step_back_ms BIGINT, ingested_at TIMESTAMPTZ)"
+FILE = """('{0}', '/logs/{0}', 100, {1}, 3004, 2, 1, MAP {{'failed_request': 1, 'server_log': 3000}},
+'2026-01-02 00:00:10Z', 5000, '2026-01-03 00:00:00Z')"""
+
+
+class Small:
+    """Tables of two files, as they should be: two requests, a rejected record and a failed request of each."""
+
+    root = "/of-no-machine"
+
+    def __init__(self) -> None:
+        self.duckdb = duckdb.connect()
+        for setting in DUCKDB_SETTINGS:
+            self.duckdb.execute(f"SET {setting}")
+        self.duckdb.execute(f"CREATE TABLE ingested_files {FILES}")
+        self.duckdb.execute(f"INSERT INTO ingested_files VALUES {FILE.format('f', 'NULL')}")
+        self.duckdb.execute(f"INSERT INTO ingested_files VALUES {FILE.format('g', repr('cut'))}")
+        for source in SOURCES:
+            self.duckdb.execute(f"CREATE TABLE {source} (file_id VARCHAR, byte_offset BIGINT)")
+        for file in "fg":
+            self.duckdb.execute(f"INSERT INTO requests VALUES ('{file}', 0), ('{file}', 99)")
+            self.duckdb.execute(f"INSERT INTO rejected_records VALUES ('{file}', {100 if file == 'g' else 50})")
+            self.duckdb.execute(f"INSERT INTO failed_requests VALUES ('{file}', 70)")
+        self.now: State | None = State(built_until="2026-01-03T00:00:00", rows=dict.fromkeys(table_specs(), 1))
+        self.layouts: dict[str, TableLayout | None] = {
+            name: TableLayout(
+                {one.name: StoredColumn("".join(one.type.split()), one.required) for one in spec.columns},
+                {DELETION_VECTORS: "false"} | {CHECK + check: text for check, text in spec.checks},
+            )
+            for name, spec in table_specs().items()
+        }
+
+    def state(self) -> State | None:
+        return self.now
+
+    def layout(self, name: str) -> TableLayout | None:
+        return self.layouts[name]
+
+    def query(self, statement: str, parameters: Mapping[str, Any] | None = None) -> Rows:
+        text, given = filled(statement, parameters, lambda name: name)
+        found = self.duckdb.execute(text, given or None)
+        names = tuple(column[0] for column in found.description or [])
+        return Rows(names, [tuple(map(in_utc, row)) for row in found.fetchall()])
+
+
+Alter = Callable[[Small], object]
+
+
+def sql(*statements: str) -> Alter:
+    return lambda tables: [tables.duckdb.execute(statement) for statement in statements]
+
+
+def state(**values: Any) -> Alter:
+    return lambda tables: setattr(tables, "now", replace(tables.now, **values))  # type: ignore[type-var]
+
+
+def layout(name: str, **properties: str) -> Alter:
+    """Give a table properties; an empty one is taken away."""
+
+    def alter(tables: Small) -> None:
+        before = tables.layouts[name]
+        assert before is not None
+        given = {**before.properties, **{key.replace("_is_", "."): value for key, value in properties.items()}}
+        tables.layouts[name] = replace(before, properties={key: value for key, value in given.items() if value})
+
+    return alter
+
+
+def column(table: str, name: str, stored: StoredColumn | None) -> Alter:
+    def alter(tables: Small) -> None:
+        before = tables.layouts[table]
+        assert before is not None
+        columns = {key: one for key, one in before.columns.items() if key != name}
+        tables.layouts[table] = replace(before, columns=columns | ({name: stored} if stored else {}))
+
+    return alter
+
+
+def missing(*names: str, counted: bool) -> Alter:
+    def alter(tables: Small) -> None:
+        tables.layouts |= dict.fromkeys(names)
+        rows = {name: 1 for name in table_specs() if counted or name not in names}
+        tables.now = replace(tables.now, rows=rows)  # type: ignore[type-var]
+
+    return alter
+
+
+def rows(source: str, file: str | None, declared: int, stored: int) -> dict[str, Any]:
+    path = file and f"/logs/{file}"
+    return {"source": source, "file_id": file, "path": path, "declared": declared, "rows": stored}
+
+
+def offset(source: str, file: str, at: int, end: int | None = 100) -> dict[str, Any]:
+    return {"source": source, "file_id": file, "byte_offset": at, "bytes_ingested": end}
+
+
+def instant(day: int) -> datetime:
+    return datetime(2026, 1, day, tzinfo=UTC)
+
+
+DELETED = {"retained_from": "2026-01-02T00:00:05.000001"}
+"""An instant after which a file may have requests that retention has deleted, by a microsecond."""
+INT, NOT_NULL = StoredColumn("int", False), StoredColumn("string", True)
+FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
+    "as it should be": (sql(), {}),
+    "a file with more records than it has": (
+        sql("UPDATE ingested_files SET records = 3005 WHERE file_id = 'g'"),
+        {"records of files": [{"file_id": "g", "path": "/logs/g", "records": 3005, "sum": 3004}]},
+    ),
+    "a file with fewer": (
+        sql("UPDATE ingested_files SET records = 3003 WHERE file_id = 'f'"),
+        {"records of files": [{"file_id": "f", "path": "/logs/f", "records": 3003, "sum": 3004}]},
+    ),
+    "a request that is lost": (
+        sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0"), {"rows of files": [rows("requests", "f", 2, 1)]}
+    ),
+    "all requests of a file": (sql("DELETE FROM requests WHERE file_id = 'f'"), {"rows of files": [rows("requests", "f", 2, 0)]}),
+    "a request that is there twice": (
+        sql("INSERT INTO requests VALUES ('g', 99)"), {"rows of files": [rows("requests", "g", 2, 3)]}
+    ),
+    "a rejected record that is there twice, and one that is lost": (
+        sql("UPDATE rejected_records SET file_id = 'f', byte_offset = 9"),
+        {"rows of files": [rows("rejected_records", "f", 1, 2), rows("rejected_records", "g", 1, 0)]},
+    ),
+    "a failed request that is lost": (
+        sql("DELETE FROM failed_requests WHERE file_id = 'g'"), {"rows of files": [rows("failed_requests", "g", 1, 0)]}
+    ),
+    "rows where reading ended, and beyond": (
+        sql("INSERT INTO requests VALUES ('f', 101), ('f', 100)", "INSERT INTO failed_requests VALUES ('g', 100)"),
+        {"offsets in files": [
+            offset("requests", "f", 100), offset("requests", "f", 101), offset("failed_requests", "g", 100),
+        ]},
+    ),
+    "rejected records beyond the one that stands for an unreadable rest": (
+        sql("INSERT INTO rejected_records VALUES ('f', 100), ('g', 101)"),
+        {"offsets in files": [offset("rejected_records", "f", 100), offset("rejected_records", "g", 101)]},
+    ),
+    "rows of a file that is not there": (
+        sql("INSERT INTO requests VALUES ('h', 0)"), {"offsets in files": [offset("requests", "h", 0, None)]}
+    ),
+    "a build of less": (
+        state(built_until="2026-01-02T23:59:59"),
+        {"build": [{"built_until": "2026-01-02T23:59:59", "ingested_until": instant(3)}]},
+    ),
+    "a build of one file only": (
+        sql("UPDATE ingested_files SET ingested_at = '2026-01-04 00:00:00Z' WHERE file_id = 'f'"),
+        {"build": [{"built_until": "2026-01-03T00:00:00", "ingested_until": instant(4)}]},
+    ),
+    "no build": (state(built_until=None), {"build": [{"built_until": None, "ingested_until": instant(3)}]}),
+    "no file and no build": (
+        lambda tables: [sql(*(f"DELETE FROM {name}" for name in ("ingested_files", *SOURCES)))(tables),
+                        state(built_until=None)(tables)],
+        {},
+    ),
+    "a request that retention deleted": (
+        lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
+                        state(**DELETED, deleted={"requests": 1})(tables)],
+        {},
+    ),
+    "one that it has not deleted": (
+        lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
+                        state(**DELETED, deleted={"requests": 2})(tables)],
+        {"rows of files": [rows("requests", None, 2, 3)]},
+    ),
+    "all of them, of which it has deleted half": (
+        lambda tables: [sql("DELETE FROM requests")(tables), state(**DELETED, deleted={"requests": 2})(tables)],
+        {"rows of files": [rows("requests", None, 2, 0)]},
+    ),
+    "one of a file that begins too late": (
+        lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
+                        state(retained_from="2026-01-02T00:00:05", deleted={"requests": 1})(tables)],
+        {"rows of files": [rows("requests", "f", 2, 1)]},
+    ),
+    "one of a file without times": (
+        lambda tables: [sql("UPDATE ingested_files SET first_logged_at = NULL", "DELETE FROM rejected_records")(tables),
+                        state(retained_from="2026-01-03T00:00:00", deleted={"rejected_records": 2})(tables)],
+        {},
+    ),
+    "failed requests, the times of which no file tells": (
+        lambda tables: [sql("DELETE FROM failed_requests WHERE file_id = 'f'")(tables),
+                        state(retained_from="2020-01-01T00:00:00", deleted={"failed_requests": 1})(tables)],
+        {},
+    ),
+    "a row more than there was before retention": (
+        lambda tables: [sql("INSERT INTO requests VALUES ('f', 1)")(tables), state(**DELETED, deleted={"requests": 1})(tables)],
+        {"rows of files": [rows("requests", "f", 2, 3), rows("requests", None, 3, 5)]},
+    ),
+    "deletion vectors": (
+        layout("requests", delta_is_enableDeletionVectors="true"),
+        {"layout": [{"table": "requests", "finding": f"property {DELETION_VECTORS} is true, not false"}]},
+    ),
+    "no word of deletion vectors": (
+        layout("requests", delta_is_enableDeletionVectors=""),
+        {"layout": [{"table": "requests", "finding": f"property {DELETION_VECTORS} is None, not false"}]},
+    ),
+    "other checks": (
+        layout("ingested_files", delta_is_constraints_is_accounting="", delta_is_constraints_is_mine="1 = 1"),
+        {"layout": [{"table": "ingested_files", "finding": "check accounting is missing"},
+                    {"table": "ingested_files", "finding": "check mine is not declared"}]},
+    ),
+    "a column more, and one that may be null or may not": (
+        lambda tables: [column("requests", "mine", INT)(tables), column("requests", "file_id", StoredColumn("string", False))(tables),
+                        column("requests", "client_id", NOT_NULL)(tables)],
+        {"layout": [{"table": "requests", "finding": "column file_id has no NOT NULL"},
+                    {"table": "requests", "finding": "column client_id has NOT NULL, which is not declared"},
+                    {"table": "requests", "finding": "column mine is not declared"}]},
+    ),
+    # What follows leaves no table to be read, so that nothing else is looked for.
+    "a column that is missing, and one of another type": (
+        lambda tables: [sql("DELETE FROM requests")(tables), column("violations", "rule", None)(tables),
+                        column("requests", "client_id", INT)(tables)],
+        {"layout": [{"table": "requests", "finding": "column client_id has type int, not string"},
+                    {"table": "violations", "finding": "column rule is missing"}]},
+    ),
+    "a table that is missing": (
+        missing("violations", counted=True), {"layout": [{"table": "violations", "finding": "is missing"}]}
+    ),
+    "a table that no build has made": (
+        missing("violations", counted=False), {"layout": [{"table": "violations", "finding": "is not made yet"}]}
+    ),
+    "a table that no build has made, beside one that was altered": (
+        lambda tables: [missing("violations", counted=False)(tables), column("requests", "mine", INT)(tables)],
+        {"layout": [{"table": "violations", "finding": "is not made yet"},
+                    {"table": "requests", "finding": "column mine is not declared"}]},
+    ),
+}  # fmt: skip
+ADVICE = {
+    "a table that no build has made": "no build has come to its end with all tables: the next `kafka-clientinfo run` makes "
+    "those that are not there",
+}
+
+
+def found_in(tables: Small) -> dict[str, Check]:
+    return {check.name: check for check in quick_checks(tables, tables.root)}  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("name", FINDINGS)
+def test_each_kind_of_damage_is_found_by_its_check_alone(name: str) -> None:
+    alter, expected = FINDINGS[name]
+    tables = Small()
+    alter(tables)
+    found = found_in(tables)
+    for check in found.values():
+        findings = sorted(expected.get(check.name, []), key=str)
+        assert (check.failed, sorted(check.findings, key=str)) == (len(findings), findings), check.name
+        assert check.requirement == CHECKS[check.name][0]
+        assert check.advice == (ADVICE.get(name, CHECKS[check.name][1]) if findings else "")
+        assert check.ok == (not findings)
+    is_readable = not name.startswith(("a table", "a column that"))
+    quick = ["layout", "records of files", "rows of files", "offsets in files", "build"]
+    assert list(found) == (quick if is_readable else ["layout"])
+
+
+def test_a_check_lists_the_first_findings_and_counts_all() -> None:
+    tables = Small()
+    sql("INSERT INTO requests SELECT 'f', 200 - range FROM range(30)")(tables)
+    found = found_in(tables)["offsets in files"]
+    assert (found.failed, [one["byte_offset"] for one in found.findings]) == (30, [*range(171, 191)])
+
+
+def test_where_there_is_no_warehouse_nothing_is_checked() -> None:
+    tables = Small()
+    tables.now = None
+    with pytest.raises(WarehouseError, match="/of-no-machine has no table ingested_files; make it with"):
+        found_in(tables)
+
+
+@pytest.mark.parametrize("at_work", [(True, False), (False, True)])
+def test_findings_while_a_run_is_at_work_are_to_be_waited_for(
+    at_work: tuple[bool, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers = iter(at_work)
+    monkeypatch.setattr(checks, "is_at_work", lambda root: next(answers))
+    tables = Small()
+    state(built_until=None)(tables)
+    found = found_in(tables)
+    assert [check.advice for check in found.values()] == ["", "", "", "", checks.AT_WORK]
+
+
+def test_types_of_deltas_log_are_compared_in_the_words_of_spark() -> None:
+    types: dict[str, Any] = {
+        "string": "string", "integer": "int", "long": "bigint", "short": "smallint", "byte": "tinyint",
+        "decimal(10, 2)": "decimal(10,2)",
+    }  # fmt: skip
+    fields = [{"name": name, "type": name, "nullable": False} for name in types]
+    nested = {"type": "map", "keyType": "long", "valueType": {"type": "struct", "fields": fields[1:3]}}
+    fields.append({"name": "nested", "type": {"type": "array", "elementType": nested}, "nullable": True})
+    types["nested"] = "array<map<bigint,struct<integer:int,long:bigint>>>"
+    found = stored_layout(json.dumps({"fields": fields}), {"a": "b", "c": None})
+    assert found == TableLayout(
+        {name: StoredColumn(text, name != "nested") for name, text in types.items()}, {"a": "b"}
+    )
+
+
+def test_a_table_of_another_release_is_refused_with_its_first_differences() -> None:
+    spec = table_specs()["violations"]
+    columns = {one.name: StoredColumn("".join(one.type.split()), one.required) for one in spec.columns}
+    check_readable(spec, columns, "/lake/violations")
+    names = list(columns)
+    for wrong, last in ((names[:1], ""), (names[:3], ""), (names[:4], "; …")):
+        others = {name: stored for name, stored in columns.items() if name not in wrong}
+        with pytest.raises(WarehouseError) as raised:
+            check_readable(spec, others, "/lake/violations")
+        said = "; ".join(f"column {name} is missing" for name in wrong[:3])
+        assert str(raised.value) == (
+            f"/lake/violations is not the table violations of this release: {said}{last}; restore it, or build the "
+            "warehouse anew in another place"
+        )

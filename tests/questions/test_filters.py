@@ -1,0 +1,63 @@
+"""Filters: times, patterns, and conditions in which a text can only be a value."""
+
+from argparse import Namespace
+from datetime import UTC, datetime
+
+import pytest
+
+from kafka_clientinfo.errors import ConfigError
+from kafka_clientinfo.questions.filters import Filters, given_time
+
+NOW = datetime(2026, 11, 22, 12, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "time"),
+    [
+        ("2026-11-21", datetime(2026, 11, 21)),
+        ("2026-11-21T02:00", datetime(2026, 11, 21, 2)),
+        ("2026-11-21T02:00:00-05:00", datetime(2026, 11, 21, 7)),
+        ("2026-11-21 02:00:00.5Z", datetime(2026, 11, 21, 2, 0, 0, 500_000)),
+        ("7d", datetime(2026, 11, 15, 12)),
+        ("90m", datetime(2026, 11, 22, 10, 30)),
+        ("12h", datetime(2026, 11, 22)),
+        ("2w", datetime(2026, 11, 8, 12)),
+    ],
+)
+def test_times_without_a_zone_are_utc(text: str, time: datetime) -> None:
+    assert given_time(text, "--since", NOW) == time.replace(tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["soon", "", "7", "d", "-7d", "7y", "999999w", "2026-13-01", "0001-01-01T00:00+23:00", "99999-01-01", "1e999"],
+)
+def test_a_time_that_is_none_is_named(text: str) -> None:
+    with pytest.raises(ConfigError, match=r"--until is .*; give a time such as 2026-11-21"):
+        given_time(text, "--until", NOW)
+
+
+def test_conditions_are_of_what_is_given() -> None:
+    assert Filters().where() == "true"
+    assert Filters().parameters == {}
+    filters = Filters.of(Namespace(since="2026-11-21", cluster="c'", client="a*", principal=None))
+    assert filters.where("opened_at", "closed_at") == (
+        "true AND closed_at >= CAST({since} AS TIMESTAMP) AND cluster = {cluster} "
+        "AND coalesce(client_id, '') LIKE {client} ESCAPE '!'"
+    )
+    assert filters.parameters == {"since": "2026-11-21 00:00:00.000000", "cluster": "c'", "client": "a%"}
+
+
+def test_only_a_star_stands_for_other_characters() -> None:
+    assert Filters(client="100%_!*").parameters == {"client": "100!%!_!!%"}
+
+
+def test_years_have_four_digits() -> None:
+    """As SQL reads them."""
+    filters = Filters(since=given_time("0001-01-01", "--since"), until=given_time("9999-12-31", "--until"))
+    assert filters.parameters == {"since": "0001-01-01 00:00:00.000000", "until": "9999-12-31 00:00:00.000000"}
+
+
+def test_bytes_that_are_no_utf8_are_named() -> None:
+    with pytest.raises(ConfigError, match=r"--client is .* not UTF-8"):
+        Filters.of(Namespace(client="a\udcff"))

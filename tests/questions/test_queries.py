@@ -1,0 +1,158 @@
+"""Questions about a warehouse: DuckDB and Spark give the same answer, and only the first needs no session."""
+
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from deltalake import CommitProperties, DeltaTable, write_deltalake
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.questions.duckdb_tables import LocalTables
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.questions.queries import Tables, UnreadableTableError
+from kafka_clientinfo.questions.spark_tables import SparkTables
+from kafka_clientinfo.runs.ingest import files_read
+from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse.state import LEDGER
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+HOSTILE = ("'", "''; DROP TABLE x; --", "\\", "\\'", "{connections}", "$client :client", "\x1b[2J\n\x00", "ü\U0001f600")
+ALL_KINDS = (
+    "SELECT cluster, opened_at, opened_seq, requests, api_versions_attempts, other_client_ids, software_valid_by_kip, "
+    "fallback_to FROM {connections} ORDER BY cluster, broker, connection_id, opened_at, opened_seq LIMIT 200",
+    "SELECT refused_by, client_id FROM {upgrade_impact} ORDER BY requests DESC, client_id, api_key, api_version LIMIT 50",
+    "SELECT example FROM {violations} ORDER BY rule, connection_id, opened_at, opened_seq, group_id",
+    "SELECT reused FROM {client_negotiations} ORDER BY remote_host, principal, client_id",
+    "SELECT raw FROM {rejected_records}",
+    "SELECT * FROM {ingested_files} ORDER BY file_id",
+    "SELECT DISTINCT client_id FROM {connections} ORDER BY client_id",
+    "SELECT DISTINCT client_id FROM {connections} ORDER BY client_id DESC",
+    "SELECT CAST('2026-11-21 02:00:00.5' AS TIMESTAMP) AS a, unix_micros(max(opened_at)) AS b FROM {connections}",
+)
+
+
+@pytest.fixture(scope="module")
+def here(sample_warehouse: Path) -> LocalTables:
+    tables = local_tables(f"file:{sample_warehouse}")
+    assert tables is not None
+    return tables
+
+
+@pytest.fixture(scope="module")
+def by_spark(spark: Any, sample_warehouse: Path) -> SparkTables:
+    return SparkTables(spark, str(sample_warehouse))
+
+
+@pytest.mark.parametrize("statement", ALL_KINDS)
+def test_values_of_every_kind_are_the_same(here: Tables, by_spark: Tables, statement: str) -> None:
+    assert here.query(statement) == by_spark.query(statement)
+
+
+def test_parameters_are_values_whatever_they_hold(here: Tables, by_spark: Tables) -> None:
+    statement = "SELECT {p0} AS a, count(*) AS b FROM {connections} WHERE client_id = {p0}"
+    for text in HOSTILE[:4] + HOSTILE[7:]:
+        assert here.query(statement, {"p0": text}).rows == [(text, 0)]
+        assert by_spark.query(statement, {"p0": text}).rows == [(text, 0)]
+    for text in HOSTILE:
+        assert here.query(statement, {"p0": text, "unused": 1}).rows == [(text, 0)]
+
+
+def test_sizes_and_state_are_the_same(here: Tables, by_spark: Tables) -> None:
+    assert here.state() == by_spark.state()
+    for name in ("requests", "rejected_records", "violations"):
+        assert here.size(name) == by_spark.size(name)
+        assert here.exists(name)
+        assert by_spark.exists(name)
+
+
+def test_a_table_that_is_missing_has_no_rows(spark: Any, sample_warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_warehouse / LEDGER, tmp_path / LEDGER)
+    for tables in (LocalTables(tmp_path), SparkTables(spark, str(tmp_path))):
+        assert tables.query("SELECT * FROM {violations}").names == table_specs()["violations"].column_names
+        assert tables.query("SELECT * FROM {connections}").rows == []
+
+
+def test_rows_of_the_ledger_are_those_that_spark_collects(spark: Any, here: Tables, sample_warehouse: Path) -> None:
+    rows = {row["file_id"]: row for row in here.query("SELECT * FROM {ingested_files}").dicts()}
+    assert rows == files_read(Warehouse(spark, str(sample_warehouse)))
+
+
+def test_every_table_is_read(here: LocalTables, sample_warehouse: Path) -> None:
+    state = here.state()
+    assert state is not None
+    counted = {name: here.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0] for name in table_specs()}
+    assert counted == dict(state.rows)
+
+
+@pytest.mark.parametrize("root", ["s3://bucket/lake", "hdfs://host/lake", "/data/100%", "/data/[1]", "/data/a*"])
+def test_only_folders_of_this_machine_are_read_here(root: str) -> None:
+    assert local_tables(root) is None
+
+
+def test_where_nothing_was_written_there_is_no_warehouse(tmp_path: Path) -> None:
+    tables = local_tables(str(tmp_path / "nonesuch"))
+    assert tables is not None
+    assert tables.state() is None
+
+
+@pytest.mark.parametrize("folder", ["a b", "it's", "ü", "h#h", "a;b"])
+def test_folders_may_have_odd_names(sample_warehouse: Path, tmp_path: Path, folder: str) -> None:
+    shutil.copytree(sample_warehouse / "violations", tmp_path / folder / "violations")
+    tables = local_tables(str(tmp_path / folder))
+    assert tables is not None
+    assert tables.query("SELECT count(*) FROM {violations}").rows[0][0] > 100
+
+
+def test_sql_reads_no_other_file_and_no_variable_of_the_program(here: Tables, tmp_path: Path) -> None:
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    with pytest.raises(Exception, match="disabled by configuration"):
+        here.query(f"SELECT * FROM read_csv('{tmp_path}/secret.csv')")
+    with pytest.raises(Exception, match="does not exist"):
+        here.query("SELECT * FROM here")
+
+
+def test_a_damaged_table_is_named(sample_warehouse: Path, tmp_path: Path) -> None:
+    shutil.copytree(sample_warehouse / "violations", tmp_path / "violations")
+    for file in (tmp_path / "violations").glob("*.parquet"):
+        file.unlink()
+    with pytest.raises(UnreadableTableError, match=r"cannot be read: .*violations"):
+        LocalTables(tmp_path).query("SELECT * FROM {violations}")
+
+
+def test_a_table_that_a_killed_run_left_half_made_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "connections" / "_delta_log").mkdir(parents=True)
+    assert not LocalTables(tmp_path).exists("connections")
+
+
+def test_a_table_of_another_release_is_named_with_what_it_lacks(tmp_path: Path) -> None:
+    write_deltalake(str(tmp_path / "violations"), pa.table({"rule": ["r"], "cluster": [1]}))
+    with pytest.raises(WarehouseError, match="is not the table violations of this release: column cluster has type"):
+        LocalTables(tmp_path).query("SELECT * FROM {violations}")
+
+
+def test_times_are_read_with_and_without_a_zone(sample_warehouse: Path, tmp_path: Path) -> None:
+    """Spark writes them without one if nobody says otherwise, delta-rs with UTC."""
+    shutil.copytree(sample_warehouse / "api_usage", tmp_path / "api_usage")
+    tables = LocalTables(tmp_path)
+    before = tables.query("SELECT * FROM {api_usage} ORDER BY ALL")
+    rows = DeltaTable(str(tmp_path / "api_usage")).to_pyarrow_table()
+    write_deltalake(str(tmp_path / "copy" / "api_usage"), rows, commit_properties=CommitProperties())
+    copied = LocalTables(tmp_path / "copy").query("SELECT * FROM {api_usage} ORDER BY ALL")
+    assert copied == before
+    assert isinstance(before.dicts()[0]["first_at"], datetime)
+    assert before.dicts()[0]["first_at"].tzinfo is UTC
+
+
+def test_local_tables_are_read_without_the_modules_of_spark() -> None:
+    program = (
+        "import sys\n"
+        "for name in ('pyspark', 'delta', 'pyarrow', 'pandas', 'numpy'): sys.modules[name] = None\n"
+        "import kafka_clientinfo.questions.opening as e\n"
+        "assert e.local_tables('/nonesuch').state() is None"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

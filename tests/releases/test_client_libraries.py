@@ -1,0 +1,45 @@
+"""What releases of client libraries speak: the file that was measured, and what is made of it."""
+
+import pytest
+
+from kafka_clientinfo.releases.broker_releases import release, releases
+from kafka_clientinfo.releases.client_libraries import client_libraries, parse_libraries
+
+ONE = """
+[[libraries]]
+name = "Lib"
+package = "pypi:lib"
+
+[[libraries.releases]]
+release = "1.0"
+worked_with = ["2.8.2"]
+failed_with = ["4.4.0"]
+speaks = {PRODUCE = [0, 2], FETCH = [4, 11], API_VERSIONS = [0, 0]}
+"""
+
+
+@pytest.mark.parametrize("library", client_libraries(), ids=lambda library: library.name)
+def test_a_library_has_a_release_for_the_newest_broker(library) -> None:
+    assert library.first_fitting(release(list(releases())[-1])) is not None
+
+
+@pytest.mark.parametrize(
+    ("api", "broker", "expected"),
+    [
+        (0, "2.8.2", True),
+        (0, "4.0.1", False),  # advertised and refused
+        (1, "4.0.1", True),
+        (1, "0.9.0.1" if "0.9.0.1" in releases() else "0.10.0.1", False),  # has older versions only
+        (1, "4.4.0", False),  # was tried and failed
+        (18, "4.0.1", True),  # any version is answered
+        (29, "4.0.1", True),  # was not seen to be used
+    ],
+)
+def test_a_release_fits_a_broker_that_takes_a_version_of_the_api(api: int, broker: str, expected: bool) -> None:
+    [library] = parse_libraries(ONE)
+    assert library.releases[0].fits(api, release(broker)) is expected
+
+
+def test_a_release_has_numbers_and_ranges_by_key() -> None:
+    [library] = parse_libraries(ONE)
+    assert (library.releases[0].numbers, library.releases[0].speaks[0]) == ((1, 0), (0, 2))

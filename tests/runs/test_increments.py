@@ -1,0 +1,336 @@
+"""What a build recomputes: the newest connections of the ids with new requests, and nothing that is over."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.boundaries import KEPT
+from kafka_clientinfo.connections.coverage import in_order, reports
+from kafka_clientinfo.runs import increments
+from kafka_clientinfo.runs.increments import Stored
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.spark.caching import release
+from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.staging import Staging
+
+from ..warehouse.tiny import AT
+
+LATER = AT + timedelta(days=1)
+GAP_MS = 300_000
+REQUESTS = (
+    "cluster string, broker string, connection_id string, file_id string, byte_offset bigint, "
+    "started_at timestamp, logged_at timestamp, ingested_at timestamp, log_level string, second int"
+)
+CONNECTIONS = (
+    "cluster string, broker string, connection_id string, session_no int, opened_at timestamp, "
+    "last_request_at timestamp, file_id string, byte_offset bigint"
+)
+DEBUG_RUNS = next(column.type for column in table_spec("ingested_files").columns if column.name == "debug_runs")
+FILES = (
+    "cluster string, broker string, file_id string, first_logged_at timestamp, last_logged_at timestamp, "
+    "step_back_ms bigint, requests bigint, ingested_at timestamp, info_requests bigint, "
+    "broker_events array<struct<at:timestamp,kind:string,value:string,ingested_at:timestamp>>, "
+    f"covers_broker_start boolean, debug_runs {DEBUG_RUNS}"
+)
+Request = tuple[str, float, str]
+Connection = tuple[str, int, float, float, int]
+
+
+def at(seconds: float) -> datetime:
+    return AT + timedelta(seconds=seconds)
+
+
+def old(*requests: tuple[str, float]) -> list[Request]:
+    return [(name, seconds, "f") for name, seconds in requests]
+
+
+def file_of(
+    name: str,
+    requests: int,
+    first: float,
+    ingested_at: datetime = LATER,
+    last: float | None = None,
+    step_back: float = 0,
+    info: int = 0,
+) -> tuple[Any, ...]:
+    last = first + 9000 if last is None else last
+    return ("c", "b", name, at(first), at(last), int(step_back * 1000), requests, ingested_at, info, None, False, None)
+
+
+VALUES = {"log_level": "kafka=INFO", "max_idle_ms": "900000"}
+
+
+def server_log(*events: tuple[float, str, datetime], node: str = "1", name: str = "s") -> tuple[Any, ...]:
+    """A file with what the broker says of itself: when, what, and which run has read it."""
+    said = [
+        (at(seconds), kind, VALUES.get(kind, node if kind == "started" else None), read)
+        for seconds, kind, read in events
+    ]
+    return ("c", "b", name, None, None, 0, 0, max((read for _, _, read in events), default=AT), 0, said, False, None)
+
+
+def log_that_shows(**evidence: datetime) -> tuple[Any, ...]:
+    """A file of one run of requests, and when each piece of evidence in it was read."""
+    run = (at(0), at(9000), 0, 1, *(evidence.get(name) for name in EVIDENCE))
+    return (*file_of("f", 4, 0)[:-1], [run])
+
+
+@dataclass(frozen=True)
+class Log:
+    """What is known of a broker: its requests in the order of its log, stored connections, and files."""
+
+    before: list[Request]
+    new: list[Request]
+    connections: list[Connection]
+    files: list[tuple[Any, ...]]
+    level: str = "DEBUG"
+
+
+def stored(spark: Any, logs: Mapping[str, Log], retained_from: str | None = None) -> Stored:
+    """The tables of brokers, by name."""
+    rows, known, files = [], [], []
+    for broker, log in logs.items():
+        for offset, (name, seconds, file) in enumerate([*log.before, *log.new]):
+            read = AT if offset < len(log.before) else LATER
+            place = ("c", broker, name, f"{broker} {file}", offset)
+            rows.append((*place, at(seconds), at(seconds), read, log.level, int(seconds)))
+        for name, no, opened, last, offset in log.connections:
+            known.append(("c", broker, name, no, at(opened), at(last), f"{broker} f", offset))
+        files += [(cluster, broker, f"{broker} {name}", *rest) for cluster, _, name, *rest in log.files]
+    return Stored(
+        relation_of(spark, rows, REQUESTS),
+        relation_of(spark, known, CONNECTIONS),
+        in_order(relation_of(spark, files, FILES)),
+        reports(relation_of(spark, files, FILES), Settings()),
+        retained_from,
+        Staging(spark, Address("/nowhere")),
+    )
+
+
+Recomputed = dict[str, tuple[int, list[int]]]
+"""Per connection id the number of connections that stay, and the seconds of the requests that are recomputed."""
+
+
+def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
+    """What is recomputed of each broker."""
+    assert increment.touched is not None
+    requests: dict[tuple[str, str], list[int]] = {}
+    for row in increment.requests.select("broker", "connection_id", "second").collect():
+        requests.setdefault((row[0], row[1]), []).append(row[2])
+    found: dict[str, Recomputed] = {}
+    for row in increment.touched.collect():
+        key = row["broker"], row["connection_id"]
+        found.setdefault(key[0], {})[key[1]] = (row["kept_connections"], sorted(requests.get(key, [])))
+    release(increment.touched)
+    return found
+
+
+def since(held: Stored) -> dict[str, Recomputed]:
+    return recomputed(increments.since(held, str(AT), GAP_MS))
+
+
+def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
+    """Connections before the newest stay, also if another id is recomputed from so early on that their requests are read again."""
+    beside = [("open", seconds) for seconds in range(0, 3600, 500)] if is_open_beside else []
+    before = old(("again", 0), ("again", 1), ("again", 1000), ("untouched", 2), *beside)
+    new = old(("again", 3600), ("first", 3601), *([("open", 3602)] if is_open_beside else []))
+    connections: list[Connection] = [("again", 1, 0, 1, 0), ("again", 2, 1000, 1000, 2), ("untouched", 1, 2, 2, 3)]
+    expected = {"again": (1, [1000, 3600]), "first": (0, [3601])}
+    if is_open_beside:
+        connections.append(("open", 1, 0, 3500, 4))
+        expected["open"] = (0, [*range(0, 3600, 500), 3602])
+    return Log(before, new, connections, [file_of("f", len(before) + len(new), 0)]), expected
+
+
+def late_file(has_grown: bool) -> tuple[Log, Recomputed]:
+    """A late file has all ids of its broker recomputed, also if the file that comes after it has grown in the same run."""
+    grown = old(("z", 5002)) if has_grown else []
+    files = [file_of("f", 2 + len(grown), 5000, LATER if has_grown else AT), file_of("late", 1, 10)]
+    connections: list[Connection] = [("x", 1, 5000, 5000, 0), ("y", 1, 5001, 5001, 1)]
+    log = Log(old(("x", 5000), ("y", 5001)), [("x", 10, "late"), *grown], connections, files)
+    return log, {"x": (0, [10, 5000]), "y": (0, [5001]), **({"z": (0, [5002])} if has_grown else {})}
+
+
+def opened_at_one_instant() -> tuple[Log, Recomputed]:
+    """One of two connections is over, the other is not: rows stay up to an instant, so none of them can stay."""
+    connections: list[Connection] = [("x", 1, 0, 0, 0), ("x", 2, 0, 690, 1)]
+    log = Log(old(("x", 0), ("x", 0), ("x", 500), ("x", 690)), old(("x", 700)), connections, [file_of("f", 5, 0)])
+    return log, {"x": (0, [0, 0, 500, 690, 700])}
+
+
+def within_a_minute() -> tuple[Log, Recomputed]:
+    """Of each id two connections are stored, and a request comes 700 seconds after the first."""
+    lives_of: dict[str, list[tuple[float, float]]] = {
+        "opened a minute apart": [(0, 630), (60, 61)],
+        "opened further apart": [(0, 630), (61, 62)],
+        "the first ended a minute before": [(0, 640), (641, 642)],
+        "the first ended earlier": [(0, 639), (641, 642)],
+        "the first is long over": [(0, 1), (90, 99)],
+    }
+    before = [
+        (name, seconds, "f") for name, lives in lives_of.items() for life in lives for seconds in dict.fromkeys(life)
+    ]
+    known: list[Connection] = [
+        (name, no, *life, before.index((name, life[0], "f")))
+        for name, lives in lives_of.items()
+        for no, life in enumerate(lives, 1)
+    ]
+    new = old(*((name, 700) for name in lives_of))
+    return Log(before, new, known, [file_of("f", len(before) + len(new), 0)]), {
+        "opened a minute apart": (0, [0, 60, 61, 630, 700]),
+        "opened further apart": (1, [61, 62, 700]),
+        "the first ended a minute before": (0, [0, 640, 641, 642, 700]),
+        "the first ended earlier": (1, [641, 642, 700]),
+        "the first is long over": (1, [90, 99, 700]),
+    }
+
+
+def set_back(hours: int) -> tuple[Log, Recomputed]:
+    """A clock that is set back hides no request."""
+    back = hours * 3600
+    before = old(("x", 7000), ("x", 7000 - back), ("x", 7300 - back))
+    files = [file_of("f", 4, 7000, step_back=back)]
+    log = Log(before, old(("x", 7600 - back)), [("x", 1, 7000, 7000, 0)], files)
+    return log, {"x": (0, sorted([7000, 7000 - back, 7300 - back, 7600 - back]))}
+
+
+def set_back_in_a_later_file() -> tuple[Log, Recomputed]:
+    """The connection began in a file whose times only rise."""
+    before = [*old(("x", 0), ("x", 8000)), ("x", 8100, "later"), ("x", 100, "later")]
+    files = [file_of("f", 2, 0, last=8000), file_of("later", 3, 8100, last=8100, step_back=8000)]
+    log = Log(before, [("x", 400, "later")], [("x", 1, 0, 8100, 0)], files)
+    return log, {"x": (0, [0, 100, 400, 8000, 8100])}
+
+
+def begun_at_info(info: int, back: int) -> tuple[Log, Recomputed]:
+    """New requests at DEBUG settle what began at INFO; if the clock was set back, nobody knows which connections these are."""
+    before = old(("old", 0), ("settled", 3000), ("unsettled", 3550))
+    connections: list[Connection] = [(name, 1, at, at, place) for place, (name, at, _) in enumerate(before)]
+    new = old(("x", 3600), ("x", 5000), ("z", 5001))
+    expected = {"x": (0, [3600, 5000]), "z": (0, [5001])}
+    if info:
+        expected["unsettled"] = (0, [3550])
+    if back:
+        expected |= {"old": (0, [0]), "settled": (0, [3000])}
+    return Log(before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)]), expected
+
+
+def settled_at(level: str) -> tuple[Log, Recomputed]:
+    """Requests at INFO settle nothing."""
+    files = [file_of("f", 2, 0, info=2)]
+    expected = {"x": (0, [3600])} | ({} if level == "INFO" else {"y": (0, [3550])})
+    return Log(old(("y", 3550)), old(("x", 3600)), [("y", 1, 3550, 3550, 0)], files, level), expected
+
+
+STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
+    "after what was built": ([server_log((8000, "launched", LATER), (8001, "started", LATER))], False),
+    "before a request that was built": ([server_log((50, "launched", LATER), (60, "started", LATER))], True),
+    "known before": ([server_log((50, "launched", AT), (60, "started", AT))], False),
+    "shown only now that it began earlier": (
+        [server_log((5000, "started", AT)), server_log((50, "launched", LATER), name="earlier")],
+        True,
+    ),
+    "shown by requests": ([server_log((50, "restarted", LATER))], True),
+    "shown by requests, after what was built": ([server_log((8000, "restarted", LATER))], False),
+    "not reported": ([server_log((50, "launched", LATER))], False),
+    "a level, after what was built": ([server_log((8000, "log_level", LATER))], False),
+    "a level, before a request that was built": ([server_log((50, "log_level", LATER))], True),
+    "a limit for idle connections": ([server_log((8000, "max_idle_ms", LATER))], True),
+    "a limit that was known": ([server_log((50, "max_idle_ms", AT), (8000, "max_idle_ms", LATER))], False),
+    "taken back, as the name is of two nodes": (
+        [server_log((50, "started", AT)), server_log((9999, "started", LATER), node="2", name="other")],
+        True,
+    ),
+}
+"""Server logs of a broker, and whether all of it is recomputed."""
+EVIDENT: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
+    "ApiVersions is logged": ([log_that_shows(api_versions=LATER)], True),
+    "ApiVersions was logged before": ([log_that_shows(api_versions=AT, software_name=LATER)], False),
+    "names without ApiVersions": ([log_that_shows(software_name=LATER)], True),
+    "requests are left out": ([log_that_shows(api_versions=AT, omission=LATER)], True),
+    "requests were left out before": ([log_that_shows(api_versions=AT, omission=AT)], False),
+    "the log had shown that it is whole": ([log_that_shows(api_versions=AT, continuity=AT, omission=LATER)], False),
+    "the log is whole after all": ([log_that_shows(api_versions=AT, omission=AT, continuity=LATER)], True),
+    "nothing but that it is whole": ([log_that_shows(api_versions=AT, continuity=LATER)], False),
+}
+"""Logs of a broker with what is read in them, and whether all of it is recomputed."""
+
+
+def with_files(files: list[tuple[Any, ...]], is_late: bool) -> tuple[Log, Recomputed]:
+    connections: list[Connection] = [("a", 1, 0, 100, 0), ("untouched", 1, 3, 3, 2)]
+    log = Log(old(("a", 0), ("a", 100), ("untouched", 3)), old(("a", 8500)), connections, files)
+    return log, {"a": (0, [0, 100, 8500])} | ({"untouched": (0, [3])} if is_late else {})
+
+
+CASES: dict[str, tuple[Log, Recomputed]] = {
+    "an id that is open beside": over_and_open(True),
+    "a late file": late_file(False),
+    "a late file before one that has grown": late_file(True),
+    "two that opened at one instant": opened_at_one_instant(),
+    "two within a minute": within_a_minute(),
+    **{f"a clock set back by {hours} h": set_back(hours) for hours in (1, 3, 100)},
+    "a clock set back in a later file": set_back_in_a_later_file(),
+    "nothing at INFO": begun_at_info(0, 0),
+    "begun at INFO": begun_at_info(3, 0),
+    "begun at INFO, and a clock set back": begun_at_info(3, 3600),
+    **{f"settled at {level}": settled_at(level) for level in ("INFO", "DEBUG")},
+    **{
+        f"a start: {name}": with_files([file_of("f", 4, 0), *logs], is_late) for name, (logs, is_late) in STARTS.items()
+    },
+    **{f"evidence: {name}": with_files(files, is_late) for name, (files, is_late) in EVIDENT.items()},
+}
+"""Brokers, and what a run with new requests of all of them recomputes."""
+
+
+@pytest.fixture(scope="module")
+def recomputed_by_broker(spark: Any) -> dict[str, Recomputed]:
+    return since(stored(spark, {name: log for name, (log, _) in CASES.items()}))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[str, Recomputed], name: str) -> None:
+    assert recomputed_by_broker[name] == CASES[name][1]
+
+
+def test_connections_before_the_newest_stay(spark: Any) -> None:
+    log, expected = over_and_open(False)
+    assert since(stored(spark, {"b": log})) == {"b": expected}
+
+
+def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
+    """The newest one has lost its requests; it is not over, but can't be computed again."""
+    connections: list[Connection] = [("x", 1, 0, 100, 0), ("y", 1, 50, 900, 0)]
+    files, retained_from = [file_of("f", 3, 0)], str(at(500))
+    log = Log(old(("y", 900)), old(("x", 600), ("y", 950)), connections, files)
+    held = stored(spark, {"b": log}, retained_from)
+    assert since(held) == {"b": {"x": (1, [600]), "y": (0, [900, 950])}}
+    assert recomputed(increments.everything_left(held)) == since(held)
+
+
+def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
+    before = old(("x", 5000), ("y", 5001))
+    connections: list[Connection] = [
+        (name, no, opened, last, offset)
+        for offset, name in enumerate("xy")
+        for no, opened, last in ((1, 0, 100), (2, 5000 + offset, 5000 + offset))
+    ]
+    files = [file_of("f", 2, 5000, AT), file_of("late", 1, 600)]
+    held = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, str(at(500)))
+    found = since(held)
+    assert found == {"b": {"x": (1, [600, 5000]), "y": (1, [5001])}}
+    assert found == recomputed(increments.everything_left(held))
+
+
+def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:
+    held = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
+    increment = increments.everything(held.requests)
+    assert (increment.touched, increment.since) == (None, None)
+    assert [(row["kept_connections"], row["kept_last_request_at"]) for row in increment.requests.collect()] == [
+        (0, None)
+    ]
+    assert increment.requests.columns == [*held.requests.columns, *KEPT]

@@ -1,0 +1,59 @@
+"""The tables of two engines as rows that can be compared."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from graphlib import TopologicalSorter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from kafka_clientinfo.runs import steps
+from kafka_clientinfo.scan import MemoryTables
+from kafka_clientinfo.tables.spec import table_spec
+
+NOT_COMPARED = frozenset({"path", "batch_id", "ingested_at"})
+"""What tells how and when logs were read, and not what they hold."""
+DERIVED = [name for name, step in steps.steps().items() if step.write_mode]
+
+
+def compared(table: pa.Table, name: str) -> list[tuple[tuple[str, Any], ...]]:
+    """Rows in the order of their key: times without a zone, maps and structs by their names."""
+    columns = [column.name for column in table_spec(name).columns if column.name not in NOT_COMPARED]
+    rows = [
+        tuple((column, plain(row[column])) for column in columns)
+        for row in table.select(columns).to_pylist(maps_as_pydicts="strict")
+    ]
+    return sorted(rows, key=repr)
+
+
+def plain(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return datetime.combine(value.date(), value.time())  # whatever unit a file has, and so whatever class
+    if isinstance(value, Mapping):
+        return tuple(sorted((key, plain(item)) for key, item in value.items()))
+    return tuple(map(plain, value)) if isinstance(value, list) else value
+
+
+def in_arrow(tables: MemoryTables, name: str) -> pa.Table:
+    """Take a table, in the declared columns."""
+    columns = ", ".join(f'"{column.name}"' for column in table_spec(name).columns)
+    return tables._database.sql(f"SELECT {columns} FROM {name}").to_arrow_table()
+
+
+def assert_same(found: pa.Table, expected: pa.Table, name: str) -> None:
+    """Raise where two tables differ, with the first difference."""
+    left, right = compared(found, name), compared(expected, name)
+    assert len(left) == len(right), name
+    for one, other in zip(left, right, strict=True):
+        assert one == other, name
+
+
+def by_spark(spark: Any, relations: Mapping[str, Any], folder: Path) -> dict[str, pa.Table]:
+    """What Spark derives of these relations; each goes to a file first, so that nothing is derived twice."""
+    made, found = dict(relations), steps.steps()
+    for name in TopologicalSorter(steps.needed(found)).static_order():
+        found[name].make(made).coalesce(1).write.parquet(str(folder / name))
+        made[name] = spark.read.parquet(str(folder / name))
+    return {name: pq.read_table(folder / name) for name in DERIVED}

@@ -1,0 +1,71 @@
+"""Which columns the relations of a derivation have."""
+
+import pytest
+
+from kafka_clientinfo.runs import steps
+from kafka_clientinfo.scan import MemoryTables
+from kafka_clientinfo.tables.spec import table_specs
+from tests.frames import request
+from tests.scan.made_log import derived
+
+# Per relation: the columns that later steps read, beside those that its table declares.
+READ_LATER = {
+    "judged_requests": """
+        after_header_v3 answer_seq answered_error answered_protocol_type api_key api_name api_ranges api_version
+        api_version_deprecated broker byte_offset client_id client_id_is_like_a_brokers client_id_is_lost
+        client_id_is_null client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
+        client_software_name client_software_version cluster connection_id correlation_id coverage earliest_at
+        error_code falls_below_offer file_id first_client_id first_instance_id forged_lines forges_log_lines
+        goes_on_after_inconsistent group_payloads group_type_mismatch had_invalid_request has_response
+        header_version heard_until highest_correlation_id instance_id_is_different instance_id_is_missing
+        instance_id_is_zero is_forwarded jumps known_software last_api_versions_error last_seq latest_at listener
+        log_generation log_level logged_at lowest_correlation_id member_id offered_max opened_at opened_seq outlasts
+        principal refuses_without_offer remote_host remote_port repeats replica_id request requests response
+        security_protocol sent_software_name sent_software_version seq session_no software_before
+        software_is_changed software_is_invalid_by_kip software_is_reset software_name_is_invalid
+        software_version_is_invalid stated_protocol_type states_bad_software telemetry_asked_with telemetry_given_id
+        telemetry_sent_id was_answered went_on_after_inconsistent went_on_after_invalid_request
+    """,
+    "connections": """
+        accepted_attempts any_header_v3 attempts became first first_accepted first_telemetry_asked_with
+        has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
+        instance_id_rejected invalid_names invalid_versions is_brokers_host joined_groups jumps last
+        last_api_versions_error last_named last_refused outlasts own_instance_id refused_names repeats
+        telemetry_in_header
+    """,
+    "broker_listeners": "broker cluster listener port",
+    "connection_groups": "first_mismatch last_mismatch_at mismatches_rejected mismatches_taken",
+    "group_memberships": "broker cluster connection_id group_id memberships opened_at opened_seq unoffered_answers",
+    "group_messages": """
+        answer answered api_key api_name api_version broker cluster connection_id error_code group_id is_rejected
+        is_taken joined logged_at members name_mismatch opened_at opened_seq payloads place sent sent_type seq
+        told_name told_type
+    """,
+    "group_protocols": "all_members",
+    "group_type_conflicts": "cluster example first_at group_id last_at own_type protocol_type rejected requests taken",
+    "group_unoffered_protocols": """
+        answered api_name api_version cluster example field first_at generation group_id last_at members requests
+    """,
+    "api_usage": """
+        first_at_outside first_at_unsupported first_request first_request_outside first_request_unsupported
+        last_at_outside last_at_unsupported requests_outside requests_unsupported
+    """,
+    "judged_usage": """
+        api_key api_name api_version client_id client_software_name client_software_version cluster connections
+        deprecated_by first_seen fixed header_v3 host_list hosts info_only last_seen limited_by principal refused_by
+        requests undecided_by
+    """,
+    "upgrade_impact": "fixed header_v3",
+}
+
+
+@pytest.fixture(scope="module")
+def tables() -> MemoryTables:
+    return derived([request("x", 0)])
+
+
+@pytest.mark.parametrize("name", steps.steps())
+def test_a_relation_has_no_column_that_nobody_reads(tables: MemoryTables, name: str) -> None:
+    """Runs keep relations in memory; and a column that is left by mistake may hide one that a later step wants to make."""
+    spec, read = table_specs().get(name), READ_LATER.get(name, "").split()
+    assert sorted(tables.query(f"FROM {name} LIMIT 0").names) == sorted([*(spec.column_names if spec else ()), *read])

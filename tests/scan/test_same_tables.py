@@ -1,0 +1,67 @@
+"""DuckDB makes the tables that Spark makes, row for row and column for column."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from kafka_clientinfo.config.settings import Settings, load_settings
+from kafka_clientinfo.ingestion.arrow_schema import Part
+from kafka_clientinfo.scan import MemoryTables
+
+from .comparing import DERIVED, assert_same, by_spark, in_arrow
+from .golden import GOLDEN, SETTINGS, altered, described, in_memory, log_of, read_samples
+
+
+@pytest.fixture(scope="module")
+def reading() -> tuple[list[Part], list[dict[str, Any]]]:
+    """The sample logs, read once."""
+    found = read_samples()
+    return list(found.parts()), found.files
+
+
+@pytest.fixture(scope="module")
+def of_samples(reading: tuple[list[Part], list[dict[str, Any]]]) -> MemoryTables:
+    return in_memory(*reading, load_settings())
+
+
+@pytest.mark.parametrize("name", DERIVED)
+def test_the_tables_of_the_samples_are_the_same(name: str, of_samples: MemoryTables, sample_warehouse: Path) -> None:
+    assert_same(in_arrow(of_samples, name), DeltaTable(str(sample_warehouse / name)).to_pyarrow_table(), name)
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_the_tables_hold_what_they_held(
+    name: str, reading: tuple[list[Part], list[dict[str, Any]]], of_samples: MemoryTables
+) -> None:
+    """What `python -m tests.scan.golden` wrote: a change of a rule, or of a constant in it, is another answer."""
+    parts, files = log_of(name, *reading)
+    made = of_samples if name == "samples" else in_memory(parts, files, SETTINGS[name])
+    held = json.loads((GOLDEN / f"tables_{name}.json").read_text("utf-8"))
+    found = json.loads(json.dumps(described(made, files)))
+    assert found.keys() == held.keys()
+    assert {(table, column): now for table in found for column, now in found[table].items()} == {
+        (table, column): before for table in held for column, before in held[table].items()
+    }
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seed", [1, 2, None])
+def test_the_tables_of_altered_and_made_requests_are_the_same(
+    seed: int | None, reading: tuple[list[Part], list[dict[str, Any]]], spark: Any, tmp_path: Path
+) -> None:
+    settings = SETTINGS["small_world"] if seed is None else (SETTINGS["altered"], Settings())[seed % 2]
+    parts, files = log_of("small_world", *reading) if seed is None else (altered(reading[0], seed), reading[1])
+    made = in_memory(parts, files, settings)
+    relations: dict[str, Any] = {"settings": settings}
+    for name in ("requests", "failed_requests", "ingested_files"):
+        made.save(name, tmp_path / f"{name}.parquet")
+        relations[name] = spark.read.parquet(str(tmp_path / f"{name}.parquet"))
+    relations["ingested_files"] = relations["ingested_files"].selectExpr(
+        "*", "CAST(map() AS map<string,bigint>) AS ignored"
+    )
+    relations["new_requests"] = relations["requests"]
+    for name, expected in by_spark(spark, relations, tmp_path / "spark").items():
+        assert_same(in_arrow(made, name), expected, name)

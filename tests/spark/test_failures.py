@@ -1,0 +1,269 @@
+"""What a command says of failures that are not its own: one line that names what went wrong and where."""
+
+import errno
+import os
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JError, Py4JJavaError
+
+from kafka_clientinfo.spark.failures import failure_message, missing_extra
+
+AGAIN = "what was committed is whole, and the next run goes on from there"
+WORKER = (
+    'Caused by: org.apache.spark.api.python.PythonException: Traceback (most recent call last):\n  File "/spark/python/lib/'
+    "pyspark.zip/pyspark/worker.py\", line 3369, in main\nModuleNotFoundError: No module named '{}'\n\n\tat org.X(Y.scala:1)"
+)
+STAGE = (
+    "An error occurred while calling o41.save.\n: org.apache.spark.SparkException: Job aborted due to stage failure.\n"
+)
+
+
+class Py4JNetworkError(Exception):
+    """Named as py4j names it."""
+
+
+def of_server(message: str, trace: str | None = None) -> Exception:
+    """An error as Spark Connect raises it, with the server's stack trace beside its text."""
+    error: Any = RuntimeError(message)
+    error._stacktrace = trace
+    return error
+
+
+def caused(message: str, cause: BaseException) -> Exception:
+    error = RuntimeError(message)
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            RuntimeError(
+                "[INSUFFICIENT_PERMISSIONS] User does not have MODIFY on Table 'main.kafka.requests'. SQLSTATE: 42501"
+            ),
+            "the catalog refuses it: RuntimeError: [INSUFFICIENT_PERMISSIONS] User does not have MODIFY on Table "
+            "'main.kafka.requests'. SQLSTATE: 42501; have USE CATALOG, USE SCHEMA, CREATE TABLE, SELECT and MODIFY on "
+            "/lake granted, and run again",
+        ),
+        (
+            RuntimeError(
+                "An error occurred while calling o52.sql.\n: java.lang.RuntimeException: Unable to instantiate\n"
+                "Caused by: ERROR XSDB6: Another instance of Derby may have already booted the database /data/metastore."
+            ),
+            "another process has the metastore's Derby database open, which is for one at a time; run one after the other: "
+            f"/data/metastore.; {AGAIN}",
+        ),
+        (
+            RuntimeError(STAGE + WORKER.format("kafka_clientinfo")),
+            "the executors' Python has no module kafka_clientinfo; install it there, or ship the wheel by --py-files, as a "
+            f"copy whose name ends in .zip; {AGAIN}",
+        ),
+        (
+            of_server("Job aborted due to stage failure", STAGE + WORKER.format("zstandard.backend_c")),
+            f"the executors' Python has no module zstandard; install it there; {AGAIN}",
+        ),
+        (
+            RuntimeError(STAGE + "Caused by: java.io.IOException: Broken pipe\n\tat java.base/java.io.X"),
+            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
+        ),
+        (
+            RuntimeError(
+                STAGE + "Caused by: java.io.IOException: Stream closed\n"
+                "\tat java.base/java.lang.ProcessBuilder$NullOutputStream.write(ProcessBuilder.java:445)\n"
+                "\tat org.apache.spark.api.python.PythonWorkerFactory.stopWorker(PythonWorkerFactory.scala:475)"
+            ),
+            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
+        ),
+        (
+            RuntimeError(STAGE + "Caused by: java.io.IOException: No space left on device\n\tat java.base/java.io.X"),
+            f"no space left on device; make room: /lake; {AGAIN}",
+        ),
+        (
+            RuntimeError(
+                STAGE + "Caused by: java.io.FileNotFoundException: /lake/requests/p-0 (No space left on device)"
+            ),
+            f"no space left on device; make room: /lake/requests/p-0; {AGAIN}",
+        ),
+        (
+            PermissionError(13, "Permission denied", "/lake/requests"),
+            f"permission denied; run as the user that owns the warehouse: /lake/requests; {AGAIN}",
+        ),
+        (
+            RuntimeError("java.io.FileNotFoundException: file:/lake/a.crc (Read-only file system)"),
+            f"the file system is read-only: /lake/a.crc; {AGAIN}",
+        ),
+        (
+            RuntimeError(
+                STAGE + "Caused by: org.apache.spark.SparkException: Python worker exited unexpectedly (crashed)"
+            ),
+            f"a Python worker of Spark was killed, perhaps because memory ran out: /lake; {AGAIN}",
+        ),
+        (
+            RuntimeError(
+                "Caused by: org.apache.spark.SparkException: EOFException occurred while reading the port number "
+                "from pyspark.daemon's stdout and terminated with code: 137."
+            ),
+            f"Spark's Python daemon was killed, perhaps because memory ran out: /lake; {AGAIN}",
+        ),
+        (
+            ConnectionRefusedError(111, "Connection refused"),
+            f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+        ),
+        (
+            RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number."),
+            f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+        ),
+        (
+            caused("count", Py4JNetworkError("Answer from Java side is empty")),
+            f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}",
+        ),
+        (
+            RuntimeError(STAGE + "\tat x.Y\nCaused by: java.lang.ArithmeticException: / by zero\n\tat x.Z"),
+            "ArithmeticException: / by zero",
+        ),
+        (
+            of_server("Job aborted", "x.Y\n\tat x.Y\nCaused by: java.lang.ArithmeticException: / by zero\n\tat x.Z"),
+            "ArithmeticException: / by zero",
+        ),
+        (
+            of_server("Job aborted", "x.Y\nCaused by: java.io.IOException: No space left on device\n\tat x.Z"),
+            f"no space left on device; make room: /lake; {AGAIN}",
+        ),
+        (
+            of_server("<_MultiThreadedRendezvous of RPC that terminated with:\n\tstatus = StatusCode.UNAVAILABLE\n>"),
+            f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}",
+        ),
+        (
+            of_server("[INVALID_HANDLE.SESSION_CLOSED] The handle 5 is invalid. Session was closed. SQLSTATE: HY000"),
+            f"the Spark Connect server does not answer, or no longer knows this session; {AGAIN}",
+        ),
+        (
+            RuntimeError(STAGE + "Caused by: java.lang.OutOfMemoryError: Java heap space\n\tat x.Y"),
+            f"Spark's JVM ran out of memory; raise spark.driver.memory in the settings: /lake; {AGAIN}",
+        ),
+        *(
+            (
+                RuntimeError(f"An error occurred.\n: org.x.CatalogException: {sign} on main\n\tat x.Y"),
+                f"the catalog refuses it: CatalogException: {sign} on main; have USE CATALOG, USE SCHEMA, CREATE TABLE, "
+                "SELECT and MODIFY on /lake granted, and run again",
+            )
+            for sign in ("PERMISSION_DENIED", "INSUFFICIENT_PRIVILEGES", "AccessControlException:")
+        ),
+        (ValueError("plain\nand more"), "ValueError: plain"),
+        (KeyError(), "KeyError: "),
+    ],
+)
+def test_a_failure_is_told_in_one_line(error: Exception, said: str) -> None:
+    assert failure_message(error, "/lake") == said
+
+
+class DeadJvm:
+    """What py4j speaks to a JVM through, which is gone."""
+
+    def send_command(self, command: str) -> str:
+        raise Py4JError("Answer from Java side is empty")
+
+
+def of_dead_jvm(cause: BaseException | None = None) -> Exception:
+    """An error whose text stands in a JVM that was killed since."""
+    java: Any = SimpleNamespace(_target_id="o1", _gateway_client=DeadJvm())
+    error = Py4JJavaError("An error occurred while calling o41.save.\n", java)
+    error.__cause__ = cause
+    return error
+
+
+@pytest.mark.parametrize(
+    "error", [of_dead_jvm(), of_dead_jvm(KeyError("one")), caused("count", of_dead_jvm())], ids=["it", "later", "cause"]
+)
+def test_an_error_whose_text_went_with_the_jvm_is_told(error: Exception) -> None:
+    with pytest.raises(Py4JError):
+        str(error.__cause__ if type(error) is RuntimeError else error)
+    assert failure_message(error, "/lake") == f"Spark's JVM is gone: it was killed, or ran out of memory; {AGAIN}"
+
+
+def test_a_cause_that_leads_back_to_itself_ends() -> None:
+    error = RuntimeError("one")
+    error.__context__ = caused("two", error)
+    assert failure_message(error, "/lake") == "RuntimeError: one"
+
+
+NOT_MADE = (
+    "[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create file:{}. SQLSTATE: 42KD5",
+    "[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create {} SQLSTATE: 42KD5",
+    "An error occurred while calling o41.sql.\n: java.io.IOException: Mkdirs failed to create file:{} (exists=false)\n\tat x.Y",
+    "java.io.IOException: mkdir of file:{} failed",
+    "java.io.IOException: Failed to create local dir in {}.",
+    "java.io.IOException: failed to create directory {}",
+)
+"""How the JVM says that it cannot make a folder, without the reason."""
+
+
+@pytest.mark.parametrize("text", NOT_MADE)
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (errno.ENOSPC, "no space left on device; make room: {}"),
+        (errno.EDQUOT, "the disk quota is exceeded; make room: {}"),
+        (errno.EROFS, "the file system is read-only: {}"),
+        (errno.EACCES, "permission denied; run as the user that owns the warehouse: {}"),
+        (errno.EIO, "{} cannot be made: Input/output error"),
+    ],
+)
+@pytest.mark.parametrize("fails", ["mkdir", "write"])
+def test_a_folder_that_cannot_be_made_has_the_reason_of_the_system(
+    text: str, number: int, said: str, fails: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    path = tmp_path / "lake" / "requests" / "_delta_log"
+    monkeypatch.setattr(*((os, "mkdir") if fails == "mkdir" else (Path, "write_bytes")), fail)
+    assert failure_message(RuntimeError(text.format(path)), "/lake") == f"{said.format(path)}; {AGAIN}"
+
+
+@pytest.mark.parametrize("text", NOT_MADE)
+def test_a_folder_that_a_file_is_in_the_way_of_is_named(text: str, tmp_path: Path) -> None:
+    (tmp_path / "requests").write_text("in the way")
+    for path in (tmp_path / "requests", tmp_path / "requests" / "_delta_log"):
+        said = failure_message(RuntimeError(text.format(path)), "/lake")
+        assert said == f"{path} cannot be made: Not a directory; {AGAIN}"
+
+
+@pytest.mark.parametrize("path", ["{}/_delta_log", "{}", "/of-another-machine/requests"])
+def test_a_folder_that_could_be_made_a_moment_later_is_named_and_not_made(path: str, tmp_path: Path) -> None:
+    named = path.format(tmp_path)
+    unknown = "the system gives no reason; make room on its disk, and have this user write there"
+    said = failure_message(RuntimeError(NOT_MADE[0].format(named)), "/lake")
+    assert said == f"{named} cannot be made: {unknown}; {AGAIN}"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_of_another_store_is_not_looked_for_here() -> None:
+    error = RuntimeError("[DELTA_CANNOT_CREATE_LOG_PATH] Cannot create s3a:/tmp/requests/_delta_log.")
+    assert failure_message(error, "/lake") == f"RuntimeError: {error}"
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("pyspark", "local]' brings Spark, Delta and pandas, for a machine where no platform does"),
+        ("delta.tables", "local]' brings Spark, Delta and pandas, for a machine where no platform does"),
+        ("grpc", "connect]' brings Spark Connect's client"),
+        ("grpc_status", "connect]' brings Spark Connect's client"),
+        ("duckdb", "answers]' brings what reads tables without Spark"),
+        ("deltalake", "answers]' brings what reads tables without Spark"),
+        ("shtab", "answers]' brings what completes commands in a shell"),
+        ("vl_convert", "report]' brings what draws the report's plots"),
+        ("numpy", None),
+    ],
+)
+def test_a_module_that_is_missing_names_the_extra_that_brings_it(module: str, extra: str | None) -> None:
+    name = module.partition(".")[0]
+    said = extra and f"the Python module {name} is not installed; pip install 'kafka-clientinfo[{extra}"
+    assert missing_extra(ModuleNotFoundError(name=module)) == said
+    assert missing_extra(ImportError(name=module)) is None
+    assert missing_extra(ModuleNotFoundError()) is None

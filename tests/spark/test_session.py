@@ -1,0 +1,147 @@
+"""How a local session is started, and what is logged of it; only the test with fetched jars starts a JVM."""
+
+import logging
+import os
+import stat
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+from py4j.java_gateway import GatewayClient
+from py4j.protocol import Py4JNetworkError
+
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.spark import session
+from kafka_clientinfo.spark.java import Java
+
+pytestmark = pytest.mark.usefixtures("cache")
+JAVA_17 = Java(Path("/usr/bin/java"), 17, "Some vendor 17.0.1")
+CLASS_PATH = "spark.driver.extraClassPath"
+OPTIONS = "spark.driver.extraJavaOptions"
+
+
+def started_as(command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have a command started in the place of the JVM, with the options of its process."""
+
+    def launch(_: object, options: dict[str, Any]) -> None:
+        subprocess.run(command, check=True, **options)
+
+    monkeypatch.setattr(session, "launch_gateway", launch)
+    monkeypatch.setattr(session.SparkContext, "_ensure_initialized", lambda gateway: None)
+
+
+class TestStart:
+    @pytest.mark.parametrize(("is_private", "mode"), [(True, 0o600), (False, 0o644)])
+    def it_lets_the_jvm_make_files_of_its_owner(
+        self, is_private: bool, mode: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        started_as(["touch", str(tmp_path / "made")], monkeypatch)
+        before = os.umask(0o022)
+        try:
+            session._start_jvm({}, is_private, None)
+        finally:
+            os.umask(before)
+        assert stat.S_IMODE((tmp_path / "made").stat().st_mode) == mode
+
+    def it_lets_the_jvm_write_to_a_file_of_its_owner(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        started_as(["sh", "-c", "echo out; echo err >&2"], monkeypatch)
+        for _ in range(2):
+            with session._appended(str(tmp_path / "log")) as log:
+                session._start_jvm({}, True, log)
+        assert (tmp_path / "log").read_text() == "out\nerr\n" * 2
+        assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
+
+    def it_keeps_its_tables_out_of_the_working_folder(self, stored: list[Path]) -> None:
+        assert session.session_conf({}, JAVA_17)["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
+        assert session.session_conf({"spark.sql.warehouse.dir": "/mine"}, JAVA_17)["spark.sql.warehouse.dir"] == "/mine"
+
+    @pytest.mark.parametrize(
+        ("release", "package"), [((4, 0), ""), ((4, 1), ".checkpointing"), ((5, 0), ".checkpointing")]
+    )
+    def it_names_a_class_that_this_release_of_spark_has(
+        self, release: tuple[int, int], package: str, stored: list[Path], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(session, "spark_release", lambda: release)
+        manager = f"org.apache.spark.sql.execution.streaming{package}.FileSystemBasedCheckpointFileManager"
+        assert session.session_conf({}, JAVA_17)["spark.sql.streaming.checkpointFileManagerClass"] == manager
+
+    @pytest.mark.parametrize(
+        ("log", "said"),
+        [
+            (
+                'WARNING: x\nException in thread "main" java.lang.X: y\n\tat z',
+                'Exception in thread "main" java.lang.X: y',
+            ),
+            (
+                "#\n# There is insufficient memory for the Java Runtime\n",
+                "There is insufficient memory for the Java Runtime",
+            ),
+            ("WARNING: x\n", "Spark's JVM is gone: it was killed"),
+        ],
+    )
+    def it_says_why_it_failed(
+        self, log: str, said: str, stored: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class Builder:
+            def appName(self, name: str) -> "Builder":  # noqa: N802
+                raise RuntimeError("[JAVA_GATEWAY_EXITED] Java gateway process exited before sending its port number.")
+
+        log_file = tmp_path / "spark.log"
+        log_file.write_text(log)
+        monkeypatch.setattr(session.SparkSession, "builder", Builder())
+        monkeypatch.setattr(session.SparkContext, "_gateway", None)
+        monkeypatch.setattr(session, "check_java", lambda: JAVA_17)
+        monkeypatch.setattr(session, "_start_jvm", lambda *_: None)
+        with pytest.raises(WarehouseError, match="the local Spark session did not start: ") as caught:
+            session.local_session(Settings(), log_file=str(log_file))
+        assert said in str(caught.value)
+        assert f"(see {log_file})" in str(caught.value)
+
+
+@pytest.mark.oracle
+def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, tmp_path: Path) -> None:
+    """In a process of its own, since this one may have a session; the archive is one that cannot fit."""
+    program = (
+        "from kafka_clientinfo.spark import java, session, session_files\n"
+        "from kafka_clientinfo.config.settings import load_settings\n"
+        "given = load_settings().spark\n"
+        "conf = session.session_conf(given, java.check_java())\n"
+        f"path = session_files.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
+        "path.parent.mkdir()\n"
+        "path.write_bytes(b'not for you')\n"
+        f"spark = session.local_session(load_settings(), log_file={str(tmp_path / 'spark.log')!r})\n"
+        f"assert str(path) in spark.conf.get('{OPTIONS}')\n"
+        f"spark.range(3).write.format('delta').save({str(tmp_path / 'table')!r})\n"
+        f"print(spark.read.format('delta').load({str(tmp_path / 'table')!r}).count())\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1:] == ["3"], done.stderr
+    assert "cds" not in (tmp_path / "spark.log").read_text()
+
+
+def test_a_jvm_that_does_not_answer_is_not_logged_as_well(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dead(GatewayClient):  # type: ignore[misc]
+        def _get_connection(self) -> Any:
+            class Connection:
+                def send_command(self, command: str) -> str:
+                    raise Py4JNetworkError("Error while sending or receiving")
+
+                def close(self, reset: bool) -> None:
+                    pass
+
+            return Connection()
+
+    monkeypatch.setattr(logging.getLogger(), "filters", [])
+    Dead().send_command("c")
+    assert [record.message for record in caplog.records] == ["Exception while sending command."]
+    caplog.clear()
+    session.tell_once_of_a_dead_jvm()
+    Dead().send_command("c")
+    logging.error("other")
+    assert [record.message for record in caplog.records] == ["other"]

@@ -1,0 +1,16 @@
+"""A schema of the session's catalog, for what works by name as it does by path."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import pytest
+
+
+@pytest.fixture
+def schema(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """The name of a schema that is not there yet; the catalog of the tests' session forgets it with the session."""
+    monkeypatch.setattr("kafka_clientinfo.warehouse.address._keeps_tables", lambda *_: True)
+    name = f"spark_catalog.kafka_{uuid4().hex}"
+    yield name
+    spark.sql(f"DROP SCHEMA IF EXISTS {name} CASCADE")

@@ -1,0 +1,178 @@
+"""Overlapping runs where the storage has no locks: one commits, the others are refused, nothing is doubled or lost."""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.spark.features import conf_value
+from kafka_clientinfo.warehouse import ddl
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+from .tiny import SPECS, fact, facts, rows_of
+
+OVERTAKEN = "another run has written"
+
+
+@pytest.fixture(scope="module")
+def empty(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("claims")
+    Warehouse(spark, str(root), True, SPECS).create_missing(SPECS)
+    return root
+
+
+@pytest.fixture
+def folder(empty: Path, tmp_path: Path) -> str:
+    """Empty tables of its own."""
+    shutil.copytree(empty, tmp_path, dirs_exist_ok=True)
+    return str(tmp_path)
+
+
+@pytest.fixture(params=["folder", pytest.param("schema", marks=pytest.mark.long)])
+def root(request: pytest.FixtureRequest) -> str:
+    """Empty tables of its own, at a path and by name."""
+    return str(request.getfixturevalue(request.param))
+
+
+def run(spark: Any, root: str) -> Warehouse:
+    """A run that holds no lock, and has opened the warehouse."""
+    lake = Warehouse(spark, root, False, SPECS)
+    lake.open()
+    return lake
+
+
+@contextmanager
+def refused_where_not_numbered() -> Iterator[None]:
+    """A MERGE or DELETE of an overtaken run: Delta passes over it; on serverless compute the run itself refuses it."""
+    with suppress(WarehouseError):
+        yield
+
+
+def event(spark: Any, name: str) -> Any:
+    return rows_of(spark, "events", (name,))
+
+
+def events(lake: Warehouse) -> list[str]:
+    return sorted(row[0] for row in lake.read("events").collect())
+
+
+def test_of_two_that_have_seen_the_same_one_claims(spark: Any, root: str) -> None:
+    one, other = run(spark, root), run(spark, root)
+    one.claim()
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        other.claim()
+    one.append("events", event(spark, "one"), "1", expected=1)
+    assert one.count("events") == 1
+    one.update_state(built_with="one")
+    assert events(one) == ["one"]
+
+
+def test_a_new_warehouse_is_claimed_too(spark: Any, tmp_path: Path) -> None:
+    one, other = run(spark, str(tmp_path)), run(spark, str(tmp_path))
+    one.append("events", event(spark, "one"), "1")
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        other.append("events", event(spark, "other"), "2")
+    assert events(one) == ["one"]
+
+
+def test_who_claims_must_have_seen_the_last_commit(spark: Any, root: str) -> None:
+    lake = run(spark, root)
+    ddl.set_properties(spark, lake.table("ingested_files"), {"some.thing": "else"})
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        lake.claim()
+
+
+@pytest.mark.long
+def test_who_is_overtaken_commits_nothing_more(spark: Any, root: str) -> None:
+    slow = run(spark, root)
+    slow.append("events", event(spark, "kept"), "1")
+    slow.update_state(built_with="slow")
+    quick = run(spark, root)
+    quick.claim()
+    for write in (slow.append, slow.overwrite, slow.upsert):
+        write("events", event(spark, "late"), "1")
+    with refused_where_not_numbered():
+        slow.delete("events", "file_id = 'kept'")
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        slow.upsert("ingested_files", rows_of(spark, "ingested_files", ("late", None)), "1")
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        slow.update_state(built_with="late")
+    assert events(quick) == ["kept"]
+    quick.append("events", event(spark, "next"), "2")
+    quick.delete("events", "file_id = 'kept'")
+    quick.upsert("ingested_files", rows_of(spark, "ingested_files", ("next", None)), "2")
+    quick.update_state(built_with="quick")
+    assert events(quick) == ["next"]
+    assert run(spark, root).state.built_with == "quick"
+
+
+@pytest.mark.long
+def test_a_merge_is_numbered_too(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_clientinfo.warehouse.warehouse.SMALL_TABLE_BYTES", 0)
+    slow = run(spark, root)
+    slow.upsert("events", event(spark, "first"), "1")
+    slow.upsert("events", event(spark, "second"), "2")
+    assert events(slow) == ["first", "second"]
+    quick = run(spark, root)
+    quick.claim()
+    with refused_where_not_numbered():
+        slow.upsert("events", event(spark, "late"), "1")
+    assert events(quick) == ["first", "second"]
+    assert conf_value(spark, "spark.databricks.delta.write.txnVersion") is None
+
+
+@pytest.mark.long
+def test_a_command_that_cannot_be_numbered_is_refused(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    @contextmanager
+    def refused(spark: Any, conf: Mapping[str, str]) -> Iterator[None]:
+        raise RuntimeError("[CONFIG_NOT_AVAILABLE]")
+        yield
+
+    monkeypatch.setattr("kafka_clientinfo.warehouse.claims.set_for", refused)
+    slow = run(spark, root)
+    slow.append("events", event(spark, "kept"), "1")
+    slow.delete("events", "file_id = 'other'")
+    run(spark, root).claim()
+    with pytest.raises(WarehouseError, match=OVERTAKEN):
+        slow.delete("events", "file_id = 'kept'")
+    assert events(slow) == ["kept"]
+
+
+def test_a_run_that_writes_nothing_commits_nothing(spark: Any, root: str) -> None:
+    ledger = run(spark, root).table("ingested_files")
+    before = len(ddl.history(spark, ledger))
+    run(spark, root)
+    assert len(ddl.history(spark, ledger)) == before
+
+
+def test_with_a_lock_nothing_is_claimed(spark: Any, folder: str) -> None:
+    lake = Warehouse(spark, folder, True, SPECS)
+    lake.open()
+    for number in range(2):
+        lake.append("events", event(spark, str(number)), "1")
+    lake.upsert("facts", facts(spark, fact("x")), "1")
+    lake.update_state(built_with="1")
+    assert events(lake) == ["0", "1"]
+    for name in SPECS:
+        texts = [row["userMetadata"] or "" for row in ddl.history(spark, lake.table(name))]
+        assert not any(text.startswith("claim") for text in texts)
+
+
+@pytest.mark.long
+def test_an_old_claim_is_found_behind_many_commits(spark: Any, root: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kafka_clientinfo.warehouse.claims._RECENT", 2)
+    lake = run(spark, root)
+    for number in range(3):
+        lake.update_state(built_with=str(number))
+
+
+@pytest.mark.long
+def test_the_batch_is_found_behind_a_claim(spark: Any, root: str) -> None:
+    run(spark, root).append("events", event(spark, "x"), "first")
+    lake = run(spark, root)
+    lake.claim()
+    assert lake.last_batch("events") == "first"

@@ -1,0 +1,152 @@
+"""Tables by name are as declared, closed where they hold raw bytes, and nobody else's; the schema is made or asked for."""
+
+import re
+import stat
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.sql.types import StructType
+
+from kafka_clientinfo.errors import ConfigError, WarehouseError
+from kafka_clientinfo.questions.verification import verify
+from kafka_clientinfo.tables.spec import parse_spec, table_spec
+from kafka_clientinfo.warehouse import ddl as sql
+from kafka_clientinfo.warehouse.address import Address, address_in
+from kafka_clientinfo.warehouse.creation import make_schema, make_table
+from kafka_clientinfo.warehouse.table_layout import differences, layout_of
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+from .tiny import SPECS, fact, facts, rows_of
+
+NAMED = Address("main.kafka", ("main", "kafka"))
+
+
+def opened(spark: Any, root: str) -> Warehouse:
+    lake = Warehouse(spark, root, False, SPECS)
+    lake.open()
+    return lake
+
+
+@pytest.mark.long
+def test_a_table_by_name_is_as_declared(spark: Any, schema: str) -> None:
+    lake = opened(spark, schema)
+    lake.append("facts", facts(spark, fact("x")), "1")
+    assert lake.rows()["facts"] == 1
+    spec, table = SPECS["facts"], lake.table("facts")
+    assert differences(spec, layout_of(spark, table)) == []
+    found = sql.detail(spark, table)
+    assert found is not None
+    assert (tuple(found["clusteringColumns"]), found["description"]) == (spec.cluster_by, spec.comment)
+    assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
+    comments = {field.name: field.metadata["comment"] for field in lake.read("facts").schema}
+    assert comments == {column.name: column.comment for column in spec.columns}
+    lake.append("facts", facts(spark, fact("y")), "2", expected=1)
+    assert lake.rows()["facts"] == lake.count("facts") == 2
+    lake.overwrite("facts", facts(spark, fact("z")), "3")
+    assert lake.rows()["facts"] == 1
+    assert differences(spec, layout_of(spark, table)) == []
+
+
+def test_a_schema_alone_is_one_of_the_current_catalog(spark: Any, schema: str) -> None:
+    assert address_in(spark, f"schema:{schema.partition('.')[2]}") == address_in(spark, schema)
+
+
+def test_a_word_is_refused_where_the_catalog_keeps_tables(spark: Any, schema: str) -> None:
+    with pytest.raises(ConfigError, match=r"write \./warehouse for the folder, schema:warehouse for the schema"):
+        Warehouse(spark, "warehouse")
+
+
+@pytest.mark.usefixtures("free_conf")  # serverless compute keeps what its catalog is to itself
+def test_a_session_that_forgets_names_is_told_so(spark: Any) -> None:
+    with pytest.raises(ConfigError, match="forgets its tables when the session ends"):
+        Warehouse(spark, "spark_catalog.kafka")
+    assert Warehouse(spark, "warehouse").root == str(Path("warehouse").absolute())
+
+
+@pytest.mark.parametrize("name", ["ingested_files", "facts"])
+def test_a_table_of_others_is_refused_and_left_alone(spark: Any, schema: str, name: str) -> None:
+    spark.sql(f"CREATE SCHEMA {schema}")
+    spark.sql(f"CREATE TABLE {schema}.{name} USING delta AS SELECT 1 AS mine")
+    with pytest.raises(WarehouseError, match=rf"{re.escape(schema)}\.{name} is not the table {name}"):
+        opened(spark, schema).overwrite("facts", facts(spark, fact("x")), "1")
+    assert [tuple(row) for row in spark.table(f"{schema}.{name}").collect()] == [(1,)]
+
+
+def test_a_ledger_of_others_is_refused(spark: Any, schema: str) -> None:
+    spark.sql(f"CREATE SCHEMA {schema}")
+    rows_of(spark, "ingested_files").writeTo(f"{schema}.ingested_files").using("delta").create()
+    with pytest.raises(WarehouseError, match=r"ingested_files has no property kafka_clientinfo\.state.*another schema"):
+        opened(spark, schema)
+
+
+def test_where_there_is_no_schema_there_is_nothing_to_read(spark: Any, schema: str) -> None:
+    with pytest.raises(WarehouseError, match=f"{schema} has no table ingested_files"):
+        verify(spark, schema)
+    assert not spark.catalog.databaseExists(schema)
+
+
+def test_a_catalog_that_is_not_there_is_named(spark: Any) -> None:
+    with pytest.raises(WarehouseError, match=r"catalog nowhere, which the session does not have.*\./nowhere\.kafka"):
+        make_schema(spark, address_in(spark, "nowhere.kafka"))
+
+
+@pytest.mark.parametrize("private", [True, False])
+def test_raw_bytes_are_their_owners_alone(spark: Any, schema: str, private: bool) -> None:
+    address, spec = address_in(spark, schema), table_spec("rejected_records")
+    make_schema(spark, address)
+    make_table(spark, address, spec, {}, private)
+    found = sql.detail(spark, address.table(spec.name))
+    assert found is not None
+    mode = stat.S_IMODE(Path(str(found["location"]).removeprefix("file:")).stat().st_mode)
+    assert (mode == 0o700) == private
+
+
+class Catalog:
+    """A session that records statements, and refuses those that begin as one of some texts do."""
+
+    def __init__(self, refused: dict[str, str]) -> None:
+        self.refused, self.said = refused, list[str]()
+        self.catalog = SimpleNamespace(databaseExists=lambda _: False)
+
+    def sql(self, statement: str) -> Any:
+        self.said.append(statement)
+        for begin, text in self.refused.items():
+            if statement.startswith(begin):
+                raise RuntimeError(text)
+        return SimpleNamespace(first=lambda: None, schema=StructType())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "[INSUFFICIENT_PERMISSIONS] User does not have CREATE SCHEMA on Catalog 'main'. SQLSTATE: 42501",
+            r"main\.kafka does not exist, and the catalog does not let this user make it; .*CREATE TABLE",
+        ),
+        ("[PERMISSION_DENIED] User lacks CREATE SCHEMA", "does not let this user make it"),
+        ("[CATALOG_NOT_FOUND] The catalog `main` not found.", "catalog main, which the session does not have"),
+        ("java.net.ConnectException: Connection refused", "cannot be made: ConnectException: Connection refused"),
+    ],
+)
+def test_why_a_schema_is_not_made(text: str, message: str) -> None:
+    with pytest.raises(WarehouseError, match=message):
+        make_schema(Catalog({"CREATE SCHEMA": text}), NAMED)  # type: ignore[arg-type]
+
+
+def test_tags_are_told_where_the_catalog_has_them() -> None:
+    spec = parse_spec(
+        'name = "raw"\ncomment = "Raw"\nwrite_mode = "append"\nkey = ["raw"]\ncluster_by = ["raw"]\n'
+        'columns = [{ name = "raw", type = "binary", comment = "Bytes" }]'
+    )
+    catalog = Catalog({})
+    make_table(catalog, NAMED, spec, {}, False)  # type: ignore[arg-type]
+    assert catalog.said[1:] == [
+        "ALTER TABLE `main`.`kafka`.`raw` SET TAGS "
+        "('kafka_clientinfo' = 'read from logs', 'kafka_clientinfo_raw_bytes' = 'true')"
+    ]
+    make_table(Catalog({"ALTER TABLE": "no"}), NAMED, spec, {}, False)  # type: ignore[arg-type]
+    at_path = Catalog({})
+    make_table(at_path, Address("s3://lake"), spec, {}, True)  # type: ignore[arg-type]
+    assert len(at_path.said) == 1

@@ -1,0 +1,117 @@
+"""Which stored rows new ones replace, as a relation and as what a MERGE does."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.tables.spec import parse_spec
+from kafka_clientinfo.warehouse import replacement
+
+from .tiny import AT
+
+SPEC = parse_spec("""
+name = "findings"
+comment = "Of connections, and of what is no connection's"
+write_mode = "merge"
+key = ["cluster", "broker", "connection_id", "opened_at", "rule"]
+cluster_by = ["broker"]
+columns = [
+    { name = "cluster", type = "string", comment = "Its cluster" },
+    { name = "broker", type = "string", comment = "Its broker" },
+    { name = "connection_id", type = "string", comment = "Its id" },
+    { name = "opened_at", type = "timestamp", comment = "When it was opened" },
+    { name = "rule", type = "string", comment = "The rule" },
+    { name = "run", type = "int", comment = "The run that wrote the row" },
+]
+""")
+Row = tuple[str, str, int | None, str, int]
+"""Broker, connection id, the second in which it opened, rule, and run."""
+STORED: list[Row] = [
+    ("b", "x", 10, "r", 1),
+    ("b", "x", 20, "r", 1),
+    ("b", "x", 20, "gone", 1),
+    ("b", "x", 30, "r", 1),
+    ("b", "y", 10, "r", 1),
+    ("b", "z", 5, "r", 1),
+    ("other", "x", 30, "r", 1),
+    ("b", "x", None, "r", 1),
+    ("b", "y", None, "r", 1),
+]
+NEW: list[Row] = [("b", "x", 20, "r", 2), ("b", "x", 40, "r", 2), ("b", "x", None, "r", 2)]
+TOUCHED = [("c", "b", "x", AT + timedelta(seconds=10)), ("c", "b", "z", None), ("c", "b", "new", None)]
+STAY: list[Row] = [("b", "x", 10, "r", 1), ("b", "y", 10, "r", 1), ("other", "x", 30, "r", 1)]
+"""Of connections that are not computed again."""
+GONE: list[Row] = [("b", "x", 20, "gone", 1), ("b", "x", 30, "r", 1), ("b", "y", None, "r", 1), ("b", "z", 5, "r", 1)]
+
+
+def relation(spark: Any, rows: list[Row]) -> Any:
+    timed = [(b, c, None if second is None else AT + timedelta(seconds=second), *rest) for b, c, second, *rest in rows]
+    return relation_of(spark, [("c", *row) for row in timed], SPEC.ddl)
+
+
+def rows_of(relation: Any) -> list[tuple[Any, ...]]:
+    rows = [row.asDict() for row in relation.collect()]
+    found = []
+    for row in rows:
+        second = (
+            None if row["opened_at"] is None else round((row["opened_at"].astimezone(AT.tzinfo) - AT).total_seconds())
+        )
+        found.append((row["broker"], row["connection_id"], second, row["rule"], row["run"], row.get("__gone")))
+    return sorted(found, key=str)
+
+
+@pytest.mark.parametrize(
+    ("since", "gone"),
+    [
+        (None, GONE),
+        (20, [row for row in GONE if row[1] != "z"]),
+        (20.000001, [row for row in GONE if row[2] != 20 and row[1] != "z"]),
+    ],
+)
+def test_rows_of_connections_that_are_computed_again_are_replaced(
+    spark: Any, since: float | None, gone: list[Row]
+) -> None:
+    stored, new = relation(spark, STORED), relation(spark, NEW)
+    touched = relation_of(spark, TOUCHED, "cluster string, broker string, connection_id string, kept_until timestamp")
+    bound = None if since is None else AT + timedelta(seconds=since)
+    changed = replacement.changes(stored, new, touched, bound, SPEC)
+    expected = [(*row, False) for row in NEW] + [(*row, True) for row in gone]
+    assert rows_of(changed) == sorted(expected, key=str)
+    if since is None:
+        replaced = replacement.with_replaced(stored, new, touched)
+        assert rows_of(replaced) == sorted([(*row, None) for row in [*STAY, *NEW]], key=str)
+        upserted = replacement.upserted(stored, new, SPEC)
+        assert rows_of(upserted) == sorted(
+            [(*row, None) for row in [*(one for one in STORED if one[:4] not in [n[:4] for n in NEW]), *NEW]], key=str
+        )
+
+
+def test_a_merge_finds_rows_by_key_and_passes_over_files_by_their_times() -> None:
+    spec = parse_spec("""
+name = "sums"
+comment = "Requests by broker"
+write_mode = "append"
+key = ["broker", "name"]
+cluster_by = ["broker"]
+columns = [
+    { name = "broker", type = "string", comment = "The broker" },
+    { name = "name", type = "string", comment = "Its name" },
+    { name = "requests", type = "bigint", comment = "Their number" },
+]
+""")
+    values = "t.`broker` = s.`broker`, t.`name` = s.`name`, t.`requests` = s.`requests`"
+    insert = "(`broker`, `name`, `requests`) VALUES (s.`broker`, s.`name`, s.`requests`)"
+    same = "t.`broker` <=> s.`broker` AND t.`name` <=> s.`name`"
+    assert replacement.merge("t1", "s1", spec, replacement.UPSERT) == (
+        f"MERGE INTO t1 AS t USING s1 AS s ON true AND {same} WHEN MATCHED THEN UPDATE SET {values} "
+        f"WHEN NOT MATCHED THEN INSERT {insert}"
+    )
+    bound = replacement.within(datetime(2026, 1, 2, 3, 4, 5, 6))
+    assert bound == "(t.opened_at IS NULL OR t.opened_at >= timestamp '2026-01-02 03:04:05.000006')"
+    assert replacement.merge("t1", "s1", spec, replacement.REPLACE, bound) == (
+        f"MERGE INTO t1 AS t USING s1 AS s ON {bound} AND {same} WHEN MATCHED AND s.`__gone` THEN DELETE "
+        f"WHEN MATCHED THEN UPDATE SET {values} WHEN NOT MATCHED AND NOT s.`__gone` THEN INSERT {insert}"
+    )
+    assert replacement.within(None) == "true"

@@ -1,0 +1,277 @@
+"""What leaves and what stays; and that deleted rows are counted once wherever a run is killed."""
+
+import shutil
+from collections import Counter
+from datetime import datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.tables.spec import parse_spec
+from kafka_clientinfo.warehouse.retention import finish_deletion, remove_late, retain, with_kept_failures
+from kafka_clientinfo.warehouse.state import PROPERTY, State
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.frames import frame
+
+from .tiny import AT
+
+DAY = timedelta(days=1)
+KEY = {"cluster": "string", "broker": "string", "connection_id": "string"}
+PLACE = {"file_id": "string", "byte_offset": "bigint"}
+COLUMNS = {
+    "ingested_files": {
+        "file_id": "string",
+        "first_logged_at": "timestamp",
+        "last_logged_at": "timestamp",
+        "step_back_ms": "bigint",
+        "ingested_at": "timestamp",
+    },
+    "requests": {**PLACE, **KEY, "logged_at": "timestamp"},
+    "rejected_records": PLACE,
+    "failed_requests": {**PLACE, **KEY, "logged_at": "timestamp"},
+    "connections": {**PLACE, **KEY, "session_no": "int", "last_request_at": "timestamp"},
+}
+
+
+def spec(name: str) -> Any:
+    columns = "".join(f'\n[[columns]]\nname = "{c}"\ntype = "{t}"\ncomment = "c"\n' for c, t in COLUMNS[name].items())
+    mode = "overwrite" if name == "connections" else "append"
+    keys = 'key = ["file_id"]\ncluster_by = ["file_id"]'
+    return parse_spec(f'name = "{name}"\ncomment = "c"\nwrite_mode = "{mode}"\n{keys}\n{columns}')
+
+
+SPECS = {name: spec(name) for name in COLUMNS}
+
+
+def at(seconds: float) -> datetime:
+    return AT + timedelta(seconds=seconds)
+
+
+REQUESTS = [
+    ("ended before", 0),
+    ("ended before", 999),
+    ("later too", 0),
+    ("later too", 500),
+    ("later too", 1001),
+    ("ended at it", 1000),
+    ("used again", 1),
+    ("used again", 990),
+    ("used again", 1200),
+    ("only logged twice", 3),  # a record of no connection: duplicates are counted in none
+    ("twice, before", 4),
+    ("twice, before", 4),
+    ("twice, later", 5),
+    ("twice, later", 5),
+    ("twice, later", 1005),
+]
+CONNECTIONS = [
+    ("ended before", 1, 0, 999),
+    ("later too", 1, 2, 1001),
+    ("ended at it", 1, 5, 1000),
+    ("used again", 1, 6, 1),
+    ("used again", 2, 7, 1200),
+    ("twice, before", 1, 10, 4),
+    ("twice, later", 1, 12, 1005),
+]
+LEFT = {"later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3}
+DELETED = {"requests": 6, "rejected_records": 1, "failed_requests": 2}
+
+
+@pytest.fixture(scope="module")
+def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A built warehouse: requests of one file around the instant AT + 1000 s; each connection id is a case."""
+    root = tmp_path_factory.mktemp("retention") / "lake"
+    made = Warehouse(spark, str(root), True, SPECS)
+    failed = [("old", 1), ("old", 999), ("young", 2), ("young", 1000)]
+    rows = {
+        "ingested_files": [("e", at(-900), at(-800), 0, AT), ("f", at(0), at(1200), 0, AT)],
+        "requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(REQUESTS)],
+        "rejected_records": [("e", 1), ("f", 1)],
+        "failed_requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(failed)],
+        "connections": [("f", n, "c", "b", name, number, at(last)) for name, number, n, last in CONNECTIONS],
+    }
+    for name, values in rows.items():
+        made.append(name, relation_of(spark, values, SPECS[name].ddl), "1")
+    newest = made.read("ingested_files").selectExpr("CAST(max(ingested_at) AS STRING)").first()[0]
+    made.update_state(built_until=newest, rows=made.rows())
+    return root
+
+
+@pytest.fixture
+def lake(spark: Any, built: Path, tmp_path: Path) -> Warehouse:
+    """A copy of it that a test may change."""
+    shutil.copytree(built, tmp_path / "lake")
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+
+
+def left(lake: Warehouse) -> dict[str, int]:
+    return dict(Counter(row["connection_id"] for row in lake.read("requests").collect()))
+
+
+def reopened(lake: Warehouse) -> Warehouse:
+    other = Warehouse(lake.spark, lake.root, True, SPECS)
+    other.open()
+    finish_deletion(other)
+    return other
+
+
+def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehouse) -> None:
+    assert retain(lake, 1, at(1000) + DAY) == DELETED
+    assert left(lake) == LEFT
+    assert [row["file_id"] for row in lake.read("rejected_records").collect()] == ["f"]
+    assert {row["connection_id"] for row in lake.read("failed_requests").collect()} == {"young"}
+    state = reopened(lake).state
+    assert (state.deleted, state.deleting) == (DELETED, None)
+    assert datetime.fromisoformat(str(state.retained_from)) == at(1000)
+    assert state.rows == lake.rows()
+
+
+@pytest.mark.long
+def test_the_instant_never_goes_back(lake: Warehouse) -> None:
+    retain(lake, 1, at(1000) + DAY)
+    assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
+    assert retain(lake, 1, at(1300) + DAY)["requests"] == 9
+    assert lake.state.deleted["requests"] == 15
+
+
+def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int) -> None:
+    """Have a call of a method kill the run, before it does anything."""
+    calls: list[int] = []
+    works = getattr(lake, method)
+
+    def killed(*arguments: Any, **changes: Any) -> Any:
+        calls.append(1)
+        if len(calls) == call:
+            raise KeyboardInterrupt
+        return works(*arguments, **changes)
+
+    monkeypatch.setattr(lake, method, killed)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("method", "call", "is_begun"),
+    [
+        ("delete_rows", 2, True),
+        pytest.param("update_state", 1, False, marks=pytest.mark.soak),
+        pytest.param("delete_rows", 1, True, marks=pytest.mark.soak),
+        pytest.param("update_state", 2, True, marks=pytest.mark.soak),
+    ],
+)
+def test_a_killed_deletion_is_finished_and_counted_once(
+    lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int, is_begun: bool
+) -> None:
+    kill_at(lake, monkeypatch, method, call)
+    with pytest.raises(KeyboardInterrupt):
+        retain(lake, 1, at(1000) + DAY)
+    assert (Warehouse(lake.spark, lake.root, True, SPECS).state.deleting is not None) == is_begun
+    finished = reopened(lake)
+    assert finished.state.deleted == (DELETED if is_begun else {})
+    assert finished.state.deleting is None
+    retain(finished, 1, at(1000) + DAY)
+    assert left(finished) == LEFT
+    assert finished.state.deleted == DELETED
+    assert finished.state.rows == finished.rows()
+
+
+def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark: Any, lake: Warehouse) -> None:
+    assert remove_late(lake) == 0
+    retain(lake, 1, at(1000) + DAY)
+    later = AT + timedelta(hours=1)
+    lake.append(
+        "ingested_files", relation_of(spark, [("g", at(-10), at(1500), 0, later)], SPECS["ingested_files"].ddl), "2"
+    )
+    late = [("ended before", 500), ("never seen", 500), ("later too", 990), ("ended before", 1500)]
+    rows = [("g", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(late)]
+    lake.append("requests", relation_of(spark, rows, SPECS["requests"].ddl), "2")
+    # The file comes before f in its broker's order, so its requests lie before those that are there.
+    assert remove_late(lake) == 3
+    assert left(lake) == LEFT | {"ended before": 1}
+    assert lake.state.deleted["requests"] == DELETED["requests"] + 3
+    with pytest.raises(WarehouseError, match="no build has seen; run `kafka-clientinfo build` first"):
+        retain(lake, 1, at(1000) + DAY)
+
+
+@pytest.mark.long
+def test_what_is_built_up_to_a_time_that_ends_in_zeros_is_built(lake: Warehouse) -> None:
+    lake.update_state(built_until=f"{AT:%Y-%m-%d %H:%M:%S.%f}")  # as a build writes it: Spark drops the zeros
+    assert retain(lake, 1, at(1000) + DAY) == DELETED
+
+
+@pytest.mark.soak
+def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finished(
+    spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    retain(lake, 1, at(1000) + DAY)
+    later = AT + timedelta(hours=1)
+    late = {
+        "ingested_files": ("g", at(-10), at(500), 0, later),
+        "requests": ("g", 1, "c", "b", "never seen", at(500)),
+        "rejected_records": ("g", 2),
+    }
+    for name, row in late.items():
+        lake.append(name, relation_of(spark, [row], SPECS[name].ddl), "2")
+    kill_at(lake, monkeypatch, "delete_rows", 1)
+    with pytest.raises(KeyboardInterrupt):
+        remove_late(lake)
+    finished = reopened(lake)
+    assert left(finished) == LEFT
+    assert finished.state.deleted == DELETED | {"requests": DELETED["requests"] + 1}
+    assert sorted(row["file_id"] for row in finished.read("rejected_records").collect()) == ["f", "g"]
+
+
+@pytest.mark.soak
+def test_without_a_lock_a_deletion_is_claimed_and_finished_too(
+    lake: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    slow = Warehouse(lake.spark, lake.root, False, SPECS)
+    slow.open()
+    kill_at(slow, monkeypatch, "delete_rows", 2)
+    with pytest.raises(KeyboardInterrupt):
+        retain(slow, 1, at(1000) + DAY)
+    quick = Warehouse(lake.spark, lake.root, False, SPECS)
+    quick.open()
+    finish_deletion(quick)
+    assert quick.state.deleted == DELETED
+    assert left(quick) == LEFT
+    with pytest.raises(WarehouseError, match="another run has written"):
+        slow.update_state(deleting=None)
+
+
+VIOLATION = {"rule": "login_failed", "cluster": "c", "broker": "b", "connection_id": "x", "message": "stored"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "stays"),
+    [
+        ({}, True),
+        ({"last_at": at(1000)}, False),
+        ({"opened_at": at(0), "opened_seq": 0}, False),
+        ({"connection_id": None, "group_id": "g"}, False),
+        ({"connection_id": "of this build"}, False),
+        ({"broker": "other", "connection_id": "of this build"}, True),
+        ({"connection_id": "opened"}, True),
+    ],
+    ids=["deleted", "not yet", "of a connection", "of a group", "made anew", "of another broker", "of another kind"],
+)
+def test_what_deleted_failures_showed_stays(spark: Any, changes: dict[str, Any], stays: bool) -> None:
+    """Of failed requests alone: their rows have a connection id, and no connection."""
+    made = [
+        VIOLATION | {"connection_id": "of this build", "last_at": at(1500), "message": "made"},
+        VIOLATION | {"connection_id": "opened", "opened_at": at(0), "opened_seq": 0, "message": "made"},
+    ]
+    stored = frame(spark, "violations", [VIOLATION | {"last_at": at(999)} | changes])
+    lake: Any = SimpleNamespace(state=State(retained_from=str(at(1000))), read_snapshot=lambda name: stored)
+    rows = with_kept_failures(lake, frame(spark, "violations", made))
+    assert sorted(row["message"] for row in rows.collect()) == ["made", "made", *["stored"] * stays]
+    lake.state = State()
+    assert with_kept_failures(lake, rows) is rows
+
+
+def test_a_deletion_survives_as_text() -> None:
+    state = State(deleting={"requests": 1})
+    assert '"deleting": {"requests": 1}' in state.properties[PROPERTY]

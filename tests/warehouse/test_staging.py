@@ -1,0 +1,106 @@
+"""How relations are kept in tables beside those of a warehouse, where the session may keep them nowhere else."""
+
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.spark.caching import release
+from kafka_clientinfo.warehouse import stores
+from kafka_clientinfo.warehouse.address import Address, address_in
+from kafka_clientinfo.warehouse.staging import Staging, kept
+
+from ..spark.test_caching import Rows
+
+
+@pytest.mark.parametrize("master", ["", "local[2]"])
+@pytest.mark.parametrize(
+    "refusal",
+    ["[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE", "persist is not supported", "[NOT_IMPLEMENTED] persist"],
+)
+def test_rows_that_the_session_may_not_keep_are_staged(master: str, refusal: str) -> None:
+    rows: Any = Rows(master, refusal)
+    staging: Any = SimpleNamespace(keep=lambda rows: ("staged", rows))
+    assert kept(rows, staging) == ("staged", rows)  # type: ignore[comparison-overlap]
+    release(rows)
+
+
+class TestStaging:
+    def it_keeps_rows_in_tables_of_the_run(self, spark: Any, tmp_path: Path) -> None:
+        staging, folder = Staging(spark, Address(str(tmp_path))), tmp_path / "_staged"
+        with staging.removed_after():
+            staged = [staging.keep(spark.range(number)) for number in (2, 3)]
+            assert [rows.count() for rows in staged] == [2, 3]
+            assert sorted(path.name for path in (folder / staging.run).iterdir()) == ["0", "1"]
+            assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        assert list(folder.iterdir()) == []
+
+    def it_removes_them_when_the_run_fails(self, spark: Any, tmp_path: Path) -> None:
+        staging = Staging(spark, Address(str(tmp_path)))
+
+        def work() -> None:
+            with staging.removed_after():
+                staging.keep(spark.range(1))
+                raise KeyError
+
+        with pytest.raises(KeyError):
+            work()
+        assert list((tmp_path / "_staged").iterdir()) == []
+
+    def it_removes_what_killed_runs_left_before_it_stages(self, spark: Any, tmp_path: Path) -> None:
+        killed, staging = Staging(spark, Address(str(tmp_path))), Staging(spark, Address(str(tmp_path)))
+        killed.keep(spark.range(1))
+        (tmp_path / "_staged" / "somebody's").mkdir()
+        staging.keep(spark.range(1))
+        assert {path.name for path in (tmp_path / "_staged").iterdir()} == {staging.run, "somebody's"}
+
+    def it_keeps_rows_beside_the_tables_of_a_schema(self, spark: Any, schema: str) -> None:
+        def names() -> set[str]:
+            return {row["tableName"] for row in spark.sql(f"SHOW TABLES IN {schema}").collect()}
+
+        address = address_in(spark, schema)
+        spark.sql(f"CREATE SCHEMA {schema}")
+        spark.sql(f"CREATE TABLE {schema}._staged_others USING delta AS SELECT 1 AS mine")
+        killed, staging = Staging(spark, address), Staging(spark, address)
+        killed.keep(spark.range(1))
+        with staging.removed_after():
+            assert [staging.keep(spark.range(number)).count() for number in (2, 3)] == [2, 3]
+            assert names() == {f"_staged_{staging.run}_0", f"_staged_{staging.run}_1", "_staged_others"}
+        assert names() == {"_staged_others"}
+
+    def it_leaves_what_began_later(self, tmp_path: Path) -> None:
+        now, folder = datetime.now(UTC), tmp_path / "_staged"
+        (folder / f"{now:%Y%m%d%H%M%S}_x").mkdir(parents=True)
+        staging = Staging(None, Address(str(tmp_path)))  # type: ignore[arg-type]
+        staging.remove_leftovers(now - timedelta(hours=1))
+        assert len(list(folder.iterdir())) == 1
+        staging.remove_leftovers(now)
+        assert list(folder.iterdir()) == []
+
+    @pytest.mark.parametrize("root", ["unknown://bucket/w", "/no/such/folder"])
+    def it_passes_over_places_that_it_cannot_list(self, root: str) -> None:
+        Staging(None, Address(root)).remove_leftovers(datetime.now(UTC))  # type: ignore[arg-type]
+
+    def it_touches_nothing_where_nothing_is_staged(self, tmp_path: Path) -> None:
+        with Staging(None, Address(str(tmp_path))).removed_after():  # type: ignore[arg-type]
+            pass
+        assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "asked"),
+    [
+        ("gs://lake/w/_staged", "gs://lake/w/_staged?retry_limit_seconds=10"),
+        ("s3://lake/w/_staged", "s3://lake/w/_staged"),
+    ],
+)
+def test_a_store_that_only_spark_reaches_holds_nobody_up(
+    monkeypatch: pytest.MonkeyPatch, path: str, asked: str
+) -> None:
+    uris: list[str] = []
+    monkeypatch.setattr(stores, "fs", SimpleNamespace(FileSystem=SimpleNamespace(from_uri=uris.append)))
+    assert stores.folder_names(path) == []
+    assert uris == [asked]

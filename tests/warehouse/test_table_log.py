@@ -1,0 +1,148 @@
+"""Logs of tables as files: which make a table, which hold rows, and which are damaged."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.warehouse import table_log
+
+SCHEMA = {"metaData": {"id": "1", "schemaString": json.dumps({"fields": [{"name": "a"}]})}}
+PROTOCOL: dict[str, Any] = {"protocol": {"minReaderVersion": 1}}
+CLUSTERED = {"commitInfo": {"operationParameters": {"clusterBy": '["a"]'}}}
+PLAIN = {"commitInfo": {"operationParameters": {"clusterBy": "[]"}}}
+CLUSTERING = {"domainMetadata": {"domain": "delta.clustering"}}
+ADD = {"add": {"path": "part-0"}}
+TABLE = (PLAIN, PROTOCOL, SCHEMA)
+CRC = ".00000000000000000000.json.crc"
+
+
+def commit(*actions: object, cut: int = 0) -> bytes:
+    whole = b"".join(json.dumps(action).encode() + b"\n" for action in actions)
+    return whole[: len(whole) - cut]
+
+
+def named(version: int, end: str = ".json") -> str:
+    return f"{version:020}{end}"
+
+
+def save(folder: Path, files: dict[str, bytes]) -> Path:
+    log = folder / "_delta_log"
+    log.mkdir(parents=True)
+    for name, data in files.items():
+        (log / name).write_bytes(data)
+    return folder
+
+
+MADE: dict[str, tuple[dict[str, bytes], bool, bool]] = {
+    "nothing": ({}, False, False),
+    "a table without rows": ({named(0): commit(*TABLE)}, True, False),
+    "a table with a sum of its commit": ({named(0): commit(*TABLE), CRC: b"x"}, True, False),
+    "no words of the commit": ({named(0): commit(PROTOCOL, SCHEMA)}, True, False),
+    "a clustered table": ({named(0): commit(CLUSTERED, PROTOCOL, SCHEMA, CLUSTERING)}, True, False),
+    "one that lacks what clusters it": ({named(0): commit(CLUSTERED, PROTOCOL, SCHEMA)}, False, False),
+    "one of another domain": (
+        {named(0): commit(CLUSTERED, PROTOCOL, SCHEMA, {"domainMetadata": {"domain": "mine"}}, {"domainMetadata": 1})},
+        False,
+        False,
+    ),
+    "no protocol": ({named(0): commit(PLAIN, SCHEMA)}, False, False),
+    "no metadata": ({named(0): commit(PLAIN, PROTOCOL)}, False, False),
+    "no columns": ({named(0): commit(PROTOCOL, {"metaData": {"schemaString": '{"fields": []}'}})}, False, False),
+    "no schema": ({named(0): commit(PROTOCOL, {"metaData": {}})}, False, False),
+    "metadata of no kind": ({named(0): commit(PROTOCOL, {"metaData": 1})}, False, False),
+    "a schema that is cut": ({named(0): commit(PROTOCOL, {"metaData": {"schemaString": "{"}})}, False, False),
+    "a commit that is cut": ({named(0): commit(*TABLE, {"x": 1}, cut=3)}, False, False),
+    "a line of no kind": ({named(0): commit(*TABLE, 1)}, False, False),
+    "an empty commit": ({named(0): b""}, False, False),
+    "rows in the first commit": ({named(0): commit(*TABLE, ADD)}, True, True),
+    "rows in a first commit that is cut": ({named(0): commit(ADD, *TABLE, cut=3)}, True, True),
+    "a later commit": ({named(1): b""}, True, True),
+    "a checkpoint": ({named(7, ".checkpoint.parquet"): b""}, True, True),
+    "commits that are put together": ({named(1, f".{2:020}.compacted.json"): b""}, True, True),
+    "the name of a checkpoint": ({"_last_checkpoint": b""}, True, True),
+    "files of other names": ({"x" + named(1): b"", named(1) + ".tmp": b"", "1.json": b""}, False, False),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_folder_is_a_table_from_its_first_whole_commit_on(tmp_path: Path, name: str) -> None:
+    files, is_made, has_rows = MADE[name]
+    folder = save(tmp_path / "t", files)
+    assert table_log.is_made(folder) == is_made
+    assert table_log.has_held_rows(files, files.__getitem__) == has_rows
+    assert not table_log.is_made(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("files", "metadata", "has_empty"),
+    [
+        ({named(0): commit(*TABLE)}, SCHEMA["metaData"], False),
+        ({named(0): commit(*TABLE, cut=3)}, None, False),
+        ({named(0): b"", named(1): commit(ADD)}, None, True),
+        ({named(0): commit(*TABLE), named(1): b""}, SCHEMA["metaData"], True),
+        ({named(0): commit(*TABLE), named(1) + ".tmp": b""}, SCHEMA["metaData"], False),
+        ({}, None, False),
+    ],
+)
+def test_it_finds_the_first_metadata_and_empty_commits(
+    tmp_path: Path, files: dict[str, bytes], metadata: object, has_empty: bool
+) -> None:
+    folder = save(tmp_path / "t", files)
+    assert (table_log.first_metadata(folder), table_log.has_empty_commit(folder)) == (metadata, has_empty)
+    assert (table_log.first_metadata(tmp_path), table_log.has_empty_commit(tmp_path)) == (None, False)
+
+
+FIRST, ROWS = commit(*TABLE), commit(ADD)
+PARQUET = b"PAR1.PAR1"
+CUT = "{0}/" + named(1) + " is cut off after {1} bytes, a commit of the table's log; restore it from a copy"
+UNDO = "; or, as it is the newest, undo this commit: remove it and {0}/." + named(1) + ".crc, and run again"
+DAMAGE: dict[str, tuple[dict[str, bytes], str | None]] = {
+    "whole": ({named(0): FIRST, named(1): ROWS}, None),
+    "the newest is cut": ({named(0): FIRST, named(1): ROWS[:-3]}, CUT.replace("{1}", str(len(ROWS) - 3)) + UNDO),
+    "the newest is empty": ({named(0): FIRST, named(1): b""}, CUT.replace("{1}", "0") + UNDO),
+    "an older one is cut": ({named(0): FIRST, named(1): ROWS[:-3], named(2): ROWS}, CUT.replace("{1}", str(len(ROWS) - 3))),
+    "one of many bytes": (
+        {named(0): FIRST, named(1): b"x" * 1234567, named(2): ROWS}, CUT.replace("{1}", "1,234,567")
+    ),
+    "one is missing": (
+        {named(0): FIRST, named(2): ROWS}, "{0}/" + named(1) + " is missing, a commit of the table's log; restore it from a copy"
+    ),
+    "the first is missing": (
+        {named(1): ROWS}, "{0}/" + named(0) + " is missing, a commit of the table's log; restore it from a copy"
+    ),
+    "a checkpoint stands for what is before it": ({named(3, ".checkpoint.parquet"): PARQUET, named(4): ROWS}, None),
+    "also for what is cut": (
+        {named(3): b"", named(3, ".checkpoint.parquet"): PARQUET, named(4): ROWS}, None,
+    ),
+    "one after a checkpoint is missing": (
+        {named(3, ".checkpoint.parquet"): PARQUET, named(5): ROWS},
+        "{0}/" + named(4) + " is missing, a commit of the table's log; restore it from a copy",
+    ),
+    "a checkpoint is cut": (
+        {named(3, ".checkpoint.parquet"): b"PAR1..PAR", named(4): ROWS},
+        "{0}/" + named(3, ".checkpoint.parquet") + " is cut off, a checkpoint of the table's log; restore it from a copy",
+    ),
+    "a checkpoint has only its ends": (
+        {named(3, ".checkpoint.parquet"): b"PAR1PAR1"},
+        "{0}/" + named(3, ".checkpoint.parquet") + " is cut off, a checkpoint of the table's log; restore it from a copy",
+    ),
+    "an older checkpoint is cut": (
+        {named(2, ".checkpoint.parquet"): b"", named(3, ".checkpoint.parquet"): PARQUET}, None
+    ),
+    "a checkpoint of another format": ({named(3, ".checkpoint.x.json"): b"{", named(4): ROWS}, None),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_damage_is_named_with_what_to_do(tmp_path: Path, name: str) -> None:
+    files, said = DAMAGE[name]
+    folder = save(tmp_path / "b", files)
+    save(tmp_path / "a", {named(0): FIRST})
+    (tmp_path / "file").write_text("")
+    expected = None if said is None else said.replace("{0}", str(folder / "_delta_log"))
+    assert table_log.damage(folder) == expected
+    assert table_log.first_damage(tmp_path) == expected
+    assert table_log.damage(tmp_path / "nothing") is None
+    assert table_log.first_damage(tmp_path / "nothing") is None

@@ -1,0 +1,279 @@
+"""Delta tables as declared: made by their first write, replaced by connection, readable by others."""
+
+import stat
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from chispa import assert_df_equality
+from deltalake import DeltaTable as RustTable
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.spark.session import _without_processes
+from kafka_clientinfo.tables.spec import table_specs
+from kafka_clientinfo.warehouse import ddl, warehouse
+from kafka_clientinfo.warehouse.replacement import aggregated
+from kafka_clientinfo.warehouse.state import State
+from kafka_clientinfo.warehouse.table_layout import differences, layout_of
+from kafka_clientinfo.warehouse.warehouse import Warehouse
+
+from .tiny import AT, SPECS, fact, facts, rows_of, touched
+
+HUGE, NOTHING = 1 << 40, 0
+
+
+@pytest.fixture(params=[pytest.param("written anew", marks=pytest.mark.long), "merged into"])
+def lake(spark: Any, tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Warehouse:
+    """A warehouse whose tables count as small or as large: rows are replaced in two ways, with one result."""
+    size = HUGE if request.param == "written anew" else NOTHING
+    monkeypatch.setattr(warehouse, "SMALL_TABLE_BYTES", size)
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+
+
+@pytest.fixture
+def plain(spark: Any, tmp_path: Path) -> Warehouse:
+    return Warehouse(spark, str(tmp_path / "lake"), True, SPECS)
+
+
+def assert_rows(found: Any, expected: Any) -> None:
+    assert_df_equality(found, expected, ignore_row_order=True, ignore_nullable=True, ignore_metadata=True)
+
+
+def test_a_table_is_made_as_declared_by_its_first_write(spark: Any, plain: Warehouse) -> None:
+    assert not plain.exists("facts")
+    plain.append("facts", facts(spark, fact("x")), "1")
+    assert plain.count("facts") == 1
+    spec = SPECS["facts"]
+    assert differences(spec, layout_of(spark, plain.table("facts"))) == []
+    found = ddl.detail(spark, plain.table("facts"))
+    assert found is not None
+    assert (tuple(found["clusteringColumns"]), found["description"]) == (spec.cluster_by, spec.comment)
+    assert found["properties"]["delta.dataSkippingStatsColumns"] == ",".join(spec.statistics)
+    comments = {field.name: field.metadata["comment"] for field in plain.read("facts").schema}
+    assert comments == {column.name: column.comment for column in spec.columns}
+    assert [row["operation"] for row in ddl.history(spark, plain.table("facts"))] == ["WRITE", "CREATE TABLE"]
+
+
+def test_tables_are_made_while_a_run_is_at_work_and_written_to_as_they_are(spark: Any, plain: Warehouse) -> None:
+    assert plain.is_new
+    with plain.creating(("ingested_files", "events", "facts", "sums")):
+        plain.append("facts", facts(spark, fact("x")), "1")
+    assert not plain.is_new
+    assert all(map(plain.exists, SPECS))
+    assert plain.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
+    operations = [row["operation"] for row in ddl.history(spark, plain.table("facts"))]
+    assert operations == ["WRITE", "CREATE TABLE"]
+
+
+def test_a_table_that_cannot_be_made_meanwhile_fails_the_run(spark: Any, plain: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match="no table other is declared"), plain.creating(("events", "other")):
+        plain.append("events", relation_of(spark, [("x",)], SPECS["events"].ddl), "1")
+    assert plain.count("events") == 1
+
+
+@pytest.mark.classic("its JVM tells")
+def test_the_classes_exist_that_rename_the_files_of_deltas_log(spark: Any) -> None:
+    for name in _without_processes().values():
+        assert spark._jvm.java.lang.Class.forName(name).getName() == name
+
+
+@pytest.mark.soak
+def test_every_declared_table_can_be_made(spark: Any, tmp_path: Path) -> None:
+    lake = Warehouse(spark, str(tmp_path), True)
+    lake.create_missing(table_specs())
+    lake.create_missing(table_specs())
+    wrong = {name: differences(spec, layout_of(spark, lake.table(name))) for name, spec in table_specs().items()}
+    assert not any(wrong.values()), wrong
+    assert lake.rows() == dict.fromkeys(table_specs(), 0)
+
+
+@pytest.mark.parametrize("row", [fact("x", requests=-1), (None, *fact("x")[1:])], ids=["check", "not null"])
+def test_delta_enforces_the_constraints(spark: Any, plain: Warehouse, row: tuple[Any, ...]) -> None:
+    with pytest.raises(Exception, match=r"(?i)constraint|NOT NULL"):
+        plain.append("facts", facts(spark, row), "batch")
+
+
+@pytest.mark.parametrize("one_file", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_a_run_knows_how_many_rows_the_tables_hold_that_it_has_written(
+    spark: Any, plain: Warehouse, one_file: bool
+) -> None:
+    plain.one_file = one_file
+    plain.overwrite("facts", facts(spark), "0")
+    assert plain.rows()["facts"] == 0
+    plain.append("facts", facts(spark, fact("x"), fact("y")).repartition(2), "1", expected=2)
+    assert plain.rows()["facts"] == 2
+    plain.append("facts", facts(spark, fact("z")), "2")
+    assert plain.rows()["facts"] == 3
+    plain.overwrite("facts", facts(spark, fact("z")).where("false"), "3")
+    assert plain.rows()["facts"] == 0
+    again = Warehouse(spark, plain.root, True, SPECS)
+    again.append("facts", facts(spark, fact("x")), "4")
+    assert again.rows()["facts"] == 1
+    assert again.rows() == {"ingested_files": 0, "events": 0, "facts": 1, "sums": 0}
+    detail = ddl.detail(spark, plain.table("facts"))
+    assert detail is not None
+    assert detail["numFiles"] == 1
+
+
+def test_an_append_of_other_rows_than_expected_is_an_error(spark: Any, plain: Warehouse) -> None:
+    with pytest.raises(WarehouseError, match=r"3 rows were read for .* and 1 written"):
+        plain.append("facts", facts(spark, fact("x")), "1", expected=3)
+
+
+def test_replacing_a_connection_replaces_all_its_rows_and_no_others(spark: Any, lake: Warehouse) -> None:
+    lake.append("facts", facts(spark, fact("x"), fact("x", 1), fact("y")), "1")
+    new, written_anew = facts(spark, fact("x", 0, 9)), list[Any]()
+
+    def keep(whole: Any) -> Any:
+        written_anew.append(whole.collect())
+        return whole
+
+    lake.replace_connections("facts", new, touched(spark, None, "x"), None, "2", keep)
+    assert lake.rows()["facts"] == 2
+    assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 9), fact("y")))
+    is_small = warehouse.SMALL_TABLE_BYTES == HUGE
+    assert [sorted(row["connection_id"] for row in whole) for whole in written_anew] == [["x", "y"]] * is_small
+
+
+def test_connections_up_to_an_instant_stay(spark: Any, lake: Warehouse) -> None:
+    lake.append("facts", facts(spark, fact("x"), fact("x", hours=1), fact("x", hours=2)), "1")
+    since = AT + timedelta(minutes=30)
+    new = facts(spark, fact("x", hours=2, requests=7), fact("x", hours=3))
+    lake.replace_connections("facts", new, touched(spark, AT, "x"), since, "2")
+    assert lake.count("facts") == 3
+    assert_rows(lake.read("facts"), new.unionByName(facts(spark, fact("x"))))
+
+
+def test_without_touched_connections_all_rows_are_replaced(spark: Any, lake: Warehouse) -> None:
+    lake.append("facts", facts(spark, fact("x"), fact("y")), "1")
+    lake.replace_connections("facts", facts(spark, fact("z")), None, None, "2")
+    assert lake.count("facts") == 1
+    assert_rows(lake.read("facts"), facts(spark, fact("z")))
+
+
+@pytest.mark.long
+def test_replacing_twice_changes_nothing(spark: Any, lake: Warehouse) -> None:
+    for batch in ("1", "2", "3"):
+        rows = facts(spark, fact("x"), fact("x", 1))
+        lake.replace_connections("facts", rows, touched(spark, None, "x"), None, batch)
+        assert lake.count("facts") == 2
+
+
+def test_upsert_inserts_and_replaces_by_key(spark: Any, lake: Warehouse) -> None:
+    lake.upsert("facts", facts(spark, fact("x"), fact("y")), "1")
+    assert lake.count("facts") == 2
+    lake.upsert("facts", facts(spark, fact("x", 0, 5), fact("z")), "2")
+    assert lake.count("facts") == 3
+    assert_rows(lake.read("facts"), facts(spark, fact("x", 0, 5), fact("y"), fact("z")))
+
+
+def test_rows_are_deleted_by_condition_and_by_key(spark: Any, plain: Warehouse) -> None:
+    assert plain.delete("facts", "requests = 1") == 0
+    assert not plain.exists("facts")
+    plain.append("facts", facts(spark, *(fact(name, requests=number) for number, name in enumerate("abcd"))), "1")
+    assert plain.delete("facts", f"connection_id = {ddl.literal('a')} AND requests = 0") == 1
+    keys = relation_of(spark, [("b",), ("c",), ("other",)], "connection_id string")
+    assert plain.delete_rows("facts", keys, "t.requests < 2") == 1
+    assert plain.rows()["facts"] == 2
+    assert [table.name for table in spark.catalog.listTables() if "kafka_clientinfo" in table.name] == []
+
+
+@pytest.mark.long
+def test_rows_that_another_run_aggregates_meanwhile_are_not_counted_twice(spark: Any, plain: Warehouse) -> None:
+    new = rows_of(spark, "sums", ("x", "X", 3, AT), (None, None, 1, AT))
+    plain.overwrite("sums", new, "0")
+    for batch in ("1", "2"):
+        stored = plain.read_snapshot("sums")
+        for _ in ("the overtaken run", "this run"):
+            plain.overwrite("sums", aggregated(stored, new, SPECS["sums"]), batch)
+            assert plain.count("sums") == 2
+    assert_rows(plain.read("sums"), rows_of(spark, "sums", ("x", "X", 9, AT), (None, None, 3, AT)))
+
+
+@pytest.mark.parametrize("locked", [pytest.param(False, marks=pytest.mark.long), True])
+def test_a_snapshot_stays_as_it_was(spark: Any, tmp_path: Path, locked: bool) -> None:
+    lake = Warehouse(spark, str(tmp_path), locked, SPECS)
+    assert lake.read_snapshot("facts").count() == 0
+    lake.append("facts", facts(spark, fact("x")), "1")
+    before = lake.read_snapshot("facts")
+    lake.overwrite("facts", facts(spark, fact("y"), fact("z")), "2")
+    assert [row["connection_id"] for row in before.collect()] == ["x"]
+
+
+def test_a_batch_is_remembered(spark: Any, plain: Warehouse) -> None:
+    assert plain.last_batch("facts") is None
+    plain.append("facts", facts(spark, fact("x")), "first")
+    plain.append("facts", facts(spark, fact("y")), "second")
+    assert plain.last_batch("facts") == "second"
+
+
+def test_other_readers_can_read_a_table(spark: Any, plain: Warehouse) -> None:
+    plain.append("facts", facts(spark, fact("x\n\x1b[0m'; DROP TABLE")), "1")
+    found = RustTable(plain.address.place("facts")).to_pyarrow_table().to_pylist()
+    assert found[0]["connection_id"] == "x\n\x1b[0m'; DROP TABLE"
+
+
+def test_a_missing_table_reads_as_empty(spark: Any, tmp_path: Path) -> None:
+    empty = Warehouse(spark, str(tmp_path)).read("violations")
+    assert empty.count() == 0
+    assert empty.columns == list(table_specs()["violations"].column_names)
+
+
+def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse) -> None:
+    for use in (plain.read, plain.exists, plain.read_snapshot, plain.last_batch):
+        with pytest.raises(WarehouseError, match="no table nonsense is declared; known are ingested_files, "):
+            use("nonsense")
+
+
+def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
+    plain.update_state(built_until=str(datetime.now(UTC)), rows={"facts": 3})
+    assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None
+    plain.update_state(built_until=str(datetime.now(UTC)), rows={"sums": 3})
+    assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None
+    plain.update_state(rows={"events": 3})
+    with pytest.raises(WarehouseError, match="events is missing, and held 3 rows; restore"):
+        Warehouse(spark, plain.root, True, SPECS).open()
+    for name, others in (("facts", {"sums": 0}), ("sums", {"facts": 0})):
+        plain.update_state(rows={name: 3} | others, retained_from=str(AT))
+        lost = f"{name} is missing, and held 3 rows, some of requests that retention has deleted; restore"
+        with pytest.raises(WarehouseError, match=lost):
+            Warehouse(spark, plain.root, True, SPECS).open()
+    plain.update_state(rows={"facts": 0, "sums": 0, "gone": 9})
+    assert Warehouse(spark, plain.root, True, SPECS).open().retained_from == str(AT)
+
+
+def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
+    assert plain.open() == State()
+    assert not Path(plain.root).exists()
+
+
+@pytest.mark.parametrize(("private", "mode"), [(True, 0o700), (False, 0o755)])
+def test_tables_with_raw_bytes_are_their_owners(spark: Any, tmp_path: Path, private: bool, mode: int) -> None:
+    for _ in range(2):  # also a folder that is there
+        tables = Warehouse(spark, str(tmp_path / "w"), locked=True, private=private)
+        tables.create_missing(["rejected_records", "ingested_files"])
+        modes = {
+            name: stat.S_IMODE((tmp_path / "w" / name).stat().st_mode)
+            for name in ("rejected_records", "ingested_files")
+        }
+        assert modes == {"rejected_records": mode, "ingested_files": 0o755}
+        (tmp_path / "w" / "rejected_records").chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (
+            "1 AS id",
+            "column file_id is missing; column ingested_at is missing; restore it, or build the warehouse anew",
+        ),
+        ("'x' AS file_id, 1 AS ingested_at", "column ingested_at has type int, not timestamp; restore it"),
+    ],
+)
+def test_a_table_of_another_layout_is_not_read(spark: Any, tmp_path: Path, columns: str, says: str) -> None:
+    spark.sql(f"SELECT {columns}").write.format("delta").save(str(tmp_path / "ingested_files"))
+    with pytest.raises(WarehouseError) as caught:
+        Warehouse(spark, str(tmp_path), specs=SPECS).read("ingested_files")
+    assert f"{tmp_path}/ingested_files is not the table ingested_files of this release: {says}" in str(caught.value)

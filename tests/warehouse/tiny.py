@@ -1,0 +1,78 @@
+"""Small tables of no concern, to write with the engine."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kafka_clientinfo.spark.arrow_rows import relation_of
+from kafka_clientinfo.tables.spec import parse_spec
+
+AT = datetime(2026, 11, 21, 2, 45, 9, 935000, tzinfo=UTC)
+
+_TEXTS = {
+    "ingested_files": """
+name = "ingested_files"
+comment = "Files; it's committed last"
+write_mode = "append"
+key = ["file_id"]
+cluster_by = ["file_id"]
+columns = [
+    { name = "file_id", type = "string", required = true, comment = "The file" },
+    { name = "ingested_at", type = "timestamp", comment = "When" },
+]
+""",
+    "events": """
+name = "events"
+comment = "What was read"
+write_mode = "append"
+key = ["file_id"]
+cluster_by = ["file_id"]
+columns = [{ name = "file_id", type = "string", required = true, comment = "The file" }]
+""",
+    "facts": """
+name = "facts"
+comment = "One row per connection"
+per = "connection"
+key = ["cluster", "broker", "connection_id", "opened_at", "opened_seq"]
+cluster_by = ["cluster", "broker", "connection_id"]
+statistics = ["cluster", "broker", "connection_id", "opened_at"]
+columns = [
+    { name = "requests", type = "bigint", required = true, comment = "A connection's requests" },
+    { name = "names", type = "array<string>", comment = "Names that it used" },
+]
+
+[checks]
+requests_positive = "requests >= 0"
+""",
+    "sums": """
+name = "sums"
+comment = "Sums by name"
+write_mode = "aggregate"
+key = ["name"]
+cluster_by = ["name"]
+aggregates = { answers = "sum", last_seen = "max" }
+columns = [
+    { name = "name", type = "string", comment = "The name" },
+    { name = "label", type = "string", comment = "Follows from the name" },
+    { name = "answers", type = "bigint", required = true, comment = "Their sum" },
+    { name = "last_seen", type = "timestamp", required = true, comment = "The last" },
+]
+""",
+}
+SPECS = {name: parse_spec(text) for name, text in _TEXTS.items()}
+
+
+def rows_of(spark: Any, name: str, *rows: tuple[Any, ...]) -> Any:
+    return relation_of(spark, rows, SPECS[name].ddl)
+
+
+def fact(connection: str, seq: int = 0, requests: int = 1, hours: int = 0) -> tuple[Any, ...]:
+    return ("c", "b", connection, AT + timedelta(hours=hours), seq, requests, ["x"])
+
+
+def facts(spark: Any, *rows: tuple[Any, ...]) -> Any:
+    return rows_of(spark, "facts", *rows)
+
+
+def touched(spark: Any, kept_until: datetime | None, *connections: str) -> Any:
+    ddl = "cluster string, broker string, connection_id string, kept_until timestamp"
+    return relation_of(spark, [("c", "b", connection, kept_until) for connection in connections], ddl)
