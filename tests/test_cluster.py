@@ -28,7 +28,7 @@ pytestmark = pytest.mark.cluster
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLES = ("kafka-0.10.0.1", "kafka-2.7.2")
 LARGE_BYTES = 34 << 20
-"""More than what a run takes for small (`engine.sizing`): joins and windows are spread over the executors."""
+"""More than what a run takes for small (`spark.session_conf`): joins and windows are spread over the executors."""
 IN_SPLITS = {"spark.kafka_clientinfo.split_bytes": str(8 << 20)}
 MARGIN_BYTES = 1 << 20
 PATIENCE_SECONDS = 600

@@ -1,6 +1,6 @@
 """The command and the jobs as processes of their own, with a JVM each: what only shows from outside.
 
-Cases that need no JVM are in test_exit_codes, test_cli, engine/test_session, engine/test_session_files and engine/test_java.
+Cases that need no JVM are in test_exit_codes, test_cli, spark/test_session, spark/test_session_files and spark/test_java.
 """
 
 import json

@@ -68,7 +68,7 @@ class Table:
     Attributes:
         title: the line above the table in text, and its heading in Markdown; if empty, there is none.
         columns: names, which are keys in JSON and the header in CSV.
-        rows: values as `engine.Rows` has them.
+        rows: values as `queries.Rows` has them.
         more: the number of rows that a limit left out.
         name: the table's key in JSON, if the answer has several tables.
     """

@@ -1,6 +1,6 @@
 """The command `scan`: answers questions about a few logs, without Spark, Java or a warehouse.
 
-The same rules as those of a run make the tables, in memory (see `on_duckdb`). The questions are those of `summary` and
+The same rules as those of a run make the tables, in memory (see `kafka_clientinfo.scan`). The questions are those of `summary` and
 `upgrade`. With --follow, the command answers them again and again while standard input goes on.
 """
 

@@ -9,7 +9,7 @@ its event is merged into the same arrays by byte offset.
 Why the two ways agree. `take` decides before it stores anything, and leaves every record that is not certainly plain to
 the record parser. The patterns admit only texts and numbers that the JSON parser reads in the same way; both ways read
 bodies by the same function; both use the same clock, which sees the records in the same order. Whether a request is
-logged twice depends on the requests before it, so `twin_columns` decides it for plain and other records together.
+logged twice depends on the requests before it, so `duplicates` decides it for plain and other records together.
 tests/ingestion/test_columnar.py compares the rows of the two ways.
 """
 

@@ -1,4 +1,4 @@
-"""Finds requests that the broker logged twice, for a batch of rows at once, with the same result as `logs.twins`.
+"""Finds requests that the broker logged twice, for a batch of rows at once, with the same result as `logs.duplicates`.
 
 Strategy. Such requests are rare. So a batch is first searched for keys that occur twice, in the batch or between it and
 the memory of earlier requests; equal keys have equal fingerprints. If no fingerprint occurs twice, there is no

@@ -66,8 +66,8 @@ class Stored:
         requests: the table `requests`, as far as its ingestion is committed.
         requests: the table `requests`, up to what is committed in the ledger.
         connections: a snapshot of the table `connections`.
-        files: the files that have requests, as `connections.stretches.in_order` returns them.
-        reports: what brokers log about themselves that affects connections, as `connections.stretches.reports` returns
+        files: the files that have requests, as `connections.coverage.in_order` returns them.
+        reports: what brokers log about themselves that affects connections, as `connections.coverage.reports` returns
             it.
         retained_from: instant before which connections' requests may have been deleted; None if none were.
         staging: for `kept`.
@@ -150,7 +150,7 @@ def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFram
     """Return stored connections that new requests at DEBUG may affect, with the time when each opened.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
-    at DEBUG settles which stretch of the log that request belongs to (`connections.stretches`). If a clock was set
+    at DEBUG settles which stretch of the log that request belongs to (`connections.coverage`). If a clock was set
     back, the broker counts as late.
     """
     gap = F.make_dt_interval(secs=F.lit(coverage_gap_ms / 1000 + _OVERLAP_SECONDS))

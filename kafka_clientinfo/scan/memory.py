@@ -89,7 +89,7 @@ class MemoryTables:
         return TableSize(self.query(f"SELECT count(*) FROM {{{name}}}").rows[0][0], 0, 0)
 
     def query(self, statement: str, parameters: Parameters | None = None) -> Rows:
-        """Run SQL with tables and parameters in braces, as `engine.Tables` does."""
+        """Run SQL with tables and parameters in braces, as `queries.Tables` does."""
         text, given = filled(statement, parameters, lambda name: name)
         answer = self._database.execute(text, given or None)
         names = tuple(column[0] for column in answer.description or [])

@@ -1,4 +1,4 @@
-"""Caches relations that a run reads more than once, in memory or on disk; `staging` does so in tables.
+"""Caches relations that a run reads more than once, in memory or on disk; `warehouse.staging` does so in tables.
 
 `staging.kept` takes the first way that the session allows:
 

@@ -24,7 +24,7 @@ REQUEST_BYTES = 600
 _PARTITION_BYTES = 64 << 20
 """Planned bytes of one partition.
 
-If cached rows are objects (see `keeping`), a task holds the whole partition that it reads in memory. A judged request
+If cached rows are objects (see `caching`), a task holds the whole partition that it reads in memory. A judged request
 that is like no other takes about twice its planned bytes, so a partition takes up to 130 MB of the heap, which has 2 GB
 by default.
 """

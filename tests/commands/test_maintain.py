@@ -1,4 +1,4 @@
-"""The command `maintain`: what it does to a warehouse of a real log, and what it refuses; retention is in tests/engine."""
+"""The command `maintain`: what it does to a warehouse of a real log, and what it refuses; retention is in tests/warehouse."""
 
 import json
 import shutil

@@ -56,7 +56,7 @@ def test_an_instant_does_not_depend_on_where_reading_begins(
 
 
 class Runs:
-    """What runs know of the logs of one broker, without Spark: as `ingest_step` does, and in memory."""
+    """What runs know of the logs of one broker, without Spark: as `runs.ingest` does, and in memory."""
 
     def __init__(self) -> None:
         self.files: dict[str, Any] = {}

@@ -1,4 +1,4 @@
-"""Small tables of no concern, to write with the engine."""
+"""Small tables of no concern, to write into a warehouse."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
