@@ -1,4 +1,4 @@
-"""Build the tables: spark-submit jobs/build_tables.py --warehouse URI [--conf conf/cluster.toml] [--json]."""
+"""spark-submit jobs/build_tables.py --warehouse URI [--conf conf/cluster.toml] [--json]."""
 
 from kafka_clientinfo.cli import job
 

@@ -1,4 +1,4 @@
-"""Read logs: spark-submit jobs/ingest_requests.py LOGS… --warehouse URI [--cluster NAME] [--conf conf/cluster.toml] [--json]."""
+"""spark-submit jobs/ingest_requests.py LOGS… --warehouse URI [--cluster NAME] [--conf conf/cluster.toml] [--json]."""
 
 from kafka_clientinfo.cli import job
 

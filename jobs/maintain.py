@@ -1,7 +1,4 @@
-"""Maintain a warehouse.
-
-spark-submit jobs/maintain.py --warehouse URI [--retention-days N] [--vacuum-hours H] [--conf conf/cluster.toml] [--json]
-"""
+"""spark-submit jobs/maintain.py --warehouse URI [--retention-days N] [--vacuum-hours H] [--conf conf/cluster.toml] [--json]."""
 
 from kafka_clientinfo.cli import job
 

@@ -1,7 +1,4 @@
-"""Read logs and build the tables.
-
-spark-submit jobs/run_pipeline.py LOGS… --warehouse URI [--cluster NAME] [--conf conf/cluster.toml] [--json]
-"""
+"""spark-submit jobs/run_pipeline.py LOGS… --warehouse URI [--cluster NAME] [--conf conf/cluster.toml] [--json]."""
 
 from kafka_clientinfo.cli import job
 
