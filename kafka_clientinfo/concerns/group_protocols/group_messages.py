@@ -68,7 +68,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     own = F.array(_of(F.col("sent.groupId"), F.col("answer.protocolType"), F.col("answer.protocolName")))
     groups = F.when(F.col("api_key") == DESCRIBE, described).otherwise(own)
     exploded = chosen.withColumn("of", F.explode(groups)).where(F.col("of.group_id").isNotNull())
-    told = exploded.select(
+    messages = exploded.select(
         *(name for name in chosen.columns if name != "answer"),
         # Without the answer's groups: else the row of each group would hold all of them.
         F.struct("answer.memberId", "answer.generationId").alias("answer"),
@@ -80,7 +80,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
             F.size("answer.members").between(1, MOST_MEMBERS), F.transform("answer.members", lambda m: m["memberId"])
         ).alias("members"),
     )
-    return told.withColumn("joined", _joined()).withColumn("name_mismatch", _name_mismatch())
+    return messages.withColumn("joined", _joined()).withColumn("name_mismatch", _name_mismatch())
 
 
 def _of(group_id: Column, kind: Column, name: Column) -> Column:
