@@ -130,9 +130,11 @@ def test_violations_of_an_owner_come_by_severity_number_rule_and_whom_they_blame
     """Those of an owner, a rule and whom it blames are one row; enforcement is null only if it is of all of them."""
     nobody = dict.fromkeys((*ENDPOINT, "group_id"))
 
-    def kind(rule: str, blames: str, number: int, place: int = 1, rejected: int | None = None, **more: Any) -> Any:
-        severity = ("error", "warning")[place]
-        counts = {"violations": number, "occurrences": 2 * number, "rejected": rejected, "place": place}
+    def kind(
+        rule: str, blames: str, number: int, severity_rank: int = 1, rejected: int | None = None, **more: Any
+    ) -> Any:
+        severity = ("error", "warning")[severity_rank]
+        counts = {"violations": number, "occurrences": 2 * number, "rejected": rejected, "severity_rank": severity_rank}
         return (
             {"rule": rule, "blames": blames, "severity": severity, "first_at": number, "last_at": number}
             | counts
@@ -146,7 +148,7 @@ def test_violations_of_an_owner_come_by_severity_number_rule_and_whom_they_blame
         kind("c", "client", 2),
         kind("d", "client", 3, rejected=4),
         kind("d", "client", 2),
-        kind("z", "client", 1, place=0),
+        kind("z", "client", 1, severity_rank=0),
         kind("a", "client", 1, client_id="e", remote_host="h"),
     ]
     rows = [nobody | row for row in kinds]
