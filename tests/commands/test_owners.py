@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands.ownership import ENDPOINT, Ownership
-from kafka_clientinfo.config.owners import parse_owners
+from kafka_clientinfo.commands.ownership import ENDPOINT, USE, OwnerImpact, Ownership, owners_of_uses
+from kafka_clientinfo.config.owners import Owner, parse_owners
 from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Rows
@@ -243,3 +243,8 @@ def test_the_report_names_owner_and_contact(warehouse: Path, owners: str, tmp_pa
     assert '"Owners"' in page.read_text("utf-8")
     assert cli.main(arguments) == 0
     assert '"label": "Owners"' not in page.read_text("utf-8").replace('":"', '": "')
+
+
+def test_the_owners_of_a_use_are_in_alphabetical_order() -> None:
+    parts = {Owner(name): OwnerImpact(uses=[dict.fromkeys(USE, "x")]) for name in "fdbaceg"}
+    assert owners_of_uses(parts) == {("x",) * len(USE): [*"abcdefg"]}

@@ -129,3 +129,15 @@ def test_two_names_of_one_file_are_not_read_to_be_compared(tmp_path: Path, monke
     path = save(tmp_path / "x", A)
     os.link(path, tmp_path / "y")
     assert copies.compare(local_file(path), local_file(tmp_path / "y")) == "same"
+
+
+@pytest.mark.parametrize("left", [b"", BANNER], ids=["nothing", "no record"])
+def test_a_log_that_is_moved_and_leaves_a_file_without_records_is_the_same_log(tmp_path: Path, left: bytes) -> None:
+    """The new file may get a log of its own later; the moved one is read from its new place."""
+    path = save(tmp_path / "b1" / "x.log", A)
+    tables = Tables()
+    tables.run(path)
+    moved = save(tmp_path / "old" / "b1" / "x.log", A)
+    path.write_bytes(left)
+    plan = tables.plan(moved)
+    assert (plan.problems, plan.files, plan.unchanged) == ((), (), (str(moved),))
