@@ -27,9 +27,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-
 from ..config.settings import Settings
+from .engine import Column, DataFrame
 
 Columns = Mapping[str, Column]
 

@@ -21,12 +21,10 @@ These requests belong to no stretch:
   correlation ids (see `ingestion.omissions`), or it has software names although no ApiVersions request is logged.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from ..config.settings import Settings
 from ..logs.broker_events import LOGGER_SET
 from ..tables.spec import EVIDENCE, FILE_ORDER, MOST_DEBUG_RUNS
+from .engine import Column, DataFrame, F, Window
 from .starts import broker_events, broker_starts, number_before, shown_restarts, starts_of_brokers
 
 _SECOND = 1_000_000

@@ -4,8 +4,7 @@ The expression for grep costs more than the rest of an example, so there are two
 a request from which an example is made (`place`), and only the few requests that remain get the expression (`example`).
 """
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from .engine import Column, F
 
 _LOCAL_TIME = "yyyy-MM-dd HH:mm:ss,SSS"
 

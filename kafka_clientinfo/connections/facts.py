@@ -1,14 +1,12 @@
 """Columns of a connection that belong to no concern: its ends, its role, and whether the log shows its start."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ..config.settings import Settings
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from .boundaries import IN_STRETCH
 from .concern import Columns
+from .engine import Column, DataFrame, F
 from .examples import place
 from .judged import is_api_versions
 from .texts import is_one_of

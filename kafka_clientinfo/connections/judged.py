@@ -14,9 +14,6 @@ whole: `carried`, the columns that no window looks at, and `who`, the texts that
 
 from collections.abc import Callable, Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ..config.settings import Settings
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
@@ -24,6 +21,7 @@ from ..protocol.primitives import ZERO_UUID
 from .boundaries import ID_NUMBERS, IN_STRETCH, KEPT, STATED_SOFTWARE, WHO, last_before, with_connection
 from .concern import Columns, Concern
 from .coverage import with_log_position
+from .engine import Column, DataFrame, F
 from .texts import body_text
 
 _LOOKED_AT = (

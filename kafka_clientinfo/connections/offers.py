@@ -1,8 +1,6 @@
 """The version ranges that a broker advertised at a given time, from rows of `broker_api_versions` (KIP-35)."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
+from .engine import Column, DataFrame, F
 from .starts import life_at
 
 

@@ -11,11 +11,9 @@ started. All connections are newer than the launch. A process that is launched a
 it failed, or somebody launched a second one by mistake. A broker that was killed logs no shutdown.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from ..logs.broker_events import RESTARTED
 from ..tables.spec import FILE_ORDER
+from .engine import Column, DataFrame, F, Window
 
 _SECOND = 1_000_000
 _BROKER = ("cluster", "broker")

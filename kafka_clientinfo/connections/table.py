@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from graphlib import TopologicalSorter
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from ..config.settings import Settings
 from ..tables.spec import CONNECTION_KEY
 from . import facts
 from .concern import Columns, Concern
+from .engine import DataFrame, F
 
 
 def connections(

@@ -4,8 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from string import Formatter
 from typing import Any
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
+from .engine import Column, DataFrame, F
 
 LISTED = 20
 """The number of distinct texts that a list column keeps."""

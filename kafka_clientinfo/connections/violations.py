@@ -20,13 +20,11 @@ from functools import reduce
 from operator import or_
 from typing import TypeVar
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ..config.rules import SEVERITIES, rules
 from ..config.settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, ConnectionRule, RequestRule
+from .engine import Column, DataFrame, F
 from .examples import example, place, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
@@ -65,7 +63,8 @@ def violations(
     if enabled:  # a policy may turn all of them off
         of_rules.append(_of_requests(judged_requests, connections, enabled))
     completed = (completed_finding(rows, settings) for rows in (*of_rules, *findings))
-    return _with_words(reduce(DataFrame.unionByName, completed), settings)
+    union = reduce(lambda rows, others: rows.unionByName(others), completed)
+    return _with_words(union, settings)
 
 
 def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:

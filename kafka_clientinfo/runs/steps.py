@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from pyspark.sql import DataFrame
-
 from ..concerns import concerns
+from ..connections.engine import DataFrame
 from ..connections.judged import judged_requests
 from ..connections.table import connections
 from ..connections.violations import violations

@@ -1,9 +1,8 @@
 """The steps of a build on DuckDB: the same rules as on Spark, without a JVM.
 
-The rules are functions in `connections` and `concerns` over pyspark's columns and DataFrames. This package imports
-these modules a second time, with `column`, `functions` and `dataframe` in place of `pyspark.sql`. Then the same
-functions return DuckDB's SQL, and no rule is written twice. If a function works differently on DuckDB, the one here
-makes up for it. tests/scan compares every derived table of both engines, row by row and in all columns but path,
+The rules are functions in `connections` and `concerns` over columns and relations. `derive` runs them on `column`,
+`functions` and `dataframe` in place of `pyspark.sql` (see `connections.engine`). Then the same functions return DuckDB's
+SQL, and no rule is written twice. If a function works differently on DuckDB, the one here makes up for it. tests/scan compares every derived table of both engines, row by row and in all columns but path,
 batch_id and ingested_at: over the sample logs, and over their requests with exchanged values, odd texts and a policy.
 
 If a rule uses a function that `functions` lacks, every test of `scan` fails. Two things differ from Spark:

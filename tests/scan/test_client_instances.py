@@ -6,9 +6,10 @@ import duckdb
 import pyarrow as pa
 
 from kafka_clientinfo.concerns.client_instance_id import client_instances
+from kafka_clientinfo.connections.engine import running_on
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.scan.dataframe import SparkSession
-from kafka_clientinfo.scan.derive import _rules_on_duckdb
+from kafka_clientinfo.scan.derive import DUCKDB
 from kafka_clientinfo.tables.spec import table_spec
 from tests.concerns.client_instance_id.test_lives import LIVES, OTHERS_OF_BROKERS, TELEMETRY, WITHOUT
 from tests.frames import as_stored, frame
@@ -27,10 +28,10 @@ def test_lives_are_judged_alike(spark: Any) -> None:
     database.execute("SET TimeZone = 'UTC'")
     database.register("held", held)
     database.execute("CREATE TABLE connections AS SELECT * FROM held")
-    with _rules_on_duckdb() as steps:
-        made = steps.steps()["client_instances"].make({"connections": SparkSession(database).table("connections")})
-        columns = ", ".join(column.name for column in table_spec("client_instances").columns)
-        found = database.sql(f"SELECT {columns} FROM ({made.sql()})").to_arrow_table()
+    with running_on(DUCKDB):
+        made: Any = client_instances.transform(SparkSession(database).table("connections"))  # type: ignore[arg-type]
+    columns = ", ".join(column.name for column in table_spec("client_instances").columns)
+    found = database.sql(f"SELECT {columns} FROM ({made.sql()})").to_arrow_table()
     spark_rows = [row.asDict(recursive=True) for row in by_spark]
     expected = compared(
         pa.Table.from_pylist(spark_rows, pa.schema(arrow_fields("client_instances"))), "client_instances"

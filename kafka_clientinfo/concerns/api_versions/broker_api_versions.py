@@ -1,8 +1,6 @@
 """The table `broker_api_versions`: the ranges that brokers advertised in successful ApiVersions responses (KIP-35)."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
+from ...connections.engine import DataFrame, F
 from ...connections.judged import API_RANGES, is_api_versions_success
 from ...connections.texts import looked_up
 from ...protocol import api_names

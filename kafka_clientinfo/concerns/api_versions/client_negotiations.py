@@ -16,9 +16,7 @@ nothing is reported. They may be two programs in other cases too.
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.facts import is_client
 from ...connections.offers import offered_before
 from ...connections.starts import life_at, starts_of_brokers

@@ -5,10 +5,8 @@ version. These are the brokers that answered ApiVersions on a client listener, e
 rolling upgrade the old brokers limit the range, and the row says that brokers differ.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.texts import is_one_of, looked_up, number_of_texts, with_lists
 from ...protocol import api_names
 from ...releases.broker_releases import features

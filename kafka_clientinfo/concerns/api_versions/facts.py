@@ -1,10 +1,8 @@
 """Columns of a connection on its ApiVersions requests: every attempt, and the outcome."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
 from ...connections.concern import Columns
+from ...connections.engine import Column, F
 from ...connections.facts import is_watched
 from ...connections.judged import is_api_versions, is_api_versions_success, requests_where
 from ...connections.table import only_of_clients

@@ -1,10 +1,8 @@
 """Predicates of a request that compare it with the ApiVersions requests before it (KIP-35, KIP-511)."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...connections.boundaries import any_before, last_before
 from ...connections.concern import Columns
+from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions, is_api_versions_success, range_of
 from ...connections.texts import body_text
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode

@@ -1,10 +1,8 @@
 """The rules on ApiVersions; their severities and advice are in schemas/rules/api_versions.toml."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
 from ...connections.concern import RequestRule
+from ...connections.engine import DataFrame, F
 from ...connections.facts import is_client
 from ...connections.texts import sentence
 from ...connections.violations import by_connection_id

@@ -1,11 +1,9 @@
 """Columns of a connection on its client ids."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
 from ...connections.boundaries import has_header_v3
 from ...connections.concern import Columns
+from ...connections.engine import Column, F
 from ...connections.judged import requests_where
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts

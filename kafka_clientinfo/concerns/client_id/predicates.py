@@ -1,10 +1,8 @@
 """Predicates that compare a request's client id with that of its connection's first request (KIP-1313)."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...connections.boundaries import has_header_v3
 from ...connections.concern import Columns
+from ...connections.engine import Column, F
 from ...connections.facts import has_broker_name
 
 

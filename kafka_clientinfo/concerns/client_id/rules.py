@@ -1,9 +1,7 @@
 """The rules on client ids; their severities and advice are in schemas/rules/client_id.toml."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...connections.concern import RequestRule
+from ...connections.engine import Column, F
 from ...connections.facts import is_client
 from .facts import differs_for_certain
 

@@ -16,9 +16,7 @@ By KIP-1313 an id must be unique and stay the same for a client's life. Four lis
 
 from collections.abc import Callable
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.facts import is_client
 from ...connections.texts import (
     first_entries,

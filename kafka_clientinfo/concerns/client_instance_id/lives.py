@@ -10,9 +10,7 @@ that is started again gets a new one, and so does each of several programs with 
     sequence        | proves nothing: three lives follow one another closely, which is reported as information
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.facts import is_client
 from ...connections.texts import first_entries, merged_texts
 

@@ -3,11 +3,9 @@
 from functools import reduce
 from operator import or_
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...connections.boundaries import any_before, first_up_to_now, has_header_v3
 from ...connections.concern import Columns
+from ...connections.engine import Column, F
 from ...connections.judged import HEARTBEATS, has_instance_id, is_api_versions
 from ...connections.texts import body_text
 from ...protocol import BROKER_PATTERN_SQL, ApiKey

@@ -1,10 +1,8 @@
 """The rules on client instance ids; their severities and advice are in schemas/rules/client_instance_id.toml."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
 from ...connections.concern import ConnectionRule, RequestRule
+from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import is_client
 from ...connections.texts import looked_up, sentence, shown
 from ...connections.violations import by_connection_id

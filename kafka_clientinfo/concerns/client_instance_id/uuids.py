@@ -1,7 +1,6 @@
 """UUIDs in the encodings that clients use: hex, base64 and base64url."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
+from ...connections.engine import Column, F
 
 _HEX_UUID = r"\A[0-9a-fA-F]{8}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{4}-?[0-9a-fA-F]{12}\z"
 _BASE64_UUID = r"\A[A-Za-z0-9+/]{21}[AQgw]\z"

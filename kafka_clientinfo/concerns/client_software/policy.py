@@ -2,11 +2,9 @@
 
 from string import ascii_lowercase, ascii_uppercase
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...config.backtracking import LONGEST_TEXT
 from ...config.policy import VERSION, Policy
+from ...connections.engine import Column, F
 from ...connections.texts import any_of, looked_up
 from ...protocol import UNKNOWN
 

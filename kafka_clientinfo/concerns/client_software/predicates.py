@@ -1,10 +1,8 @@
 """Predicates on the software name and version that an ApiVersions request states (KIP-511)."""
 
-from pyspark.sql import Column
-from pyspark.sql import functions as F
-
 from ...connections.boundaries import last_before
 from ...connections.concern import Columns
+from ...connections.engine import Column, F
 from ...connections.judged import is_api_versions, is_api_versions_success
 from ...connections.texts import body_text
 from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN

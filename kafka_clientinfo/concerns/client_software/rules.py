@@ -1,9 +1,8 @@
 """The rules on software names and those of the policy; the rest of them is in schemas/rules/client_software.toml."""
 
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
 from ...connections.concern import ConnectionRule, RequestRule
+from ...connections.engine import F
 from ...connections.texts import sentence
 
 _POLICY_RULES = {

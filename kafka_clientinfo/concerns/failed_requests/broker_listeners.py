@@ -1,8 +1,6 @@
 """The listener of each port of a broker, because server.log names only the port; a relation, not a table."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
+from ...connections.engine import DataFrame, F
 from ...connections.facts import local_port
 
 

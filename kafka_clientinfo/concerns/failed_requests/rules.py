@@ -13,10 +13,8 @@ A running broker answers ApiVersions equally on all connections of a listener, s
 what this client was offered. Answers before the broker's last start don't count: it may have had another release.
 """
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
+from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import local_port
 from ...connections.offers import is_offered_later, offered_before
 from ...connections.starts import life_at, starts_of_brokers

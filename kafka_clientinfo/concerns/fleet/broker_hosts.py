@@ -1,8 +1,6 @@
 """The table `broker_hosts`: hosts that sent requests which only brokers and controllers send."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
+from ...connections.engine import DataFrame, F
 from ...connections.facts import is_of_a_broker
 
 

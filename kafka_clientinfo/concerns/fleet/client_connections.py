@@ -6,10 +6,8 @@ connections.max.idle.ms closed it. A connection makes two events; their running 
 between events are filled in.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
+from ...connections.engine import Column, DataFrame, F, Window
 
 MAX_FILLED = 2000
 """The number of consecutive buckets without an event that are filled; a longer gap is cut there (is_cut)."""

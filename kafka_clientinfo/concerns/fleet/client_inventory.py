@@ -1,8 +1,6 @@
 """The table `client_inventory`: who uses the cluster, by principal, client id and software, and what they use."""
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
+from ...connections.engine import DataFrame, F
 from ...connections.facts import is_client
 from ...connections.texts import first_entries, joined_by, number_of_texts, sorted_texts
 from ...tables.spec import CLIENT, CONNECTION_KEY

@@ -10,10 +10,8 @@ A message is self-describing if it carries the protocol type, which is needed to
     heartbeats of consumer, share, streams groups  | always, because they hold no such bytes
 """
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
+from ...connections.engine import Column, DataFrame, F
 from ...connections.examples import example
 from ...connections.judged import HEARTBEATS
 from ...connections.texts import (

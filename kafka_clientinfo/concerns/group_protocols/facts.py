@@ -1,8 +1,7 @@
 """The number of groups in which a connection takes part, for the rules."""
 
-from pyspark.sql import functions as F
-
 from ...connections.concern import Columns
+from ...connections.engine import F
 from ...connections.texts import body_text
 from ...protocol import ApiKey
 

@@ -15,10 +15,8 @@ the same id at two times was a member all the time in between, unless it left. F
 an id, every minute becomes an entry.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import example
 from ...connections.judged import is_rejected
 from ...connections.texts import first_entries_by, merged_texts, with_lists

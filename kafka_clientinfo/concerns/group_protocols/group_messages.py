@@ -6,9 +6,7 @@ JoinGroup before it on the same connection, if it has the same member and genera
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import place
 from ...connections.judged import GROUP_APIS, is_rejected, is_taken
 from ...connections.texts import sentence, shown

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F
 from ...connections.texts import LISTED, first_entries, flattened, merged_texts, sorted_texts, total, with_lists
 from ...tables.spec import CONNECTION_KEY
 from .group_messages import rolled_up

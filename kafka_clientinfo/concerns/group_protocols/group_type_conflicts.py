@@ -12,9 +12,7 @@ other only if one is stated while a member with the other one is in the group:
 Longer silence proves nothing, and neither do members at different coordinators, because their clocks may differ.
 """
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.texts import first_entries
 from ...tables.spec import CONNECTION_KEY
 

@@ -5,9 +5,7 @@ response to the leader lists the members of the generation. Only if the log has 
 certain that nobody offered a type or name.
 """
 
-from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
-
+from ...connections.engine import DataFrame, F
 from ...connections.texts import LISTED, looked_up
 
 _GROUP = ("cluster", "group_id")

@@ -1,9 +1,8 @@
 """Predicates that compare a JoinGroup or SyncGroup request with its response, or the one before (KIP-559)."""
 
-from pyspark.sql import functions as F
-
 from ...connections.boundaries import last_before
 from ...connections.concern import Columns
+from ...connections.engine import F
 from ...connections.texts import body_text
 from ...protocol import ApiKey, ErrorCode
 

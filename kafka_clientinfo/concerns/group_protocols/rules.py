@@ -1,9 +1,7 @@
 """The rules on group protocols; their severities and advice are in schemas/rules/group_protocols.toml."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ...connections.concern import RequestRule
+from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import is_client
 from ...connections.texts import sentence, shown
 from ...tables.spec import CONNECTION_KEY

@@ -1,8 +1,7 @@
 """The predicate that a request carries the beginning of a log record inside a text."""
 
-from pyspark.sql import functions as F
-
 from ...connections.concern import Columns
+from ...connections.engine import F
 
 
 def predicates() -> Columns:

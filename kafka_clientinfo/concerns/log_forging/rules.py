@@ -1,8 +1,7 @@
 """The rule on forged log records; its severity and advice are in schemas/rules/log_forging.toml."""
 
-from pyspark.sql import functions as F
-
 from ...connections.concern import RequestRule
+from ...connections.engine import F
 
 REQUEST_RULES = {
     "log_forging": RequestRule(

@@ -1,8 +1,6 @@
 """The table `api_usage`: the versions that each connection used, and the range advertised on it (KIP-35)."""
 
-from pyspark.sql import Column, DataFrame, Window
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import place
 from ...connections.facts import processor_text
 from ...connections.judged import is_api_versions_success, range_of, requests_where

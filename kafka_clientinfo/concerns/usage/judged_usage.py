@@ -10,10 +10,8 @@ A log shows the versions that a client uses, but not all that it knows. So each 
 
 from dataclasses import astuple
 
-from pyspark.sql import Column, DataFrame, SparkSession, Window
-from pyspark.sql import functions as F
-
 from ...connections.boundaries import has_header_v3
+from ...connections.engine import Column, DataFrame, F, SparkSession, Window
 from ...connections.facts import is_client
 from ...connections.offers import of_processes
 from ...connections.starts import life_at, starts_of_brokers

@@ -1,9 +1,7 @@
 """The rules on API versions; their severities and advice are in schemas/rules/usage.toml."""
 
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-
 from ...config.settings import Settings
+from ...connections.engine import Column, DataFrame, F
 from ...connections.facts import is_client, is_exempt
 from ...connections.texts import any_of, looked_up, sentence
 from ...tables.spec import CONNECTION_KEY

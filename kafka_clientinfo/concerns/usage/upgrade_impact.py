@@ -8,9 +8,7 @@ between with which today's client still works (KIP-1124).
 
 import re
 
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F
-
+from ...connections.engine import Column, DataFrame, F, SparkSession
 from ...connections.offers import of_processes
 from ...connections.starts import starts_of_brokers
 from ...connections.texts import joined_by, looked_up
