@@ -1,20 +1,19 @@
-"""The concerns: one package per subject on which connections are judged; see `connections.concern` for its parts."""
+"""The concerns: one package per subject on which connections are judged; see `connections.concern`."""
 
 import pkgutil
 from functools import lru_cache
 from importlib import import_module
-from types import ModuleType
 
 from ..connections.concern import Concern
 
 
 @lru_cache(maxsize=1)
 def concerns() -> tuple[Concern, ...]:
-    """Return all concerns, sorted by name; every package in this folder is one."""
+    """Return all concerns, sorted by name; every package in this folder declares one as `CONCERN`."""
     packages = sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
-    return tuple(Concern(name, _modules(import_module(f"{__name__}.{name}"))) for name in packages)
+    return tuple(_concern(name) for name in packages)
 
 
-def _modules(package: ModuleType) -> dict[str, ModuleType]:
-    names = [module.name for module in pkgutil.iter_modules(package.__path__)]
-    return {name: import_module(f"{package.__name__}.{name}") for name in names}
+def _concern(package: str) -> Concern:
+    concern: Concern = import_module(f"{__name__}.{package}").CONCERN
+    return concern

@@ -1,36 +1,19 @@
-"""The parts of a concern: a package that says what holds of a request and of a connection, and what breaks a rule.
+"""The declaration of a concern: what holds of a request and of a connection, and what breaks a rule.
 
-Every part is optional; no concern imports another:
-
-    module         | name                       | meaning
-    ---------------|----------------------------|----------------------------------------------------------------
-    predicates.py  | reads()                    | columns read from a request's record
-                   | earlier()                  | columns computed from the requests before it on its connection
-                   | LOOKS_BACK_AT              | the names of the columns of reads() that earlier() uses
-                   | predicates()               | columns that say what holds of a request; computed once for all
-                   |                            | requests of a kind (see `judged`), from the columns they share
-    facts.py       | aggregates()               | aggregates of these columns over a connection; a row may stand
-                   |                            | for several requests, which `requests_where` counts
-                   | columns(settings)          | columns of the table `connections`, computed from the aggregates
-                   | AFTER                      | the names of the concerns that provide columns for columns()
-    rules.py       | REQUEST_RULES              | rules that single requests break
-                   | connection_rules(settings) | rules that connections break as a whole
-                   | findings_…(relations)      | findings beyond single connections
-    another module | transform(relations)       | a relation with the module's name; it is written if a table of
-                   |                            | that name is declared, else only other transforms read it
-
-The parameters of `findings_…` and `transform` are named after the relations that they need.
+Every concern is a package in `concerns` with a `CONCERN` of the class `Concern`. Its parts are mostly functions, because
+column expressions belong to one engine (see `engine`). Every part is optional; no concern imports another.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from types import ModuleType
-from typing import Any
+from dataclasses import dataclass, field
 
 from ..config.settings import Settings
 from .engine import Column, DataFrame
 
 Columns = Mapping[str, Column]
+"""Column expressions by the names of the columns that they make."""
+Aggregates = Mapping[str, Column]
+"""Aggregates over the judged requests of a connection, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,34 +46,51 @@ class ConnectionRule:
     message: Column
 
 
-class Concern:
-    """One concern: the parts that its modules define, as described above; a missing part is empty.
+def _no_columns() -> Columns:
+    return {}
 
-    Args:
-        name: the name of the concern.
-        modules: its modules by name.
+
+def _no_columns_of_connections(settings: Settings) -> Columns:
+    return {}
+
+
+def _no_connection_rules(settings: Settings) -> Mapping[str, ConnectionRule]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Concern:
+    """A concern: its parts, in the order in which a build needs them.
+
+    Attributes:
+        name: the name of the concern's package.
+        reads: returns columns read from a request's record.
+        looks_back_at: the names of the columns of `reads` that `earlier` uses.
+        earlier: returns columns computed from the requests before it on its connection.
+        predicates: returns columns that say what holds of a request; computed once for all requests of a kind (see
+            `judged`), from the columns that they share.
+        aggregates: returns aggregates of these columns over a connection; a row may stand for several requests, which
+            `requests_where` counts.
+        after: the names of the concerns with columns that `columns` uses.
+        columns: returns columns of the table `connections`, computed from the aggregates.
+        request_rules: the rules that single requests break, by name.
+        connection_rules: returns the rules that connections break as a whole, by name.
+        findings: functions that return findings beyond single connections (see `violations`).
+        transforms: functions that return relations, by the relation's name. A relation is written if a table of that
+            name is declared; else only other transforms read it.
+
+    The parameters of `findings` and `transforms` are named after the relations that they need.
     """
 
-    def __init__(self, name: str, modules: Mapping[str, ModuleType]) -> None:
-        """Look the parts up without calling them."""
-
-        def part(module: str, attribute: str, otherwise: Any) -> Any:
-            return getattr(modules.get(module), attribute, otherwise)
-
-        self.name, self.modules = name, modules
-        self.reads: Callable[[], Columns] = part("predicates", "reads", dict)
-        self.earlier: Callable[[], Columns] = part("predicates", "earlier", dict)
-        self.looks_back_at: tuple[str, ...] = part("predicates", "LOOKS_BACK_AT", ())
-        self.predicates: Callable[[], Columns] = part("predicates", "predicates", dict)
-        self.aggregates: Callable[[], Columns] = part("facts", "aggregates", dict)
-        self.columns: Callable[[Settings], Columns] = part("facts", "columns", lambda settings: {})
-        self.after: tuple[str, ...] = part("facts", "AFTER", ())
-        self.request_rules: Mapping[str, RequestRule] = part("rules", "REQUEST_RULES", {})
-        self.connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = part(
-            "rules", "connection_rules", lambda settings: {}
-        )
-        rules = vars(modules["rules"]) if "rules" in modules else {}
-        self.findings = tuple(value for name, value in rules.items() if name.startswith("findings_"))
-        self.transforms: Mapping[str, Callable[..., DataFrame]] = {
-            name: module.transform for name, module in modules.items() if hasattr(module, "transform")
-        }
+    name: str
+    reads: Callable[[], Columns] = _no_columns
+    looks_back_at: tuple[str, ...] = ()
+    earlier: Callable[[], Columns] = _no_columns
+    predicates: Callable[[], Columns] = _no_columns
+    aggregates: Callable[[], Aggregates] = _no_columns
+    after: tuple[str, ...] = ()
+    columns: Callable[[Settings], Columns] = _no_columns_of_connections
+    request_rules: Mapping[str, RequestRule] = field(default_factory=dict)
+    connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = _no_connection_rules
+    findings: tuple[Callable[..., DataFrame], ...] = ()
+    transforms: Mapping[str, Callable[..., DataFrame]] = field(default_factory=dict)

@@ -5,7 +5,7 @@ from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
 from .boundaries import IN_STRETCH
-from .concern import Columns
+from .concern import Aggregates, Columns
 from .engine import Column, DataFrame, F
 from .examples import place
 from .judged import is_api_versions
@@ -31,7 +31,7 @@ _OF_FIRST = (
 )  # fmt: skip
 
 
-def aggregates() -> Columns:
+def aggregates() -> Aggregates:
     """Return aggregates of a connection's requests: counts, its first request, and evidence of its role."""
     return {
         "session_no": F.max("session_no"),

@@ -30,9 +30,10 @@ def connections(
     grouped = judged_requests.groupBy(*CONNECTION_KEY)
     rows = grouped.agg(*(column.alias(name) for name, column in aggregates.items()))
     rows = _with_brokers_host(rows, broker_hosts).withColumns(dict(facts.columns(settings)))
-    with_columns = {concern.name: concern for concern in concerns if "facts" in concern.modules}
-    for name in TopologicalSorter({name: one.after for name, one in with_columns.items()}).static_order():
-        rows = rows.withColumns(dict(with_columns[name].columns(settings)))
+    by_name = {concern.name: concern for concern in concerns}
+    for name in TopologicalSorter({name: concern.after for name, concern in by_name.items()}).static_order():
+        if columns := dict(by_name[name].columns(settings)):
+            rows = rows.withColumns(columns)
     return rows
 
 

@@ -1,8 +1,8 @@
-"""The steps of a build: finds the functions that make relations from requests.
+"""The steps of a build: the functions that make relations from requests.
 
-A step makes one relation from others, which it names. Steps are found, not listed: the judged requests, the connections
-and the violations, and every module of a concern with a function `transform`; its parameters name the relations that it
-needs. A relation with the name of a declared table is written to it, as its `write_mode` says.
+A step makes one relation from others, which it names. The steps are the judged requests, the connections, the violations,
+and the transforms that concerns declare; a transform's parameters name the relations that it needs. A relation with the
+name of a declared table is written to it, as its `write_mode` says.
 """
 
 import inspect

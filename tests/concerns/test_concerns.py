@@ -1,6 +1,7 @@
 """Concerns and their declarations: every rule is declared, made and tested; no two concerns make one column."""
 
 import importlib
+import pkgutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,21 @@ FOUND_BEYOND_CONNECTIONS = {
 """Rules of `findings_…` functions; that these make them, the concerns' own tests see."""
 JUDGING = Settings(policy=Policy(unknown_software="refused"))
 BY_NAME = {concern.name: concern for concern in concerns()}
+
+
+@pytest.mark.parametrize("name", BY_NAME)
+def test_a_concern_declares_what_its_modules_hold(name: str) -> None:
+    package = importlib.import_module(f"kafka_clientinfo.concerns.{name}")
+    modules = {
+        one.name: importlib.import_module(f"{package.__name__}.{one.name}")
+        for one in pkgutil.iter_modules(package.__path__)
+    }
+    concern = package.CONCERN
+    assert isinstance(concern, Concern)
+    assert concern.name == name
+    assert concern.transforms == {one: m.transform for one, m in modules.items() if hasattr(m, "transform")}
+    rules = vars(modules["rules"]) if "rules" in modules else {}
+    assert set(concern.findings) == {value for one, value in rules.items() if one.startswith("findings_")}
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -1,8 +1,8 @@
-"""Steps are found, not listed: each makes one relation of others that exist."""
+"""Each step makes one relation of others that exist."""
 
 from collections.abc import Callable
 from contextlib import nullcontext
-from types import ModuleType, SimpleNamespace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -27,9 +27,7 @@ EXTRACTED = {"requests", "rejected_records", "failed_requests", "ingested_files"
 
 def concern_of(transform: Callable[..., Any]) -> Concern:
     """A concern with one table, my_table."""
-    module = ModuleType("my_table")
-    vars(module)["transform"] = transform
-    return Concern("mine", {"my_table": module})
+    return Concern(name="mine", transforms={"my_table": transform})
 
 
 SUMS = parse_spec("""

@@ -1,1 +1,20 @@
 """How clients negotiate API versions: the ApiVersions request (KIP-35) and its fallback (KIP-511)."""
+
+from ...connections.concern import Concern
+from . import broker_api_versions, client_negotiations, cluster_api_versions, facts, predicates, rules
+
+CONCERN = Concern(
+    name="api_versions",
+    reads=predicates.reads,
+    earlier=predicates.earlier,
+    predicates=predicates.predicates,
+    aggregates=facts.aggregates,
+    columns=facts.columns,
+    request_rules=rules.REQUEST_RULES,
+    findings=(rules.findings_outdated,),
+    transforms={
+        "broker_api_versions": broker_api_versions.transform,
+        "client_negotiations": client_negotiations.transform,
+        "cluster_api_versions": cluster_api_versions.transform,
+    },
+)

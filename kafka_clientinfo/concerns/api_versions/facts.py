@@ -1,7 +1,7 @@
 """Columns of a connection on its ApiVersions requests: every attempt, and the outcome."""
 
 from ...config.settings import Settings
-from ...connections.concern import Columns
+from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.facts import is_watched
 from ...connections.judged import is_api_versions, is_api_versions_success, requests_where
@@ -12,7 +12,7 @@ from .predicates import loses_name, offered
 _UNSUPPORTED, _INVALID = int(ErrorCode.UNSUPPORTED_VERSION), int(ErrorCode.INVALID_REQUEST)
 
 
-def aggregates() -> Columns:
+def aggregates() -> Aggregates:
     """Collect a connection's ApiVersions requests in order, and those that decide its outcome.
 
     The latter are aggregates of their own and aren't searched in the list, because a client can make it any length.

@@ -2,7 +2,7 @@
 
 from ...config.settings import Settings
 from ...connections.boundaries import has_header_v3
-from ...connections.concern import Columns
+from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.judged import requests_where
 from ...connections.table import only_of_clients
@@ -12,12 +12,12 @@ from .predicates import stated
 _INSTANCE_ID_BYTES = 16
 
 
-def aggregates() -> Columns:
+def aggregates() -> Aggregates:
     """Count a connection's requests by how their client id compares with the first one."""
     return {**_counts(), "any_header_v3": F.bool_or(has_header_v3())}
 
 
-def _counts() -> Columns:
+def _counts() -> Aggregates:
     """Return the aggregates that are columns of the table `connections` without change."""
     is_same, is_other = F.col("client_id_is_same"), F.col("client_id_is_other")
     return {

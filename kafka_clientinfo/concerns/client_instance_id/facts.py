@@ -2,7 +2,7 @@
 
 from ...config.settings import Settings
 from ...connections.boundaries import has_header_v3
-from ...connections.concern import Columns
+from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.judged import requests_where
 from ...connections.table import only_of_clients
@@ -13,7 +13,7 @@ from .predicates import is_telemetry
 from .uuids import uuid_bits
 
 
-def aggregates() -> Columns:
+def aggregates() -> Aggregates:
     """Count a connection's requests by what is wrong with their id, and take the first id of each kind."""
     return {
         **_judged(),
@@ -24,7 +24,7 @@ def aggregates() -> Columns:
     }
 
 
-def _judged() -> Columns:
+def _judged() -> Aggregates:
     """Return the aggregates that are columns of the table `connections` without change."""
     different = F.col("instance_id_is_different")
     return {

@@ -1,7 +1,7 @@
 """Columns of a connection on its software: name and version at its end, their validity, and how they changed."""
 
 from ...config.settings import Settings
-from ...connections.concern import Columns
+from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.facts import is_exempt
 from ...connections.judged import is_api_versions, requests_where
@@ -11,11 +11,10 @@ from ...protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ErrorCode
 from .policy import policy_verdicts
 from .predicates import can_name, software_after
 
-AFTER = ("api_versions", "client_id")
 _AS_AGGREGATED = ("software_valid_by_kip", "software_valid_by_broker", "software_resets", "software_changes")
 
 
-def aggregates() -> Columns:
+def aggregates() -> Aggregates:
     """Collect what a connection's ApiVersions requests stated, and the software that the broker knew after them."""
     accepted = software_after().isNotNull()
     name_is_invalid, version_is_invalid = F.col("software_name_is_invalid"), F.col("software_version_is_invalid")

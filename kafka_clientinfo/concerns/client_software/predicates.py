@@ -7,8 +7,6 @@ from ...connections.judged import is_api_versions, is_api_versions_success
 from ...connections.texts import body_text
 from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN
 
-LOOKS_BACK_AT = ("sent_software_name", "sent_software_version")
-
 
 def reads() -> Columns:
     """Read the software version that an ApiVersions request states."""
