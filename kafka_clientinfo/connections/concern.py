@@ -46,6 +46,23 @@ class ConnectionRule:
     message: Column
 
 
+@dataclass(frozen=True, slots=True)
+class Finder:
+    """A function that finds what breaks rules beyond single connections.
+
+    Attributes:
+        find: returns the findings (see `violations.violations`); its parameters are named after the relations that it
+            needs.
+        rules: the names of the rules that the findings break.
+        outlast_retention: whether stored findings stay after retention has deleted the rows that show them. Others are
+            made of tables that retention leaves whole, so every run makes them again.
+    """
+
+    find: Callable[..., DataFrame]
+    rules: tuple[str, ...]
+    outlast_retention: bool = False
+
+
 def _no_columns() -> Columns:
     return {}
 
@@ -75,11 +92,10 @@ class Concern:
         columns: returns columns of the table `connections`, computed from the aggregates.
         request_rules: the rules that single requests break, by name.
         connection_rules: returns the rules that connections break as a whole, by name.
-        findings: functions that return findings beyond single connections (see `violations`).
-        transforms: functions that return relations, by the relation's name. A relation is written if a table of that
-            name is declared; else only other transforms read it.
-
-    The parameters of `findings` and `transforms` are named after the relations that they need.
+        finders: what finds the rest of the broken rules.
+        transforms: functions that return relations, by the relation's name; their parameters are named after the
+            relations that they need. A relation is written if a table of that name is declared; else only other
+            transforms read it.
     """
 
     name: str
@@ -92,5 +108,5 @@ class Concern:
     columns: Callable[[Settings], Columns] = _no_columns_of_connections
     request_rules: Mapping[str, RequestRule] = field(default_factory=dict)
     connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = _no_connection_rules
-    findings: tuple[Callable[..., DataFrame], ...] = ()
+    finders: tuple[Finder, ...] = ()
     transforms: Mapping[str, Callable[..., DataFrame]] = field(default_factory=dict)

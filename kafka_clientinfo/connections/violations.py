@@ -2,9 +2,9 @@
 
     what breaks the rule | declared by a concern's | key, and the example
     ---------------------|-------------------------|----------------------------------------------------------
-    single requests      | REQUEST_RULES           | the connection's; the first request that breaks the rule
+    single requests      | request_rules           | the connection's; the first request that breaks the rule
     a whole connection   | connection_rules        | the connection's; its first request
-    several connections  | `findings_…` functions  | without opened_at, or without a connection's key
+    several connections  | finders                 | without opened_at, or without a connection's key
 
 Only connections of clients make violations, unless a rule applies to others too: whoever opens a connection may imitate
 a broker. conf/client_policy.toml sets severities and turns rules off.

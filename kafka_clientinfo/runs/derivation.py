@@ -29,7 +29,7 @@ from ..connections.facts import shown_as_brokers
 from ..spark.caching import kept_in_memory, release
 from ..spark.failures import failure_message
 from ..warehouse.replacement import aggregated
-from ..warehouse.retention import with_kept_failures
+from ..warehouse.retention import with_lasting_findings
 from ..warehouse.staging import kept
 from ..warehouse.warehouse import Warehouse
 from . import increments
@@ -142,7 +142,8 @@ class Derivation:
         if step.write_mode is not None:
             if self.is_whole:
                 self.whole_tables[step.name] = rows
-            rows = with_kept_failures(self.lake, rows) if step.name == "violations" else rows
+            if step.lasting_rules:
+                rows = with_lasting_findings(self.lake, rows, step.lasting_rules)
             touched, since = self.increment.touched, self.increment.since
             keep = partial(self._kept_whole, step.name)
             self.lake.replace_connections(step.name, rows, touched, since, self.newest, keep)

@@ -27,11 +27,19 @@ _WHOLE_SOURCES = SOURCES - {"requests", "new_requests"}
 
 @dataclass(frozen=True)
 class Step:
-    """One step, which makes one relation; `needs` names the relations that `make` is called with."""
+    """One step, which makes one relation.
+
+    Attributes:
+        name: the name of the relation.
+        needs: the names of the relations that `make` is called with.
+        make: returns the relation.
+        lasting_rules: the rules of which stored findings stay if retention has deleted the rows that show them.
+    """
 
     name: str
     needs: tuple[str, ...]
     make: Callable[[Mapping[str, Any]], DataFrame]
+    lasting_rules: tuple[str, ...] = ()
 
     @property
     def write_mode(self) -> str | None:
@@ -87,15 +95,17 @@ def _step(name: str, needs: tuple[str, ...], make: Callable[..., DataFrame]) -> 
 
 
 def _violations() -> Step:
-    finders = [find for concern in concerns() for find in concern.findings]
-    needs = {"judged_requests", "connections", "settings", *(need for find in finders for need in _parameters(find))}
+    finders = [finder for concern in concerns() for finder in concern.finders]
+    needs = {"judged_requests", "connections", "settings"}
+    needs |= {need for finder in finders for need in _parameters(finder.find)}
 
     def make(relations: Mapping[str, Any]) -> DataFrame:
-        findings = [find(**{need: relations[need] for need in _parameters(find)}) for find in finders]
+        findings = [one.find(**{need: relations[need] for need in _parameters(one.find)}) for one in finders]
         requests, rows, settings = (relations[name] for name in ("judged_requests", "connections", "settings"))
         return violations(requests, rows, findings, settings, concerns())
 
-    return Step("violations", tuple(sorted(needs)), make)
+    lasting = tuple(rule for finder in finders if finder.outlast_retention for rule in finder.rules)
+    return Step("violations", tuple(sorted(needs)), make, lasting)
 
 
 def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:

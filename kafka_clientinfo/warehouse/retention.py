@@ -19,7 +19,7 @@ A run may be killed at any point of a deletion; deleted rows are still counted e
 Before step 2 nothing has changed; after it, the next run that opens the warehouse does steps 3 and 4.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from functools import reduce
@@ -101,15 +101,15 @@ def finish_deletion(tables: Warehouse) -> None:
         _carry_out(tables, instant, rest, deleting)
 
 
-def with_kept_failures(tables: Warehouse, rows: DataFrame) -> DataFrame:
-    """Return rows of `violations`, with the stored ones that were derived from failed_requests deleted since."""
+def with_lasting_findings(tables: Warehouse, rows: DataFrame, rules: Sequence[str]) -> DataFrame:
+    """Return rows of `violations`, with the stored ones of some rules that rows showed which are deleted now."""
     instant = tables.state.retained_from
     if instant is None:
         return rows
-    of_failures = F.col("opened_at").isNull() & F.col("connection_id").isNotNull()
-    gone = of_failures & (F.col("last_at") < F.lit(instant).cast("timestamp"))
-    stored = tables.read_snapshot("violations").where(gone).select(*rows.columns)
-    derived = rows.where(F.col("opened_at").isNull())
+    is_lasting = F.col("rule").isin(*rules)
+    is_deleted = F.col("last_at") < F.lit(instant).cast("timestamp")
+    stored = tables.read_snapshot("violations").where(is_lasting & is_deleted).select(*rows.columns)
+    derived = rows.where(is_lasting)
     return rows.unionByName(of_other_keys(stored, derived, table_spec("violations").key))
 
 

@@ -18,31 +18,6 @@ from kafka_clientinfo.runs.steps import read_by_others
 from kafka_clientinfo.tables.spec import table_spec, table_specs
 from tests.concerns.cases import rules_of
 
-FOUND_BEYOND_CONNECTIONS = {
-    "api_versions": {"versions_learnt_elsewhere"},
-    "client_instance_id": {
-        "client_instance_id_on_some_connections",
-        "client_instance_id_on_two_hosts",
-        "client_instance_id_renewed",
-        "client_instance_id_shared",
-    },
-    "failed_requests": {
-        "advertised_version_refused",
-        "login_failed",
-        "request_unreadable",
-        "request_version_refused",
-        "version_refused_without_offer",
-        "wrong_listener",
-    },
-    "group_protocols": {
-        "group_name_mismatch",
-        "inconsistent_group_protocol",
-        "mixed_protocol_types",
-        "protocol_nobody_offered",
-    },
-    "usage": {"advertised_version_unsupported", "api_version_outside_advertised", "policy_api_version"},
-}
-"""Rules of `findings_…` functions; that these make them, the concerns' own tests see."""
 JUDGING = Settings(policy=Policy(unknown_software="refused"))
 BY_NAME = {concern.name: concern for concern in concerns()}
 
@@ -59,15 +34,16 @@ def test_a_concern_declares_what_its_modules_hold(name: str) -> None:
     assert concern.name == name
     assert concern.transforms == {one: m.transform for one, m in modules.items() if hasattr(m, "transform")}
     rules = vars(modules["rules"]) if "rules" in modules else {}
-    assert set(concern.findings) == {value for one, value in rules.items() if one.startswith("findings_")}
+    assert {finder.find for finder in concern.finders} == {
+        value for one, value in rules.items() if one.startswith("findings_")
+    }
 
 
 @pytest.mark.parametrize("name", BY_NAME)
 def test_a_concern_makes_the_rules_that_its_file_declares_and_no_others(spark: Any, name: str) -> None:
     concern = BY_NAME[name]
-    made = {*concern.request_rules, *concern.connection_rules(JUDGING), *FOUND_BEYOND_CONNECTIONS.get(name, ())}
-    assert made == rules_of(name)
-    assert bool(concern.findings) == (name in FOUND_BEYOND_CONNECTIONS)
+    beyond_connections = {rule for finder in concern.finders for rule in finder.rules}
+    assert {*concern.request_rules, *concern.connection_rules(JUDGING), *beyond_connections} == rules_of(name)
 
 
 def test_every_file_of_rules_is_a_concerns() -> None:

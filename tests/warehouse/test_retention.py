@@ -12,7 +12,7 @@ import pytest
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec
-from kafka_clientinfo.warehouse.retention import finish_deletion, remove_late, retain, with_kept_failures
+from kafka_clientinfo.warehouse.retention import finish_deletion, remove_late, retain, with_lasting_findings
 from kafka_clientinfo.warehouse.state import PROPERTY, State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.frames import frame
@@ -243,6 +243,7 @@ def test_without_a_lock_a_deletion_is_claimed_and_finished_too(
 
 
 VIOLATION = {"rule": "login_failed", "cluster": "c", "broker": "b", "connection_id": "x", "message": "stored"}
+LASTING = ["login_failed", "request_unreadable"]
 
 
 @pytest.mark.parametrize(
@@ -250,26 +251,35 @@ VIOLATION = {"rule": "login_failed", "cluster": "c", "broker": "b", "connection_
     [
         ({}, True),
         ({"last_at": at(1000)}, False),
-        ({"opened_at": at(0), "opened_seq": 0}, False),
-        ({"connection_id": None, "group_id": "g"}, False),
+        ({"rule": "client_id_changed", "opened_at": at(0), "opened_seq": 0}, False),
+        ({"rule": "inconsistent_group_protocol", "connection_id": None, "group_id": "g"}, False),
+        ({"rule": "versions_learnt_elsewhere"}, False),
         ({"connection_id": "of this build"}, False),
         ({"broker": "other", "connection_id": "of this build"}, True),
         ({"connection_id": "opened"}, True),
     ],
-    ids=["deleted", "not yet", "of a connection", "of a group", "made anew", "of another broker", "of another kind"],
+    ids=[
+        "deleted",
+        "not yet",
+        "of a connection",
+        "of a group",
+        "of connections",
+        "made anew",
+        "of another broker",
+        "of another kind",
+    ],
 )
 def test_what_deleted_failures_showed_stays(spark: Any, changes: dict[str, Any], stays: bool) -> None:
-    """Of failed requests alone: their rows have a connection id, and no connection."""
     made = [
         VIOLATION | {"connection_id": "of this build", "last_at": at(1500), "message": "made"},
         VIOLATION | {"connection_id": "opened", "opened_at": at(0), "opened_seq": 0, "message": "made"},
     ]
     stored = frame(spark, "violations", [VIOLATION | {"last_at": at(999)} | changes])
     lake: Any = SimpleNamespace(state=State(retained_from=str(at(1000))), read_snapshot=lambda name: stored)
-    rows = with_kept_failures(lake, frame(spark, "violations", made))
+    rows = with_lasting_findings(lake, frame(spark, "violations", made), LASTING)
     assert sorted(row["message"] for row in rows.collect()) == ["made", "made", *["stored"] * stays]
     lake.state = State()
-    assert with_kept_failures(lake, rows) is rows
+    assert with_lasting_findings(lake, rows, LASTING) is rows
 
 
 def test_a_deletion_survives_as_text() -> None:

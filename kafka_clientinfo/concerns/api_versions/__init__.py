@@ -1,6 +1,6 @@
 """How clients negotiate API versions: the ApiVersions request (KIP-35) and its fallback (KIP-511)."""
 
-from ...connections.concern import Concern
+from ...connections.concern import Concern, Finder
 from . import broker_api_versions, client_negotiations, cluster_api_versions, facts, predicates, rules
 
 CONCERN = Concern(
@@ -11,7 +11,7 @@ CONCERN = Concern(
     aggregates=facts.aggregates,
     columns=facts.columns,
     request_rules=rules.REQUEST_RULES,
-    findings=(rules.findings_outdated,),
+    finders=(Finder(rules.findings_outdated, ("versions_learnt_elsewhere",)),),
     transforms={
         "broker_api_versions": broker_api_versions.transform,
         "client_negotiations": client_negotiations.transform,

@@ -22,11 +22,16 @@ from ...connections.texts import is_one_of, looked_up, sentence, shown
 from ...connections.violations import by_connection_id
 from ...logs.apis import BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS
 
-_RULES = {
+_BY_REASON = {
     "unknown_api": "request_unreadable",
     "unreadable_request": "request_unreadable",
     "failed_authentication": "login_failed",
 }
+RULES = (
+    "advertised_version_refused", "request_version_refused", "version_refused_without_offer", "wrong_listener",
+    *dict.fromkeys(_BY_REASON.values()),
+)  # fmt: skip
+"""The rules in the module's table."""
 _NOT_ENABLED = "which is not enabled"
 """Kafka's words if a listener does not serve an API; from 3.x on, also for versions that no listener serves."""
 _LONGEST_DETAIL = 160
@@ -41,7 +46,7 @@ def findings_refused(
 ) -> DataFrame:
     """Find refused requests and logins in server.log, by connection id: the request log has no connection for them."""
     failed = _with_listener(failed_requests, broker_listeners, broker_api_versions, settings)
-    others = looked_up(_RULES, F.col("reason"))
+    others = looked_up(_BY_REASON, F.col("reason"))
     rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
     version = F.coalesce(sentence(" v{api_version}"), F.lit(""))
     request = sentence("{api_name:a request}{version}", version=version)

@@ -1,6 +1,6 @@
 """Group protocols (KIP-559): which group messages state their protocol type, and which types and names members use."""
 
-from ...connections.concern import Concern
+from ...connections.concern import Concern, Finder
 from . import (
     connection_groups,
     facts,
@@ -20,11 +20,11 @@ CONCERN = Concern(
     predicates=predicates.predicates,
     aggregates=facts.aggregates,
     request_rules=rules.REQUEST_RULES,
-    findings=(
-        rules.findings_name_mismatch,
-        rules.findings_inconsistent,
-        rules.findings_mixed_types,
-        rules.findings_unoffered,
+    finders=(
+        Finder(rules.findings_name_mismatch, ("group_name_mismatch",)),
+        Finder(rules.findings_inconsistent, ("inconsistent_group_protocol",)),
+        Finder(rules.findings_mixed_types, ("mixed_protocol_types",)),
+        Finder(rules.findings_unoffered, ("protocol_nobody_offered",)),
     ),
     transforms={
         "connection_groups": connection_groups.transform,

@@ -1,14 +1,14 @@
 """The API versions that clients use, and which clients an upgrade of brokers would break (KIP-35, KIP-896)."""
 
-from ...connections.concern import Concern
+from ...connections.concern import Concern, Finder
 from . import api_usage, judged_usage, rules, upgrade_impact
 
 CONCERN = Concern(
     name="usage",
-    findings=(
-        rules.findings_forbidden,
-        rules.findings_outside_advertised,
-        rules.findings_unsupported,
+    finders=(
+        Finder(rules.findings_forbidden, ("policy_api_version",)),
+        Finder(rules.findings_outside_advertised, ("api_version_outside_advertised",)),
+        Finder(rules.findings_unsupported, ("advertised_version_unsupported",)),
     ),
     transforms={
         "api_usage": api_usage.transform,
