@@ -31,19 +31,15 @@ from operator import or_
 
 from ..protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ApiKey, ErrorCode
 from .engine import Column, DataFrame, F, Window, WindowSpec
+from .request_columns import SHARED
 
 LOG_POSITION = ("file_no", "byte_offset")
 """Columns that order the requests of a broker as they were logged."""
 _ID = ("broker_no", "connection_id")
 """Columns that identify a connection id, which other brokers may use too; numbers are compared faster than names."""
-WHO = ("principal", "client_id", "client_software_name")
-"""Columns of a record that show boundaries; requests have them in the struct `who`."""
 STATED_SOFTWARE = "stated_software"
 """A field of `who`: the valid name that an ApiVersions request states. If accepted, the next record has it."""
-_COMPARED = (
-    "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at", "stretch",
-    "starts_before", "who",
-)  # fmt: skip
+_COMPARED = (*SHARED.compared, "stretch", "starts_before", "who")
 """Columns of the request before that are compared to find boundaries."""
 KEPT = ("kept_connections", "kept_last_request_at")
 """Columns that requests have if the earlier connections of their id are left out."""
@@ -166,7 +162,7 @@ def _up_to_now() -> WindowSpec:
 
 def _of_previous(name: str) -> Column:
     """Return a value of the request before, of the same connection id."""
-    return F.col(f"who_before.{name}" if name in (*WHO, STATED_SOFTWARE) else f"{name}_before")
+    return F.col(f"who_before.{name}" if name in (*SHARED.who, STATED_SOFTWARE) else f"{name}_before")
 
 
 def _differs(name: str) -> Column:

@@ -4,11 +4,12 @@ Every concern is a package in `concerns` with a `CONCERN` of the class `Concern`
 column expressions belong to one engine (see `engine`). Every part is optional; no concern imports another.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ..config.settings import Settings
 from .engine import Column, DataFrame
+from .request_columns import SHARED, Reads, united
 
 Columns = Mapping[str, Column]
 """Column expressions by the names of the columns that they make."""
@@ -81,8 +82,7 @@ class Concern:
 
     Attributes:
         name: the name of the concern's package.
-        reads: returns columns read from a request's record.
-        looks_back_at: the names of the columns of `reads` that `earlier` uses.
+        reads: the columns that it reads from a request's record, besides those that are shared.
         earlier: returns columns computed from the requests before it on its connection.
         predicates: returns columns that say what holds of a request; computed once for all requests of a kind (see
             `judged`), from the columns that they share.
@@ -99,8 +99,7 @@ class Concern:
     """
 
     name: str
-    reads: Callable[[], Columns] = _no_columns
-    looks_back_at: tuple[str, ...] = ()
+    reads: Reads = field(default_factory=Reads)
     earlier: Callable[[], Columns] = _no_columns
     predicates: Callable[[], Columns] = _no_columns
     aggregates: Callable[[], Aggregates] = _no_columns
@@ -110,3 +109,8 @@ class Concern:
     connection_rules: Callable[[Settings], Mapping[str, ConnectionRule]] = _no_connection_rules
     finders: tuple[Finder, ...] = ()
     transforms: Mapping[str, Callable[..., DataFrame]] = field(default_factory=dict)
+
+
+def reads_of(concerns: Iterable[Concern]) -> Reads:
+    """Return all that is read from a request's record, if these concerns judge it."""
+    return united([SHARED, *(concern.reads for concern in concerns)])

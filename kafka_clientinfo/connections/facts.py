@@ -1,5 +1,7 @@
 """Columns of a connection that belong to no concern: its ends, its role, and whether the log shows its start."""
 
+from collections.abc import Iterable
+
 from ..config.settings import Settings
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
@@ -8,7 +10,7 @@ from .boundaries import IN_STRETCH
 from .concern import Aggregates, Columns
 from .engine import Column, DataFrame, F
 from .examples import place
-from .judged import is_api_versions
+from .request_columns import is_api_versions
 from .texts import is_one_of
 
 _SENDERS = "AddPartitionsManager|Persister|NetworkPartitionMetadataClient|ShareGroupDLQManager"
@@ -24,20 +26,18 @@ _BROKER_SOFTWARE = "apache-kafka-java"
 _LOCAL_HOST = r"^(.+):\d+-.+:\d+(?:-\d+){0,2}$"
 _LOCAL_PORT = r"^.+:(\d{1,5})-.+:\d{1,5}(?:-\d{1,10}){0,2}$"
 _PROCESSOR = r"^.+:\d+-.+:\d+-(\d{1,9})-\d+$"
-_OF_FIRST = (
-    "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
-    "api_key", "header_version", "client_software_name", "log_generation", "log_level", "coverage", "heard_until",
-    "file_id", "byte_offset",
-)  # fmt: skip
 
 
-def aggregates() -> Aggregates:
-    """Return aggregates of a connection's requests: counts, its first request, and evidence of its role."""
+def aggregates(of_first: Iterable[str]) -> Aggregates:
+    """Return aggregates of a connection's requests: counts, its first request, and evidence of its role.
+
+    `of_first` are the names of the columns that the struct `first` has of the first request's record.
+    """
     return {
         "session_no": F.max("session_no"),
         "last_request_at": F.max("latest_at"),
         "requests": F.sum("requests"),
-        "first": _first(F.struct(*_OF_FIRST, place().alias("place"))),
+        "first": _first(F.struct(*of_first, "coverage", "heard_until", place().alias("place"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),

@@ -7,9 +7,7 @@ expression.
 Requests of a connection that agree in everything that is judged are one row, a kind, with their number. Most of a log
 repeats the same fetches and heartbeats, so far fewer rows are judged, cached and aggregated.
 
-Rows are narrow, because windows sort and copy them column by column, and texts cost the most. Only the group APIs keep
-their bodies as text; from all others a concern reads what it needs before the shuffle. Two structs are copied as a
-whole: `carried`, the columns that no window looks at, and `who`, the texts that show boundaries.
+`request_columns` says which columns a request carries until it is judged, and why.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,42 +16,13 @@ from ..config.settings import Settings
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
-from .boundaries import ID_NUMBERS, IN_STRETCH, KEPT, STATED_SOFTWARE, WHO, last_before, with_connection
-from .concern import Columns, Concern
+from .boundaries import ID_NUMBERS, IN_STRETCH, KEPT, STATED_SOFTWARE, last_before, with_connection
+from .concern import Columns, Concern, reads_of
 from .coverage import with_log_position
 from .engine import Column, DataFrame, F
-from .texts import body_text
+from .request_columns import WITH_BODIES, is_api_versions
 
-_LOOKED_AT = (
-    "connection_id", "byte_offset", "logged_at", "started_at", "api_key", "api_version", "header_version",
-    "correlation_id", "client_instance_id", "is_forwarded",
-)  # fmt: skip
-"""Columns of a record that windows look at."""
-_CARRIED = (
-    "cluster", "broker", "file_id", "remote_host", "remote_port", "listener", "security_protocol", "api_name",
-    "client_software_version", "log_generation", "log_level", "api_version_deprecated", "replica_id", "forged_lines",
-)  # fmt: skip
-"""Columns of a record that no window looks at."""
-_DIFFERING = ("logged_at", "correlation_id", "byte_offset")
-"""Columns in which requests of one kind differ; a row has those of the first request."""
-API_RANGES = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
-"""The fields that are read from the JSON of an ApiVersions response."""
 _RANGE = ("apiKey", "minVersion", "maxVersion")
-HEARTBEATS = {
-    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
-    ApiKey.SHARE_GROUP_HEARTBEAT: "share",
-    ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
-}
-"""Heartbeat APIs by group type (the classic one has its own), in which members state their id and what they hold."""
-GROUP_APIS = (
-    ApiKey.JOIN_GROUP,
-    ApiKey.SYNC_GROUP,
-    ApiKey.DESCRIBE_GROUPS,
-    *HEARTBEATS,
-)
-"""APIs of groups; their messages are counted."""
-_WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
-"""APIs that keep their bodies as text."""
 
 
 def judged_requests(
@@ -86,19 +55,16 @@ def judged_requests(
         - the concerns' columns.
     """
     kept = [name for name in KEPT if name in requests.columns]
-    of_concerns = {name: column for concern in concerns for name, column in concern.reads().items()}
-    looked_at = {"error_code", "api_ranges", *(name for concern in concerns for name in concern.looks_back_at)}
-    read = dict(_read()) | of_concerns
-    carried = [F.col(name) for name in _CARRIED] + _named({n: c for n, c in read.items() if n not in looked_at})
-    stated = read["sent_software_name"]
+    reads = reads_of(concerns)
+    made = reads.made()
+    stated = made["sent_software_name"]
     stated_software = F.when(stated.rlike(BROKER_PATTERN_SQL), stated)
     narrow = requests.where(~F.col("is_duplicate")).select(
         "file_id",
-        *_LOOKED_AT,
-        F.struct(*WHO, stated_software.alias(STATED_SOFTWARE)).alias("who"),
+        *reads.in_windows(made),
+        F.struct(*reads.who, stated_software.alias(STATED_SOFTWARE)).alias("who"),
         *kept,
-        *_named({n: c for n, c in read.items() if n in looked_at}),
-        F.struct(*carried).alias("carried"),
+        F.struct(*reads.in_struct(made)).alias("carried"),
     )
     # A separate step: else Spark would parse each response once for every field in `_by_field`.
     narrow = narrow.withColumn("api_ranges", _by_field(F.col("api_ranges")))
@@ -112,25 +78,25 @@ def judged_requests(
         "answer_seq": F.col("seq") - F.col("answered_before"),
     }
     placed = placed.withColumns(answered).drop("answered_before")
-    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at"))
+    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at"), reads.differing)
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
-    unpacked = by_kind.select(*own, *(f"who.{name}" for name in WHO), "carried.*")
+    unpacked = by_kind.select(*own, *(f"who.{name}" for name in reads.who), "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]
     return unpacked.select("*", *predicates)
 
 
-def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
+def _aggregated_by_kind(requests: DataFrame, differing: Sequence[str]) -> DataFrame:
     """Aggregate the requests of one kind to one row, without a shuffle: they are in one partition already.
 
     Every column is aggregated by itself, because Spark aggregates by hashing only if all results are numbers or times.
     """
-    stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, _WITH_BODIES))
-    alike = [name for name in requests.columns if name not in ("seq", *_DIFFERING, *IN_STRETCH)]
+    stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, WITH_BODIES))
+    alike = [name for name in requests.columns if name not in ("seq", *differing, *IN_STRETCH)]
     by_kind = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
         F.count("*").alias("requests"),
         F.min("seq").alias("seq"),
         F.max("seq").alias("last_seq"),
-        *(F.min_by(name, "seq").alias(name) for name in _DIFFERING),
+        *(F.min_by(name, "seq").alias(name) for name in differing),
         F.min("correlation_id").alias("lowest_correlation_id"),
         F.max("correlation_id").alias("highest_correlation_id"),
         F.min("logged_at").alias("earliest_at"),
@@ -142,19 +108,6 @@ def _aggregated_by_kind(requests: DataFrame) -> DataFrame:
 
 def _named(columns: Columns) -> list[Column]:
     return [column.alias(name) for name, column in columns.items()]
-
-
-def _read() -> Columns:
-    """Return the columns that several concerns read from a record."""
-    of_group = F.col("api_key").isin(*map(int, _WITH_BODIES))
-    answer = F.when(is_api_versions(), F.col("response"))
-    return {
-        "error_code": F.when(is_api_versions(), _api_versions_error()).otherwise(F.col("error_code")),
-        "has_response": F.col("response").isNotNull(),
-        "api_ranges": F.from_json(answer, API_RANGES)["apiKeys"],
-        **{name: F.when(of_group, F.col(name)) for name in ("request", "response", "group_payloads")},
-        "sent_software_name": F.when(is_api_versions(), body_text("request", "clientSoftwareName")),
-    }
 
 
 def _by_field(ranges: Column) -> Column:
@@ -177,22 +130,6 @@ def range_of(api_ranges: Column, api_key: Column) -> Column:
 def requests_where(condition: Column) -> Column:
     """Count the requests that meet a condition: an aggregate of judged requests, of which a row stands for several."""
     return F.sum(F.when(condition, F.col("requests")).otherwise(0))
-
-
-def _api_versions_error() -> Column:
-    """Return the error code of an ApiVersions request; infer it from the release if no response is logged.
-
-    0.10 answers only v0, and 0.11 v0 and v1 (KIP-35); of the two, only 0.11 logs a throttle time.
-    """
-    highest = F.when(F.col("throttle_time_ms").isNull(), F.lit(0)).otherwise(F.lit(1))
-    refused = F.col("api_version") > highest
-    inferred = F.when(refused, F.lit(int(ErrorCode.UNSUPPORTED_VERSION))).otherwise(F.lit(int(ErrorCode.NONE)))
-    return F.when(F.col("log_generation") == "api_key_struct", inferred).otherwise(F.col("error_code"))
-
-
-def is_api_versions(key: str = "api_key") -> Column:
-    """Return whether a request is ApiVersions."""
-    return F.col(key) == int(ApiKey.API_VERSIONS)
 
 
 def is_rejected() -> Column:

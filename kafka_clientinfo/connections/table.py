@@ -6,7 +6,7 @@ from graphlib import TopologicalSorter
 from ..config.settings import Settings
 from ..tables.spec import CONNECTION_KEY
 from . import facts
-from .concern import Columns, Concern
+from .concern import Columns, Concern, reads_of
 from .engine import DataFrame, F
 
 
@@ -24,7 +24,7 @@ def connections(
     Returns:
         The columns of the table `connections`, and further columns that the concerns' rules and tables read.
     """
-    aggregates = dict(facts.aggregates())
+    aggregates = dict(facts.aggregates(reads_of(concerns).of_first))
     for concern in concerns:
         aggregates |= concern.aggregates()
     grouped = judged_requests.groupBy(*CONNECTION_KEY)

@@ -12,7 +12,7 @@ from typing import Any
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from ..connections.judged import GROUP_APIS
+from ..connections.request_columns import GROUP_APIS
 from ..connections.texts import body_text
 from ..errors import WarehouseError
 from ..spark.failures import full_text

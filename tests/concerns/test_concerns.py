@@ -67,7 +67,7 @@ def test_a_request_rule_reads_a_predicate_of_its_own_concern(spark: Any, name: s
 
 
 MAKES: dict[str, Callable[[Concern], Mapping[str, Any]]] = {
-    "columns of a request": lambda concern: {**concern.reads(), **concern.earlier(), **concern.predicates()},
+    "columns of a request": lambda concern: {**concern.reads.made(), **concern.earlier(), **concern.predicates()},
     "columns of a connection": lambda concern: {**concern.aggregates(), **concern.columns(Settings())},
     "tables": lambda concern: concern.transforms,
 }

@@ -1,10 +1,22 @@
 """Which columns the relations of a derivation have."""
 
+from inspect import signature
+from typing import Any
+
 import pytest
 
+from kafka_clientinfo.concerns import concerns
+from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import running_on
+from kafka_clientinfo.connections.judged import judged_requests
+from kafka_clientinfo.connections.table import connections
+from kafka_clientinfo.connections.violations import violations
 from kafka_clientinfo.runs import steps
 from kafka_clientinfo.scan import MemoryTables
+from kafka_clientinfo.scan.dataframe import SparkSession
+from kafka_clientinfo.scan.derive import DUCKDB
 from kafka_clientinfo.tables.spec import table_specs
+from tests.concerns.cases import with_needed
 from tests.frames import request
 from tests.scan.made_log import derived
 
@@ -69,3 +81,24 @@ def test_a_relation_has_no_column_that_nobody_reads(tables: MemoryTables, name: 
     """Runs keep relations in memory; and a column that is left by mistake may hide one that a later step wants to make."""
     spec, read = table_specs().get(name), READ_LATER.get(name, "").split()
     assert sorted(tables.query(f"FROM {name} LIMIT 0").names) == sorted([*(spec.column_names if spec else ()), *read])
+
+
+@pytest.mark.parametrize("name", [concern.name for concern in concerns()])
+def test_a_concern_names_all_that_it_reads_from_a_request(tables: MemoryTables, name: str) -> None:
+    """With the columns that are shared and its own, everything that it makes of judged requests can be computed."""
+    session, chosen = SparkSession(tables._database), with_needed(name)
+    relations: dict[str, Any] = {one: session.table(one) for one in ("requests", "ingested_files")}
+    relations["settings"] = Settings()
+
+    def made(relation: Any) -> Any:
+        tables._database.execute(f"CREATE OR REPLACE TEMP TABLE made_here AS {relation.sql()}")
+        return relation
+
+    with running_on(DUCKDB):
+        judged = made(judged_requests(*relations.values(), chosen))
+        rows = made(connections(judged, Settings(), chosen))
+        made(violations(judged, rows, [], Settings(), chosen))
+        relations |= {"judged_requests": judged, "connections": rows}
+        for transform in chosen[-1].transforms.values():
+            if (needs := set(signature(transform).parameters)) <= {"judged_requests", "settings"}:
+                made(transform(**{need: relations[need] for need in needs}))

@@ -1,11 +1,12 @@
 """How clients negotiate API versions: the ApiVersions request (KIP-35) and its fallback (KIP-511)."""
 
 from ...connections.concern import Concern, Finder
+from ...connections.request_columns import Reads
 from . import broker_api_versions, client_negotiations, cluster_api_versions, facts, predicates, rules
 
 CONCERN = Concern(
     name="api_versions",
-    reads=predicates.reads,
+    reads=Reads(made=predicates.reads),
     earlier=predicates.earlier,
     predicates=predicates.predicates,
     aggregates=facts.aggregates,

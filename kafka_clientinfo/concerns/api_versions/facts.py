@@ -4,7 +4,8 @@ from ...config.settings import Settings
 from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.facts import is_watched
-from ...connections.judged import is_api_versions, is_api_versions_success, requests_where
+from ...connections.judged import is_api_versions_success, requests_where
+from ...connections.request_columns import is_api_versions
 from ...connections.table import only_of_clients
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ErrorCode
 from .predicates import loses_name, offered

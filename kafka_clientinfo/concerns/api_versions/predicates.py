@@ -3,7 +3,8 @@
 from ...connections.boundaries import any_before, last_before
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...connections.judged import is_api_versions, is_api_versions_success, range_of
+from ...connections.judged import is_api_versions_success, range_of
+from ...connections.request_columns import is_api_versions
 from ...connections.texts import body_text
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, ApiKey, ErrorCode
 

@@ -1,11 +1,12 @@
 """Client instance ids (KIP-1313): every request after the first one with header v3 must carry the same id."""
 
 from ...connections.concern import Concern, Finder
+from ...connections.request_columns import Reads
 from . import client_instances, facts, predicates, rules
 
 CONCERN = Concern(
     name="client_instance_id",
-    reads=predicates.reads,
+    reads=Reads(made=predicates.reads),
     earlier=predicates.earlier,
     predicates=predicates.predicates,
     aggregates=facts.aggregates,

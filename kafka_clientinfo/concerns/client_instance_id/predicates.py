@@ -6,7 +6,8 @@ from operator import or_
 from ...connections.boundaries import any_before, first_up_to_now, has_header_v3
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...connections.judged import HEARTBEATS, has_instance_id, is_api_versions
+from ...connections.judged import has_instance_id
+from ...connections.request_columns import HEARTBEATS, is_api_versions
 from ...connections.texts import body_text
 from ...protocol import BROKER_PATTERN_SQL, ApiKey
 from ...protocol.primitives import ZERO_UUID

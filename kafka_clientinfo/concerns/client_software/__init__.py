@@ -1,12 +1,16 @@
 """The software that each connection states (KIP-511), the reason why it is unknown, and the policy for clients."""
 
 from ...connections.concern import Concern
+from ...connections.request_columns import Reads
 from . import facts, predicates, rules
 
 CONCERN = Concern(
     name="client_software",
-    reads=predicates.reads,
-    looks_back_at=("sent_software_name", "sent_software_version"),
+    reads=Reads(
+        looked_back_at=("sent_software_name", "sent_software_version"),
+        carried=("client_software_version",),
+        made=predicates.reads,
+    ),
     earlier=predicates.earlier,
     predicates=predicates.predicates,
     aggregates=facts.aggregates,

@@ -4,7 +4,8 @@ from ...config.settings import Settings
 from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.facts import is_exempt
-from ...connections.judged import is_api_versions, requests_where
+from ...connections.judged import requests_where
+from ...connections.request_columns import is_api_versions
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
 from ...protocol import FIRST_VERSION_WITH_SOFTWARE, UNKNOWN, ErrorCode

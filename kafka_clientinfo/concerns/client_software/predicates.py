@@ -3,7 +3,8 @@
 from ...connections.boundaries import last_before
 from ...connections.concern import Columns
 from ...connections.engine import Column, F
-from ...connections.judged import is_api_versions, is_api_versions_success
+from ...connections.judged import is_api_versions_success
+from ...connections.request_columns import is_api_versions
 from ...connections.texts import body_text
 from ...protocol import BROKER_PATTERN_SQL, FIRST_VERSION_WITH_SOFTWARE, KIP_PATTERN_SQL, UNKNOWN
 

@@ -1,6 +1,7 @@
 """Group protocols (KIP-559): which group messages state their protocol type, and which types and names members use."""
 
 from ...connections.concern import Concern, Finder
+from ...connections.request_columns import Reads
 from . import (
     connection_groups,
     facts,
@@ -15,7 +16,7 @@ from . import (
 
 CONCERN = Concern(
     name="group_protocols",
-    reads=predicates.reads,
+    reads=Reads(made=predicates.reads),
     earlier=predicates.earlier,
     predicates=predicates.predicates,
     aggregates=facts.aggregates,

@@ -13,7 +13,7 @@ A message is self-describing if it carries the protocol type, which is needed to
 from ...config.settings import Settings
 from ...connections.engine import Column, DataFrame, F
 from ...connections.examples import example
-from ...connections.judged import HEARTBEATS
+from ...connections.request_columns import HEARTBEATS
 from ...connections.texts import (
     first_entries,
     first_entries_by,

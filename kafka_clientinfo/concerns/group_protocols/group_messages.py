@@ -8,7 +8,8 @@ from collections.abc import Sequence
 
 from ...connections.engine import Column, DataFrame, F, Window
 from ...connections.examples import place
-from ...connections.judged import GROUP_APIS, is_rejected, is_taken
+from ...connections.judged import is_rejected, is_taken
+from ...connections.request_columns import GROUP_APIS
 from ...connections.texts import sentence, shown
 from ...protocol import ApiKey
 from ...tables.spec import CONNECTION_KEY

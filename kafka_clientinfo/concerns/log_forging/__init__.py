@@ -1,10 +1,12 @@
 """Log records that clients forge inside the texts that they send."""
 
 from ...connections.concern import Concern
+from ...connections.request_columns import Reads
 from . import predicates, rules
 
 CONCERN = Concern(
     name="log_forging",
+    reads=Reads(carried=("forged_lines",)),
     predicates=predicates.predicates,
     request_rules=rules.REQUEST_RULES,
 )

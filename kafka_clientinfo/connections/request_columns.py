@@ -1,0 +1,148 @@
+"""The columns that requests carry from their records into the judgement, and why.
+
+Rows are narrow, because windows sort and copy them column by column, and texts cost the most. So a request carries only
+what is read: `SHARED`, and what concerns declare as their `reads`. Who reads a column says how it is carried:
+
+    in `Reads`     | who reads it                                          | carried as
+    ---------------|-------------------------------------------------------|----------------------------------------------
+    who            | `boundaries` compares the text with the one before    | a field of the struct `who`, copied as a whole
+    compared       | `boundaries` compares the value with the one before   | a column, and another one named …_before
+    looked_back_at | other windows, such as those of a concern's `earlier` | a column
+    carried        | no window                                             | a field of the struct `carried`, as a whole
+
+Two more lists say what becomes of some of these columns: `differing` and `of_first`. Concerns leave `who` and `compared`
+to `SHARED`, as `boundaries` compares nothing else.
+
+Only the group APIs carry their bodies as text; from all others a concern makes the columns that it needs (`made`).
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from ..protocol import ApiKey, ErrorCode
+from .engine import Column, F
+from .texts import body_text
+
+API_RANGES = "apiKeys array<struct<apiKey:int,minVersion:int,maxVersion:int>>"
+"""The fields that are read from the JSON of an ApiVersions response."""
+HEARTBEATS = {
+    ApiKey.CONSUMER_GROUP_HEARTBEAT: "consumer",
+    ApiKey.SHARE_GROUP_HEARTBEAT: "share",
+    ApiKey.STREAMS_GROUP_HEARTBEAT: "streams",
+}
+"""Heartbeat APIs by group type (the classic one has its own), in which members state their id and what they hold."""
+GROUP_APIS = (
+    ApiKey.JOIN_GROUP,
+    ApiKey.SYNC_GROUP,
+    ApiKey.DESCRIBE_GROUPS,
+    *HEARTBEATS,
+)
+"""APIs of groups; their messages are counted."""
+WITH_BODIES = (*GROUP_APIS, ApiKey.LEAVE_GROUP)
+"""APIs that keep their bodies as text."""
+
+
+def _nothing() -> Mapping[str, Column]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reads:
+    """What is read from a request's record: names of columns of the table `requests`, or of columns that are made.
+
+    Attributes:
+        who, compared, looked_back_at, carried: see the module's table. Columns of `made` that are in none of these lists
+            are carried too.
+        differing: columns in which requests of one kind differ (see `judged`); a row has those of the first request.
+        of_first: columns that a connection has of its first request, in the struct `first`.
+        made: returns columns made from a row of `requests`, which replace columns of the same name.
+    """
+
+    who: tuple[str, ...] = ()
+    compared: tuple[str, ...] = ()
+    looked_back_at: tuple[str, ...] = ()
+    carried: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
+    of_first: tuple[str, ...] = ()
+    made: Callable[[], Mapping[str, Column]] = _nothing
+
+    def in_windows(self, made: Mapping[str, Column]) -> list[Column]:
+        """Return the columns that windows read one by one; `made` is the result of the function of that name."""
+        return [_column(name, made) for name in dict.fromkeys((*self.compared, *self.looked_back_at))]
+
+    def in_struct(self, made: Mapping[str, Column]) -> list[Column]:
+        """Return the columns that no window reads; `made` is the result of the function of that name."""
+        elsewhere = {*self.who, *self.compared, *self.looked_back_at}
+        names = dict.fromkeys((*self.carried, *made))
+        return [_column(name, made) for name in names if name not in elsewhere]
+
+
+def _column(name: str, made: Mapping[str, Column]) -> Column:
+    return made[name].alias(name) if name in made else F.col(name)
+
+
+def united(reads: Iterable[Reads]) -> Reads:
+    """Return what several readers read; a column that windows read for one of them is a column for all."""
+    parts = tuple(reads)
+
+    def names(of: Callable[[Reads], tuple[str, ...]]) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for part in parts for name in of(part)))
+
+    return Reads(
+        who=names(lambda part: part.who),
+        compared=names(lambda part: part.compared),
+        looked_back_at=names(lambda part: part.looked_back_at),
+        carried=names(lambda part: part.carried),
+        differing=names(lambda part: part.differing),
+        of_first=names(lambda part: part.of_first),
+        made=lambda: {name: column for part in parts for name, column in part.made().items()},
+    )
+
+
+def is_api_versions(key: str = "api_key") -> Column:
+    """Return whether a request is ApiVersions."""
+    return F.col(key) == int(ApiKey.API_VERSIONS)
+
+
+def _made() -> Mapping[str, Column]:
+    """Return the columns that several concerns read from a record."""
+    of_group = F.col("api_key").isin(*map(int, WITH_BODIES))
+    answer = F.when(is_api_versions(), F.col("response"))
+    return {
+        "error_code": F.when(is_api_versions(), _api_versions_error()).otherwise(F.col("error_code")),
+        "has_response": F.col("response").isNotNull(),
+        "api_ranges": F.from_json(answer, API_RANGES)["apiKeys"],
+        **{name: F.when(of_group, F.col(name)) for name in ("request", "response", "group_payloads")},
+        "sent_software_name": F.when(is_api_versions(), body_text("request", "clientSoftwareName")),
+    }
+
+
+def _api_versions_error() -> Column:
+    """Return the error code of an ApiVersions request; infer it from the release if no response is logged.
+
+    0.10 answers only v0, and 0.11 v0 and v1 (KIP-35); of the two, only 0.11 logs a throttle time.
+    """
+    highest = F.when(F.col("throttle_time_ms").isNull(), F.lit(0)).otherwise(F.lit(1))
+    refused = F.col("api_version") > highest
+    inferred = F.when(refused, F.lit(int(ErrorCode.UNSUPPORTED_VERSION))).otherwise(F.lit(int(ErrorCode.NONE)))
+    return F.when(F.col("log_generation") == "api_key_struct", inferred).otherwise(F.col("error_code"))
+
+
+SHARED = Reads(
+    who=("principal", "client_id", "client_software_name"),
+    compared=(
+        "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at",
+    ),
+    looked_back_at=("connection_id", "byte_offset", "started_at", "client_instance_id", "api_ranges"),
+    carried=(
+        "cluster", "broker", "file_id", "remote_host", "remote_port", "listener", "security_protocol", "api_name",
+        "log_generation", "log_level", "replica_id",
+    ),
+    differing=("logged_at", "correlation_id", "byte_offset"),
+    of_first=(
+        "security_protocol", "principal", "listener", "remote_host", "remote_port", "client_id", "correlation_id",
+        "api_key", "header_version", "client_software_name", "log_generation", "log_level", "file_id", "byte_offset",
+    ),
+    made=_made,
+)  # fmt: skip
+"""What boundaries, the connections' own columns and several concerns read."""
