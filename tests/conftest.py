@@ -46,7 +46,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if (long := config.getoption("--long")) != "also":
         _keep(config, items, lambda item: (item.get_closest_marker("long") is not None) == (long == "only"))
     if config.getoption("--spark") != "classic":
-        _keep(config, items, lambda item: "spark" in getattr(item, "fixturenames", ()))
+        _keep(config, items, _asks_for_spark)
         for item in items:
             if mark := item.get_closest_marker("classic"):
                 item.add_marker(pytest.mark.skip(reason=f"needs a classic session: {mark.args[0]}"))
@@ -67,6 +67,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 def _keep(config: pytest.Config, items: list[pytest.Item], wanted: Callable[[pytest.Item], bool]) -> None:
     config.hook.pytest_deselected(items=[item for item in items if not wanted(item)])
     items[:] = filter(wanted, items)
+
+
+def _asks_for_spark(item: pytest.Item) -> bool:
+    rules_run_on = getattr(getattr(item, "callspec", None), "params", {}).get("rules_session")
+    return "spark" in getattr(item, "fixturenames", ()) or rules_run_on == "spark"
 
 
 def _module(item: pytest.Item) -> str:
@@ -123,6 +128,18 @@ def spark(
     session = classic_session(settings, scratch)
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="module", params=["duckdb", pytest.param("spark", marks=pytest.mark.long)])
+def rules_session(request: pytest.FixtureRequest) -> Iterator[object]:
+    """A session of each engine that the rules run on; see `engines`."""
+    from .engines import duckdb_session
+
+    if request.param == "spark":
+        yield request.getfixturevalue("spark")
+        return
+    with duckdb_session() as session:
+        yield session
 
 
 @pytest.fixture

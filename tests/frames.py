@@ -7,14 +7,15 @@ from itertools import accumulate
 from typing import Any
 
 from chispa import assert_df_equality
-from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.ingestion.debug_runs import joined
 from kafka_clientinfo.protocol import api_name, request_header_version
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import table_spec
+from tests.engines import SparkSession, collected, computed, on, relation_on_duckdb
 
 START = datetime(2026, 11, 21, 2, 0, 0, tzinfo=UTC)
 API_KEYS = {
@@ -114,7 +115,9 @@ def answered(*apis: tuple[int, int, int]) -> str:
 
 def frame(spark: Any, table: str, rows: list[dict[str, Any]]) -> Any:
     spec = table_spec(table)
-    return relation_of(spark, [tuple(row.get(name) for name in spec.column_names) for row in rows], spec.ddl)
+    values = [tuple(row.get(name) for name in spec.column_names) for row in rows]
+    make = relation_on_duckdb if isinstance(spark, SparkSession) else relation_of
+    return make(spark, values, spec.ddl)
 
 
 def ledger(spark: Any, *rows: dict[str, Any]) -> Any:
@@ -239,7 +242,8 @@ class Relations(dict[str, Any]):
             needed = {need: self._stored(need) for need in step.needs}
         else:
             needed = {need: self[need] for need in step.needs}
-        self[name] = step.make(needed).localCheckpoint()
+        with on(self["requests"].sparkSession):
+            self[name] = computed(step.make(needed))
         return self[name]
 
     def _stored(self, name: str) -> Any:
@@ -250,6 +254,6 @@ class Relations(dict[str, Any]):
 def by_connection(relation: Any) -> dict[str, list[Any]]:
     """Collected rows per connection id, connections in order."""
     found: dict[str, list[Any]] = {}
-    for row in sorted(relation.collect(), key=lambda r: (r["connection_id"], r["opened_at"], r["opened_seq"])):
+    for row in sorted(collected(relation), key=lambda r: (r["connection_id"], r["opened_at"], r["opened_seq"])):
         found.setdefault(row["connection_id"], []).append(row)
     return found

@@ -15,6 +15,7 @@ from kafka_clientinfo.releases.broker_releases import VERDICTS
 from kafka_clientinfo.tables.spec import CLIENT
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.concerns.usage import uses
+from tests.engines import collected, duckdb_session, on
 from tests.frames import at, frame, ledger
 from tests.report.tables_on_disk import write_warehouse
 
@@ -34,7 +35,7 @@ USES = (
 
 
 @pytest.fixture(scope="module")
-def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
+def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     """The tables that the command reads; each use has a connection of its own."""
     connections, used = [], []
     for number, (cluster, client_id, (key, name), version, given) in enumerate(USES):
@@ -71,14 +72,13 @@ def warehouse(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> str:
     offers = [offer | {"first_seen": at(0), "last_seen": at(9)}]
     ingested = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("old", "new", "info", "empty")]
     ingested.append({"file_id": "x", "cluster": "new", "ingested_at": at(99)})
-    impact = uses.impact(
-        frame(spark, "connections", connections),
-        frame(spark, "api_usage", used),
-        frame(spark, "broker_api_versions", offers),
-        ledger(spark, *ingested),
-    )
+    made = {"connections": connections, "api_usage": used, "broker_api_versions": offers}
+    with duckdb_session() as session, on(session):
+        relations = [frame(session, name, rows) for name, rows in made.items()]
+        impact = uses.impact(*relations, ledger(session, *ingested))
+        rows = [row.asDict(recursive=True) for row in collected(impact)]
     tables = {"api_usage": used, "broker_api_versions": offers, "ingested_files": ingested}
-    tables["upgrade_impact"] = [row.asDict(recursive=True) for row in impact.collect()]
+    tables["upgrade_impact"] = rows
     return str(write_warehouse(tmp_path_factory.mktemp("upgrade") / "w", tables, "2026-11-21 02:00:09"))
 
 

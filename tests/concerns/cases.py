@@ -1,6 +1,6 @@
 """Cases of a concern: the requests of a connection, what its row says of them, and the rules that they break.
 
-All cases of a module are one log, judged once: `judge` costs two Spark actions, and every test reads what they found.
+All cases of a module are one log, which `judge` judges once, on DuckDB or Spark, and every test reads the result.
 """
 
 import tomllib
@@ -16,6 +16,7 @@ from kafka_clientinfo.connections.concern import Concern
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
+from tests.engines import collected, computed, on
 from tests.frames import by_connection, log, request
 
 Row = dict[str, Any]
@@ -53,7 +54,7 @@ class Judged:
 
 
 def judge(
-    spark: Any, cases: Mapping[str, Case | Sequence[Row]], concern: str, settings: Settings | None = None
+    session: Any, cases: Mapping[str, Case | Sequence[Row]], concern: str, settings: Settings | None = None
 ) -> Judged:
     """Judge the requests of all cases in one log by one concern and those that it reads.
 
@@ -64,12 +65,13 @@ def judge(
         for row in case.requests if isinstance(case, Case) else case:
             rows.append(row | {"connection_id": name} if row["connection_id"] == "?" else row)
     chosen, needed = settings or Settings(), with_needed(concern)
-    judged = judged_requests(*log(spark, rows), chosen, needed).localCheckpoint()
-    found = connections(judged, chosen, needed).localCheckpoint()
-    opened = by_connection(found)
-    broken: dict[str, dict[str, Any]] = {name: {} for name in opened}
-    for row in violations(judged, found, [], chosen, needed).collect():
-        broken[row["connection_id"]][row["rule"]] = row
+    with on(session):
+        judged = computed(judged_requests(*log(session, rows), chosen, needed))
+        found = computed(connections(judged, chosen, needed))
+        opened = by_connection(found)
+        broken: dict[str, dict[str, Any]] = {name: {} for name in opened}
+        for row in collected(violations(judged, found, [], chosen, needed)):
+            broken[row["connection_id"]][row["rule"]] = row
     return Judged(opened, broken)
 
 

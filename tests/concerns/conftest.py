@@ -8,6 +8,8 @@ from .cases import Judged, judge
 
 
 @pytest.fixture(scope="module")
-def judged(request: pytest.FixtureRequest, spark: Any) -> Judged:
+def judged(request: pytest.FixtureRequest, rules_session: Any) -> Judged:
     """The module's CASES (name to Case), judged by its folder's concern and by its SETTINGS."""
-    return judge(spark, request.module.CASES, request.path.parent.name, getattr(request.module, "SETTINGS", None))
+    return judge(
+        rules_session, request.module.CASES, request.path.parent.name, getattr(request.module, "SETTINGS", None)
+    )

@@ -9,7 +9,7 @@ from kafka_clientinfo.concerns.client_software.policy import compared_versions, 
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.spark.arrow_rows import relation_of
-from tests.concerns.cases import Case, Judged, assert_message
+from tests.concerns.cases import Case, Judged, assert_message, judge
 from tests.frames import api_versions, named, offer, request
 
 POLICY = Policy(
@@ -130,6 +130,12 @@ PERMISSIVE: dict[str, Policy] = {
     "a policy of patterns only asks nothing of software": Policy(client_id_patterns=("a.*",)),
     "an empty policy asks nothing": Policy(),
 }
+
+
+@pytest.fixture(scope="module")
+def judged(spark: Any) -> Judged:
+    """The cases on Spark only: DuckDB compares no minimum versions."""
+    return judge(spark, CASES, "client_software", SETTINGS)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from typing import Any
 
 import pytest
-from pyspark.sql import functions as F
 
 from kafka_clientinfo.concerns.group_protocols import (
     connection_groups,
@@ -18,6 +17,7 @@ from kafka_clientinfo.concerns.group_protocols.rules import (
     findings_name_mismatch,
 )
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
@@ -28,12 +28,21 @@ from tests.concerns.group_protocols.messages import (
     message,
 )
 from tests.concerns.group_protocols.test_group_protocols import CASES
+from tests.engines import collected, computed, duckdb_session, on
 from tests.frames import as_stored, log
 
 
-@pytest.fixture(scope="package")
-def found(spark: Any) -> Found:
+@pytest.fixture(scope="package", params=["duckdb", pytest.param("spark", marks=pytest.mark.long)])
+def found(request: pytest.FixtureRequest) -> Found:
     """All cases in one log; each is a group, and a connection, of its own name."""
+    if request.param == "spark":
+        return found_on(request.getfixturevalue("spark"))
+    with duckdb_session() as session, on(session):
+        return found_on(session)
+
+
+def found_on(session: Any) -> Found:
+    """Judge the log on a session's engine."""
     rows = [in_group(row, name) for name, (messages, _) in CASES.items() for row in messages]
     rows += [in_group(row, name) for name, (messages, _) in NAMES.items() for row in messages]
     rows.append(in_group(MISMATCH, "mismatch"))
@@ -41,18 +50,18 @@ def found(spark: Any) -> Found:
     described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
     rows.append(message(0, "DESCRIBE", 3, {"groups": ["told", "dead"]}, {"groups": described}))
     settings, needed = Settings(), with_needed("group_protocols")
-    judged = judged_requests(*log(spark, rows), settings, needed).localCheckpoint()
-    opened = connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")).localCheckpoint()
+    judged = computed(judged_requests(*log(session, rows), settings, needed))
+    opened = computed(connections(judged, settings, needed).withColumn("client_id", F.col("first.client_id")))
     messages = group_messages.transform(judged)
     memberships = group_memberships.transform(messages, judged, settings)
-    derived = connection_groups.transform(messages, memberships, settings).localCheckpoint()
+    derived = computed(connection_groups.transform(messages, memberships, settings))
     of_connections = as_stored(derived, "connection_groups")
-    groups = as_stored(group_protocols.transform(of_connections, opened), "group_protocols").localCheckpoint()
+    groups = computed(as_stored(group_protocols.transform(of_connections, opened), "group_protocols"))
     conflicts = group_type_conflicts.transform(of_connections)
     findings = [findings_inconsistent(groups), findings_mixed_types(conflicts)]
     findings.append(findings_name_mismatch(derived, opened))
-    broken = violations(judged, opened, findings, settings, needed).collect()
+    broken = collected(violations(judged, opened, findings, settings, needed))
     return Found(
-        {row["group_id"]: row.asDict(recursive=True) for row in groups.collect()},
+        {row["group_id"]: row.asDict(recursive=True) for row in collected(groups)},
         {(row["group_id"] or row["connection_id"], row["rule"]): row for row in broken},
     )

@@ -8,6 +8,7 @@ import pytest
 from kafka_clientinfo.releases.broker_releases import REASONS, releases
 from tests.concerns.usage import uses
 from tests.concerns.usage.uses import FETCH, HEARTBEAT, JOIN, PRODUCE, connection, usage
+from tests.engines import collected, on
 from tests.frames import as_stored, at, frame
 
 
@@ -129,7 +130,7 @@ CASES: dict[str, Case] = {
 
 
 @pytest.fixture(scope="module")
-def impact(spark: Any) -> Any:
+def impact(rules_session: Any) -> list[Any]:
     """The table of all cases; each is a cluster of its own."""
     opened, used = [], []
     for name, case in CASES.items():
@@ -158,15 +159,16 @@ def impact(spark: Any) -> Any:
         for broker in ("restarted", "silent")
     ]
     tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers, "ingested_files": files}
-    made = uses.impact(*(frame(spark, name, rows) for name, rows in tables.items()))
-    return as_stored(made, "upgrade_impact").localCheckpoint()
+    with on(rules_session):
+        made = uses.impact(*(frame(rules_session, name, rows) for name, rows in tables.items()))
+        return collected(as_stored(made, "upgrade_impact"))
 
 
 @pytest.fixture(scope="module")
 def rows(impact: Any) -> dict[str, Any]:
     """The one row of each case: brokers and forwarded requests are no clients."""
-    found = {row["cluster"]: row for row in impact.collect()}
-    assert len(found) == impact.count()
+    found = {row["cluster"]: row for row in impact}
+    assert len(found) == len(impact)
     return found
 
 

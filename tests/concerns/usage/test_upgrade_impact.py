@@ -9,6 +9,7 @@ from kafka_clientinfo.concerns.usage import upgrade_impact
 from kafka_clientinfo.releases.client_libraries import parse_libraries
 from tests.concerns.usage import uses
 from tests.concerns.usage.uses import FETCH, PRODUCE, connection, usage
+from tests.engines import collected, on
 from tests.frames import as_stored, at, frame
 
 METADATA, UNPLAYED = (3, "METADATA"), (29, "DESCRIBE_ACLS")
@@ -125,7 +126,7 @@ CASES = {
 
 
 @pytest.fixture(scope="module")
-def rows(spark: Any) -> dict[str, list[Any]]:
+def rows(rules_session: Any) -> dict[str, list[Any]]:
     """Rows of all cases by name; each is a cluster of its own."""
     opened, used, offers = [], [], []
     for name, case in CASES.items():
@@ -143,11 +144,12 @@ def rows(spark: Any) -> dict[str, list[Any]]:
     restarted = {"file_id": "s", "broker": "b", "broker_events": [started]}
     files = [restarted | {"cluster": name} for name, case in CASES.items() if case.brokers == "restarted"]
     tables = {"connections": opened, "api_usage": used, "broker_api_versions": offers, "ingested_files": files}
-    with pytest.MonkeyPatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch, on(rules_session):
         patch.setattr(upgrade_impact, "client_libraries", lambda: parse_libraries(LIBRARIES))
-        made = uses.impact(*(frame(spark, name, given) for name, given in tables.items()))
+        made = uses.impact(*(frame(rules_session, name, given) for name, given in tables.items()))
+        impact = collected(as_stored(made, "upgrade_impact"))
     found: dict[str, list[Any]] = {}
-    for row in as_stored(made, "upgrade_impact").collect():
+    for row in impact:
         found.setdefault(row["cluster"], []).append(row)
     return found
 
