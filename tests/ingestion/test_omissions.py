@@ -108,3 +108,15 @@ def test_however_a_file_is_cut_and_whenever_it_grows_it_shows_the_same(name: str
             runs.read(whole[:end])
         (file,) = runs.files.values()
         assert shown(file) == shown(expected)
+
+
+@pytest.mark.parametrize(("between", "shows"), [(0, True), (omissions.BLOCK, False)])
+def test_steps_that_are_far_apart_in_the_file_are_not_counted_together(
+    between: int, shows: bool, tmp_path: Path
+) -> None:
+    parts = [*lines(each(3, BUSY)[:26])]
+    filler = b"[2026-11-21 12:00:00,000] INFO " + b"x" * between + b" (kafka.server.KafkaServer)\n"
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(b"".join([*parts[:15], filler, *parts[15:]]))
+    _, file, _ = read_in_splits(path, 1 << 30, 1)
+    assert shown(file)["omission"] == shows
