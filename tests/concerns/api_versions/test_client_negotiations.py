@@ -8,6 +8,7 @@ from kafka_clientinfo.concerns.api_versions import client_negotiations
 from kafka_clientinfo.concerns.api_versions.rules import findings_outdated
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
+from tests.engines import collected, computed, on
 from tests.frames import as_stored, assert_table, at, frame
 
 FETCH, PRODUCE = (1, "FETCH"), (0, "PRODUCE")
@@ -185,23 +186,27 @@ MESSAGES = {
 
 
 @pytest.fixture(scope="module")
-def relation(spark: Any) -> Any:
+def relation(rules_session: Any) -> Any:
     tables = {"connections": CONNECTIONS, "api_usage": USED, "broker_api_versions": RANGES, "failed_requests": FAILED}
     tables["ingested_files"] = FILES
-    made = client_negotiations.transform(*(frame(spark, name, rows) for name, rows in tables.items()))
-    return as_stored(made, "client_negotiations").localCheckpoint()
+    with on(rules_session):
+        made = client_negotiations.transform(*(frame(rules_session, name, rows) for name, rows in tables.items()))
+        return computed(as_stored(made, "client_negotiations"))
 
 
 @pytest.mark.kip("KIP-35", 12, 29)
 @pytest.mark.kip("KIP-35 revision 30", 8, 9)
-def test_it_tells_who_does_not_ask_again_and_what_was_tried_after_a_refusal(relation: Any, spark: Any) -> None:
-    assert_table(relation, spark, "client_negotiations", EXPECTED)
+def test_it_tells_who_does_not_ask_again_and_what_was_tried_after_a_refusal(relation: Any, rules_session: Any) -> None:
+    assert_table(relation, rules_session, "client_negotiations", EXPECTED)
 
 
 @pytest.mark.kip("KIP-35", 12)
-def test_a_range_that_is_another_one_by_now_is_a_violation_of_the_connection_id(relation: Any) -> None:
-    found = completed_finding(findings_outdated(relation, Settings()), Settings())
-    rows = {row["connection_id"]: row for row in found.collect()}
+def test_a_range_that_is_another_one_by_now_is_a_violation_of_the_connection_id(
+    relation: Any, rules_session: Any
+) -> None:
+    with on(rules_session):
+        found = collected(completed_finding(findings_outdated(relation, Settings()), Settings()))
+    rows = {row["connection_id"]: row for row in found}
     assert set(rows) == {"6", "8", "23", "25"}
     row = rows["6"]
     assert (row["rule"], row["broker"], row["opened_at"], row["occurrences"]) == (*MESSAGES, "b", None, 1)

@@ -17,6 +17,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
 from tests.builders import json_record
 from tests.concerns.client_instance_id.client_rows import MESSAGES, NEW, UNCERTAIN, carries, kafka_id, scenario
+from tests.engines import collected, computed, on
 from tests.frames import as_stored, assert_table, at, frame
 
 BITS = uuid.UUID("01234567-89ab-cdef-0123-456789abcdef")
@@ -154,16 +155,16 @@ EXPECTED = [
 
 
 @pytest.fixture(scope="module")
-def relation(spark: Any) -> Any:
-    return as_stored(
-        client_instances.transform(frame(spark, "connections", CONNECTIONS)), "client_instances"
-    ).localCheckpoint()
+def relation(rules_session: Any) -> Any:
+    with on(rules_session):
+        made = client_instances.transform(frame(rules_session, "connections", CONNECTIONS))
+        return computed(as_stored(made, "client_instances"))
 
 
 @pytest.mark.kip("KIP-1313", 8, 32)
 @pytest.mark.kip("KIP-1313", 3, 4, 29, 30, 31)
-def test_it_follows_an_instance_over_its_connections(relation: Any, spark: Any) -> None:
-    assert_table(relation, spark, "client_instances", EXPECTED)
+def test_it_follows_an_instance_over_its_connections(relation: Any, rules_session: Any) -> None:
+    assert_table(relation, rules_session, "client_instances", EXPECTED)
 
 
 @pytest.mark.kip("KIP-1313", 3, 4)
@@ -175,17 +176,19 @@ def test_it_follows_an_instance_over_its_connections(relation: Any, spark: Any) 
     ],
 )
 def test_an_id_that_is_not_one_clients_for_life_is_a_violation_of_the_connection_id(
-    relation: Any, find: Any, rule: str, connection: str, instance_id: str
+    relation: Any, rules_session: Any, find: Any, rule: str, connection: str, instance_id: str
 ) -> None:
-    (row,) = completed_finding(find(relation, Settings()), Settings()).collect()
+    with on(rules_session):
+        (row,) = collected(completed_finding(find(relation, Settings()), Settings()))
     assert row["binds"] is (rule != "client_instance_id_renewed")
     assert (row["rule"], row["connection_id"], row["opened_at"]) == (rule, connection, None)
     assert row["message"] == f"client instance id '{instance_id}' {MESSAGES[rule]}"
 
 
-def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation: Any) -> None:
-    found = completed_finding(findings_on_two_hosts(relation, _berlin()), _berlin())
-    rows = {row["connection_id"]: row for row in found.collect()}
+def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation: Any, rules_session: Any) -> None:
+    with on(rules_session):
+        found = collected(completed_finding(findings_on_two_hosts(relation, _berlin()), _berlin()))
+    rows = {row["connection_id"]: row for row in found}
     assert set(rows) == {SECOND, "7"}
     row = rows[SECOND]
     assert (row["rule"], row["broker"], row["occurrences"]) == ("client_instance_id_on_two_hosts", "b", 1)

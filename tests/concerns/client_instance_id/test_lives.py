@@ -12,6 +12,7 @@ from kafka_clientinfo.concerns.client_instance_id.rules import (
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.violations import completed_finding
 from tests.concerns.client_instance_id.client_rows import MESSAGES, UNCERTAIN, carries, kafka_id, numbered, of, scenario
+from tests.engines import collected, computed, on
 from tests.frames import as_stored, frame
 
 BOTH = ("b1", "b2")
@@ -197,18 +198,18 @@ TELEMETRY: dict[str, tuple[list[dict[str, Any]], dict[str, Any]]] = {
 
 
 @pytest.fixture(scope="module")
-def of_lives(spark: Any) -> dict[str, Any]:
+def of_lives(rules_session: Any) -> dict[str, Any]:
     """Rows of client_instances by id, and the findings, of all cases of lives in one table."""
     rows = [row for rows in (*LIVES.values(), *WITHOUT.values()) for row in rows] + OTHERS_OF_BROKERS
     rows += [row for rows, _ in TELEMETRY.values() for row in rows]
-    made = as_stored(
-        client_instances.transform(frame(spark, "connections", rows)), "client_instances"
-    ).localCheckpoint()
-    findings = {
-        find: completed_finding(find(made, Settings()), Settings()).collect()
-        for find in (findings_renewed, findings_without_id)
-    }
-    return {"instances": {row["instance_id"]: row for row in made.collect()}, **findings}
+    with on(rules_session):
+        instances = client_instances.transform(frame(rules_session, "connections", rows))
+        made = computed(as_stored(instances, "client_instances"))
+        findings = {
+            find: collected(completed_finding(find(made, Settings()), Settings()))
+            for find in (findings_renewed, findings_without_id)
+        }
+    return {"instances": {row["instance_id"]: row for row in collected(made)}, **findings}
 
 
 @pytest.mark.kip("KIP-1313", 3)
