@@ -137,7 +137,7 @@ $(VENV)/.release: $(VENV)/.installed
 	@$(BIN)/python -m pip install -qq --disable-pip-version-check -c constraints.txt -e '.[local,dev,release]'
 	@touch $@
 
-# Every file in the archives gets the time of the last commit, so that every build gives the same bytes.
+# Every file in the wheel gets the time of the last commit, so that builds of one commit give the same wheel.
 dist: $(VENV)/.release ## Build the source archive and, from it, the wheel, into ./dist
 	rm -rf dist build *.egg-info
 	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m build --no-isolation
