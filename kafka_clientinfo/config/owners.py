@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
 from typing import Any
 
 from ..errors import ConfigError
-from .backtracking import LONGEST_TEXT, check_pattern
+from .patterns import LONGEST_TEXT, check_pattern
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 
 KINDS = ("principals", "client_ids", "hosts", "groups", "software")

@@ -14,8 +14,7 @@ from typing import Any
 
 from .. import resources
 from ..errors import ConfigError
-from .backtracking import check_pattern
-from .patterns import without_ends
+from .patterns import check_pattern, without_ends
 from .rules import SEVERITIES, rules
 from .toml_files import check_names, list_of_texts, parsed, shown, text_of
 

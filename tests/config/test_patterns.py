@@ -7,14 +7,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from kafka_clientinfo.config.backtracking import check_pattern
-from kafka_clientinfo.config.patterns import without_ends
+from kafka_clientinfo.config.patterns import check_pattern, without_ends
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.scan.column import re2
 
 ALLOWED = (
-    "", "tool-.*", r"team-[a-z]+\..+", "([a-z0-9]|-)+", "[a-z]+(-[a-z]+)*", "(-[a-z]+){0,9}", r"[^-.]+(-[^-.]+)*", r"[\w_]+",
-    r"[\w.-]+", "(?:[a-z]+[0-9]+)+", r"(\d|-|é|ж)+", "a{3}b{2,}", "[a^&b]", "a]b}", "[-a]", "[^-]", r"\x41\u00e9", "a&&b",
+    "", "tool-.*", r"team-[a-z]+\..+", "([a-z0-9]|-)", "[a-z]+(-[a-z]+)?", "(-[a-z]){0,9}", r"[^-.]+(-[^-.])*", r"[\w_]+",
+    r"[\w.-]+", "(?:[a-z][0-9])+", r"(\d|-|é|ж)?", "(a+|b?){0,1}", "(a*){1}", "([*+?|]b)*", "(ab)*|c+", "a{3}b{2,}", "[a^&b]", "a]b}", "[-a]", "[^-]", r"\x41\u00e9", "a&&b",
     r"[\[\]]", "a|", "()", "^app-.*$", r"a\$", r"\^a\{", r"\s+", r"[\s.]+", r"\S+", r"\W", r"[\D]", "a?b*?c", "^a|b$", r"[+\--]",
     "a{0}", "a{1,2}", "a{10,}", "[|]", "[~a]",
 )  # fmt: skip
@@ -24,6 +23,12 @@ REFUSED = (
     r"\p{L}", r"\Qa\E", r"\z", "[]a]", "[^]a]", "[a-c-e]", r"[\w-.]", "[^^]", "{a}", "a{,3}", "a{1001}", "(a{50}b){50}", r"\_",
     "a{01}", "a{1,02}", "[a||b]", "[a~~b]",
 )  # fmt: skip
+COSTLY = {
+    "(a+)+$": "(a+)", "(a?)+": "(a?)", "(a?){30}": "(a?)", "(a*){2,}": "(a*)", "(a{2}){0,2}": "(a{2})", "(a|a)*": "(a|a)",
+    "(?:ab|c)+?": "(?:ab|c)", "x([a-z0-9]|-)+": "([a-z0-9]|-)", "[a-z]+(-[a-z]+)*": "(-[a-z]+)", "((a+)b)*": "((a+)b)",
+    "((a|b))*": "((a|b))", "((a+)?)+": "((a+)?)", "(|a)*": "(|a)", r"(\(a+)+": r"(\(a+)",
+}  # fmt: skip
+"""Patterns that repeat a group with a repetition or an alternative in it, each with the group."""
 TEXTS = (
     "", "a", "b", "ab", "abc", "-", "--", "tool-", "tool-x", "tool-\r", "tool-\n", "tool-\u2028", "team-a.b", "app-1", "app-\n", "a-b-c",
     "a1b2", "a$", "a\n", "a\\", "^a{", "]", "[", "&", "a&&b", "a]b}", "aaabb", "A\u00e9", "\u00e9", "ж-1", "\u0664", "\t \x0b\f\r\n", "\x0b",
@@ -35,6 +40,21 @@ TEXTS = (
 def test_it_refuses_what_they_read_differently(pattern: str) -> None:
     with pytest.raises(ConfigError, match=r"^policy.toml: client_id_patterns: "):
         check_pattern(pattern, "policy.toml: client_id_patterns")
+
+
+@pytest.mark.parametrize("pattern", COSTLY)
+def test_it_refuses_to_repeat_a_group_that_can_match_in_many_ways(pattern: str) -> None:
+    named = re.escape(
+        f"policy.toml: {pattern!r} repeats {COSTLY[pattern]!r}, which holds a repetition or an alternative"
+    )
+    with pytest.raises(ConfigError, match=f"^{named}.*write a class of characters"):
+        check_pattern(pattern, "policy.toml")
+
+
+def test_it_refuses_long_patterns() -> None:
+    check_pattern("a" * 1000, "x")
+    with pytest.raises(ConfigError, match=r"has 1001 characters; give several patterns of at most 1000$"):
+        check_pattern("a" * 1001, "x")
 
 
 def test_a_refusal_is_all_that_is_said() -> None:

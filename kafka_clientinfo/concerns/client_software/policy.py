@@ -2,7 +2,7 @@
 
 from string import ascii_lowercase, ascii_uppercase
 
-from ...config.backtracking import LONGEST_TEXT
+from ...config.patterns import LONGEST_TEXT
 from ...config.policy import VERSION, Policy
 from ...connections.engine import Column, F
 from ...connections.texts import any_of, looked_up
