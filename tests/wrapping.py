@@ -124,16 +124,6 @@ def journal(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
         yield json.dumps(fields, ensure_ascii=False).encode()
 
 
-def export(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
-    for entry in _entries(record, text, part):
-        for name, value in entry.items():
-            if value.isascii() and b"\x7f" > min(value, default=32).to_bytes(1, "little") >= b" ":
-                yield name.encode() + b"=" + value
-            else:
-                yield name.encode() + b"\n" + len(value).to_bytes(8, "little") + value
-        yield b""
-
-
 def rfc_3164(record: Logged, text: bytes, part: int) -> Iterator[bytes]:
     at = datetime.fromisoformat(record.second)
     for line in _lines(text):
@@ -164,7 +154,6 @@ WRAPPERS: dict[str, Callable[[Logged, bytes, int], Iterable[bytes]]] = {
     "cri": cri,
     "docker": docker,
     "journal": journal,
-    "export": export,
     "rfc_3164": rfc_3164,
     "rfc_3164_bare": rfc_3164_bare,
     "rfc_5424": rfc_5424,

@@ -19,7 +19,7 @@ from .toml_files import check_names, parsed, shown, text_of
 
 SPARK_PREFIX = "spark.kafka_clientinfo."
 _PATTERNS = ("kafka", "stamped", "logger_first", "message", "json", "any")
-_WRAPPERS = ("cri", "docker", "journal", "export", "syslog")
+_WRAPPERS = ("cri", "docker", "journal", "syslog")
 LOG_LAYOUTS = ("auto", *_PATTERNS, *(f"{wrapper}+{pattern}" for wrapper in _WRAPPERS for pattern in _PATTERNS))
 """Names of layouts, which `logs.layouts` defines."""
 _YEARS = 10

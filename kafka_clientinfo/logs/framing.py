@@ -60,7 +60,7 @@ class RawRecord(NamedTuple):
         finished: whether it ends as a record ends; only the last record of a file or range can be unfinished without
             being damaged.
         forged_prefixes: number of prefixes inside it that are text of this record.
-        text: the record in Kafka's own layout if the file has another layout, wrapper or encoding; else None.
+        text: the record in Kafka's own layout if the file has another layout or wrapper; else None.
         torn: whether it lacks its end because another record begins inside it; that record follows.
         taken: number of whole records in these bytes, if a `Take` took them; `length` is then their total length, and
             `data` holds their last bytes. 0 for a single record.

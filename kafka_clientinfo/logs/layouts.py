@@ -1,4 +1,4 @@
-"""The layout of a request log: its encoding, wrapper and log4j pattern, detected from the file's first bytes.
+"""The layout of a request log: its wrapper and log4j pattern, detected from the file's first bytes.
 
 A file has one layout, which `detect` finds before records are read, so that a client's text is never taken for a
 wrapper. `framing.split_records` reads Kafka's own pattern in plain UTF-8, in several tasks if the file is large.
@@ -22,26 +22,21 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from itertools import islice
 from typing import Literal, NamedTuple, cast
 
 from ..config.settings import check_layout
 from .framing import OWN_WORDS
-from .physical_lines import ExportEntries
 from .record_marks import LEVEL, PREFIX, TIME
-from .wrappers import Line, Unwrap, cri, docker, event, export, is_journal, is_syslog, journal, syslog
+from .wrappers import Line, Unwrap, cri, docker, event, is_journal, is_syslog, journal, syslog
 
-Encoding = Literal["utf-8", "utf-16-le", "utf-16-be"]
-Wrapper = Literal["none", "cri", "docker", "journal", "export", "syslog"]
+Wrapper = Literal["none", "cri", "docker", "journal", "syslog"]
 Pattern = Literal["kafka", "stamped", "logger_first", "message", "json", "any"]
 
 SAMPLE = 1 << 20
 """Bytes of a file's beginning in which the layout is detected."""
 _SAMPLE_LINES = 2000
-_BOMS: tuple[tuple[bytes, Encoding], ...] = (
-    (codecs.BOM_UTF16_LE, "utf-16-le"),
-    (codecs.BOM_UTF16_BE, "utf-16-be"),
-)
+UTF_16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""The byte order marks with which text in UTF-16 begins."""
 _STAMP = re.compile(
     rb"\[?" + TIME + rb"\]? {1,4}(?:\[[^\r\n\]]{1,300}\] {1,4})?" + LEVEL + rb"(?: {1,4}|\Z)"
     rb"(?:\[[^\r\n]{1,300}?\] {1,4}(?=Completed request:|Processor \d|Sending |Not sending ))?"
@@ -55,6 +50,7 @@ _END_WINDOW = 700
 _BARE_END = re.compile(rb"\}\}\Z|,sendTime:[\d.,]+(?:,securityProtocol:(?:(?! \().)*(?:softwareVersion=[^()]*\))?)?\Z")
 """The end of a request that has no logger at its end."""
 _EXPORT = b"__CURSOR=s="
+"""The beginning of every entry of `journalctl -o export`."""
 _CUT_DOCKER = re.compile(rb'\{"log": ?"')
 _REQUEST = re.compile(rb'Completed request:(\{\\?")?')
 _CUT_EVENT = re.compile(rb'"(?:message|short_message|log)": ?"')
@@ -65,7 +61,6 @@ class Layout(NamedTuple):
     """How the records of one file are laid out.
 
     Attributes:
-        encoding: the file's encoding; bytes that are not valid in it become U+FFFD.
         wrapper: what surrounds each line.
         pattern: log4j's pattern inside the wrapper.
         logger_ends: whether records end with their logger, so that a line without it ends no record.
@@ -73,7 +68,6 @@ class Layout(NamedTuple):
         json_requests: whether the first request is in JSON (2.8+), where clients' line breaks are escaped.
     """
 
-    encoding: Encoding = "utf-8"
     wrapper: Wrapper = "none"
     pattern: Pattern = "kafka"
     logger_ends: bool = True
@@ -83,7 +77,7 @@ class Layout(NamedTuple):
     @property
     def splittable(self) -> bool:
         """Whether tasks can begin inside the file; if not, one task reads the whole file."""
-        return (self.encoding, self.wrapper, self.pattern) == ("utf-8", "none", "kafka")
+        return (self.wrapper, self.pattern) == ("none", "kafka")
 
     @property
     def name(self) -> str:
@@ -92,7 +86,28 @@ class Layout(NamedTuple):
 
 
 KAFKA = Layout()
-"""`[%d] %p %m (%c)%n` in UTF-8."""
+"""`[%d] %p %m (%c)%n`, without a wrapper."""
+
+
+class UnreadableForm(OSError):
+    """A log is in a form that must be converted before it can be read; the text says from what, and how."""
+
+
+def check_form(sample: bytes) -> None:
+    """Refuse a log in UTF-16, and one that `journalctl -o export` wrote.
+
+    Args:
+        sample: the first bytes of its decompressed content.
+
+    Raises:
+        UnreadableForm: it is one of these.
+    """
+    if sample.startswith(UTF_16_MARKS):
+        raise UnreadableForm("it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 -t UTF-8` does")
+    if sample.startswith(_EXPORT):
+        raise UnreadableForm(
+            "it has the form of `journalctl -o export`; export the journal with `journalctl --all -o json`"
+        )
 
 
 class Start(NamedTuple):
@@ -206,7 +221,7 @@ def unwrapper(wrapper: Wrapper, latest: datetime | None) -> Unwrap:
     """Return the function that unwraps a physical line; `wrapper` and `latest` are those of `Layout`."""
     if wrapper == "syslog":
         return partial(syslog, latest or datetime.now(UTC))
-    readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker, "journal": journal, "export": export}
+    readers: dict[Wrapper, Unwrap] = {"none": Line, "cri": cri, "docker": docker, "journal": journal}
     return readers[wrapper]
 
 
@@ -222,35 +237,26 @@ def detect(sample: bytes, name: str = "auto", latest: datetime | None = None) ->
         ConfigError: the name is none of these.
     """
     check_layout(name)
-    encoding: Encoding = next((encoding for bom, encoding in _BOMS if sample.startswith(bom)), "utf-8")
-    lines = _lines(sample[:SAMPLE], encoding)
+    lines = _lines(sample[:SAMPLE])
     before, _, after = name.rpartition("+")
     wrapper = _wrapper(lines) if name == "auto" else cast(Wrapper, before or "none")
-    inner = _inner(_entries(lines, sample, wrapper), unwrapper(wrapper, latest))
+    inner = _inner(lines, unwrapper(wrapper, latest))
     pattern = _pattern(inner, wrapper) if name == "auto" else cast(Pattern, after)
     ends = pattern == "kafka" or _logger_ends(inner)
     years = latest if wrapper == "syslog" else None  # the only times without a year
-    return Layout(encoding, wrapper, pattern, ends, years, _requests_are_json(inner))
+    return Layout(wrapper, pattern, ends, years, _requests_are_json(inner))
 
 
-def _lines(sample: bytes, encoding: Encoding) -> list[bytes]:
+def _lines(sample: bytes) -> list[bytes]:
     """Return the sample's whole lines, or the beginning of its only line."""
-    text = sample.decode(encoding, "replace").lstrip("\ufeff\0")
-    lines = text.encode().split(b"\n", _SAMPLE_LINES)
+    lines = sample.decode("utf-8", "replace").lstrip("\ufeff\0").encode().split(b"\n", _SAMPLE_LINES)
     return [line for line in lines[:-1] or lines if line.strip()]
-
-
-def _entries(lines: list[bytes], sample: bytes, wrapper: Wrapper) -> list[bytes]:
-    if wrapper != "export":
-        return lines
-    return [entry for entry, _ in islice(ExportEntries().feed(sample[:SAMPLE]), _SAMPLE_LINES)]
 
 
 _WRAPPED: tuple[tuple[Wrapper, Callable[[bytes], object]], ...] = (
     ("cri", cri),
     ("docker", lambda line: docker(line) or _CUT_DOCKER.match(line)),
     ("journal", is_journal),
-    ("export", lambda line: line.startswith(_EXPORT)),
     ("syslog", is_syslog),
 )
 """Wrappers, each with a function that returns whether a line has it; they are tried in this order."""

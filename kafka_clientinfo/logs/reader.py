@@ -25,7 +25,7 @@ from .content import BLOCK, LogFile, opened
 from .content import RawBytes as RawBytes
 from .content import open_regular as open_regular
 from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
-from .layouts import KAFKA, SAMPLE, Layout, detect
+from .layouts import KAFKA, SAMPLE, Layout, check_form, detect
 from .record_marks import LINE_WITH_PREFIX, PREFIX
 from .unwrapping import layout_records
 
@@ -165,6 +165,7 @@ def head(
 
     Raises:
         OSError: the file cannot be opened or read.
+        UnreadableForm: it must be converted first (`layouts.check_form`).
     """
     first: bytes | None = None
     error, empty, first_offset = None, False, 0
@@ -172,6 +173,7 @@ def head(
         try:
             skipped, blocks = without_filler(content.blocks(0, None, FIRST_BLOCK))
             sample, blocks = _begin(blocks)
+            check_form(sample)
             if layout is None and framing is REQUEST_LOG:
                 layout = detect(sample, name, latest)
             empty = skipped in (0, len(codecs.BOM_UTF8)) and _BEGUN.fullmatch(sample) is not None

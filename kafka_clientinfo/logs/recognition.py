@@ -7,7 +7,6 @@ parsed as in a run. The cost is bounded: one small block for a file that is plai
 words.
 """
 
-import codecs
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
@@ -15,7 +14,7 @@ from typing import Literal
 
 from .compression import CorruptFile
 from .content import LogFile
-from .layouts import Encoding, detect
+from .layouts import UTF_16_MARKS, check_form, detect
 from .parser import Parser, guarded
 from .reader import FIRST_BLOCK, read_blocks, without_filler
 from .request_event import IgnoredRecord, RequestEvent
@@ -27,12 +26,10 @@ _MOST_ZEROS = 4 << 30
 """Most zeros before them, in a log that was truncated while it was written."""
 Content = Literal["requests", "handled_requests", "other"]
 
-_ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16-le", "utf-16-be")
-_WORDS = tuple(word.encode(code) for word in ("Completed request:", "Handling request:") for code in _ENCODINGS)
-_LONGEST = max(map(len, _WORDS))
+_WORDS = (b"Completed request:", b"Handling request:")
+_LONGEST = 2 * max(map(len, _WORDS))
+"""Most bytes of these words; UTF-16 has a zero beside each of their bytes."""
 _FIRST_BYTES = 4096
-_MANY_ZEROS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""The beginning of texts with many zeros."""
 
 
 def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None = None) -> Content:
@@ -44,13 +41,14 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
 
     Raises:
         OSError: the file cannot be opened or read.
+        UnreadableForm: it is probably a request log, and must be converted first (`layouts.check_form`).
     """
     sample = b""
     seen: Content | None = None
     with suppress(CorruptFile):
         _, blocks = without_filler(read_blocks(file, 0, _MOST_ZEROS, FIRST_BLOCK))
         while len(sample) < LOOKED_AT and (block := next(blocks, b"")[: LOOKED_AT - len(sample)]):
-            text = sample[-_LONGEST:] + block
+            text = (sample[-_LONGEST:] + block).replace(b"\0", b"")
             has_words = seen is not None or any(word in text for word in _WORDS)  # faster than a pattern
             if not sample and not has_words and _is_data(block[:_FIRST_BYTES]):
                 return "other"
@@ -64,10 +62,11 @@ def content_of(file: Path | LogFile, name: str = "auto", latest: datetime | None
 
 def _is_data(beginning: bytes) -> bool:
     """Return whether bytes are probably not text, which holds zeros only in clients' texts."""
-    return beginning.count(0) > len(beginning) // 64 and not beginning.startswith(_MANY_ZEROS)
+    return beginning.count(0) > len(beginning) // 64 and not beginning.startswith(UTF_16_MARKS)
 
 
 def _content(sample: bytes, name: str, latest: datetime | None) -> Content:
+    check_form(sample)
     parser = Parser()
     handled = False
     for record in layout_records([sample], 0, detect(sample, name, latest)):

@@ -34,7 +34,7 @@ from .broker_records import reports_failure
 from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, split_records
 from .layouts import STARTS, Layout, split_logger, unwrapper
 from .line_records import WINDOW, LineRecord, is_failure
-from .physical_lines import ExportEntries, Kept, PhysicalLines
+from .physical_lines import Kept, PhysicalLines
 from .record_marks import COMPLETED, find_words
 from .request_event import MalformedRecord
 from .tearing import is_whole
@@ -66,7 +66,7 @@ def layout_records(
     if layout.splittable:
         yield from split_records(blocks, offset, kind, take)
         return
-    lines = ExportEntries() if layout.wrapper == "export" else PhysicalLines(layout.encoding)
+    lines = PhysicalLines()
     assembly = _Assembly(offset, layout, kind is not IDENTITY)
     for block in blocks:
         for line, length in lines.feed(block):
@@ -91,7 +91,8 @@ class _Assembly:
     def take(self, data: bytes, length: int) -> Iterator[RawRecord]:
         """Take one physical line, with its true length, and yield the records that are complete then."""
         begin, self._at = self._at, self._at + length
-        text = self._decoded(data, begin)
+        text = data.removesuffix(b"\n")
+        text = text.lstrip(_FILLER) if begin == 0 else text
         line = self._unwrap(text)
         if line is None:  # a line without the wrapper belongs to no stream and is a record of its own
             if self._layout.wrapper in ("cri", "docker"):
@@ -104,12 +105,6 @@ class _Assembly:
         else:
             self._line(begin, data, length, line)
         yield from self._ready()
-
-    def _decoded(self, data: bytes, begin: int) -> bytes:
-        if self._layout.encoding != "utf-8":
-            data = data.decode(self._layout.encoding, "replace").encode()
-        text = data.removesuffix(b"\n")
-        return text.lstrip(_FILLER) if begin == 0 else text
 
     def _new(self, begin: int, stream: bytes) -> LineRecord:
         record = LineRecord(begin, stream)
@@ -290,8 +285,7 @@ class _Assembly:
         if find_words(record.text.join(), len(COMPLETED) if own else 0) < 0:
             return 0
         data = record.data.join()
-        is_cut = len(data) < end - record.begin
-        if is_cut or self._layout.encoding != "utf-8" or self._layout.wrapper == "export":
+        if len(data) < end - record.begin:  # its middle was dropped
             return 0
 
         def message_of(line: bytes) -> bytes | None:
@@ -308,7 +302,7 @@ class _Assembly:
     def _untorn(self, data: bytes, offset: int = 0) -> list[RawRecord]:
         """Return the records of some bytes of the file, without a search for records inside them."""
         assembly = _Assembly(offset, self._layout, self._keeps_traces, is_search=True)
-        lines, records = PhysicalLines(self._layout.encoding), list[RawRecord]()
+        lines, records = PhysicalLines(), list[RawRecord]()
         for line, length in lines.feed(data):
             records += assembly.take(line, length)
         return [*records, *assembly.finish(lines.rest, len(lines.rest))]

@@ -4,14 +4,14 @@ Each reader takes one physical line without its line feed. It returns the line t
 level and logger that the wrapper states, or None if the line has another form. The further lines of a record are
 wrapped like its first one, and a runtime cuts long lines into parts; `unwrapping` joins both.
 
-Sources: Kubernetes' CRI log format, Docker's json-file driver, journald's JSON and export formats, RFC 3164 and
+Sources: Kubernetes' CRI log format, Docker's json-file driver, journald's JSON format, RFC 3164 and
 RFC 5424 (and the ISO time of rsyslog's default file format), and the event templates of log4j's JsonTemplateLayout and
 JsonLayout.
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -112,28 +112,6 @@ def is_journal(line: bytes) -> bool:
     """Return whether a line is an entry of `journalctl -o json`."""
     entry = _object(line)
     return entry is not None and "__CURSOR" in entry and "__REALTIME_TIMESTAMP" in entry
-
-
-def export(entry: bytes) -> Line | None:
-    """Read an entry of `journalctl -o export`: lines `FIELD=value`, or a name, 8 bytes of length, and a value."""
-    fields = {name.decode("ascii", "replace"): value for name, value in _export_fields(entry)}
-    message = fields.pop("MESSAGE", None)
-    if message is None or "__REALTIME_TIMESTAMP" not in fields:
-        return None
-    return _journal_line(message, {name: value.decode("utf-8", "replace") for name, value in fields.items()})
-
-
-def _export_fields(entry: bytes) -> Iterator[tuple[bytes, bytes]]:
-    at = 0
-    while at < len(entry):
-        end = entry.find(b"\n", at) if b"\n" in entry[at:] else len(entry)
-        name, equals, value = entry[at:end].partition(b"=")
-        at = end + 1
-        if not equals:
-            length = int.from_bytes(entry[at : at + 8], "little")
-            value = entry[at + 8 : at + 8 + length]
-            at += 8 + length + 1
-        yield name, value
 
 
 def _journal_line(message: bytes, fields: Mapping[str, Any]) -> Line:

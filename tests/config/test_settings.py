@@ -90,7 +90,7 @@ def test_it_refuses_a_layout_that_is_none(name: str) -> None:
         Settings(log_layout=name)
     assert str(caught.value) == (
         f"log_layout is {name!r}; give auto, one of kafka, stamped, logger_first, message, json, any, "
-        "or one of them after cri+, docker+, journal+, export+, syslog+"
+        "or one of them after cri+, docker+, journal+, syslog+"
     )
 
 

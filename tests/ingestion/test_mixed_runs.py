@@ -15,7 +15,7 @@ from tests.logs.test_mixed import LOGS, wrapped
 STARTS = "".join(f"{STAMP}{message}\n" for message in SAID).encode()
 
 
-@pytest.mark.parametrize("wrapper", ["none", "cri", "docker", "journal", "export"])
+@pytest.mark.parametrize("wrapper", ["none", "cri", "docker", "journal"])
 @pytest.mark.parametrize("release", ["2.7.2", "3.9.1"])
 def test_a_cut_changes_nothing(tmp_path: Path, release: str, wrapper: str) -> None:
     data = wrapped(json_record() + STARTS + LOGS[release] + STARTS + json_record(), "kafka", wrapper)

@@ -3,17 +3,14 @@
 import json
 from dataclasses import replace
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kafka_clientinfo.logs import IgnoredRecord, RawRecord, RejectedRecord, RequestEvent
-from kafka_clientinfo.logs import framing as module
 from kafka_clientinfo.logs.layouts import detect
 from kafka_clientinfo.logs.parser import Event, Parser
-from kafka_clientinfo.logs.physical_lines import ExportEntries
 from kafka_clientinfo.logs.recognition import content_of
 from kafka_clientinfo.logs.server_log import FailedRequest
 from kafka_clientinfo.logs.unwrapping import layout_records
@@ -21,7 +18,6 @@ from tests.logs.excerpts import FOLDER, parse
 
 GOLDEN = FOLDER / "journal"
 LOG = (GOLDEN / "kafka.log").read_bytes()
-EXPORT = (GOLDEN / "journal.export").read_bytes()
 JSON = (GOLDEN / "journal.json").read_bytes()
 
 
@@ -44,13 +40,12 @@ def told(events: list[Event]) -> list[Event]:
     return found
 
 
-@pytest.mark.parametrize(("name", "layout"), [("json", "journal+stamped"), ("export", "export+stamped")])
-def test_an_export_tells_what_the_broker_wrote(name: str, layout: str) -> None:
-    path = GOLDEN / f"journal.{name}"
+def test_a_journal_in_json_tells_what_the_broker_wrote() -> None:
+    path = GOLDEN / "journal.json"
     assert content_of(path) == "requests"
     data = path.read_bytes()
     assert b"line-max" in data
-    assert detect(data).name == layout
+    assert detect(data).name == "journal+stamped"
     records, events = read(data)
     assert b"".join(record.data for record in records) == data
     assert told(events) == told(parse(LOG))
@@ -91,69 +86,22 @@ def test_bytes_that_are_no_text_stand_one_by_one() -> None:
     assert told(read(b"\n".join(lines) + b"\n")[1]) == told(parse(LOG))
 
 
-@given(st.lists(st.integers(0, len(EXPORT)), max_size=6))
+@given(st.lists(st.integers(0, len(JSON)), max_size=6))
 def test_entries_are_whole_wherever_a_block_ends(cuts: list[int]) -> None:
-    assert read(EXPORT, *cuts) == read(EXPORT)
+    assert read(JSON, *cuts) == read(JSON)
 
 
-@given(st.binary(max_size=300), st.integers(0, len(EXPORT)))
-def test_every_byte_is_in_one_record_whatever_stands_in_an_export(junk: bytes, at: int) -> None:
-    data = EXPORT[:at] + junk + EXPORT[at:]
-    records = list(layout_records([data], 0, detect(EXPORT)))
+@given(st.binary(max_size=300), st.integers(0, len(JSON)))
+def test_every_byte_is_in_one_record_whatever_stands_in_a_journal(junk: bytes, at: int) -> None:
+    data = JSON[:at] + junk + JSON[at:]
+    records = list(layout_records([data], 0, detect(JSON)))
     assert b"".join(record.data for record in records) == data
     parser = Parser()
     for record in records:
         parser.read(record)
 
 
-def test_an_entry_without_end_is_not_kept_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_RECORD", 1000)
-    entries = ExportEntries()
-    found = [entry for _ in range(10) for entry in entries.feed(b"A=" + b"x" * 500)]
-    assert sum(length for _, length in found) + len(entries.rest) + entries.truncated == 5020
-    assert len(entries.rest) + entries.truncated <= 2000
-    damaged = b"MESSAGE\n" + b"\xff" * 8 + b"x\n\n"
-    assert b"".join(entry for entry, _ in ExportEntries().feed(damaged)) == damaged
-
-
-def test_what_is_longer_than_two_records_is_given_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MAX_RECORD", 1000)
-    entries, longest = ExportEntries(), b"A=" + b"x" * 1998
-    assert (list(entries.feed(longest)), entries.rest) == ([], longest)
-    assert (list(entries.feed(b"x")), entries.rest) == ([(longest + b"x", 2001)], b"")
-    assert list(entries.feed(b"\nA=1\n\n")) == list(ExportEntries().feed(b"\nA=1\n\n")) == [(b"\n", 1), (b"A=1\n\n", 5)]
-
-
-@pytest.mark.parametrize(("length", "whole"), [(999, True), (1000, True), (1001, False)])
-def test_a_value_is_as_long_as_it_says_unless_that_is_damage(
-    monkeypatch: pytest.MonkeyPatch, length: int, whole: bool
-) -> None:
-    monkeypatch.setattr(module, "MAX_RECORD", 1000)
-    entry = b"MESSAGE\n" + length.to_bytes(8, "little") + b"x\n\n" + b"x" * (length - 3) + b"\n\n"
-    found = [text for text, _ in ExportEntries().feed(entry)]
-    assert (found == [entry]) is whole
-    assert b"".join(found) == entry
-
-
-@pytest.mark.parametrize("step", [1, 7, 100, 1 << 20])
-def test_an_entry_is_whole_up_to_its_empty_line_whatever_its_fields_hold(
-    monkeypatch: pytest.MonkeyPatch, step: int
-) -> None:
-    monkeypatch.setattr(module, "MAX_RECORD", 400)
-    value = b"a\n\nb=c\n\n" * 30
-    binary = b"MESSAGE\n" + len(value).to_bytes(8, "little") + value + b"\n"
-    text = b"".join(b"F%d=%b\n" % (number, b"x" * 90) for number in range(4))
-    whole = [entry + b"\n" for entry in (binary, text + binary, b"A=\n", b"", binary + text, b"N" * 64 + b"=1\n")]
-    assert max(map(len, whole)) > 400
-    entries, found = ExportEntries(), []
-    data = b"".join(whole) + binary
-    for at in range(0, len(data), step):
-        found += entries.feed(data[at : at + step])
-    assert found == [(entry, len(entry)) for entry in whole]
-    assert (entries.rest, len(entries.rest) + entries.truncated) == (binary, len(binary))
-
-
-def test_an_entry_without_message_is_another_programs(tmp_path: Path) -> None:
-    _, events = read(EXPORT.replace(b"\n\n", b"\n\n__CURSOR=s=1\n__REALTIME_TIMESTAMP=x\nA=b\n\n", 1))
+def test_an_entry_without_message_is_another_programs() -> None:
+    _, events = read(JSON.replace(b"\n", b'\n{"__CURSOR":"s=1","__REALTIME_TIMESTAMP":"x","A":"b"}\n', 1))
     assert told(events) == told(parse(LOG))
     assert {event.kind for event in events if isinstance(event, IgnoredRecord)} == {"other_logger", "handling_request"}

@@ -9,7 +9,16 @@ import pytest
 
 from kafka_clientinfo.errors import ConfigError
 from kafka_clientinfo.logs import IgnoredRecord, Parser, RawRecord, RejectedRecord, RequestEvent
-from kafka_clientinfo.logs.layouts import KAFKA, REQUEST_LOGGER, STARTS, Layout, detect, split_logger
+from kafka_clientinfo.logs.layouts import (
+    KAFKA,
+    REQUEST_LOGGER,
+    STARTS,
+    Layout,
+    UnreadableForm,
+    check_form,
+    detect,
+    split_logger,
+)
 from kafka_clientinfo.logs.unwrapping import layout_records
 from kafka_clientinfo.logs.wrappers import Line
 from tests.builders import json_record, request_header_struct_record
@@ -112,12 +121,32 @@ def test_a_file_that_tells_nothing_is_taken_for_kafkas_own_layout() -> None:
     assert KAFKA.splittable
 
 
-@pytest.mark.parametrize("bom", ["\ufeff", "X\ufeff", "\ufeffX"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
-def test_it_knows_the_encoding_by_the_mark_in_front(encoding: str, bom: str) -> None:
-    layout = detect(f"{bom}2026-11-21T02:45:09.9Z stdout F x\n\ud800".encode(encoding, "surrogatepass") + b"\n")
-    assert layout.encoding == (encoding if bom[0] == "\ufeff" else "utf-8")
-    assert layout.wrapper == ("cri" if bom == "\ufeff" else "none")
+@pytest.mark.parametrize(("before", "wrapper"), [("\ufeff", "cri"), ("X\ufeff", "none"), ("\ufeffX", "none")])
+def test_a_byte_order_mark_is_no_part_of_the_first_line(before: str, wrapper: str) -> None:
+    assert detect(f"{before}2026-11-21T02:45:09.9Z stdout F x\n".encode()).wrapper == wrapper
+
+
+EXPORT = b"__CURSOR=s=3be2ab4f;i=14\n__REALTIME_TIMESTAMP=1\nMESSAGE=" + json_record() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("sample", "refusal"),
+    [
+        (json_record().decode().encode("utf-16"), "it is in UTF-16; convert it to UTF-8, as `iconv -f UTF-16 "),
+        (b"\xfe\xff" + json_record().decode().encode("utf-16-be"), "it is in UTF-16; convert it to UTF-8"),
+        (EXPORT, "it has the form of `journalctl -o export`; export the journal with `journalctl --all -o json`"),
+        (json_record(), None),
+        (b"\xef\xbb\xbf" + json_record(), None),
+        (b"x\n" + EXPORT, None),
+        (b"", None),
+    ],
+)
+def test_what_must_be_converted_is_refused(sample: bytes, refusal: str | None) -> None:
+    if refusal is None:
+        check_form(sample)
+    else:
+        with pytest.raises(UnreadableForm, match=f"^{re.escape(refusal)}"):
+            check_form(sample)
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kafka_clientinfo.logs import recognition
+from kafka_clientinfo.logs.layouts import UnreadableForm
 from kafka_clientinfo.logs.recognition import content_of
 from tests.builders import json_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
@@ -53,7 +54,6 @@ def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str,
         (bz2.compress(SERVER * 20 + LOG), "requests"),
         (gzip.compress(LOG)[:-20], "requests"),
         (b"\0" * 300 + LOG, "requests"),
-        (LOG.decode().encode("utf-16"), "requests"),
         (SERVER * 2000 + LOG, "requests"),
         (json_record(client_id="\0" * 3000) + LOG, "requests"),
         (HANDLED * 3, "handled_requests"),
@@ -69,8 +69,8 @@ def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str,
         (b"x" + b"\0" * 64 + b"x" * 4031 + b"\0" + b"x" * 70_000 + b"\n" + LOG, "requests"),
         (b"x" * 4096 + b"\0" * 66_000 + b"\n" + LOG, "requests"),
         (b"\0" + b"x" * 70_000 + b"\n" + LOG, "requests"),
-        (("x\n" * 40_000 + LOG.decode()).encode("utf-16"), "requests"),
-        (("\ufeff" + "x\n" * 40_000 + LOG.decode()).encode("utf-16-be"), "requests"),
+        (SERVER.decode().encode("utf-16"), "other"),
+        (b"__CURSOR=s=1\nMESSAGE=another program's line\n\n", "other"),
         (("x\n" * 40_000 + LOG.decode()).encode("utf-16-be"), "other"),
         (b"\x1f\x8b\x08", "other"),
         (gzip.compress(SERVER * 100)[:300], "other"),
@@ -84,6 +84,18 @@ def test_it_recognises_requests_in_every_layout(tmp_path: Path, generation: str,
 )
 def test_it_tells_a_request_log_by_what_it_holds(tmp_path: Path, data: bytes, content: str) -> None:
     assert content_of(save(tmp_path, data)) == content
+
+
+@pytest.mark.parametrize("before", ["", "x\n" * 40_000])
+def test_a_request_log_that_must_be_converted_is_named(tmp_path: Path, before: str) -> None:
+    text = before + LOG.decode()
+    for data, form in (
+        (text.encode("utf-16"), "UTF-16"),
+        (("\ufeff" + text).encode("utf-16-be"), "UTF-16"),
+        (b"__CURSOR=s=1\nMESSAGE=" + text.encode(), "journalctl -o export"),
+    ):
+        with pytest.raises(UnreadableForm, match=form):
+            content_of(save(tmp_path, data))
 
 
 @dataclass
@@ -113,16 +125,16 @@ def test_it_looks_no_further_than_so_many_bytes(tmp_path: Path, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("words", ["Completed request:", "Handling request:"])
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-16-le", "utf-16-be"])
-def test_it_finds_words_that_a_block_cuts(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, encoding: str
-) -> None:
+def test_it_finds_words_that_a_block_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str) -> None:
     monkeypatch.setattr(recognition, "FIRST_BLOCK", 128)
     line = (json_record() if words.startswith("C") else HANDLED).decode()
     content = "requests" if words.startswith("C") else "handled_requests"
     for before in range(60, 130):
-        text = "\ufeff" * (encoding != "utf-8") + "x" * before + "\n" + line
-        assert content_of(save(tmp_path, text.encode(encoding))) == content, before
+        text = "x" * before + "\n" + line
+        assert content_of(save(tmp_path, text.encode())) == content, before
+        for encoding in ("utf-16-le", "utf-16-be"):
+            with pytest.raises(UnreadableForm):
+                content_of(save(tmp_path, ("\ufeff" + text).encode(encoding)))
 
 
 def test_it_goes_on_behind_requests_that_are_only_handled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

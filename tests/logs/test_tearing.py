@@ -267,9 +267,6 @@ def test_blocks_of_any_size_give_the_same() -> None:
     assert all(read(data, step) == expected for step in (1, 7, 100, 1000))
 
 
-LINES = [kind for kind in KINDS if kind[1] != "export"]
-
-
 def halves(build: Build, pattern: str, wrapper: str, step: int) -> Iterator[tuple[bytes, bytes, list[RequestEvent]]]:
     """Yield a half of a record, the record that follows, and what is read of both in the midst of whole ones."""
     before = wrap(build(client_id="before"), pattern, wrapper)
@@ -281,7 +278,7 @@ def halves(build: Build, pattern: str, wrapper: str, step: int) -> Iterator[tupl
 
 
 @pytest.mark.parametrize("build", [json_record, *TEXT.values()])
-@pytest.mark.parametrize(("pattern", "wrapper"), LINES)
+@pytest.mark.parametrize(("pattern", "wrapper"), KINDS)
 def test_a_torn_line_of_another_layout_and_the_next_one(build: Build, pattern: str, wrapper: str) -> None:
     """The half and what follows it, on the same line or, as in a container, on the next one."""
     for half, whole, got in halves(build, pattern, wrapper, 97):
@@ -320,7 +317,7 @@ def test_a_runtime_that_passes_on_the_half_as_a_part_of_a_line(build: Build, wra
         assert sum(isinstance(one, RejectedRecord) for one in got) <= 1
 
 
-@pytest.mark.parametrize(("pattern", "wrapper"), LINES)
+@pytest.mark.parametrize(("pattern", "wrapper"), KINDS)
 def test_no_client_writes_a_request_of_another_connection_in_any_layout(pattern: str, wrapper: str) -> None:
     for build, begin, forged in product(TEXT.values(), ("x", "x\n"), (FORGED_JSON, FORGED_TEXT)):
         genuine, usual = build(client_id=begin + forged + "\n"), build(connection="h:1-9.9.9.9:1-1")

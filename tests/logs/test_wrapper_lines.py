@@ -7,7 +7,7 @@ from functools import partial
 
 import pytest
 
-from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, export, is_journal, is_syslog, journal, syslog
+from kafka_clientinfo.logs.wrappers import Line, cri, docker, event, is_journal, is_syslog, journal, syslog
 from tests.logs.test_layouts import LATEST
 
 
@@ -247,18 +247,8 @@ TAKEN = b"1970-01-01T00:00:07.000001Z"
 def test_it_reads_the_entries_of_the_journal(fields: dict[str, str], expected: Line | None) -> None:
     entry = STATED | fields
     assert journal(json.dumps(entry).encode()) == expected
-    assert export(b"".join(f"{name}={value}\n".encode() for name, value in entry.items() if "\n" not in value)) == (
-        expected if "\n" not in entry.get("MESSAGE", "") else None
-    )
-    by_length = b"".join(
-        name.encode() + b"\n" + len(value).to_bytes(8, "little") + value.encode() + b"\n"
-        for name, value in entry.items()
-    )
-    assert export(by_length) == expected
-    assert export(by_length + b"\n") == export(by_length.removesuffix(b"\n")) == expected
     unstated = {name: value for name, value in entry.items() if name != "__REALTIME_TIMESTAMP"}
     assert journal(json.dumps(unstated).encode()) is None
-    assert export(b"".join(f"{name}={value}\n".encode() for name, value in unstated.items())) is None
     assert not is_journal(json.dumps(entry).encode())
     assert not is_journal(json.dumps(unstated | {"__CURSOR": "s=1"}).encode())
     assert is_journal(json.dumps(entry | {"__CURSOR": "s=1"}).encode())
@@ -272,5 +262,5 @@ def test_it_reads_messages_that_are_no_text(message: object, text: bytes | None)
 
 
 def test_it_replaces_what_is_no_utf_8_in_the_journal() -> None:
-    line = export(b"MESSAGE=a\xff\n__REALTIME_TIMESTAMP=1\n_STREAM_ID=\xff\n\xff=b\n")
+    line = journal(b'{"MESSAGE":[97,255],"__REALTIME_TIMESTAMP":"1","_STREAM_ID":"\xff"}')
     assert line == Line(b"a\xff", "\N{REPLACEMENT CHARACTER}".encode(), True, b"1970-01-01T00:00:00.000001Z")

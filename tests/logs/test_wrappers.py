@@ -287,13 +287,6 @@ def test_a_failure_waits_for_its_stack_trace_until_another_stream_goes_on() -> N
     assert [record.finished for record in records] == [True, True]
 
 
-@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-def test_it_replaces_what_is_no_utf16(encoding: str) -> None:
-    text = "\ufeff" + json_record(client_id="@").decode()
-    data = text.encode(encoding).replace("@".encode(encoding), "\ud800".encode(encoding, "surrogatepass"))
-    assert client_ids(data) == ["\N{REPLACEMENT CHARACTER}"]
-
-
 def test_it_lets_go_of_the_middle_of_oversized_wrapped_records(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framing, "MAX_RECORD", 1 << 16)
     monkeypatch.setattr("kafka_clientinfo.logs.parser.MAX_RECORD", 1 << 16)
