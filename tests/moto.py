@@ -14,7 +14,8 @@ from pyarrow import fs as arrow_fs
 
 from .connect_server import free_port
 
-KEYS = "testing:s3cret%2Fkey"
+KEYS = {"AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "s3cret/key"}
+"""Credentials for the server, for the environment of its clients."""
 
 
 def _command(folder: Path) -> list[str]:
@@ -46,7 +47,12 @@ def moto_server(folder: Path) -> Iterator[str]:
 
 def bucket(endpoint: str) -> Any:
     """The file system of the server, with a bucket `logs` that is made for it."""
-    options = f"endpoint_override={endpoint}&scheme=http&allow_bucket_creation=true"
-    store, _ = arrow_fs.FileSystem.from_uri(f"s3://{KEYS}@logs/?{options}")
+    store = arrow_fs.S3FileSystem(
+        access_key=KEYS["AWS_ACCESS_KEY_ID"],
+        secret_key=KEYS["AWS_SECRET_ACCESS_KEY"],
+        endpoint_override=endpoint,
+        scheme="http",
+        allow_bucket_creation=True,
+    )
     store.create_dir("logs")
     return store

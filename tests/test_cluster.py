@@ -82,7 +82,7 @@ def on_s3(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]
             place = f"logs/{path.relative_to(logs.parent)}"
             with store.open_output_stream(place, compression=None) as file:  # else by the name
                 file.write(path.read_bytes())
-        yield f"s3://{KEYS}@logs/prod?endpoint_override={endpoint}&scheme=http"
+        yield f"s3://logs/prod?endpoint_override={endpoint}&scheme=http"
 
 
 @pytest.mark.parametrize(("shipped", "place"), [("--py-files", "folder"), ("--archives", "S3")])
@@ -93,12 +93,16 @@ def test_a_cluster_makes_the_same_tables(
     on_s3: str,
     expected: Path,
     tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
     shipped: str,
     place: str,
 ) -> None:
     lake = tmp_path / "lake"
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+    executors = {f"spark.executorEnv.{name}": value for name, value in KEYS.items()}
     job = ["run_pipeline", {"folder": str(logs), "S3": on_s3}[place], "--warehouse", str(lake)]
-    with cluster.submit(job, shippings[shipped]) as running:
+    with cluster.submit(job, shippings[shipped], executors) as running:
         report = running.report()
     assert [file["error"] for file in report["files"]] == [None] * len(SAMPLES)
     assert_same_folders(lake, expected)

@@ -1,8 +1,8 @@
 """Opens log files wherever they are stored: on this machine, in an object store, or where pyarrow or fsspec can read.
 
 `StoredFile` stands for a file everywhere: its path, as text for tables and messages, and what opens it. The two are
-kept apart because a URI may hold keys. Keys stay in `root`, which no text, table or error ever shows, and are removed
-from the errors of libraries. A name that is not valid Unicode is shown with escapes and opened by its bytes.
+kept apart because a URI may have a user and options, such as an endpoint, which name no file. URIs with credentials are
+refused (`config.uris`). A name that is not valid Unicode is shown with escapes and opened by its bytes.
 
 `s3` (`s3a`), `gs`, `abfss` and `hdfs` go through pyarrow. Other schemes, and those that this build of pyarrow lacks, go
 through fsspec if it is installed; so does `hdfs` with hdfs-native if Hadoop's C client is missing.
@@ -24,18 +24,12 @@ from urllib.parse import parse_qsl, unquote, urlencode
 
 from pyarrow import fs as arrow_fs
 
+from ..config.uris import Uri, parsed_uri
 from ..errors import InputError
 from ..logs.content import Alignment, RawBytes, open_regular
 
-_URI = re.compile(r"(?P<scheme>[A-Za-z][A-Za-z0-9+.-]+)://(?P<authority>[^/]*)(?P<key>.*)", re.DOTALL)
-_QUERY = re.compile(r"\?([A-Za-z_][\w.-]*=[^?]*)\Z")
 _ARROW_SCHEMES = {"s3": "s3", "s3a": "s3", "s3n": "s3", "gs": "gs", "gcs": "gs", "abfs": "abfs", "abfss": "abfss"}
 _HADOOP_SCHEMES = frozenset({"hdfs", "viewfs"})
-_NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
-"""Schemes in which the part before @ is a container, not a secret."""
-_HARMLESS = """region scheme endpoint_override allow_bucket_creation retry_limit_seconds enable_tls
-    blob_storage_authority dfs_storage_authority sv ss srt sr sp st se spr"""
-"""Options that are no secrets: pyarrow's, and all of a shared access signature but the signature."""
 _HINTS = (
     (re.compile(r"NO_SUCH_BUCKET|NoSuchBucket|ContainerNotFound|bucket does not exist", re.I), "no such bucket"),
     (
@@ -50,28 +44,27 @@ _HINTS = (
 
 
 class StorageError(OSError):
-    """A store refused a call or failed; the text holds no secrets."""
+    """A store refused a call or failed."""
 
 
 class _Bytes(io.RawIOBase):
-    """A remote file; all its errors are OSErrors without secrets."""
+    """A remote file; all its errors are OSErrors."""
 
-    def __init__(self, file: Any, root: str) -> None:
+    def __init__(self, file: Any) -> None:
         self._file = file
-        self._root = root
 
     def read(self, size: int = -1, /) -> bytes:
-        with _plain_errors(self._root):
+        with _plain_errors():
             return bytes(self._file.read(size if size >= 0 else None))
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        with _plain_errors(self._root):
+        with _plain_errors():
             return int(self._file.seek(offset, whence))
 
     def close(self) -> None:
         if not self.closed:
             super().close()
-            with _plain_errors(self._root):
+            with _plain_errors():
                 self._file.close()
 
 
@@ -80,9 +73,9 @@ class StoredFile:
     """A file on this machine or in a store.
 
     Attributes:
-        path: absolute path or URI for tables and messages, valid Unicode and without secrets.
+        path: absolute path or URI for tables and messages, valid Unicode and without user and options.
         inner: its path in its file system.
-        root: URI of its file system, with secrets; empty for this machine's.
+        root: URI of its file system, with user and options; empty for this machine's.
         size: bytes on disk to read at most; None until it is measured.
         modified: time of the last write; None if it is not known.
         inode: its inode when it was measured; None for remote files.
@@ -119,8 +112,8 @@ class StoredFile:
     @property
     def folders(self) -> Path:
         """The path from which the settings take the broker's name: for a URI, /bucket/key."""
-        parts = _URI.fullmatch(self.path)
-        return Path(self.path) if parts is None else Path(f"/{parts['authority']}{parts['key']}")
+        _, is_uri, rest = self.path.partition("://")
+        return Path(f"/{rest}") if is_uri and not self.path.startswith("/") else Path(self.path)
 
     def open(self) -> AbstractContextManager[RawBytes]:
         """Open the file for reading; its bytes are seekable.
@@ -130,8 +123,8 @@ class StoredFile:
         """
         if not self.root:
             return open_regular(self.inner)
-        with _plain_errors(self.root):
-            return _Bytes(_file_system(self.root)[0].open_input_file(self.inner), self.root)
+        with _plain_errors():
+            return _Bytes(_file_system(self.root)[0].open_input_file(self.inner))
 
     def measured(self) -> "StoredFile":
         """Return the same file with its present size; remote files have theirs from the listing.
@@ -193,8 +186,8 @@ class Location(NamedTuple):
     """A path in a remote file system.
 
     Attributes:
-        root: URI of the file system, with secrets.
-        shown_root: the same without secrets.
+        root: URI of the file system, with user and options.
+        shown_root: the same without them.
         prefix: beginning of all paths inside, such as the bucket's name.
         inner: the path inside, as the file system takes it.
     """
@@ -218,68 +211,51 @@ def local_path(item: str) -> str | None:
     if item.startswith("file:"):
         path = "/" + item.removeprefix("file:").lstrip("/")
         return path if os.path.lexists(path) else unquote(path)
-    return None if _URI.match(item) else item
+    return None if parsed_uri(item) else item
 
 
 def locate(item: str) -> Location:
     """Return the location that a URI names.
 
     Raises:
+        ConfigError: it holds credentials.
         InputError: nothing here can open it; it names what is missing.
     """
-    scheme, authority, key, query = _parts(item)
-    root = f"{scheme}://{authority}" + (f"?{query}" if query else "")
-    shown_root = f"{scheme}://{_without_secrets(scheme, authority)}"
+    uri = _uri(item)
+    uri.check()
+    root = f"{uri.scheme}://{uri.authority}" + (f"?{uri.query}" if uri.query else "")
     try:
-        with _plain_errors(root):
+        with _plain_errors():
             prefix = _file_system(root)[1].rstrip("/")
     except OSError as error:
-        raise InputError(f"{shown(shown_root + key)}: {error}") from None
-    inner = f"{prefix}/{key.strip('/')}".rstrip("/")
+        raise InputError(f"{shown(uri.shown)}: {error}") from None
+    inner = f"{prefix}/{uri.key.strip('/')}".rstrip("/")
     # abfss://HOST:PORT has its container in the path
-    return Location(root, shown_root, prefix, inner if prefix or scheme in _HADOOP_SCHEMES else inner.lstrip("/"))
+    if not prefix and uri.scheme not in _HADOOP_SCHEMES:
+        inner = inner.lstrip("/")
+    return Location(root, uri.shown_root, prefix, inner)
 
 
 def shown_uri(item: str) -> str:
     """Return a URI for messages: without user, password and options."""
-    if local_path(item) is not None:
-        return shown(item)
-    scheme, authority, key, _ = _parts(item)
-    return shown(f"{scheme}://{_without_secrets(scheme, authority)}{key}")
+    return shown(item if local_path(item) is not None else _uri(item).shown)
 
 
-def _parts(item: str) -> tuple[str, str, str, str]:
-    query = _QUERY.search(item)
-    parts = _URI.fullmatch(item[: query.start()] if query else item)
-    assert parts is not None, "local_path was asked before"
-    return parts["scheme"].lower(), parts["authority"], parts["key"], query[1] if query else ""
-
-
-def _without_secrets(scheme: str, authority: str) -> str:
-    user, at, host = authority.rpartition("@")
-    return f"{user.partition(':')[0]}@{host}" if at and scheme in _NAMES_CONTAINER else host
-
-
-def _secrets(root: str) -> list[str]:
-    """Return the texts of a URI that must not be shown, longest first."""
-    scheme, authority, _, query = _parts(root)
-    user, _, password = authority.rpartition("@")[0].partition(":")
-    secrets = [password] if scheme in _NAMES_CONTAINER else [user, password]
-    secrets += [value for name, value in parse_qsl(query) if name not in _HARMLESS.split()]
-    return sorted({text for secret in secrets for text in (secret, unquote(secret)) if text}, key=len, reverse=True)
+def _uri(item: str) -> Uri:
+    uri = parsed_uri(item)
+    assert uri is not None, "local_path was asked before"
+    return uri
 
 
 @contextmanager
-def _plain_errors(root: str) -> Iterator[None]:
-    """Turn any error of a library into a `StorageError` without secrets, with advice if the error is known."""
+def _plain_errors() -> Iterator[None]:
+    """Turn any error of a library into a `StorageError`, with advice if the error is known."""
     try:
         yield
     except StorageError:
         raise
     except Exception as error:
         text = " ".join((str(error) or type(error).__name__).split())
-        for secret in _secrets(root):
-            text = text.replace(secret, "***")
         hint = next((advice for pattern, advice in _HINTS if pattern.search(text)), "")
         raise StorageError(f"{hint} ({text})" if hint else text) from None
 
@@ -287,7 +263,7 @@ def _plain_errors(root: str) -> Iterator[None]:
 @lru_cache(maxsize=64)
 def _file_system(root: str) -> tuple[arrow_fs.FileSystem, str]:
     """Return the file system of a root URI, and the beginning of paths in it."""
-    scheme, authority, _, query = _parts(root)
+    scheme, authority, _, query = _uri(root)
     if scheme in _HADOOP_SCHEMES:
         return _hadoop(root)
     if scheme in _ARROW_SCHEMES:
@@ -322,7 +298,7 @@ def _hadoop(root: str) -> tuple[arrow_fs.FileSystem, str]:
         if "libhdfs" not in str(error) and "libjvm" not in str(error):
             raise
         if find_spec("hdfs_native") is not None:  # fsspec then uses it for these schemes
-            return _fsspec(_parts(root)[0], root)
+            return _fsspec(_uri(root).scheme, root)
         advice = (
             "Hadoop's client is missing; pip install 'kafka-clientinfo[remote]' hdfs-native, or set JAVA_HOME, HADOOP_HOME "
             "and CLASSPATH (`hadoop classpath --glob`)"
@@ -345,7 +321,7 @@ def _fsspec(scheme: str, root: str) -> tuple[arrow_fs.FileSystem, str]:
 
 
 def _stat(root: str, inner: str) -> arrow_fs.FileInfo:
-    with _plain_errors(root):
+    with _plain_errors():
         (info,) = _file_system(root)[0].get_file_info([inner])
         if info.type is arrow_fs.FileType.NotFound:
             # the listing shows whether there is no such bucket, or no permission
@@ -380,7 +356,7 @@ def files_below(location: Location, inner: str, recursive: bool = True) -> Itera
     Raises:
         OSError: the store cannot list it.
     """
-    with _plain_errors(location.root):
+    with _plain_errors():
         selector = arrow_fs.FileSelector(inner, recursive=recursive, allow_not_found=True)
         infos = _file_system(location.root)[0].get_file_info(selector)
     return [location.file(info.path, info.size) for info in infos if info.type is arrow_fs.FileType.File]

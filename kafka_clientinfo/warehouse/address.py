@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..config.uris import parsed_uri
 from ..errors import ConfigError, WarehouseError
 
 if TYPE_CHECKING:
@@ -85,12 +86,15 @@ def address_of(text: str, conf: Conf | None = None) -> Address:
         conf: conf of the session in which a name would be looked up; None judges the text alone.
 
     Raises:
-        ConfigError: the text has two meanings or none, or names a schema that is lost when the session ends.
+        ConfigError: the text has two meanings or none, is a URI with credentials, or names a schema that is lost when the
+            session ends.
         WarehouseError: SQL cannot name the path.
     """
     names = _schema_names(text, conf)
     if not names:
         folder = local_folder(text)
+        if folder is None and (uri := parsed_uri(text)) is not None:
+            uri.check()
         root = text.rstrip("/") if folder is None else str(folder.absolute())
         if "`" in root or "${" in root:  # Delta parses a path as SQL, where Spark replaces variables
             raise WarehouseError(f"the warehouse {root} has a backquote or ${{ in its path; choose another folder")

@@ -19,6 +19,12 @@ pytestmark = pytest.mark.oracle
 SECOND = json_record(client_id="second") + LOG
 
 
+@pytest.fixture(autouse=True)
+def keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in KEYS.items():
+        monkeypatch.setenv(name, value)
+
+
 @pytest.fixture(scope="module")
 def endpoint(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with moto_server(tmp_path_factory.mktemp("moto")) as endpoint:
@@ -51,22 +57,22 @@ def test_it_finds_logs_by_file_folder_and_glob(store: Any, endpoint: str) -> Non
         ],
         "**/*.1": ["prod/b1/kafka-request.log.1"],
     }.items():
-        paths = [file.path for file in find_logs([f"s3a://{KEYS}@logs/{item}{options}"])]
+        paths = [file.path for file in find_logs([f"s3a://logs/{item}{options}"])]
         assert paths == [f"s3a://logs/{name}" for name in found]
 
 
 @pytest.mark.parametrize(
     ("item", "said"),
     [
-        ("s3://{keys}@nothing/x?{options}", "no such bucket"),
-        ("s3://{keys}@logs/nothing?{options}", "no such file, folder or match"),
-        ("s3://{keys}@logs/x?endpoint_override=127.0.0.1:9&scheme=http", "cannot be reached"),
+        ("s3://nothing/x?{options}", "no such bucket"),
+        ("s3://logs/nothing?{options}", "no such file, folder or match"),
+        ("s3://logs/x?endpoint_override=127.0.0.1:9&scheme=http", "cannot be reached"),
     ],
 )
 def test_it_says_what_is_wrong_without_the_keys(store: Any, endpoint: str, item: str, said: str) -> None:
     options = f"endpoint_override={endpoint}&scheme=http"
     with pytest.raises(InputError, match=said) as error:
-        find_logs([item.format(keys=KEYS, options=options)])
+        find_logs([item.format(options=options)])
     assert "s3cret" not in str(error.value)
     assert "testing" not in str(error.value)
 
@@ -76,12 +82,14 @@ def test_a_run_reads_them_by_range_and_writes_no_keys(
 ) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://{endpoint}")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
-    logs = [f"s3://{KEYS}@logs/prod"]
+    logs = ["s3://logs/prod"]
     settings = Settings(split_bytes=8 << 20)
     plan = make_plan(find_logs(logs), {}, settings, 4)
     assert sum(len(task) for task in plan.splits) > len(plan.files) == 4
-    # The tasks run in processes that do not have this environment, so the endpoint is in the URI.
-    with_endpoint = [f"s3://{KEYS}@logs/prod?endpoint_override={endpoint}&scheme=http"]
+    # The processes of the tasks do not have this environment: the endpoint is in the URI, and Spark hands them the keys.
+    for name, value in KEYS.items():
+        monkeypatch.setitem(spark.sparkContext.environment, name, value)
+    with_endpoint = [f"s3://logs/prod?endpoint_override={endpoint}&scheme=http"]
     report = pipeline.ingest(spark, with_endpoint, str(tmp_path / "lake"), settings)
     assert [file["error"] for file in report.files] == [None] * 4
     assert sum(file["requests"] for file in report.files) == 3000 * 20 + 3 * 21

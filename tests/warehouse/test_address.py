@@ -43,6 +43,13 @@ def test_uris_as_ever(text: str) -> None:
     assert local_folder(text) is None
 
 
+@pytest.mark.parametrize("text", ["s3a://key:s3cret@bucket/a", "abfss://c@a/lake?sig=s3cret"])
+def test_credentials_in_a_uri_are_refused(text: str) -> None:
+    with pytest.raises(ConfigError, match=r" holds a .* a warehouse's by spark\.hadoop\.fs\.") as error:
+        address_of(text)
+    assert "s3cret" not in str(error.value)
+
+
 @pytest.mark.parametrize("text", ["/data/a.b", "file:///data/a.b"])
 def test_paths_stay_paths_where_the_catalog_keeps_tables(text: str) -> None:
     assert address_of(text, HIVE.get) == Address("/data/a.b")
