@@ -13,9 +13,9 @@ from .context import Context, add_common
 if TYPE_CHECKING:
     from ..questions.checks import Check
 
-HELP = "check the tables: files, keys, constraints, connections (exit code 1 if rows disagree)"
+HELP = "check the tables: layout, files, keys, connections (exit code 1 if rows disagree)"
 EXAMPLES = ("verify --warehouse /data/clientinfo", "verify --quick --warehouse /data/clientinfo")
-_REST = "Keys, constraints, and connections against requests are checked without --quick."
+_REST = "Keys, and connections against requests, are checked without --quick."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -1,7 +1,9 @@
 """The checks of a warehouse: what each one requires and what to do if it fails; also the code of the quick ones.
 
 The quick checks are those of the layout, of the counts per file, and of the build; they run as SQL on any tables. The
-others are in `verification`, which reads every row of every table: keys, constraints, and connections against requests.
+others are in `verification`, which reads every row of every table: keys, and connections against requests. Rows are
+not compared with NOT NULL and CHECK: Delta refuses rows that break one, and refuses to declare one that rows break. The
+check of the layout finds tables that do not declare them.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,10 +38,6 @@ CHECKS = {
     ),
     "keys": (
         "no two rows of a table have the same key",
-        "somebody wrote into the table: restore it (RESTORE TABLE)",
-    ),
-    "constraints": (
-        "NOT NULL and CHECK hold for every row",
         "somebody wrote into the table: restore it (RESTORE TABLE)",
     ),
     "requests of connections": (

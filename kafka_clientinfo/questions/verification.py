@@ -1,8 +1,8 @@
 """The command `verify`: checks by the rows whether a warehouse matches its own counts and declarations.
 
 The quick checks come first, then those that read every row of every table. Each of these is a relation of the rows that
-fail it, which is empty in a sound warehouse. One aggregate per table counts violations of its key and constraints; rows
-are looked for only if it counts any. Checks of connection ids compare small aggregates. Nothing is changed, and nothing
+fail it, which is empty in a sound warehouse. One aggregate per table counts its rows and keys; rows
+are looked for only if it counts fewer keys. Checks of connection ids compare small aggregates. Nothing is changed, and nothing
 is derived again, so the result does not rest on the code that made the tables. `checks` has the texts.
 """
 
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from functools import reduce
 from typing import Any
 
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from ..spark.features import at_once
@@ -44,7 +44,7 @@ def _verify(spark: SparkSession, warehouse: str) -> list[Check]:
         quick = quick_checks(SparkTables(spark, warehouse), warehouse)
         if len(quick) == 1:  # only the check of the layout, which failed, so that no other can be made
             return quick
-        work = [_keys_and_constraints, _connections, _orphans]
+        work = [_keys, _connections, _orphans]
         results = at_once(lambda checks: list(checks(tables)), work)
         made = {check.name: check for checks in (quick, *results) for check in checks}
         return [made[name] for name in CHECKS]
@@ -56,30 +56,19 @@ def _check(name: str, rows: DataFrame) -> Check:
     return check(name, findings, len(findings) if len(findings) < LISTED else rows.count())
 
 
-def _keys_and_constraints(tables: Warehouse) -> Iterator[Check]:
+def _keys(tables: Warehouse) -> Iterator[Check]:
     specs = list(tables.specs.values())
     counts = at_once(lambda spec: _counted(tables, spec), specs)
     doubled: list[dict[str, Any]] = []
-    broken: list[dict[str, Any]] = []
     for spec, row in zip(specs, counts, strict=True):
         if row["rows"] != row["keys"]:
             doubled += _doubled(tables, spec, LISTED - len(doubled))
-        names = [name for name, _ in _constraints(spec) if row[name]]
-        broken += [{"table": spec.name, "constraint": name, "rows": row[name]} for name in names]
     yield check("keys", doubled, sum(row["rows"] - row["keys"] for row in counts))
-    yield check("constraints", broken, sum(finding["rows"] for finding in broken))
-
-
-def _constraints(spec: TableSpec) -> list[tuple[str, Column]]:
-    """Return name and condition of every constraint; Delta counts a CHECK that is null as broken."""
-    required = [(f"{c.name} NOT NULL", F.col(c.name).isNotNull()) for c in spec.columns if c.required]
-    return required + [(name, F.coalesce(F.expr(text), F.lit(False))) for name, text in spec.checks]
 
 
 def _counted(tables: Warehouse, spec: TableSpec) -> Any:
-    broken = [F.count(F.when(~holds, 1)).alias(name) for name, holds in _constraints(spec)]
     keys = F.count_distinct(F.struct(*spec.key))  # in a struct, as null is a value of a key
-    return tables.read(spec.name).agg(F.count("*").alias("rows"), keys.alias("keys"), *broken).first()
+    return tables.read(spec.name).agg(F.count("*").alias("rows"), keys.alias("keys")).first()
 
 
 def _doubled(tables: Warehouse, spec: TableSpec, limit: int) -> list[dict[str, Any]]:

@@ -36,7 +36,7 @@ def test_a_sound_warehouse_passes_quickly_without_spark(
     lines = capsys.readouterr().out.splitlines()
     assert [line.split("  ")[0] for line in lines[:-2]] == ["ok"] * len(QUICK)
     assert all(f"  {name}  " in line for name, line in zip(QUICK, lines[:-2], strict=True))
-    assert lines[-1] == "Keys, constraints, and connections against requests are checked without --quick."
+    assert lines[-1] == "Keys, and connections against requests, are checked without --quick."
 
 
 @pytest.fixture(scope="module")
@@ -96,8 +96,6 @@ def test_quick_checks_find_without_spark_what_they_find_with_it(damaged: str, fo
         ("rows of files", "requests"),
         ("offsets in files", str(1 << 50)),
         ("keys", "requests"),
-        ("constraints", "api_name NOT NULL"),
-        ("constraints", "accounting"),
         ("requests of connections", "counted"),
         ("first requests", "opened_at"),
         ("rows of connections", "api_usage"),
@@ -153,7 +151,6 @@ FAILED  records of files         1  records = requests + rejected + all of ignor
 FAILED  rows of files            1  requests, rejected_records and failed_requests hold what ingested_files counts, less what retention deleted
 FAILED  offsets in files         1  no row lies beyond the bytes that were read of its file
 FAILED  keys                     1  no two rows of a table have the same key
-FAILED  constraints              1  NOT NULL and CHECK hold for every row
 FAILED  requests of connections  1  the connections of each connection id count its requests, those logged twice once, up to the last one
 FAILED  first requests           1  every connection begins with a request that was logged when it opened
 FAILED  rows of connections      1  every row that names a connection has that connection in connections
@@ -172,9 +169,6 @@ offsets in files: a run broke off: the next `kafka-clientinfo run` on the same l
   n=1
 
 keys: somebody wrote into the table: restore it (RESTORE TABLE)
-  n=1
-
-constraints: somebody wrote into the table: restore it (RESTORE TABLE)
   n=1
 
 requests of connections: the build is not of these requests: delete the table connections and run `kafka-clientinfo build`

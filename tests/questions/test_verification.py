@@ -34,7 +34,7 @@ def test_an_empty_warehouse_is_sound_until_its_layout_is_altered(spark: Any, tmp
 
 QUICK = ["layout", "records of files", "rows of files", "offsets in files", "build"]
 OTHERS = {
-    "_keys_and_constraints": ["keys", "constraints"],
+    "_keys": ["keys"],
     "_connections": ["requests of connections", "first requests"],
     "_orphans": ["rows of connections"],
 }
