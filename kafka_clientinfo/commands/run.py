@@ -86,10 +86,6 @@ def _files(report: "RunReport", elapsed: float) -> str:
         f"Read {len(report.files)} files, {text_tables.number(read)} bytes of log, {requests} requests"
         f" in {elapsed:.1f} s; {len(report.unchanged)} files have nothing new."
     ]
-    if report.too_late:
-        lines.append(
-            f"  too late: {text_tables.number(report.too_late)} requests of connections that retention has deleted; not kept"
-        )
     rows: list[Sequence[Any]] = [
         (f["broker"], f["requests"], f["rejected"], sum(f["ignored"].values()), f["pending_bytes"], f["path"])
         for f in report.files

@@ -12,6 +12,8 @@ Only the heads of files are read here, and `copies` decides which files hold the
     holds a log that is read from another file          | problem `copy`; `unchanged` if all of it was read
     has no complete record, or cannot be opened         | problem `empty` or `unreadable`
     does not match what was read (see `copies`)         | problem `rewritten` or `shorter`
+    has new bytes that begin before the time up to      | problem `late`
+    which retention has deleted requests                |
 
 A problem is reported and does not stop the rest. The plan is final: a file that grows meanwhile is read up to the size
 that it has now, and a file that another one has replaced is noticed.
@@ -27,12 +29,16 @@ import errno
 import hashlib
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..config.settings import Settings
+from ..logs.clock import LogClock
+from ..logs.compression import CorruptFile
 from ..logs.layouts import KAFKA, Layout
 from ..logs.reader import (
     BEGINNING_DIGITS,
@@ -41,9 +47,11 @@ from ..logs.reader import (
     file_id,
     hash_bytes,
     head,
+    range_records,
     readable_bytes,
     record_start,
 )
+from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Match, Row, alike_logs
 from .discovery import framing_of, is_server_log
 from .problems import Problem, reason_of
@@ -51,6 +59,9 @@ from .storage import StoredFile, local_file
 
 Name = tuple[str, str]
 """The cluster and the broker of a log."""
+_OUT_OF_ORDER = timedelta(seconds=1)
+"""The most by which neighbouring records of a log are out of order."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPRESSION = 20
 """The least compression ratio that is assumed for a request log: whole logs had 30 to 120."""
 
@@ -153,11 +164,24 @@ class Plan:
 
 
 def make_plan(
-    files: Sequence[StoredFile | Path], known: Mapping[str, Mapping[str, Any]], settings: Settings, tasks: int
+    files: Sequence[StoredFile | Path],
+    known: Mapping[str, Mapping[str, Any]],
+    settings: Settings,
+    tasks: int,
+    retained_from: datetime | None = None,
 ) -> Plan:
-    """Compare files with the rows of ingested_files, given by file_id, and divide the new bytes into splits."""
+    """Compare files with the rows of ingested_files, given by file_id, and divide the new bytes into splits.
+
+    Args:
+        files: the files that LOGS names.
+        known: the rows of ingested_files.
+        settings: the settings of the run.
+        tasks: number of tasks that read at a time.
+        retained_from: time up to which retention has deleted requests; None if it has deleted none. New bytes of a log
+            that begin before it are not read: they may belong to connections that the tables hold without requests.
+    """
     stored = [item if isinstance(item, StoredFile) else local_file(item) for item in files]
-    planning = _Planning(known, settings, stored)
+    planning = _Planning(known, settings, stored, retained_from)
     for file in stored:
         planning.look_at(file)
     planning.settle()
@@ -178,8 +202,14 @@ def make_plan(
 class _Planning:
     """The state of one planning."""
 
-    def __init__(self, known: Mapping[str, Row], settings: Settings, files: Sequence[StoredFile]) -> None:
-        self._known, self._settings = known, settings
+    def __init__(
+        self,
+        known: Mapping[str, Row],
+        settings: Settings,
+        files: Sequence[StoredFile],
+        retained_from: datetime | None,
+    ) -> None:
+        self._known, self._settings, self._retained_from = known, settings, retained_from
         self._paths = {file.path for file in files}
         self._candidates: dict[str, list[Candidate]] = {}
         self._ids: set[str] = set()
@@ -255,6 +285,8 @@ class _Planning:
         row, name = log.row, (planned.cluster, planned.broker)
         news = planned if row is None else _news(planned, row, matches[planned.path])
         if isinstance(news, PlannedFile):
+            news = self._late(news) or news
+        if isinstance(news, PlannedFile):
             self.files.append(news)
         elif news is not None:
             self.problems.append(news)
@@ -270,6 +302,21 @@ class _Planning:
             for path in candidate.file.other_paths:
                 if (self._settings.cluster, self._settings.broker_of(Path(path))) != name:
                     self.problems.append(_copy(path, candidate.path, name))
+
+    def _late(self, planned: PlannedFile) -> Problem | None:
+        """Return the problem of a request log with new bytes from before the time of retention; None if it has none."""
+        until = self._retained_from
+        if until is None or is_server_log(planned.file):  # failed requests are derived without their connections
+            return None
+        last = planned.known["last_logged_at"] if planned.known else None
+        begin = last if last is not None and last >= until else _first_time(planned, self._settings.log_zone)
+        if begin is None or begin >= until + (_OUT_OF_ORDER if planned.known is None else timedelta(0)):
+            return None
+        detail = (
+            f"not read, as its new records begin at {begin:%Y-%m-%d %H:%M:%S} UTC, and retention has deleted the requests "
+            f"before {until:%Y-%m-%d %H:%M:%S} UTC; leave it out of LOGS, or read it into another warehouse"
+        )
+        return Problem(planned.path, "late", detail)
 
     def _planned(self, log: Log) -> PlannedFile:
         """Return the plan to read a log, under its old name if it was read before."""
@@ -357,6 +404,18 @@ def _still_damaged(planned: PlannedFile, row: Row) -> PlannedFile | Problem:
         detail = f"nothing new; {damage} after byte {readable} of its content, as before"
         return Problem(planned.path, "damaged", detail)
     return planned
+
+
+def _first_time(planned: PlannedFile, zone: str) -> datetime | None:
+    """Return the time of the first record of the new bytes that has one; None if none has."""
+    clock, start = LogClock(zone), max(planned.resume_at, planned.first_offset)
+    with suppress(CorruptFile):
+        for record in range_records(planned.file, start, None, framing_of(planned.file), planned.layout):
+            prefix = prefix_of(record.data if record.text is None else record.text)
+            if prefix is not None:
+                with suppress(ValueError):  # a 31st of February
+                    return _EPOCH + timedelta(microseconds=clock.micros(prefix[1], prefix[2], prefix[3]))
+    return None
 
 
 def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-_FAILURES = frozenset({"unreadable", "damaged", "rewritten", "shorter"})
+_FAILURES = frozenset({"unreadable", "damaged", "rewritten", "shorter", "late"})
 """Kinds of problems after which a command does not succeed: something was not read, or perhaps not."""
 
 REPLACED = "another file has taken its place since it was planned"
@@ -16,7 +16,8 @@ class Problem:
     """A file that is not read, or a view that could not be made.
 
     Attributes:
-        kind: empty, unreadable, damaged (as before), rewritten, shorter, copy, or rotated (after planning); or view.
+        kind: empty, unreadable, damaged (as before), rewritten, shorter, late (older than what retention has deleted),
+            copy, or rotated (after planning); or view.
     """
 
     path: str

@@ -45,7 +45,6 @@ class RunReport(Stages):
         files: per file read: path, broker, what it held, and bytes that are not read yet.
         unchanged: files without new bytes.
         problems: files that were not read, and views that could not be made, with reasons.
-        too_late: requests that were deleted, as retention had deleted the connections that they belong to.
         tables: rows per table after the run.
         seconds: time per stage.
     """
@@ -54,7 +53,6 @@ class RunReport(Stages):
     files: list[dict[str, Any]] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
-    too_late: int = 0
     tables: dict[str, int] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -95,7 +93,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
         start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
         known = files_read(lake)
-        plan = make_plan(paths, known, settings, cores(lake.spark))
+        plan = make_plan(paths, known, settings, cores(lake.spark), lake.state.retained_at)
     report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES

@@ -20,7 +20,7 @@ from ..spark.session_conf import REQUEST_BYTES, SMALL_BYTES, sized
 from ..tables.views import views
 from ..warehouse.creation import make_views
 from ..warehouse.progress import Progress
-from ..warehouse.retention import opened, remove_late
+from ..warehouse.retention import opened
 from ..warehouse.state import LEDGER, State, instant
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
@@ -105,7 +105,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     report = RunReport()
     for logs in inputs:
         with report.stage("plan"):
-            plan = make_plan(log_files(logs, settings), known, settings, 1)
+            plan = make_plan(log_files(logs, settings), known, settings, 1, state.retained_at)
         if plan.files or plan.packed:
             return None
         report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
@@ -126,9 +126,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     with sized(lake.spark, planned):
         lake.one_file = planned <= SMALL_BYTES
         lake.claim()
-        report.too_late = remove_late(lake)
-        given = {} if report.too_late else ingested.in_memory(lake.spark)
-        Derivation(lake, settings, until, newest, given).run(report.stage)
+        Derivation(lake, settings, until, newest, ingested.in_memory(lake.spark)).run(report.stage)
         report.tables = lake.rows()
         lake.update_state(built_until=newest, built_with=_made_with(settings), rows=report.tables)
         if lake.address.is_schema:

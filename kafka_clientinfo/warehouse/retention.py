@@ -3,8 +3,8 @@
 One instant decides for the whole warehouse. A request is deleted if it was logged before the instant and does not
 belong to a connection that had a request at the instant or later. So a connection's requests are deleted together or
 not at all. Derived rows stay for ever, and a build keeps the rows of connections that ended before the instant, as
-their requests are gone. This works only if all of these requests are gone: records that come late, for connections that
-ended before the instant, are deleted before a build sees them.
+their requests are gone. This works only if all of these requests are gone, so a run reads no log with new records that
+begin before the instant (`ingestion.plan`, problem `late`).
 
 A run may be killed at any point of a deletion; deleted rows are still counted exactly once:
 
@@ -60,20 +60,13 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
         )
     # The instant never goes back, even if the days or the clock change.
     instant = f"{now.astimezone(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S.%fZ}"
-    return _delete(tables, max(instant, tables.state.retained_from or ""), SOURCES)
-
-
-def remove_late(tables: Warehouse) -> int:
-    """Delete requests that no build has seen, of connections that retention has deleted; return their number."""
-    instant, until = tables.state.retained_from, tables.state.built_until
-    if instant is None:
-        return 0
-    is_new = F.lit(True) if until is None else F.col("ingested_at") > F.lit(until).cast("timestamp")
-    step_back = F.make_dt_interval(secs=F.col("step_back_ms") / 1000)
-    is_early = F.col("first_logged_at") - step_back < F.lit(instant).cast("timestamp")
-    if not tables.read(LEDGER).where(is_new & is_early).take(1):
-        return 0
-    return _delete(tables, instant, ("requests",))["requests"]
+    instant = max(instant, tables.state.retained_from or "")
+    with _doomed(tables, instant, SOURCES) as doomed:
+        counts = {name: keys.count() for name, keys in doomed.items()}
+        if deleting := {name: number for name, number in counts.items() if number}:
+            tables.update_state(retained_from=instant, deleting=deleting)
+            _carry_out(tables, instant, doomed, deleting)
+        return counts
 
 
 @contextmanager
@@ -111,15 +104,6 @@ def with_lasting_findings(tables: Warehouse, rows: DataFrame, rules: Sequence[st
     stored = tables.read_snapshot("violations").where(is_lasting & is_deleted).select(*rows.columns)
     derived = rows.where(is_lasting)
     return rows.unionByName(of_other_keys(stored, derived, table_spec("violations").key))
-
-
-def _delete(tables: Warehouse, instant: str, sources: Iterable[str]) -> dict[str, int]:
-    with _doomed(tables, instant, sources) as doomed:
-        counts = {name: keys.count() for name, keys in doomed.items()}
-        if deleting := {name: number for name, number in counts.items() if number}:
-            tables.update_state(retained_from=instant, deleting=deleting)
-            _carry_out(tables, instant, doomed, deleting)
-        return counts
 
 
 @contextmanager

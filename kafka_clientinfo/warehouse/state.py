@@ -59,6 +59,11 @@ class State:
     rows: Mapping[str, int] = field(default_factory=dict)
 
     @property
+    def retained_at(self) -> datetime | None:
+        """The time in `retained_from`."""
+        return None if self.retained_from is None else instant(self.retained_from)
+
+    @property
     def properties(self) -> dict[str, str]:
         """The state as properties of the table `ingested_files`."""
         return {PROPERTY: json.dumps(asdict(self), sort_keys=True)}

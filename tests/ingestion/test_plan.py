@@ -2,8 +2,10 @@
 
 import gzip
 import os
+import re
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import file_id, head, resume_point
 from tests.builders import json_record, request_header_struct_record
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
+from tests.wrapping import wrap
 
 SETTINGS = Settings(cluster="c")
 LOG = b"".join(json_record(correlation_id=number) for number in range(20))
@@ -266,3 +269,47 @@ def test_an_archive_of_a_file_that_has_grown_is_not_noted(tmp_path: Path) -> Non
     packed = save(tmp_path / "b1" / "kafka-request.log.gz", gzip.compress(LOG))
     found = plan(packed, grown, known=known)
     assert ([file.path for file in found.files], found.packed) == ([str(grown)], ())
+
+
+RETAINED = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
+BEFORE, WITHIN, AFTER = (json_record(at=f"2026-11-21 {at}") for at in ("11:59:59,999", "12:00:00,999", "12:00:01,000"))
+LATE: dict[str, tuple[bytes, bytes, datetime | None, list[str]]] = {
+    "a new log from before": (b"", BEFORE, None, ["late"]),
+    "one that goes on after it": (b"", BEFORE + AFTER, None, ["late"]),
+    "one that begins as it may be out of order": (b"", WITHIN, None, ["late"]),
+    "one from after it": (b"", AFTER, None, []),
+    "one from after it that goes back": (b"", AFTER + BEFORE, None, []),
+    "one in another layout": (b"", wrap(BEFORE, "thread_last", "cri"), None, ["late"]),
+    "one in another layout from after it": (b"", wrap(AFTER, "thread_last", "cri"), None, []),
+    "a banner and a record from before": (b"", b"===> User\n" + BEFORE, None, ["late"]),
+    "a compressed one": (b"", gzip.compress(BEFORE), None, ["late"]),
+    "a log that is read on after a silence": (BEFORE, AFTER, RETAINED - timedelta(hours=1), []),
+    "one without a request so far": (BEFORE, AFTER, None, []),
+    "one with more from before": (BEFORE, BEFORE + AFTER, RETAINED - timedelta(hours=1), ["late"]),
+    "one that was read up to it": (BEFORE, BEFORE, RETAINED, []),
+}
+"""What was read of a log, its new bytes, the time of its last request, and the kinds of problems."""
+
+
+@pytest.mark.parametrize("name", LATE)
+def test_a_log_from_before_what_retention_has_deleted_is_refused_whole(tmp_path: Path, name: str) -> None:
+    before, new, last, expected = LATE[name]
+    path = save(tmp_path / "b1" / "kafka-request.log", before or new)
+    known = {identity: row | {"last_logged_at": last} for identity, row in ingested(path).items()} if before else {}
+    save(path, before + new)
+    for retained_from, said in ((RETAINED, expected), (None, [])):
+        found = make_plan([path], known, SETTINGS, 1, retained_from)
+        assert [problem.kind for problem in found.problems] == said
+        assert len(found.files) == len(found.splits) == 1 - len(said)
+        assert is_incomplete(found.problems, []) == bool(said)
+    if expected:
+        (problem,) = make_plan([path], known, SETTINGS, 1, RETAINED).problems
+        assert re.search(
+            r"begin at 2026-11-21 1\d:.* UTC, .* before 2026-11-21 12:00:00 UTC; leave it out", problem.detail
+        )
+
+
+def test_a_server_log_from_before_it_is_read(tmp_path: Path) -> None:
+    data = b"[2026-11-21 11:00:00,000] INFO x (kafka.server.KafkaServer)\n" * 2
+    found = make_plan([save(tmp_path / "b1" / "server.log", data)], {}, SETTINGS, 1, RETAINED)
+    assert (len(found.files), found.problems) == (1, ())

@@ -12,7 +12,7 @@ import pytest
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.arrow_rows import relation_of
 from kafka_clientinfo.tables.spec import parse_spec
-from kafka_clientinfo.warehouse.retention import finish_deletion, remove_late, retain, with_lasting_findings
+from kafka_clientinfo.warehouse.retention import finish_deletion, retain, with_lasting_findings
 from kafka_clientinfo.warehouse.state import PROPERTY, State
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.frames import frame
@@ -178,20 +178,9 @@ def test_a_killed_deletion_is_finished_and_counted_once(
     assert finished.state.rows == finished.rows()
 
 
-def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark: Any, lake: Warehouse) -> None:
-    assert remove_late(lake) == 0
-    retain(lake, 1, at(1000) + DAY)
-    later = AT + timedelta(hours=1)
-    lake.append(
-        "ingested_files", relation_of(spark, [("g", at(-10), at(1500), 0, later)], SPECS["ingested_files"].ddl), "2"
-    )
-    late = [("ended before", 500), ("never seen", 500), ("later too", 990), ("ended before", 1500)]
-    rows = [("g", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(late)]
-    lake.append("requests", relation_of(spark, rows, SPECS["requests"].ddl), "2")
-    # The file comes before f in its broker's order, so its requests lie before those that are there.
-    assert remove_late(lake) == 3
-    assert left(lake) == LEFT | {"ended before": 1}
-    assert lake.state.deleted["requests"] == DELETED["requests"] + 3
+def test_nothing_is_deleted_while_there_are_requests_that_no_build_has_seen(spark: Any, lake: Warehouse) -> None:
+    row = ("g", at(1100), at(1500), 0, AT + timedelta(hours=1))
+    lake.append("ingested_files", relation_of(spark, [row], SPECS["ingested_files"].ddl), "2")
     with pytest.raises(WarehouseError, match="no build has seen; run `kafka-clientinfo build` first"):
         retain(lake, 1, at(1000) + DAY)
 
@@ -200,28 +189,6 @@ def test_requests_that_come_too_late_are_deleted_before_a_build_sees_them(spark:
 def test_what_is_built_up_to_a_time_that_ends_in_zeros_is_built(lake: Warehouse) -> None:
     lake.update_state(built_until=f"{AT:%Y-%m-%d %H:%M:%S.%f}")  # as a build writes it: Spark drops the zeros
     assert retain(lake, 1, at(1000) + DAY) == DELETED
-
-
-@pytest.mark.soak
-def test_a_killed_deletion_of_what_came_too_late_takes_no_more_when_it_is_finished(
-    spark: Any, lake: Warehouse, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    retain(lake, 1, at(1000) + DAY)
-    later = AT + timedelta(hours=1)
-    late = {
-        "ingested_files": ("g", at(-10), at(500), 0, later),
-        "requests": ("g", 1, "c", "b", "never seen", at(500)),
-        "rejected_records": ("g", 2),
-    }
-    for name, row in late.items():
-        lake.append(name, relation_of(spark, [row], SPECS[name].ddl), "2")
-    kill_at(lake, monkeypatch, "delete_rows", 1)
-    with pytest.raises(KeyboardInterrupt):
-        remove_late(lake)
-    finished = reopened(lake)
-    assert left(finished) == LEFT
-    assert finished.state.deleted == DELETED | {"requests": DELETED["requests"] + 1}
-    assert sorted(row["file_id"] for row in finished.read("rejected_records").collect()) == ["f", "g"]
 
 
 @pytest.mark.soak
