@@ -61,7 +61,7 @@ def check_pattern(pattern: str, where: str) -> None:
         raise ConfigError(
             f"{where}: {pattern[:40]!r}… has {len(pattern)} characters; give several patterns of at most {_LONGEST_PATTERN}"
         )
-    _check_pieces(without_ends(pattern), where)
+    _check_pieces(pattern, where)
 
 
 @dataclass
@@ -79,7 +79,8 @@ class _Group:
     is_plain: bool = True
 
 
-def _check_pieces(pattern: str, where: str) -> None:
+def _check_pieces(whole: str, where: str) -> None:
+    pattern = without_ends(whole)
     at, groups = 0, [_Group(0)]
     closed: _Group | None = None  # the group that ends directly before `at`
     while at < len(pattern):
@@ -89,7 +90,7 @@ def _check_pieces(pattern: str, where: str) -> None:
         inside = groups[-1]
         if piece["repetition"]:
             if closed and not closed.is_plain and _repeats(piece):
-                raise _too_costly(pattern, pattern[closed.start : at], where)
+                raise _too_costly(whole, pattern[closed.start : at], where)
             most = max(int(piece["high"] or piece["low"] or 1), int(piece["low"] or 1))
             inside.times = max(inside.times, most * (closed.times if closed else 1))
             inside.is_plain = False

@@ -306,8 +306,7 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     """The newest one has lost its requests; it is not over, but can't be computed again."""
     connections: list[Connection] = [("x", 1, 0, 100, 0), ("y", 1, 50, 900, 0)]
     files, retained_from = [file_of("f", 3, 0)], str(at(500))
-    # Retention has not deleted every earlier request: that of x is of the connection that stays.
-    log = Log(old(("y", 900), ("x", 100)), old(("x", 600), ("y", 950)), connections, files)
+    log = Log(old(("y", 900)), old(("x", 600), ("y", 950)), connections, files)
     held = stored(spark, {"b": log}, retained_from)
     assert since(held) == {"b": {"x": (1, [600]), "y": (0, [900, 950])}}
     assert recomputed(increments.everything_left(held)) == since(held)
