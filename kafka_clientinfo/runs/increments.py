@@ -63,7 +63,6 @@ class Stored:
     """What a warehouse holds before a build.
 
     Attributes:
-        requests: the table `requests`, as far as its ingestion is committed.
         requests: the table `requests`, up to what is committed in the ledger.
         connections: a snapshot of the table `connections`.
         files: the files that have requests, as `connections.coverage.in_order` returns them.
@@ -71,7 +70,8 @@ class Stored:
             it.
         retained_from: instant before which connections' requests may have been deleted; None if none were.
         staging: for `kept`.
-        of_brokers: cluster, broker and connection_id of connections that new requests show to be brokers'; None
+        of_brokers: cluster, broker and connection_id of connections that new requests show to be brokers'; None if there
+            are none.
     """
 
     requests: DataFrame
