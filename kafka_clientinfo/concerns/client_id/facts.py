@@ -7,6 +7,7 @@ from ...connections.engine import Column, F
 from ...connections.judged import requests_where
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
+from ...protocol import ApiKey
 from .predicates import stated
 
 _INSTANCE_ID_BYTES = 16
@@ -14,7 +15,11 @@ _INSTANCE_ID_BYTES = 16
 
 def aggregates() -> Aggregates:
     """Count a connection's requests by how their client id compares with the first one."""
-    return {**_counts(), "any_header_v3": F.bool_or(has_header_v3())}
+    return {
+        **_counts(),
+        "any_header_v3": F.bool_or(has_header_v3()),
+        "asks_for_more_than_versions": F.bool_or(F.col("api_key") != ApiKey.API_VERSIONS),
+    }
 
 
 def _counts() -> Aggregates:

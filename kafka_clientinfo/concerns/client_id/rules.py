@@ -11,6 +11,11 @@ def _is_bound() -> Column:
     return F.col("any_header_v3")
 
 
+def _shows_a_client() -> Column:
+    """Return whether a connection may be no broker's: one that only asks for versions shows neither."""
+    return is_client() & F.col("asks_for_more_than_versions")
+
+
 REQUEST_RULES = {
     "client_id_changed": RequestRule(
         "client_id_is_other",
@@ -24,6 +29,6 @@ REQUEST_RULES = {
         binds=_is_bound,
     ),
     "broker_like_client_id": RequestRule(
-        "client_id_is_like_a_brokers", "client id {client_id!r} from {remote_host:an unknown host}"
+        "client_id_is_like_a_brokers", "client id {client_id!r} from {remote_host:an unknown host}", _shows_a_client
     ),
 }

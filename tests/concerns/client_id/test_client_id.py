@@ -127,6 +127,14 @@ CASES: dict[str, Case] = {
     ),
     "bytes, not characters": Case(sends("中", "中"), {"client_id_redundant_bytes": 3}),
     "like a broker's": Case(sends("broker-1-fetcher-0"), {"role": "client"}, {"broker_like_client_id": 1}),
+    "like a broker's, and only asks for versions": Case(
+        sends("broker-1-fetcher-0", "broker-1-fetcher-0", api="AV", version=3), {"role": "client"}
+    ),
+    "like a broker's, and asks for versions first": Case(
+        [*sends("broker-1-fetcher-0", api="AV", version=3), *sends("broker-1-fetcher-0", seconds=1)],
+        {"role": "client"},
+        {"broker_like_client_id": 1},
+    ),
     "a broker": Case(
         [request("?", 0, "UPDATE_METADATA", client_id="1"), request("?", 1, client_id="2")],
         {"role": "broker", "client_id": "1"} | dict.fromkeys(JUDGED_COLUMNS),
