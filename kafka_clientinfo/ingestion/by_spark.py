@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from ..connections.texts import looked_up
 from ..spark.arrow_rows import collect
 from .arrow_schema import SCHEMA
-from .plan import Plan
+from .planned import Plan
 from .reading_progress import TaskCounter
 from .split_statistics import Statistics, counted
 from .worker import PLACEHOLDER, read_splits

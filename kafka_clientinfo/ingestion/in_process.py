@@ -13,7 +13,8 @@ from ..config.settings import Settings
 from ..errors import ConfigError, InputError
 from .arrow_schema import Part
 from .discovery import find_logs, with_server_logs
-from .plan import PlannedFile, Split, make_plan
+from .plan import make_plan
+from .planned import PlannedFile, Split
 from .problems import Problem, is_incomplete
 from .split_statistics import file_report, file_row
 from .standard_input import NAME, Stream, planned_stream

@@ -1,4 +1,4 @@
-"""Plans what a run reads: compares files with the ledger on the driver, and divides their new bytes into splits.
+"""Plans what a run reads: compares files with the ledger on the driver, and has `splits` divide their new bytes.
 
 Only the heads of files are read here, and `copies` decides which files hold the same log:
 
@@ -18,9 +18,6 @@ Only the heads of files are read here, and `copies` decides which files hold the
 A problem is reported and does not stop the rest. The plan is final: a file that grows meanwhile is read up to the size
 that it has now, and a file that another one has replaced is noticed.
 
-A file is cut into splits where a record starts (`reader.record_start`). A cut may be wrong if JSON precedes it. Reading
-shows that: `split_statistics.wrongly_cut` names such files, and `Plan.uncut` returns the plan to read instead.
-
 If an earlier run could not read the rest of a file, one rejected record stands for that rest, at the resume offset. A
 run that resumes the file takes the record back (`PlannedFile.was_damaged`): the rest is read now, or gets a new one.
 """
@@ -28,18 +25,16 @@ run that resumes the file takes the record back (`PlannedFile.was_damaged`): the
 import errno
 import hashlib
 import os
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from ..config.settings import Settings
 from ..logs.clock import LogClock
 from ..logs.compression import CorruptFile
-from ..logs.layouts import KAFKA, Layout
 from ..logs.reader import (
     BEGINNING_DIGITS,
     FileHead,
@@ -49,12 +44,13 @@ from ..logs.reader import (
     head,
     range_records,
     readable_bytes,
-    record_start,
 )
 from ..logs.record_marks import prefix_of
 from .copies import Candidate, Log, Match, Row, alike_logs
 from .discovery import framing_of, is_server_log
+from .planned import Plan, PlannedFile, Split
 from .problems import Problem, reason_of
+from .splits import in_tasks, splits_of
 from .storage import StoredFile, local_file
 
 Name = tuple[str, str]
@@ -62,105 +58,6 @@ Name = tuple[str, str]
 _OUT_OF_ORDER = timedelta(seconds=1)
 """The most by which neighbouring records of a log are out of order."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_COMPRESSION = 20
-"""The least compression ratio that is assumed for a request log: whole logs had 30 to 120."""
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedFile:
-    """A file with new bytes, from `resume_at` on.
-
-    Attributes:
-        known: its row in ingested_files, without the rejected record for an unreadable rest; None for a new file.
-        was_damaged: whether `known` had such a record.
-        first_record: hash of its first record.
-        layout: how its records are laid out.
-        first_offset: offset of its first record in the log.
-    """
-
-    file_id: str
-    file: StoredFile
-    cluster: str
-    broker: str
-    resume_at: int
-    size_on_disk: int
-    compressed: bool
-    known: Mapping[str, Any] | None
-    was_damaged: bool = False
-    first_record: str = ""
-    layout: Layout = KAFKA
-    first_offset: int = 0
-
-    @property
-    def path(self) -> str:
-        """Its path, for tables and messages."""
-        return self.file.path
-
-    @property
-    def end(self) -> int:
-        """The offset in the log at which the file ends, if it is not compressed."""
-        return self.size_on_disk + (self.file.alignment.shift if self.file.alignment else 0)
-
-
-class Split(NamedTuple):
-    """A range of a file for one task: bytes [start, end) of the decompressed content.
-
-    If `end` is None, the split reads to the file's end, and reports the bytes of an incomplete last record.
-    """
-
-    file: PlannedFile
-    start: int
-    end: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The work of a run.
-
-    Attributes:
-        files: files with new bytes.
-        unchanged: paths of files without any.
-        problems: files that are not read, with reasons.
-        splits: the work, one list per task.
-        batch_id: identity of this input: the same bytes give the same id.
-        packed: new ledger rows of unchanged files that were compressed since they were read; with their new paths
-            stored, later runs need not decompress them again.
-    """
-
-    files: tuple[PlannedFile, ...]
-    unchanged: tuple[str, ...]
-    problems: tuple[Problem, ...]
-    splits: tuple[tuple[Split, ...], ...]
-    batch_id: str
-    packed: tuple[Mapping[str, Any], ...] = ()
-
-    @property
-    def size(self) -> int:
-        """The bytes of log to read, roughly for compressed files."""
-        return sum(
-            file.size_on_disk * _COMPRESSION if file.compressed else max(0, file.end - file.resume_at)
-            for file in self.files
-        )
-
-    @property
-    def size_on_disk(self) -> int:
-        """The bytes on disk that the tasks read; compressed files count whole, as they are read from the beginning."""
-        size = 0
-        for file, start, end in (split for content in self.splits for split in content):
-            size += file.size_on_disk if file.compressed else max(0, (file.end if end is None else end) - start)
-        return size
-
-    def uncut(self, file_ids: Collection[str]) -> "Plan":
-        """Return the same plan with one split for each of these files."""
-        bins = (
-            tuple(
-                split._replace(end=None) if split.file.file_id in file_ids else split
-                for split in content
-                if split.file.file_id not in file_ids or split.start == split.file.resume_at
-            )
-            for content in self.splits
-        )
-        return replace(self, splits=tuple(content for content in bins if content))
 
 
 def make_plan(
@@ -196,7 +93,7 @@ def make_plan(
     chosen = tuple(sorted(planning.files, key=lambda planned: order[planned.path]))
     unchanged = tuple(sorted(planning.unchanged, key=order.__getitem__))
     problems = tuple(sorted(planning.problems, key=lambda problem: order.get(problem.path, len(order))))
-    return Plan(chosen, unchanged, problems, _bins(splits, tasks), _batch_id(chosen), tuple(planning.packed))
+    return Plan(chosen, unchanged, problems, in_tasks(splits, tasks), _batch_id(chosen), tuple(planning.packed))
 
 
 class _Planning:
@@ -416,45 +313,6 @@ def _first_time(planned: PlannedFile, zone: str) -> datetime | None:
                 with suppress(ValueError):  # a 31st of February
                     return _EPOCH + timedelta(microseconds=clock.micros(prefix[1], prefix[2], prefix[3]))
     return None
-
-
-def splits_of(file: PlannedFile, settings: Settings, tasks: int) -> Iterator[Split]:
-    """Yield at most one split per task and file, and none below split_bytes: few large tasks are fast."""
-    starts = [file.resume_at]
-    if file.layout.splittable and not file.compressed and not is_server_log(file.file):
-        new_bytes = file.end - file.resume_at
-        starts += _cuts(file, max(settings.split_bytes, -(-new_bytes // max(tasks, 1))))
-    ends: list[int | None] = [*starts[1:], None]
-    yield from (Split(file, start, end) for start, end in zip(starts, ends, strict=True))
-
-
-def _cuts(file: PlannedFile, step: int) -> Iterator[int]:
-    at = file.resume_at + step
-    last = file.resume_at
-    while at < file.end:
-        cut = record_start(file.file, at, file.layout.json_requests)
-        if cut is None:
-            return
-        if cut > last:
-            yield cut
-            last = cut
-        at = max(cut, at) + step
-
-
-def _bins(splits: Sequence[Split], tasks: int) -> tuple[tuple[Split, ...], ...]:
-    """Divide splits among tasks of about equal bytes; a task costs a tenth of a second before it reads anything."""
-
-    def size(split: Split) -> int:
-        end = split.end if split.end is not None else max(split.file.end, split.start + 1)
-        return end - split.start
-
-    bins: list[tuple[int, list[Split]]] = [(0, []) for _ in range(max(1, min(tasks, len(splits))))]
-    for split in sorted(splits, key=lambda item: (-size(item), item.file.path, item.start)):
-        lightest = min(range(len(bins)), key=lambda index: bins[index][0])
-        total, content = bins[lightest]
-        content.append(split)
-        bins[lightest] = (total + size(split), content)
-    return tuple(tuple(content) for _, content in bins if content)
 
 
 def _batch_id(files: Iterable[PlannedFile]) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..logs.broker_events import LOGGER_SET, MOST_EVENTS, RESTARTED, distinct_events
 from .debug_runs import joined, read_at
-from .plan import PlannedFile
+from .planned import PlannedFile
 from .problems import REPLACED, Problem
 from .problems import rotated as rotated_file
 from .repeated_hour import with_times

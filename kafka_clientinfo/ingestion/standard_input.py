@@ -16,7 +16,7 @@ from ..config.settings import Settings
 from ..logs.compression import SNIFFED
 from ..logs.content import RawBytes
 from ..logs.reader import FileHead, file_id, head
-from .plan import PlannedFile, Split
+from .planned import PlannedFile, Split
 from .storage import StoredFile
 
 NAME = "-"

@@ -23,10 +23,9 @@ import errno
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from ..errors import InputError
 from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
@@ -42,8 +41,9 @@ from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
 from .debug_runs import DebugRuns, evidence, loggers_set
 from .discovery import framing_of, is_server_log
+from .logged_times import LoggedTimes
 from .omissions import Omissions
-from .plan import Split
+from .planned import Split
 from .problems import REPLACED
 from .repeated_hour import begins_again
 from .restarts import Restarts
@@ -63,34 +63,6 @@ PLACEHOLDER: RejectReason = "unreadable"
 
 class _ReplacedError(Exception):
     """Another file has the path of the planned one."""
-
-
-@dataclass
-class LoggedTimes:
-    """Summary of the times of a split's requests, in microseconds; a clock may be set back between them.
-
-    Attributes:
-        first: time of the first request.
-        earliest: the least time.
-        latest: the greatest time.
-        step_back: the most by which a request's time lies below that of an earlier one.
-    """
-
-    first: int | None = None
-    earliest: int | None = None
-    latest: int | None = None
-    step_back: int = 0
-
-    def note(self, logged_at: pa.Array) -> None:
-        """Add the times of further requests, one at least, in their order."""
-        times = logged_at.cast(pa.int64())
-        extremes = pc.min_max(times)
-        earliest, first = extremes["min"].as_py(), times[0].as_py()
-        self.first = first if self.first is None else self.first
-        self.earliest = earliest if self.earliest is None else min(self.earliest, earliest)
-        so_far = pc.cumulative_max(times, start=first if self.latest is None else self.latest)
-        self.latest = so_far[-1].as_py()
-        self.step_back = max(self.step_back, pc.max(pc.subtract(so_far, times)).as_py())
 
 
 class Tail:

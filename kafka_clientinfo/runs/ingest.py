@@ -16,7 +16,8 @@ from ..config.settings import Settings
 from ..ingestion.by_spark import parse_logs, readable_rows, start_worker, statistics_of
 from ..ingestion.debug_runs import may_hide_silences
 from ..ingestion.discovery import find_logs, with_server_logs
-from ..ingestion.plan import Plan, PlannedFile, make_plan
+from ..ingestion.plan import make_plan
+from ..ingestion.planned import Plan, PlannedFile
 from ..ingestion.problems import Problem
 from ..ingestion.reading_progress import watched
 from ..ingestion.repeated_hour import TIMES, moved_row, moves

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.ingestion.plan import Plan, PlannedFile, Split, make_plan
+from kafka_clientinfo.ingestion.plan import make_plan
+from kafka_clientinfo.ingestion.planned import Plan, PlannedFile, Split
 from kafka_clientinfo.ingestion.split_statistics import counted, file_row, wrongly_cut
 from kafka_clientinfo.ingestion.storage import StoredFile, local_file
 from kafka_clientinfo.ingestion.worker import read_splits

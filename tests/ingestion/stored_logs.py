@@ -5,7 +5,7 @@ import pickle
 from typing import Any
 
 from kafka_clientinfo.ingestion.discovery import find_logs
-from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.ingestion.worker import read_splits
 from tests.builders import json_record
 from tests.ingestion.test_plan import LOG

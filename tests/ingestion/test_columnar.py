@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion import arrow_schema, worker
 from kafka_clientinfo.ingestion.columnar import RequestRows
-from kafka_clientinfo.ingestion.plan import Split
+from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.logs import Parser, RequestEvent
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import head

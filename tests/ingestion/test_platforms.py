@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, with_server_logs
-from kafka_clientinfo.ingestion.plan import Plan, make_plan
+from kafka_clientinfo.ingestion.plan import make_plan
+from kafka_clientinfo.ingestion.planned import Plan
 from kafka_clientinfo.ingestion.worker import read_splits
 from tests.builders import json_record, request_header_struct_record
 from tests.ingestion.test_plan import LOG, save

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion import columnar, worker
 from kafka_clientinfo.ingestion.arrow_schema import SCHEMA
+from kafka_clientinfo.ingestion.logged_times import LoggedTimes
 from kafka_clientinfo.ingestion.worker import read_splits
 from kafka_clientinfo.logs import parser, server_log
 from kafka_clientinfo.logs.framing import split_records
@@ -240,8 +241,8 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
 
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=12), st.integers(1, 12))
 def test_times_are_noted_however_they_come(times: list[int], size: int) -> None:
-    noted = worker.LoggedTimes()
+    noted = LoggedTimes()
     for begin in range(0, len(times), size):
         noted.note(pa.array(times[begin : begin + size], pa.timestamp("us")))
     step_back = max(max(times[: place + 1]) - time for place, time in enumerate(times))
-    assert noted == worker.LoggedTimes(times[0], min(times), max(times), step_back)
+    assert noted == LoggedTimes(times[0], min(times), max(times), step_back)
