@@ -71,7 +71,10 @@ def collected(relation: Any) -> list[Any]:
 
 
 def _as_spark(kind: duckdb.sqltypes.DuckDBPyType) -> Callable[[Any], Any]:
-    """Return what makes of a value of DuckDB the one that Spark returns: structs are rows, numbers have no decimals."""
+    """Return the function that converts a value of this type to the one that Spark returns for it.
+
+    A struct becomes a `Row`, also inside lists, and a sum of integers (hugeint) an int.
+    """
     if kind.id in ("list", "array"):
         of_item = _as_spark(kind.children[0][1])
         return lambda value: None if value is None else [of_item(item) for item in value]

@@ -16,14 +16,17 @@ _NAMES_CONTAINER = frozenset({"abfs", "abfss", "wasb", "wasbs"})
 """Schemes in which the part before @ is a container, not a user."""
 _SECRET_OPTION = re.compile(r"sig|.*(?:key|secret|token|passw).*", re.IGNORECASE)
 """Names of options that hold a key; `sig` is the signature of a shared access signature (SAS)."""
+_AZURE = (
+    "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET in the environment, or AZURE_STORAGE_CONNECTION_STRING "
+    "and az://CONTAINER/… (adlfs); a warehouse's by spark.hadoop.fs.azure.account.key.HOST or "
+    "spark.hadoop.fs.azure.sas.fixed.token.HOST"
+)
 _TAKEN_BY = {
     "s3": "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY in the environment; a warehouse's by spark.hadoop.fs.s3a.access.key "
     "and spark.hadoop.fs.s3a.secret.key",
     "g": "GOOGLE_APPLICATION_CREDENTIALS in the environment; a warehouse's by "
     "spark.hadoop.fs.gs.auth.service.account.json.keyfile",
-    "abfs": "AZURE_TENANT_ID, AZURE_CLIENT_ID and AZURE_CLIENT_SECRET in the environment, or AZURE_STORAGE_CONNECTION_STRING "
-    "and az://CONTAINER/… (adlfs); a warehouse's by spark.hadoop.fs.azure.account.key.HOST or "
-    "spark.hadoop.fs.azure.sas.fixed.token.HOST",
+    **dict.fromkeys(("abfs", "az", "wasb"), _AZURE),
     "": "the configuration of fsspec (~/.config/fsspec/*.json); a warehouse's by spark.hadoop.fs.… of its file system",
 }
 """What takes the credentials of logs, and of warehouses, by the beginning of the scheme."""

@@ -69,8 +69,32 @@ def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = 
         except for connections of one id that opened at the same instant or after a clock was set back), seq (0 for a
         connection's first request), `ID_NUMBERS`, `IN_STRETCH` and `earlier`. Two columns are null except on a
         connection's first request: coverage, and heard_until, the time of the latest request of the id's earlier
-        connections.
+        connections. All requests have first_client_id, that of the first request.
     """
+    numbered = _with_session_no(requests)
+    opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "who.client_id"))
+    # max() picks the latest opening and, of several at that time, the lowest session_no, because it is negated.
+    instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("minus_session_no")))
+    placed = numbered.select(
+        *(name for name in numbered.columns if name != "is_boundary"),
+        F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
+        F.max(instant).over(_up_to_now()).alias("newest"),
+        *(column.alias(name) for name, column in (earlier or {}).items()),
+    )
+    is_first = F.col("row_no") == F.col("opening.row_no")
+    of_first = ("coverage", "heard_until")
+    return placed.select(
+        *(name for name in placed.columns if name not in ("opening", "newest", "row_no", *of_first)),
+        *(F.when(is_first, F.col(name)).alias(name) for name in of_first),
+        (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
+        F.col("opening.logged_at").alias("opened_at"),
+        _opened_seq().alias("opened_seq"),
+        F.col("opening.client_id").alias("first_client_id"),
+    )
+
+
+def _with_session_no(requests: DataFrame) -> DataFrame:
+    """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_STRETCH`; drop what they are made of."""
     is_part = "kept_connections" in requests.columns
     kept = F.col("kept_connections") if is_part else F.lit(0)
     latest_before = F.max("logged_at").over(_before())
@@ -91,28 +115,9 @@ def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = 
         _is_boundary().alias("is_boundary"),
         *(column.alias(name) for name, column in _in_stretch().items()),
     )
-    numbered = cut.select(
+    return cut.select(
         *(name for name in cut.columns if name != "kept_connections"),
         (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
-    )
-    opening = F.when(F.col("is_boundary"), F.struct("row_no", "logged_at", "who.client_id"))
-    # max() picks the latest opening and, of several at that time, the lowest session_no, because it is negated.
-    instant = F.when(F.col("is_boundary"), F.struct("logged_at", (-F.col("session_no")).alias("minus_session_no")))
-    placed = numbered.select(
-        *(name for name in numbered.columns if name != "is_boundary"),
-        F.last(opening, ignorenulls=True).over(_up_to_now()).alias("opening"),
-        F.max(instant).over(_up_to_now()).alias("newest"),
-        *(column.alias(name) for name, column in (earlier or {}).items()),
-    )
-    is_first = F.col("row_no") == F.col("opening.row_no")
-    of_first = ("coverage", "heard_until")
-    return placed.select(
-        *(name for name in placed.columns if name not in ("opening", "newest", "row_no", *of_first)),
-        *(F.when(is_first, F.col(name)).alias(name) for name in of_first),
-        (F.col("row_no") - F.col("opening.row_no")).alias("seq"),
-        F.col("opening.logged_at").alias("opened_at"),
-        _opened_seq().alias("opened_seq"),
-        F.col("opening.client_id").alias("first_client_id"),
     )
 
 

@@ -25,10 +25,9 @@ from ..config.settings import Settings
 from ..logs.broker_events import LOGGER_SET
 from ..tables.spec import EVIDENCE, FILE_ORDER, MOST_DEBUG_RUNS
 from .engine import Column, DataFrame, F, Window
-from .starts import broker_events, broker_starts, number_before, shown_restarts, starts_of_brokers
+from .starts import SECOND, broker_events, broker_starts, number_before, shown_restarts, starts_of_brokers
 
-_SECOND = 1_000_000
-_AT_START = 2 * _SECOND
+_AT_START = 2 * SECOND
 """The microseconds after the end of its start in which a broker at DEBUG logs its first request."""
 _YEARS_MS = 10 * 365 * 86_400_000
 """Replaces a connections.max.idle.ms below 0, with which a broker never closes idle connections."""
@@ -269,7 +268,7 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
     is_new = F.col("began_at").isNotNull() & F.coalesce(
         F.col("until").isNull()
         | (F.col("silence") > gap)
-        | ((F.col("silence") > _SECOND) & _holds_report())
+        | ((F.col("silence") > SECOND) & _holds_report())
         | (F.col("is_first") & F.col("covers_broker_start"))
         | F.col("is_blind")
         | F.lag("is_blind").over(order),
@@ -311,9 +310,9 @@ def _is_in_silence(at: Column) -> Column:
 
     A time before the beginning of the previous run belongs to an earlier silence, however short that run is.
     """
-    is_after = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - _SECOND, F.lit(True))
+    is_after = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - SECOND, F.lit(True))
     is_later = F.coalesce(at >= F.col("run_before_began_at"), F.lit(True))
-    return is_after & is_later & (F.unix_micros(at) <= F.unix_micros("began_at") + _SECOND)
+    return is_after & is_later & (F.unix_micros(at) <= F.unix_micros("began_at") + SECOND)
 
 
 def _holds_report() -> Column:

@@ -15,7 +15,8 @@ from ..logs.broker_events import RESTARTED
 from ..tables.spec import FILE_ORDER
 from .engine import Column, DataFrame, F, Window
 
-_SECOND = 1_000_000
+SECOND = 1_000_000
+"""One second in microseconds, the unit of differences between times."""
 _BROKER = ("cluster", "broker")
 _FIRST, _LAST = "1970-01-01", "9999-01-01"
 
@@ -94,7 +95,7 @@ def _shown_by_files(ingested_files: DataFrame) -> DataFrame:
     follow = files.withColumn("silent_since", F.max("last_logged_at").over(before))
     silence = F.unix_micros("first_logged_at") - F.unix_micros("silent_since")
     just_before = F.col("first_logged_at") - F.make_dt_interval(secs=F.lit(0.000001))
-    return follow.where(F.col("covers_broker_start") & (silence > _SECOND)).select(*_BROKER, just_before.alias("since"))
+    return follow.where(F.col("covers_broker_start") & (silence > SECOND)).select(*_BROKER, just_before.alias("since"))
 
 
 def shown_restarts(ingested_files: DataFrame) -> DataFrame:

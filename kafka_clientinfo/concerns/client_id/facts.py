@@ -5,9 +5,9 @@ from ...connections.boundaries import has_header_v3
 from ...connections.concern import Aggregates, Columns
 from ...connections.engine import Column, F
 from ...connections.judged import requests_where
+from ...connections.request_columns import is_api_versions
 from ...connections.table import only_of_clients
 from ...connections.texts import sorted_texts
-from ...protocol import ApiKey
 from .predicates import stated
 
 _INSTANCE_ID_BYTES = 16
@@ -18,7 +18,7 @@ def aggregates() -> Aggregates:
     return {
         **_counts(),
         "any_header_v3": F.bool_or(has_header_v3()),
-        "asks_for_more_than_versions": F.bool_or(F.col("api_key") != ApiKey.API_VERSIONS),
+        "asks_for_more_than_versions": F.bool_or(~is_api_versions()),
     }
 
 

@@ -28,21 +28,19 @@ from tests.concerns.group_protocols.messages import (
     message,
 )
 from tests.concerns.group_protocols.test_group_protocols import CASES
-from tests.engines import collected, computed, duckdb_session, on
+from tests.engines import collected, computed, on
 from tests.frames import as_stored, log
 
 
-@pytest.fixture(scope="package", params=["duckdb", pytest.param("spark", marks=pytest.mark.long)])
-def found(request: pytest.FixtureRequest) -> Found:
+@pytest.fixture(scope="module")
+def found(rules_session: Any) -> Found:
     """All cases in one log; each is a group, and a connection, of its own name."""
-    if request.param == "spark":
-        return found_on(request.getfixturevalue("spark"))
-    with duckdb_session() as session, on(session):
-        return found_on(session)
+    with on(rules_session):
+        return found_on(rules_session)
 
 
 def found_on(session: Any) -> Found:
-    """Judge the log on a session's engine."""
+    """Judge the log by the rules, which run on the session's engine."""
     rows = [in_group(row, name) for name, (messages, _) in CASES.items() for row in messages]
     rows += [in_group(row, name) for name, (messages, _) in NAMES.items() for row in messages]
     rows.append(in_group(MISMATCH, "mismatch"))
