@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from kafka_clientinfo.spark.java import check_java
-from kafka_clientinfo.spark.session import session_conf
+from kafka_clientinfo.spark.session import local_conf
 from kafka_clientinfo.spark.session_files import spark_jars
 
 _CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
@@ -29,7 +29,7 @@ def connect_server(conf: Mapping[str, str], log: Path, environment: Mapping[str,
         environment: of the server and its Python workers.
     """
     port = free_port()
-    entries = session_conf({"spark.master": "local[2]", **conf}, check_java())
+    entries = local_conf({"spark.master": "local[2]", **conf}, check_java())
     entries |= {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
     jars = spark_jars()
     command = [str(jars.parent / "bin" / "spark-submit"), "--class", _CLASS]

@@ -21,7 +21,7 @@ from . import text_tables
 
 try:
     from ..spark.java import check_java
-    from ..spark.session import end_session, session_conf
+    from ..spark.session import end_session, local_conf
     from ..spark.session_files import archive_path, delta_is_given, ensure_jars, make_archive, with_recording
 except ModuleNotFoundError as error:
     if (extra := missing_extra(error)) is None:
@@ -49,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ClientInfoError, OSError) as error:
         text_tables.complain(error)
         return 1
-    path = archive_path(java, session_conf(given, java).get("spark.driver.extraClassPath", ""))
+    path = archive_path(java, local_conf(given, java).get("spark.driver.extraClassPath", ""))
     if not arguments.logs or path.exists():
         return 0
     print("kafka-clientinfo: making an archive of classes; this takes some minutes, once", file=sys.stderr)

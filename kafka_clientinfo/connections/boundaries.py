@@ -180,7 +180,7 @@ def _is_boundary() -> Column:
     forwarded = F.col("is_forwarded") | _of_previous("is_forwarded")
     # If the log is incomplete, the request that changed the name may be missing.
     is_complete = F.coalesce(F.col("coverage.is_complete"), F.lit(True))
-    evidence = [_other_client(), is_complete & _software_lost(), _new_handshake(), _other_principal()]
+    evidence = [_other_client(), is_complete & _software_contradicts(), _new_handshake(), _other_principal()]
     is_other = ~forwarded & reduce(or_, evidence)
     was_restarted = F.col("starts_before") > _of_previous("starts_before")
     return (
@@ -212,17 +212,22 @@ def _other_client() -> Column:
     return _starts_over() & _differs("client_id") & ~left_out & ~(was_left_out & repeats)
 
 
-def _software_lost() -> Column:
-    """Return whether the software name is not the one that follows from the record before and its request."""
+def _software_contradicts() -> Column:
+    """Return whether the software name cannot be of the same connection as the record before (KIP-511).
+
+    Two cases show that: a known name has changed, and the request before is no ApiVersions that may change it; or that
+    request is an accepted ApiVersions that states another name. A refused ApiVersions, or one below v3, resets the
+    name, and an accepted one from v3 on sets it; if no response is logged, either is possible.
+    """
     known_before = _of_previous("client_software_name") != UNKNOWN
-    can_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
+    states_name = _of_previous("api_version") >= FIRST_VERSION_WITH_SOFTWARE
     error = _of_previous("error_code")  # null if no response is logged
-    resets = ~can_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
-    names = can_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
+    may_reset = ~states_name | F.coalesce(error == int(ErrorCode.UNSUPPORTED_VERSION), F.lit(True))
+    may_set = states_name & F.coalesce(error == int(ErrorCode.NONE), F.lit(True))
     # null if the request states no name or the record has none; "unknown" is a name like others
     is_stated = F.col("who.client_software_name") == _of_previous(STATED_SOFTWARE)
-    contradicts = can_name & (error == int(ErrorCode.NONE)) & ~is_stated
-    explains = F.when(F.col("who.client_software_name") == UNKNOWN, resets).otherwise(names)
+    contradicts = states_name & (error == int(ErrorCode.NONE)) & ~is_stated
+    explains = F.when(F.col("who.client_software_name") == UNKNOWN, may_reset).otherwise(may_set)
     is_api_versions = _of_previous("api_key") == ApiKey.API_VERSIONS
     is_other = known_before & F.col("who.client_software_name").isNotNull() & _differs("client_software_name")
     return (is_other & ~(is_api_versions & explains)) | F.coalesce(is_api_versions & contradicts, F.lit(False))

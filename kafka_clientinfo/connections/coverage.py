@@ -306,13 +306,13 @@ def _is_complete() -> Column:
 
 
 def _is_in_silence(at: Column) -> Column:
-    """Return whether something happened in the silence before a run or, because records come late, a second around it.
+    """Return whether a time is in the silence before a run, or at most a second outside it, because records come late.
 
     A time before the beginning of the previous run belongs to an earlier silence, however short that run is.
     """
-    is_after = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - SECOND, F.lit(True))
-    is_later = F.coalesce(at >= F.col("run_before_began_at"), F.lit(True))
-    return is_after & is_later & (F.unix_micros(at) <= F.unix_micros("began_at") + SECOND)
+    after_silence_began = F.coalesce(F.unix_micros(at) >= F.unix_micros("until") - SECOND, F.lit(True))
+    after_previous_run_began = F.coalesce(at >= F.col("run_before_began_at"), F.lit(True))
+    return after_silence_began & after_previous_run_began & (F.unix_micros(at) <= F.unix_micros("began_at") + SECOND)
 
 
 def _holds_report() -> Column:

@@ -182,19 +182,19 @@ def _is_covered() -> Column:
     """Return whether the log would show an earlier request of the connection, if there had been one.
 
     It would if the connection opened
-    - after the start of the broker; or
-    - after a request of an earlier connection of the id, in the same stretch of the log; or
-    - later in the stretch than connections.max.idle.ms, because an open connection would have sent something by then.
+    1. after the start of the broker; or
+    2. after a request of an earlier connection of the id, in the same stretch of the log; or
+    3. later in the stretch than connections.max.idle.ms, because an open connection would have sent something by then.
 
-    The last two need a complete log, and the last a broker that keeps that limit. If the connection itself shows
-    missing correlation ids or a longer silence, they don't count.
+    2 and 3 need a complete log, so missing correlation ids on the connection rule them out. 3 also needs a broker that
+    keeps its limit, so a longer silence on the connection rules it out.
     """
     coverage = {name: F.col(f"first.coverage.{name}") for name in ("since", "started_at", "max_idle_ms")}
-    of_id = F.col("first.heard_until") >= coverage["since"]
+    after_earlier = F.col("first.heard_until") >= coverage["since"]
     age = F.unix_micros("opened_at") - F.unix_micros(coverage["since"])
-    not_idle = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
+    after_idle_limit = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
     since_start = F.coalesce(F.col("opened_at") >= coverage["started_at"], F.lit(False))
-    in_stretch = F.coalesce(of_id, F.lit(False)) | F.coalesce(not_idle, F.lit(False))
+    in_stretch = F.coalesce(after_earlier, F.lit(False)) | F.coalesce(after_idle_limit, F.lit(False))
     return since_start | (in_stretch & ~F.col("jumps"))
 
 

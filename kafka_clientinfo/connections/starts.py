@@ -51,6 +51,7 @@ def broker_starts(ingested_files: DataFrame) -> DataFrame:
     is_start = F.col("kind") == "started"
     before = Window.partitionBy(*_BROKER).orderBy("at", "kind").rowsBetween(Window.unboundedPreceding, -1)
     starts_before = F.coalesce(F.sum(is_start.cast("int")).over(before), F.lit(0))
+    # Events up to a start, and the start, are one group; the last launch or stop in it bounds the process.
     starts = (
         events.withColumn("starts_before", starts_before)
         .groupBy(*_BROKER, "starts_before")

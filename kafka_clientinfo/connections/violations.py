@@ -186,7 +186,7 @@ def _each_broken(rules: Mapping[str, tuple[Column, Column]]) -> Column:
     Args:
         rules: the condition and the message of each rule, by its name.
     """
-    nothing = F.lit(None).cast("struct<rule:string,message:string>")
+    nothing = F.lit(None).cast("struct<rule:string,message:string>")  # the array's type if there are no rules
     broken = (
         F.when(condition, F.struct(F.lit(name).alias("rule"), message.alias("message")))
         for name, (condition, message) in rules.items()

@@ -244,7 +244,7 @@ class _Sorting:
         matches = {candidate.path: self._matches(candidate) for candidate in self._candidates}
         others: list[Candidate] = []
         for candidate in sorted(self._candidates, key=lambda file: not _is_at_home(file, matches[file.path])):
-            if matches[candidate.path] and not self._continues(candidate, matches[candidate.path]):
+            if matches[candidate.path] and not self._add_to_log(candidate, matches[candidate.path]):
                 others.append(candidate)
         others += [
             candidate
@@ -271,8 +271,11 @@ class _Sorting:
                 matches.append(Match(row, point.has_more))
         return matches
 
-    def _continues(self, candidate: Candidate, matches: Sequence[Match]) -> bool:
-        """Give a file to the first log from which it does not differ; return whether there is one."""
+    def _add_to_log(self, candidate: Candidate, matches: Sequence[Match]) -> bool:
+        """Add a file to the log of the first match from which it does not differ; return whether there is one.
+
+        The first file of a log begins it.
+        """
         for match in matches:
             row = match.row
             log = self._by_row.get(id(row))

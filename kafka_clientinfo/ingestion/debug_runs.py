@@ -94,11 +94,14 @@ class DebugRuns:
 
 
 def _with_evidence(
-    run: DebugRun, flags: Mapping[str, npt.NDArray[np.intp]], times: npt.NDArray[np.int64], begin: int, end: int
+    run: DebugRun, shown_at: Mapping[str, npt.NDArray[np.intp]], times: npt.NDArray[np.int64], begin: int, end: int
 ) -> DebugRun:
-    """Add to a run the earliest time of a request that shows each piece of evidence; begin and end are its indexes."""
+    """Add to a run, times[begin : end + 1], the earliest time of a request that shows each piece of evidence.
+
+    `shown_at` has the indexes of the requests that show it.
+    """
     earliest = {}
-    for name, indexes in flags.items():
+    for name, indexes in shown_at.items():
         first, last = np.searchsorted(indexes, (begin, end + 1))
         if first < last:
             earliest[name] = int(times[indexes[first:last]].min())

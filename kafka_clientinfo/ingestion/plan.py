@@ -180,7 +180,7 @@ class _Planning:
     def _settle(self, log: Log, matches: Mapping[str, Match]) -> None:
         planned = self._planned(log)
         row, name = log.row, (planned.cluster, planned.broker)
-        news = planned if row is None else _news(planned, row, matches[planned.path])
+        news = planned if row is None else _unread(planned, row, matches[planned.path])
         if isinstance(news, PlannedFile):
             news = self._late(news) or news
         if isinstance(news, PlannedFile):
@@ -272,8 +272,11 @@ def _without_placeholder(row: Row) -> Row:
     return {**row, "records": int(row["records"]) - 1, "rejected": int(row["rejected"]) - 1, "damage": None}
 
 
-def _news(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Problem | None:
-    """Return the plan if a file has bytes that were not read, a problem if these cannot be read, else None."""
+def _unread(planned: PlannedFile, row: Row, match: Match) -> PlannedFile | Problem | None:
+    """Return the plan if a file has bytes that were not read, else None; a damaged one is read again.
+
+    A damaged archive that ends where it ended before is a problem.
+    """
     if planned.was_damaged:
         return _still_damaged(planned, row) if planned.compressed else planned
     if planned.compressed:

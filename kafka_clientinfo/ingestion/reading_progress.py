@@ -54,7 +54,11 @@ class TaskCounter:
 
 @contextmanager
 def watched(total: int, say: Callable[[str], None] | None) -> Iterator[str]:
-    """Report once a second how far the tasks are that read `total` bytes; 0 if that is not known.
+    """Report the progress of the block's tasks once a second.
+
+    Args:
+        total: bytes that the tasks read; 0 if that is not known.
+        say: receives a text of the progress; None if nobody wants it.
 
     Yields:
         The folder for `TaskCounter`; empty if nothing is to be reported.

@@ -76,10 +76,10 @@ def moves(files: Iterable[Mapping[str, Any]], resumed: Iterable[Mapping[str, Any
         resumed: statistics of the splits that were read now, for files that an earlier run had begun to read.
         zone: zone of the logs.
     """
-    brokers: dict[tuple[str, str], list[_Log]] = {}
+    brokers: dict[tuple[str, str], list[_Times]] = {}
     for file in files:
         if file["first_logged_at"] is not None:
-            brokers.setdefault((file["cluster"], file["broker"]), []).append(_log(file, zone))
+            brokers.setdefault((file["cluster"], file["broker"]), []).append(_times(file, zone))
     own = _shown_by_new_bytes(resumed, zone)
     return [*own, *(move for logs in brokers.values() for move in _shown_by_others(logs))]
 
@@ -99,8 +99,8 @@ def _shown_by_new_bytes(resumed: Iterable[Mapping[str, Any]], zone: str) -> list
     return moves_of_files
 
 
-class _Log(NamedTuple):
-    """The times of a file's requests; uncertain ones are in the first reading, and `move` changes to the second."""
+class _Times(NamedTuple):
+    """The times of a file's requests; with a move, the first reading of them, and what moves them to the second."""
 
     first: datetime
     last: datetime
@@ -113,23 +113,24 @@ class _Log(NamedTuple):
         return Span((self.first - seam) // _MICROSECOND, (self.last - seam) // _MICROSECOND)
 
 
-def _log(file: Mapping[str, Any], zone: str) -> _Log:
+def _times(file: Mapping[str, Any], zone: str) -> _Times:
+    """Return the times of a file's requests, in the first reading where its other logs must show which it is."""
     first, last, file_id = file["first_logged_at"], file["last_logged_at"], file["file_id"]
     readings = _readings(first, zone)
     move = None if readings is None else _move(file_id, readings[0], zone)
     if move is None or readings is None:
-        return _Log(first, last, file_id)
+        return _Times(first, last, file_id)
     is_moved = first == readings[1]
     if last >= move.end + (move.by if is_moved else _NONE):
-        return _Log(first, last, file_id)
+        return _Times(first, last, file_id)
     by = move.by if is_moved else _NONE
-    return _Log(first - by, last - by, file_id, move, is_moved)
+    return _Times(first - by, last - by, file_id, move, is_moved)
 
 
-def _shown_by_others(logs: Sequence[_Log]) -> Iterator[Move]:
+def _shown_by_others(logs: Sequence[_Times]) -> Iterator[Move]:
     """Yield the moves of one broker's logs: from the readings that were used before to those that all logs show."""
     sure = [log for log in logs if log.move is None]
-    hours: dict[tuple[datetime, timedelta], list[_Log]] = {}
+    hours: dict[tuple[datetime, timedelta], list[_Times]] = {}
     for log in sorted(logs):
         if log.move is not None:
             hours.setdefault((log.move.end, log.move.by), []).append(log)
@@ -160,29 +161,32 @@ def _readings(instant: datetime, zone: str) -> tuple[datetime, datetime] | None:
     return (first, second) if first < second else None
 
 
-def begins_again(clock: LogClock, times: Iterable[tuple[bytes, bytes | None]]) -> bool | None:
+def begins_with_second_reading(clock: LogClock, times: Iterable[tuple[bytes, bytes | None]]) -> bool | None:
     """Return whether a log begins with the second reading of its first time, which its zone repeats.
+
+    A step back by more than `STEP_BACK` shows the first reading. A time after the hour shows the second one, if the
+    silence before it is shorter than the hour when the log is read so.
 
     Args:
         clock: the log's clock, from which only the readings of times are taken.
         times: the times in the log, each with its zone.
 
     Returns:
-        None if the log ends inside the hour and never goes on in it from one reading to the other.
+        None if the log has no times, or ends inside the hour without such a step.
     """
     times = iter(times)
     first = next(times, None)
     if first is None:
         return None
-    latest, later = clock.readings(*first)
+    as_first, as_second = clock.readings(*first)  # the latest time so far, by either reading
     for time in times:
-        reading, second = clock.readings(*time)
-        if reading == second:  # after the hour; if the silence was shorter than the hour, it was the second reading
-            return reading - later < later - latest
-        if latest - reading > STEP_BACK:
+        next_first, next_second = clock.readings(*time)
+        if next_first == next_second:  # after the hour
+            return next_first - as_second < as_second - as_first
+        if as_first - next_first > STEP_BACK:
             return False
-        if reading > latest:
-            latest, later = reading, second
+        if next_first > as_first:
+            as_first, as_second = next_first, next_second
     return None
 
 

@@ -45,7 +45,7 @@ from .logged_times import LoggedTimes
 from .omissions import Omissions
 from .planned import Split
 from .problems import REPLACED
-from .repeated_hour import begins_again
+from .repeated_hour import begins_with_second_reading
 from .restarts import Restarts
 from .storage import HeldFile
 
@@ -239,9 +239,9 @@ class SplitReader:
         readings = clock.readings(*first)
         previous = (self.split.file.known or {}).get("first_logged_at")
         was_second = previous is not None and round(previous.timestamp() * 1_000_000) >= readings[1]
-        is_second = begins_again(clock, self._times(file, self.split.file.resume_at))
+        is_second = begins_with_second_reading(clock, self._times(file, self.split.file.resume_at))
         if is_second is None:
-            shown = begins_again(clock, self._times(file, None))
+            shown = begins_with_second_reading(clock, self._times(file, None))
             is_second = was_second if shown is None else shown
             if is_second != was_second:
                 self.misread_at, self.shown_at = readings if is_second else readings[::-1]

@@ -129,7 +129,7 @@ def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
     """
     given, held = 0, bytearray()
     try:
-        for piece in _members(_Input(read)):
+        for piece in _content_of_members(_Input(read)):
             held += piece
             if len(held) >= _OUTPUT:
                 yield bytes(held)
@@ -144,7 +144,8 @@ def decompressed(read: Callable[[int], bytes]) -> Iterator[bytes]:
         yield bytes(held)
 
 
-def _members(source: _Input) -> Iterator[bytes]:
+def _content_of_members(source: _Input) -> Iterator[bytes]:
+    """Yield the content of all members in a row, skip frames without content, and check the bytes after the last."""
     while beginning := source.peek(SNIFFED):
         codec = _codec_of(beginning)
         if codec is not None:

@@ -90,7 +90,7 @@ def _sync(request: dict[str, Any], response: dict[str, Any]) -> Iterator[_Entry]
 
 
 def _assumed(request: dict[str, Any], response: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """Return the assignments by each protocol type as which all of them can be decoded."""
+    """Return the assignments decoded as each protocol type that fits all of them, but for types with too many."""
     by_type = {}
     for protocol_type in GROUP_TYPES:
         read = list(_sync(request | {"protocolType": protocol_type}, response))

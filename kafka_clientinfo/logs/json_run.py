@@ -57,8 +57,9 @@ class JsonRun:
     def __init__(self, offset: int = 0) -> None:
         self.offset = offset
         self._reached = 0
-        self._first = 0
-        self._begin = 0
+        # Positions after the record's start, 0 for none:
+        self._json_from = 0  # where the present run of lines in JSON begins
+        self._nameless_from = 0  # where its part begins in which no line holds a field's name
         self._is_hopeless = False
 
     def find(self, data: bytes, start: int, end: int) -> int:
@@ -69,21 +70,24 @@ class JsonRun:
             line_end = data.find(b"\n", line, end) + 1
             if not line_end:
                 return 0
-            self._add(data, start, line, line_end)
-        return 0 if self._is_hopeless else _on_torn_line(data, start, start + self._first)
+            self._search_line(data, start, line, line_end)
+        return 0 if self._is_hopeless else _on_torn_line(data, start, start + self._json_from)
 
     def _is_shown(self) -> bool:
-        return self._begin > 0 and self._reached - self._begin > LONGEST_TEXT
+        return self._nameless_from > 0 and self._reached - self._nameless_from > LONGEST_TEXT
 
-    def _add(self, data: bytes, start: int, line: int, line_end: int) -> None:
+    def _search_line(self, data: bytes, start: int, line: int, line_end: int) -> None:
+        """Search one more line, which goes on with the run of lines in JSON or ends it."""
         self._reached = line_end - start
         is_json = _is_json_request(data, line, line_end)
-        self._first = (self._first or line - start) if is_json else 0
-        self._begin = (self._begin or line - start) if is_json and not _holds_field(data, line, line_end) else 0
+        self._json_from = (self._json_from or line - start) if is_json else 0
+        self._nameless_from = (
+            (self._nameless_from or line - start) if is_json and not _holds_field(data, line, line_end) else 0
+        )
         if is_json and data.find(_TIMES, line, line_end) >= 0:
             self._is_hopeless = True  # a line with times and a logger ends a request in text
         elif self._is_shown():
-            self._is_hopeless = not _is_in_one_string(data, start, start + self._begin)
+            self._is_hopeless = not _is_in_one_string(data, start, start + self._nameless_from)
 
 
 def _on_torn_line(data: bytes, start: int, first: int) -> int:

@@ -31,6 +31,8 @@ _AFTER_PRINCIPAL = re.compile(
     rb"(?:,clientInformation:ClientInformation\(softwareName=([^,()]*), softwareVersion=([^,()]*)\))?"
 )
 _STARTS = (b" from connection ", b" from client ")
+_MOST_TRIED = 16
+"""So many beginnings of a tail are tried, the rightmost first."""
 
 
 class Times(NamedTuple):
@@ -78,7 +80,7 @@ def read_tail(message: bytes) -> TextTail:
         MalformedRecord: `malformed_tail`; no tail reaches to the message's end.
     """
     end = len(message)
-    for _ in range(16):
+    for _ in range(_MOST_TRIED):
         at = max(message.rfind(start, 0, end) for start in _STARTS)
         if at < 0:
             break

@@ -129,7 +129,7 @@ class _Assembly:
             del self._parts[line.stream]
             line = line._replace(text=record.text.join(), time=first.time)
             record.text = Kept()
-        if self._goes_on(line):
+        if self._add_to_open(line):
             self._give_up(record)
         else:
             self._begin(record, line)
@@ -140,15 +140,18 @@ class _Assembly:
         self._queue[at - 1].data.add(record.data.join(), record.data.length)
         del self._queue[at]
 
-    def _goes_on(self, line: Line) -> bool:
-        """Add the line to its stream's open record unless that has ended; return whether the line was added."""
+    def _add_to_open(self, line: Line) -> bool:
+        """Add the line to its stream's open record, or close that record if the line begins another.
+
+        Close the ended records of other streams first. Return whether the line was added.
+        """
         self._close_others(line.stream)
         record = self._open.get(line.stream)
         if record is None:
             return False
         start = self._start(line)
         is_traced = self._is_traced(record)
-        if start is not None and (is_traced or record.finished or not self._shows_its_end(record)):
+        if start is not None and (is_traced or record.finished or not self._stays_open(record)):
             self._close(record)
             return False
         if record.finished and not is_traced:
@@ -156,7 +159,7 @@ class _Assembly:
         inside = start or STARTS["any"](line)
         record.forged += inside is not None
         record.go_on(line.text, self._at)
-        if inside is None or not reports_failure(inside.message):
+        if inside is None or not reports_failure(inside.message):  # inside a record, a failure does not end it
             self._judge(record)
         return True
 
@@ -184,7 +187,7 @@ class _Assembly:
         record.finished = not record.header_is_open and self._is_end(record.last, record)
         if record.is_text_request:
             return
-        if record.finished or record.start.message.startswith(COMPLETED) or not self._shows_its_end(record):
+        if record.finished or record.start.message.startswith(COMPLETED) or not self._stays_open(record):
             self._close(record)
 
     def _behind(self, owner: LineRecord, record: LineRecord) -> None:
@@ -218,7 +221,7 @@ class _Assembly:
     def _ends_with_logger(self, record: LineRecord) -> bool:
         return self._layout.logger_ends and record.start is not None and record.start.logger is None
 
-    def _shows_its_end(self, record: LineRecord) -> bool:
+    def _stays_open(self, record: LineRecord) -> bool:
         """Return whether the record stays open after a line that does not end it."""
         return record.is_text_request or record.header_is_open or self._ends_with_logger(record)
 

@@ -96,18 +96,18 @@ def _decode(messages: Mapping[str, str], protocol_type: str, payload: bytes | st
     return GroupPayload(protocol_type, message, version, layout_version, body, raw)
 
 
-def _body(message: str, newest: int, stated: int, raw: bytes) -> tuple[int, dict[str, Any]]:
-    """Return the version of the newest layout that fits, and the body read by it.
+def _body(message: str, first_tried: int, stated: int, raw: bytes) -> tuple[int, dict[str, Any]]:
+    """Return the version of the newest layout that fits, from `first_tried` down, and the body read by it.
 
     Kafka reads a version that it does not know as the newest that it knows, because new fields are only ever added at
     the end. Some clients (kafka-go) state version 1 and send the fields of version 0, so an older layout is accepted if
     it reads all bytes.
     """
-    codec = released().named(message, newest)
+    codec = released().named(message, first_tried)
     try:
-        return newest, codec.decode(raw, _VERSION.size, fills=stated <= newest)[0]
+        return first_tried, codec.decode(raw, _VERSION.size, fills=stated <= first_tried)[0]
     except DecodeError:
-        for older in range(newest - 1, -1, -1):
+        for older in range(first_tried - 1, -1, -1):
             with suppress(DecodeError):
                 return older, released().named(message, older).decode_all(raw, _VERSION.size)
         raise

@@ -32,7 +32,7 @@ def struct_walker(spec: StructSpec) -> Reader:
     for (is_simple, flexible), group in groupby(untagged, key=lambda field: (_is_simple(field), field.flexible)):
         fields = tuple(group)
         if is_simple:
-            steps.append(("", _simple(fields, flexible)))
+            steps.append(("", _simple_walker(fields, flexible)))
         else:
             steps += [(field.name, _field(field)) for field in fields]
     if len(steps) == 1 and not spec.flexible and steps[0][0] == "":
@@ -58,22 +58,22 @@ def _is_simple(field: FieldSpec) -> bool:
     return field.type in FIXED or field.type == "string"
 
 
-def _simple(fields: tuple[FieldSpec, ...], flexible: bool) -> Reader:
+def _simple_walker(fields: tuple[FieldSpec, ...], flexible: bool) -> Reader:
     """Compile the walker of neighbouring numbers and strings; null and long strings, and errors, go to the reader."""
-    read = struct_reader(StructSpec(fields, {}, False))
-    longest = 0x7E if flexible else MAX_STRING
+    read = struct_reader(StructSpec(fields, {}, False))  # the tagged fields come after all fields
+    longest = 0x7E if flexible else MAX_STRING  # a longer compact string has a length of two bytes
     skips = [0]  # bytes of numbers before each string, and after the last
     for field in fields:
         if field.type in FIXED:
             skips[-1] += SIZES[field.type]
         else:
             skips.append(0)
-    *before, after = skips
+    *before_strings, at_end = skips
 
     def walk(data: bytes, at: int) -> tuple[Any, int]:
         end = at
         try:
-            for skip in before:
+            for skip in before_strings:
                 end += skip
                 size = data[end] - 1 if flexible else data[end] << 8 | data[end + 1]
                 if not 0 <= size <= longest:
@@ -81,7 +81,7 @@ def _simple(fields: tuple[FieldSpec, ...], flexible: bool) -> Reader:
                 end += size + (1 if flexible else 2)
         except IndexError:
             return read(data, at)
-        end += after
+        end += at_end
         return (None, end) if end <= len(data) else read(data, at)
 
     return walk

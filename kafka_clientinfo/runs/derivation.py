@@ -93,7 +93,7 @@ class Derivation:
                     raise RefusedRowsError(step.name, self._refusal(step.name)) from error
 
         try:
-            _in_order_of_inputs(derive)
+            _derive_all(derive)
         finally:
             release(*self.kept)
 
@@ -106,6 +106,7 @@ class Derivation:
             return f"a constraint refuses a row, and none was found to show: {failure_message(error, self.lake.root)}"
 
     def _increment(self) -> increments.Increment:
+        """Choose what this run recomputes: everything, all that retention has left, or what new requests change."""
         if self.is_whole:
             return increments.everything(self.committed)
         # Read snapshots: this run writes these tables, and what it recomputes must not depend on that.
@@ -118,7 +119,7 @@ class Derivation:
             self.lake.staging,
         )
         if self.until is None:
-            return increments.everything_left(stored)
+            return increments.everything_retained(stored)
         new = self.committed.where(F.col("ingested_at") > F.lit(self.until).cast("timestamp"))
         stored = replace(stored, of_brokers=shown_as_brokers(stored.connections, new))
         return increments.since(stored, self.until, self.settings.coverage_gap_ms)
@@ -180,11 +181,11 @@ class Derivation:
         self._make_whole(step, aggregated(stored, step.make({"new_requests": new}), self.lake.spec(step.name)))
 
 
-def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
-    """Call `derive` for every step after the steps that it needs, several at once: a small commit is mostly waiting.
+def _derive_all(derive: Callable[[Step], None]) -> None:
+    """Call `derive` for every step as soon as its inputs are made, several at once: a small commit is mostly waiting.
 
-    Of the steps that can begin, those for which most others wait begin first; of these, those that need most. If a
-    constraint refuses rows of a step, the step and those that need it are left out.
+    Begin with the step that most others need; of several, with the one that needs most. If a constraint refuses rows of
+    a step, leave out that step and those that need it.
 
     Raises:
         WarehouseError: steps were left out.
@@ -195,7 +196,7 @@ def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
     sorter = TopologicalSorter(needs)
     sorter.prepare()
     refusals: list[RefusedRowsError] = []
-    left = set(by_name)
+    unmade = set(by_name)
     ready = list(sorter.get_ready())
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         running: dict[Future[None], str] = {}
@@ -211,8 +212,8 @@ def _in_order_of_inputs(derive: Callable[[Step], None]) -> None:
                 except RefusedRowsError as error:
                     refusals.append(error)
                 else:
-                    left.remove(name)
+                    unmade.remove(name)
                     sorter.done(name)
             ready += sorter.get_ready()
     if refusals:
-        raise left_out(refusals, sorted(name for name in left if by_name[name].write_mode)) from refusals[0]
+        raise left_out(refusals, sorted(name for name in unmade if by_name[name].write_mode)) from refusals[0]

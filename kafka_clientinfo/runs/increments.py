@@ -108,7 +108,7 @@ def everything(requests: DataFrame) -> Increment:
     return Increment(None, requests.select("*", F.lit(0).alias("kept_connections"), nothing), None)
 
 
-def everything_left(stored: Stored) -> Increment:
+def everything_retained(stored: Stored) -> Increment:
     """Recompute all connection ids, if retention has deleted requests."""
     return _increment(_after_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
 

@@ -88,15 +88,18 @@ def left_out(refusals: Iterable[RefusedRowsError], tables: Iterable[str]) -> War
 
 
 def _position(key: Mapping[str, Any], whole: Callable[[str], DataFrame], judged: DataFrame) -> tuple[str, int] | None:
-    """Find path and offset of a request from which a row is made; None if its key leads to none."""
-    opened = _connections(key, whole)
-    if opened is None:
+    """Return path and offset of the first request from which a row may be made, or else of its connections' first one.
+
+    None if the key leads to no connection.
+    """
+    connections = _connections(key, whole)
+    if connections is None:
         return None
     if key.get("opened_at") is None:
-        requests = judged.join(opened.select(*CONNECTION_KEY), list(CONNECTION_KEY), "left_semi")
+        requests = judged.join(connections.select(*CONNECTION_KEY), list(CONNECTION_KEY), "left_semi")
     else:  # the table of connections may have refused this one
-        requests = judged.where(_is(key, *CONNECTION_KEY))
-    for relation in (requests.where(_is_of(key)), opened):
+        requests = judged.where(_has_values(key, *CONNECTION_KEY))
+    for relation in (requests.where(_may_make_row(key)), connections):
         row = relation.orderBy("file_id", "byte_offset").select("file_id", "byte_offset").head()
         if row is not None:
             path = whole("ingested_files").where(F.col("file_id") == row["file_id"]).select("path").head()
@@ -105,24 +108,27 @@ def _position(key: Mapping[str, Any], whole: Callable[[str], DataFrame], judged:
 
 
 def _connections(key: Mapping[str, Any], whole: Callable[[str], DataFrame]) -> DataFrame | None:
-    """Return the connections from which a row is made, with their first requests' offsets; None if none is named."""
+    """Return the connections that a key names, by its group or its values; None if it has no value but the cluster."""
     connections = whole("connections")
     # In violations a null means that the value is not known; in the key of a client it is a value.
-    nothing = {name for name in CONNECTION_KEY if key.get(name) is None}
-    named = [name for name in key if name in connections.columns and name not in nothing]
+    unknown = {name for name in CONNECTION_KEY if key.get(name) is None}
+    known = [name for name in key if name in connections.columns and name not in unknown]
     if key.get("group_id") is not None and key.get("connection_id") is None:
-        of_group = whole("connection_groups").where(_is(key, "cluster", "group_id"))
+        of_group = whole("connection_groups").where(_has_values(key, "cluster", "group_id"))
         return connections.join(of_group, list(CONNECTION_KEY), "left_semi")
-    return None if named in ([], ["cluster"]) else connections.where(_is(key, *named))
+    return None if known in ([], ["cluster"]) else connections.where(_has_values(key, *known))
 
 
-def _is(key: Mapping[str, Any], *names: str) -> Column:
+def _has_values(key: Mapping[str, Any], *names: str) -> Column:
     return reduce(and_, (F.col(name).eqNullSafe(F.lit(key[name])) for name in names), F.lit(True))
 
 
-def _is_of(key: Mapping[str, Any]) -> Column:
-    """Return whether a request of the connection is one of those from which a row is made."""
-    condition = _is(key, *(name for name in _OF_REQUEST if name in key))
+def _may_make_row(key: Mapping[str, Any]) -> Column:
+    """Return whether a row may be made from a request of its connection.
+
+    The key's API and versions agree; a group's id is in the request, or anywhere in the response.
+    """
+    condition = _has_values(key, *(name for name in _OF_REQUEST if name in key))
     if key.get("group_id") is None:
         return condition
     group = F.lit(key["group_id"])

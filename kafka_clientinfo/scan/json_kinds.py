@@ -22,21 +22,22 @@ _NO_STRUCTS = "['ARRAY', 'BOOLEAN', 'BIGINT', 'UBIGINT', 'HUGEINT', 'UHUGEINT', 
 
 def read_json(text: Column, schema: str) -> Column:
     """Read JSON as a struct with the fields `name type, …`."""
-    kind = "struct<" + ",".join(f"{name}:{of_field}" for name, of_field in split_fields(schema)) + ">"
-    structure = quoted_text('"' + _structure(kind).replace('"', '\\"') + '"')
+    type_ = "struct<" + ",".join(f"{name}:{of_field}" for name, of_field in split_fields(schema)) + ">"
+    # SQL's text of a JSON text, which holds the type
+    structure = quoted_text('"' + _structure(type_).replace('"', '\\"') + '"')
 
     def render(scope: Scope) -> str:
         source = text.render(scope)
         # A lambda over a list of one element serves as a variable, so that the JSON is read only once.
-        read = f"list_transform([json_transform({source}, {structure})], lambda whole: {{}})[1]"
-        return read.replace("{}", _Reading(source).converted(kind, "whole", "$"))
+        value = _Reading(source).converted(type_, "whole", "$")
+        return f"list_transform([json_transform({source}, {structure})], lambda whole: {value})[1]"
 
     return Column(render)
 
 
-def _structure(kind: str) -> str:
+def _structure(type_: str) -> str:
     """Return a type for `json_transform`, with JSON in place of whole numbers."""
-    word, parts = split_type(kind)
+    word, parts = split_type(type_)
     if word in _WHOLE:
         return "JSON"
     if word == "array":
@@ -44,7 +45,7 @@ def _structure(kind: str) -> str:
     if word == "struct":
         fields = map(split_field, parts)
         return "STRUCT({})".format(", ".join(f"{quoted_name(name)} {_structure(field)}" for name, field in fields))
-    return duckdb_type(kind)
+    return duckdb_type(type_)
 
 
 class _Reading:
@@ -53,13 +54,20 @@ class _Reading:
     def __init__(self, source: str) -> None:
         self._source = source
 
-    def converted(self, kind: str, value: str, path: str | None, depth: int = 0) -> str:
-        """Return the SQL of a value in its type; `path` is the value's path in the JSON, or None inside lists."""
-        word, parts = split_type(kind)
+    def converted(self, type_: str, value: str, path: str | None, depth: int = 0) -> str:
+        """Return the SQL of a value in its type.
+
+        Args:
+            type_: the type, in Spark's words.
+            value: the SQL of the value.
+            path: the value's path in the JSON; None inside lists.
+            depth: how many lists are around the value, which numbers the variables of lambdas.
+        """
+        word, parts = split_type(type_)
         if word in _WHOLE:
             digits = f"CAST({value} AS VARCHAR)"
             return (
-                f"TRY_CAST(CASE WHEN regexp_full_match({digits}, '-?[0-9]+') THEN {digits} END AS {duckdb_type(kind)})"
+                f"TRY_CAST(CASE WHEN regexp_full_match({digits}, '-?[0-9]+') THEN {digits} END AS {duckdb_type(type_)})"
             )
         if word == "struct":
             return self._struct(parts, value, path, depth)
@@ -67,20 +75,20 @@ class _Reading:
 
     def _struct(self, parts: list[str], value: str, path: str | None, depth: int) -> str:
         fields = []
-        for name, kind in map(split_field, parts):
+        for name, type_ in map(split_field, parts):
             inner = None if path is None else f"{path}.{name}"
-            made = self.converted(kind, f"struct_extract({value}, {quoted_text(name)})", inner, depth)
+            made = self.converted(type_, f"struct_extract({value}, {quoted_text(name)})", inner, depth)
             fields.append(f"{quoted_text(name)}: {made}")
         is_object = f"{value} IS NOT NULL"
         if path not in (None, "$"):
             is_object = f"json_type({self._source}, {quoted_text(str(path))}) = 'OBJECT'"
         return f"CASE WHEN {is_object} THEN {{{', '.join(fields)}}} END"
 
-    def _list(self, kind: str, value: str, path: str | None, depth: int) -> str:
+    def _list(self, type_: str, value: str, path: str | None, depth: int) -> str:
         item = f"item_{depth}"
-        element = self.converted(kind, item, None, depth + 1)
+        element = self.converted(type_, item, None, depth + 1)
         made = value if element == item else f"list_transform({value}, lambda {item}: {element})"
-        word, _ = split_type(kind)
+        word, _ = split_type(type_)
         if word in _WHOLE:
             counts = (f"len(list_filter({items}, lambda {item}: {item} IS NOT NULL))" for items in (made, value))
             return f"CASE WHEN {' = '.join(counts)} THEN {made} END"

@@ -69,7 +69,7 @@ def local_session(settings: Settings, app_name: str = "kafka_clientinfo", log_fi
     java = check_java() if SparkContext._gateway is None else None
     try:
         with _appended(log_file) as log:
-            conf = session_conf(settings.spark, java, log)
+            conf = local_conf(settings.spark, java, log)
             if java is not None:
                 _start_jvm(conf, settings.private_raw_bytes, log)
         builder = SparkSession.builder.appName(app_name)
@@ -116,8 +116,10 @@ def end_session(seconds: float = _PATIENCE_SECONDS) -> None:
     end_jvm(SparkContext._gateway, seconds)
 
 
-def session_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> dict[str, str]:
-    """Return the conf of a local session: Delta's entries, those of the settings, and those that load Delta's classes.
+def local_conf(given: Mapping[str, str], java: Java | None, log: Log = None) -> dict[str, str]:
+    """Return the conf of a local session: our entries for Delta, the settings' over them, and what loads the classes.
+
+    Classes come from Delta's jars, and in local mode from the archive of `session_files`.
 
     Args:
         given: conf from the settings.

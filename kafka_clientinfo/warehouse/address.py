@@ -118,7 +118,9 @@ def address_in(spark: "SparkSession", text: str) -> Address:
     def conf(key: str) -> str | None:
         try:
             return spark.catalog.currentCatalog() if key == _DEFAULT_CATALOG else spark.conf.get(key, None)
-        except Exception:  # serverless compute shows few entries, and has a catalog
+        except (
+            Exception
+        ):  # serverless compute hides entries; any value but in-memory says that the catalog keeps tables
             return "unknown"
 
     address = address_of(text, conf)
@@ -191,6 +193,11 @@ def _ambiguous(text: str, as_schema: str) -> ConfigError:
 
 
 def _checked_names(text: str, names: str) -> tuple[str, ...]:
+    """Return the names in `names` without backquotes.
+
+    Raises:
+        ConfigError: they name no schema; it quotes the whole address `text`.
+    """
     parts = tuple(part.strip("`") for part in _NAME.findall(names)) if _NAMES.fullmatch(names) else ()
     if not parts or any(not _is_name(part) for part in parts):
         raise ConfigError(

@@ -107,7 +107,10 @@ class Claims:
 
     @contextmanager
     def command(self, name: str) -> Iterator[None]:
-        """Number the MERGE or DELETE in the block; one at a time, as the session's conf carries the number."""
+        """Number the MERGE or DELETE in the block by the session's conf, and so one block at a time.
+
+        If the session refuses the entry, check the claim before the command.
+        """
         if self.number is None:
             yield
             return
@@ -120,9 +123,14 @@ class Claims:
             yield
 
     def _commit_nothing(self, name: str, number: int) -> None:
+        """Append no rows under a number, after which Delta refuses commits with lower ones.
+
+        Raises:
+            WarehouseError: another writer was faster.
+        """
         table = self.address.table(name)
-        nothing = self.spark.read.table(table).where("false").writeTo(table)
-        numbered = nothing.options(txnAppId=APPLICATION, txnVersion=str(number), userMetadata=self._token)
+        writer = self.spark.read.table(table).where("false").writeTo(table)
+        numbered = writer.options(txnAppId=APPLICATION, txnVersion=str(number), userMetadata=self._token)
         try:
             numbered.append()
         except Exception as error:

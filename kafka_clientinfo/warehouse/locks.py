@@ -34,12 +34,12 @@ _Attempt = Literal["held", "busy", "unsupported"]
 
 @contextmanager
 def exclusive(root: str, wait_seconds: float, progress: Progress | None = None, spark: Any = None) -> Iterator[bool]:
-    """Hold the warehouse's locks, of driver and JVM; yield whether they are real, so that they keep other runs out.
+    """Hold the warehouse's locks, of driver and JVM, in the block; yield whether both together keep other runs out.
 
     If this run has to wait, `progress` is called once with a text.
 
     Raises:
-        ConfigError: the text may name a folder as well as a schema.
+        ConfigError: `root` may name a folder as well as a schema.
         WarehouseError: another run holds the lock for longer, the folder cannot be written, or it does not take Delta's
             commits.
     """
@@ -138,14 +138,15 @@ def _lock_by_jvm(channel: Any) -> _Attempt:
 
 
 def _is_fuse(folder: Path) -> bool:
-    """Return whether a folder is on a FUSE mount, if the system can tell; `fuseblk` is a disk of this machine."""
+    """Return whether a folder is on a FUSE mount; False if the system cannot tell."""
     device = folder.stat().st_dev
     number = f"{os.major(device)}:{os.minor(device)}"
     with suppress(OSError):  # only Linux has this list: proc_pid_mountinfo(5)
         for line in Path("/proc/self/mountinfo").read_text("utf-8", "replace").splitlines():
             mount, _, system = line.partition(" - ")
             if mount.split()[2] == number:
-                return f"{system.split()[0]}.".startswith("fuse.")
+                kind = system.split()[0]
+                return kind == "fuse" or kind.startswith("fuse.")  # fuseblk is a disk of this machine
     return False
 
 

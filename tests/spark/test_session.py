@@ -56,8 +56,8 @@ class TestStart:
         assert stat.S_IMODE((tmp_path / "log").stat().st_mode) == 0o600
 
     def it_keeps_its_tables_out_of_the_working_folder(self, stored: list[Path]) -> None:
-        assert session.session_conf({}, JAVA_17)["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
-        assert session.session_conf({"spark.sql.warehouse.dir": "/mine"}, JAVA_17)["spark.sql.warehouse.dir"] == "/mine"
+        assert session.local_conf({}, JAVA_17)["spark.sql.warehouse.dir"] == Path(tempfile.gettempdir()).as_uri()
+        assert session.local_conf({"spark.sql.warehouse.dir": "/mine"}, JAVA_17)["spark.sql.warehouse.dir"] == "/mine"
 
     @pytest.mark.parametrize(
         ("release", "package"), [((4, 0), ""), ((4, 1), ".checkpointing"), ((5, 0), ".checkpointing")]
@@ -67,7 +67,7 @@ class TestStart:
     ) -> None:
         monkeypatch.setattr(session, "spark_release", lambda: release)
         manager = f"org.apache.spark.sql.execution.streaming{package}.FileSystemBasedCheckpointFileManager"
-        assert session.session_conf({}, JAVA_17)["spark.sql.streaming.checkpointFileManagerClass"] == manager
+        assert session.local_conf({}, JAVA_17)["spark.sql.streaming.checkpointFileManagerClass"] == manager
 
     @pytest.mark.parametrize(
         ("log", "said"),
@@ -109,7 +109,7 @@ def test_a_session_starts_with_fetched_jars_and_a_foreign_archive(cache: Path, t
         "from kafka_clientinfo.spark import java, session, session_files\n"
         "from kafka_clientinfo.config.settings import load_settings\n"
         "given = load_settings().spark\n"
-        "conf = session.session_conf(given, java.check_java())\n"
+        "conf = session.local_conf(given, java.check_java())\n"
         f"path = session_files.archive_path(java.check_java(), conf['{CLASS_PATH}'])\n"
         "path.parent.mkdir()\n"
         "path.write_bytes(b'not for you')\n"

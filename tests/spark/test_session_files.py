@@ -43,16 +43,16 @@ class TestCacheFolder:
 
 class TestJars:
     def it_puts_stored_jars_on_the_class_path(self, stored: list[Path]) -> None:
-        conf = session.session_conf({"spark.master": "local[*]"}, JAVA_17)
+        conf = session.local_conf({"spark.master": "local[*]"}, JAVA_17)
         assert conf[CLASS_PATH] == f"{stored[0]}:{stored[1]}"
         assert "spark.jars.packages" not in conf
 
     def it_appends_to_the_class_path_of_the_settings(self, stored: list[Path]) -> None:
-        conf = session.session_conf({CLASS_PATH: "/mine.jar"}, JAVA_17)
+        conf = session.local_conf({CLASS_PATH: "/mine.jar"}, JAVA_17)
         assert conf[CLASS_PATH].startswith(f"/mine.jar:{stored[0]}")
 
     def it_ships_them_to_a_cluster(self, stored: list[Path]) -> None:
-        conf = session.session_conf({"spark.master": "spark://host:7077", "spark.jars": "/mine.jar"}, JAVA_17)
+        conf = session.local_conf({"spark.master": "spark://host:7077", "spark.jars": "/mine.jar"}, JAVA_17)
         assert conf["spark.jars"] == f"/mine.jar,{stored[0]},{stored[1]}"
         assert CLASS_PATH not in conf
 
@@ -65,11 +65,11 @@ class TestJars:
         ],
     )
     def it_leaves_the_delta_of_the_settings_alone(self, key: str, value: str, stored: list[Path]) -> None:
-        conf = session.session_conf({key: value}, JAVA_17)
+        conf = session.local_conf({key: value}, JAVA_17)
         assert {name: text for name, text in conf.items() if "delta-s" in text} == {key: value}
 
     def it_keeps_other_packages_of_the_settings(self, stored: list[Path]) -> None:
-        conf = session.session_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
+        conf = session.local_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
         assert conf["spark.jars.packages"] == "org.example:thing:1"
         assert str(stored[0]) in conf[CLASS_PATH]
 
@@ -82,16 +82,16 @@ class TestJars:
         ],
     )
     def it_leaves_the_log_store_of_the_settings_alone(self, given: dict[str, str], store: str | None) -> None:
-        conf = session.session_conf(given, None)
+        conf = session.local_conf(given, None)
         assert conf.get("spark.delta.logStore.file.impl") == store
         assert {**conf, **given} == conf
 
     def it_leaves_a_running_jvm_alone(self, stored: list[Path]) -> None:
-        assert CLASS_PATH not in session.session_conf({}, None)
+        assert CLASS_PATH not in session.local_conf({}, None)
 
     def it_says_what_is_missing_and_what_to_do(self, no_network: None, cache: Path) -> None:
         with pytest.raises(WarehouseError) as caught:
-            session.session_conf({}, JAVA_17)
+            session.local_conf({}, JAVA_17)
         for part in (session_files.coordinate(), str(cache), "could not be fetched", "make setup", "spark.jars"):
             assert part in str(caught.value)
         assert list(cache.rglob("*.jar")) == []
@@ -99,7 +99,7 @@ class TestJars:
 
     def it_resolves_for_one_session_where_nothing_can_be_stored(self, cache: Path) -> None:
         cache.write_text("a file where the folder should be")
-        conf = session.session_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
+        conf = session.local_conf({"spark.jars.packages": "org.example:thing:1"}, JAVA_17)
         assert conf["spark.jars.packages"] == f"org.example:thing:1,{session_files.coordinate()}"
 
     def it_stores_what_it_fetched(self, cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

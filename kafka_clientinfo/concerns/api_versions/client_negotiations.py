@@ -113,7 +113,10 @@ def _of_both(key: Sequence[str]) -> Column:
 
 
 def _of_one_program(used: DataFrame) -> DataFrame:
-    """Leave out clients that are two programs: only one sends ApiVersions, and they share no version of some API."""
+    """Leave out clients that are certainly two programs.
+
+    For some API, their connections with ApiVersions and those without it have no version in common.
+    """
     of_api, of_version = (*_CLIENT, "api_key"), (*_CLIENT, "api_key", "api_version")
     shared = used.withColumns({"of_both": _of_both(of_api), "is_shared": _of_both(of_version)})
     any_shared = F.bool_or("is_shared").over(Window.partitionBy(*of_api))

@@ -48,8 +48,12 @@ def _clusters(current: DataFrame, ingested_files: DataFrame) -> DataFrame:
 
 
 def _common(current: DataFrame, clusters: DataFrame) -> DataFrame:
-    met = current.groupBy("cluster", "api_key").agg(
-        F.count("*").alias("having"),
+    """Return one row per cluster and API: the range that all answering brokers share, and how their ranges differ.
+
+    The range is null if they share none.
+    """
+    by_api = current.groupBy("cluster", "api_key").agg(
+        F.count("*").alias("answers_with_api"),
         number_of_texts("broker").alias("brokers_with_api"),
         F.max("min_version").alias("low"),
         F.min("max_version").alias("high"),
@@ -57,23 +61,23 @@ def _common(current: DataFrame, clusters: DataFrame) -> DataFrame:
         F.max("max_version").alias("highest_max"),
     )
     keys = sorted({key for feature in features().values() for key in feature.needs})
-    asked = clusters.select("cluster", F.explode(F.array(*map(F.lit, keys))).alias("api_key"))
-    every = met.select("cluster", "api_key").unionByName(asked).distinct()
-    joined = every.join(met, on=["cluster", "api_key"], how="left").join(clusters, on="cluster", how="inner")
-    everywhere = F.coalesce(F.col("having") == F.col("answering"), F.lit(False))
+    needed = clusters.select("cluster", F.explode(F.array(*map(F.lit, keys))).alias("api_key"))
+    apis = by_api.select("cluster", "api_key").unionByName(needed).distinct()
+    joined = apis.join(by_api, on=["cluster", "api_key"], how="left").join(clusters, on="cluster", how="inner")
+    everywhere = F.coalesce(F.col("answers_with_api") == F.col("answering"), F.lit(False))
     same = everywhere & (F.col("low") == F.col("lowest_min")) & (F.col("high") == F.col("highest_max"))
-    meet = everywhere & (F.col("low") <= F.col("high"))
+    is_shared = everywhere & (F.col("low") <= F.col("high"))
     return joined.select(
         "cluster",
         "api_key",
-        F.when(meet, F.col("low")).alias("min_version"),
-        F.when(meet, F.col("high")).alias("max_version"),
+        F.when(is_shared, F.col("low")).alias("min_version"),
+        F.when(is_shared, F.col("high")).alias("max_version"),
         "lowest_min",
         "highest_max",
         "brokers",
         F.coalesce("brokers_with_api", F.lit(0)).alias("brokers_with_api"),
         "brokers_silent",
-        (F.col("having").isNull() | same).alias("same_everywhere"),
+        (F.col("answers_with_api").isNull() | same).alias("same_everywhere"),
         "as_of",
     )
 

@@ -25,6 +25,7 @@ def aggregates() -> Aggregates:
         offered()["minVersion"].alias("offered_min"),
         offered()["maxVersion"].alias("offered_max"),
     )
+    # seq is the first field of an attempt, so min and max are the first one and the last.
     is_accepted = is_api_versions_success()
     is_refused = is_api_versions() & ~is_accepted
     return {
@@ -70,6 +71,7 @@ def _shown(attempt: Column) -> Column:
 
 
 def _outcome() -> Column:
+    """Return the outcome of a connection's ApiVersions requests; after refusals, the last before a success decides."""
     certain = (F.col("start") == "observed") & is_watched()
     none = F.when(certain, "not_sent").otherwise("not_observed")
     error = F.col("last_refused.error_code")

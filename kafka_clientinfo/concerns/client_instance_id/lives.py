@@ -22,18 +22,19 @@ _FEW, _MANY, _STEP = 3, 32, 8
 """Correlation ids go on if the next is one higher after at least _FEW, or up to _STEP higher after at least _MANY."""
 
 
-def lives(carried: DataFrame) -> DataFrame:
-    """Return one row per header id that only one client uses: the client, and the bounds of its connections.
+def lives(ids_of_connections: DataFrame) -> DataFrame:
+    """Return one row per instance id in request headers that only one client uses.
 
-    The bounds are times and correlation ids.
+    A row has the client, and the first and last time and correlation id of its connections. Connections whose software
+    is not known may be of the same client.
 
     Args:
-        carried: one row per connection and id, with is_header.
+        ids_of_connections: one row per connection and id, with is_header.
     """
     who = F.struct(*(F.coalesce(name, F.lit("")).alias(name) for name in CLIENT[1:-1]))
     known = F.when(~F.col("software").startswith("unknown "), F.col("software"))
     connection = F.struct(*IN_TIME)
-    grouped = carried.where(F.col("is_header")).groupBy(*_INSTANCE).agg(
+    grouped = ids_of_connections.where(F.col("is_header")).groupBy(*_INSTANCE).agg(
         F.min(who).alias("who"),
         F.max(who).alias("other_who"),
         F.coalesce(F.min(known), F.min("software")).alias("software"),

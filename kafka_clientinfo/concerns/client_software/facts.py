@@ -50,7 +50,7 @@ def columns(settings: Settings) -> Columns:
     judged = {
         **{name: F.col(name) for name in _AS_AGGREGATED},
         "reason_unknown": F.when(name == UNKNOWN, _reason_unknown()),
-        **_of_policy(settings, name, version),
+        **_policy_columns(settings, name, version),
     }
     return {
         "client_software_name": name,
@@ -76,19 +76,20 @@ def _logs_names() -> Column:
     return F.col("last.client_software_name").isNotNull()
 
 
-def _is_name_refused() -> Column:
-    """Return whether the broker refused a version with a name, so that the client could not state one.
+def _is_version_with_name_refused() -> Column:
+    """Return whether the broker refused a version of ApiVersions that has a name, so that the client could state none.
 
     Brokers up to 2.3 accept no name. A client that is offered v3 or later and goes on without a name chose that itself.
+    The columns last_refused, attempts and accepted_attempts are aggregates of the concern api_versions.
     """
     error, highest = F.col("last_refused.error_code"), F.coalesce("last_refused.offered_max", F.lit(-1))
-    was_named = (error == int(ErrorCode.UNSUPPORTED_VERSION)) & (
+    has_name = (error == int(ErrorCode.UNSUPPORTED_VERSION)) & (
         F.col("last_refused.version") >= FIRST_VERSION_WITH_SOFTWARE
     )
     is_lasting = F.col("api_versions_outcome").isin("fell_back", "rejected_unsupported_version")
-    went_on = F.col("requests") > F.size("attempts")
-    chose_none = (highest >= FIRST_VERSION_WITH_SOFTWARE) & (went_on | (F.col("accepted_attempts") > 0))
-    return F.coalesce(is_lasting & was_named & ~chose_none, F.lit(False))
+    sent_others = F.col("requests") > F.size("attempts")
+    chose_none = (highest >= FIRST_VERSION_WITH_SOFTWARE) & (sent_others | (F.col("accepted_attempts") > 0))
+    return F.coalesce(is_lasting & has_name & ~chose_none, F.lit(False))
 
 
 def _reason_unknown() -> Column:
@@ -101,7 +102,7 @@ def _reason_unknown() -> Column:
     return (
         F.when(F.col("software_resets") > 0, "reset_by_older_version")
         .when(was_invalid, F.when(F.col("refused_names") > 0, "invalid_name").otherwise("invalid_request"))
-        .when((outcome == "rejected_unsupported_version") | _is_name_refused(), "version_rejected")
+        .when((outcome == "rejected_unsupported_version") | _is_version_with_name_refused(), "version_rejected")
         .when((outcome == "not_observed") & is_hidden, "not_logged")
         .when(outcome.isin("not_sent", "not_observed"), outcome)
         .when(F.col("became.software.name") == UNKNOWN, "version_without_name")
@@ -109,11 +110,11 @@ def _reason_unknown() -> Column:
     )
 
 
-def _of_policy(settings: Settings, name: Column, version: Column) -> Columns:
-    """Return all verdicts of conf/client_policy.toml on a connection, and its policy_verdict, which is the first."""
+def _policy_columns(settings: Settings, name: Column, version: Column) -> Columns:
+    """Return policy_verdicts, null on an exempt connection, and policy_verdict, the first of them or `allowed`."""
     if not settings.policy.judges:
         return {"policy_verdict": F.lit(None).cast("string")}
-    can_be_known = _logs_names() & ~_is_name_refused()
+    can_be_known = _logs_names() & ~_is_version_with_name_refused()
     verdicts = policy_verdicts(settings.policy, name, version, F.coalesce("client_id", F.lit("")), can_be_known)
     first = F.coalesce(F.get(verdicts, F.lit(0)), F.lit("allowed"))
     return {

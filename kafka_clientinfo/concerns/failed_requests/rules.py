@@ -72,7 +72,7 @@ def _who_broke_it() -> Column:
     """Return the rule that a refused version breaks, by the module's table."""
     inside = F.exists("offers", lambda offer: F.col("api_version").between(offer["low"], offer["high"]))
     outside = F.exists("offers", lambda offer: ~F.col("api_version").between(offer["low"], offer["high"]))
-    one_api = F.col("asked") & F.col("api_version").isNotNull()
+    one_api = F.col("knows_offer") & F.col("api_version").isNotNull()
     is_inside = one_api & inside & ~outside
     not_enabled = F.col("detail").contains(_NOT_ENABLED)
     # What brokers advertise is enabled on their listeners.
@@ -109,22 +109,23 @@ def _offer() -> Column:
     offered = sentence(" although v{low} to v{high} was offered", low=first["low"], high=first["high"])
     words = F.when(F.size("offers") == 0, " although no version was offered").otherwise(offered)
     is_version = (F.col("reason") == "unsupported_version") & ~_is_at_the_wrong_port()
-    return F.when(is_version & F.col("asked") & ~F.col("detail").contains(_NOT_ENABLED), words).otherwise("")
+    return F.when(is_version & F.col("knows_offer") & ~F.col("detail").contains(_NOT_ENABLED), words).otherwise("")
 
 
 def _with_listener(failed: DataFrame, listeners: DataFrame, ranges: DataFrame, settings: Settings) -> DataFrame:
-    """Add the listener's name, by the port if none is logged, and on_controller; both are null if neither is known.
+    """Fill in the listener's name, by the port if none is logged; add on_controller, whether it is a controllers' one.
 
-    Controllers' listeners are those in the settings and those that answer ApiVersions as only controllers do.
+    Both are null if no listener is known. Controllers' listeners are those in the settings and those that answer
+    ApiVersions as only controllers do.
     """
     of_port = listeners.withColumnsRenamed({"listener": "listener_of_port"})
     with_port = failed.withColumn("port", local_port())
     joined = with_port.join(F.broadcast(of_port), on=["cluster", "broker", "port"], how="left")
     named = joined.withColumn("listener", F.coalesce("listener", "listener_of_port"))
-    answered = named.join(F.broadcast(_answers_of_controllers(ranges)), on=["cluster", "listener"], how="left")
+    with_answers = named.join(F.broadcast(_answers_of_controllers(ranges)), on=["cluster", "listener"], how="left")
     is_named = is_one_of(F.col("listener"), settings.controller_listeners)
     is_controllers = is_named | F.coalesce(F.col("answers_as_controller"), F.lit(False))
-    return answered.select(
+    return with_answers.select(
         *failed.columns, F.when(F.col("listener").isNotNull(), is_controllers).alias("on_controller")
     )
 
@@ -137,13 +138,16 @@ def _answers_of_controllers(ranges: DataFrame) -> DataFrame:
 
 
 def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings: Settings) -> DataFrame:
-    """Add `asked`, whether an answer of the broker is known, and `offers`, the API's ranges that it advertised then."""
-    on_controller = is_one_of(F.col("listener"), settings.controller_listeners)
+    """Add `offers`, the API's ranges that the broker advertised then, and `knows_offer`, whether these are all of them.
+
+    Answers count that came on the request's listener, or on any if that is unknown; those of controllers never count.
+    """
+    is_controllers = is_one_of(F.col("listener"), settings.controller_listeners)
     offer = F.struct(
         "listener", "api_key", "first_seen", "last_seen", F.col("min_version").alias("low"), F.col("max_version").alias("high")
     )  # fmt: skip
     advertised = (
-        ranges.where(~on_controller)
+        ranges.where(~is_controllers)
         .groupBy("cluster", "broker")
         .agg(F.array_sort(F.collect_list(offer)).alias("advertised"))
     )
@@ -155,13 +159,12 @@ def _with_offer(failed: DataFrame, ranges: DataFrame, files: DataFrame, settings
     )
     listener = F.col("listener")
     of_listener = F.filter("advertised", lambda r: listener.isNull() | r["listener"].eqNullSafe(listener))
-    of_api = F.filter("advertised", lambda r: r["api_key"] == F.col("api_key"))
+    of_api = F.filter("of_listener", lambda r: r["api_key"] == F.col("api_key"))
     at = F.col("logged_at")
-    answered = joined.withColumn("advertised", of_listener).withColumn("of_api", of_api)
-    offers = F.coalesce(offered_before("of_api", "life", at), F.array())
+    answered = joined.withColumn("of_listener", of_listener).withColumn("of_api", of_api)
+    with_offers = answered.withColumn("offers", F.coalesce(offered_before("of_api", "life", at), F.array()))
     # An answer lists all APIs, so a missing one is not offered; unless a later answer of this process has it.
-    was_answered = F.size(offered_before("advertised", "life", at)) > 0
-    is_stated = (F.size("offers") > 0) | ~F.coalesce(is_offered_later("of_api", "life", at), F.lit(False))
-    with_offers = answered.withColumn("offers", offers)
-    asked = F.coalesce(was_answered & is_stated, F.lit(False))
-    return with_offers.select(*failed.columns, "offers", asked.alias("asked"))
+    was_answered = F.size(offered_before("of_listener", "life", at)) > 0
+    appears_later = F.coalesce(is_offered_later("of_api", "life", at), F.lit(False))
+    knows_offer = was_answered & ((F.size("offers") > 0) | ~appears_later)
+    return with_offers.select(*failed.columns, "offers", F.coalesce(knows_offer, F.lit(False)).alias("knows_offer"))

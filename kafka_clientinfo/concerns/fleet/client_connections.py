@@ -53,18 +53,21 @@ def _by_bucket(events: DataFrame, seconds: int) -> DataFrame:
 
 
 def _filled(counted: DataFrame, seconds: int) -> DataFrame:
-    """Fill up to `MAX_FILLED` buckets between two with events; they repeat the number of open connections."""
+    """Add the buckets without events in which connections stay open, and return the table's columns.
+
+    After a bucket with events at most `MAX_FILLED` are added.
+    """
     in_time = Window.partitionBy(*_GROUP).orderBy("number")
     next_number = F.lead("number").over(in_time)
-    until = F.least(next_number - 1, F.col("number") + MAX_FILLED)
+    last_number = F.least(next_number - 1, F.col("number") + MAX_FILLED)
     stays = F.col("open_at_end") > 0
     runs = counted.withColumns(
         {
             "open_before": F.coalesce(F.lag("open_at_end").over(in_time), F.lit(0)),
-            "until": F.when(stays, until).otherwise(F.col("number")),
+            "last_number": F.when(stays, last_number).otherwise(F.col("number")),
             "is_cut": F.coalesce(stays & (next_number - 1 > F.col("number") + MAX_FILLED), F.lit(False)),
         }
-    ).withColumn("bucket_number", F.explode(F.sequence("number", "until")))
+    ).withColumn("bucket_number", F.explode(F.sequence("number", "last_number")))
     own = F.col("bucket_number") == F.col("number")
 
     def here(name: str) -> Column:
@@ -78,5 +81,5 @@ def _filled(counted: DataFrame, seconds: int) -> DataFrame:
         F.greatest(here("highest"), before).alias("open_max"),
         "open_at_end",
         *(here(name).alias(name) for name in ("opened", "closed", "start_unseen")),
-        (F.col("is_cut") & (F.col("bucket_number") == F.col("until"))).alias("is_cut"),
+        (F.col("is_cut") & (F.col("bucket_number") == F.col("last_number"))).alias("is_cut"),
     )

@@ -89,7 +89,7 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         F.min(F.when(mismatches, F.struct("seq", "logged_at", "place", "name_mismatch"))).alias("first_mismatch"),
         F.max(F.when(mismatches, F.col("logged_at"))).alias("last_mismatch_at"),
     )
-    return _by_group(
+    return _by_connection_and_group(
         by_version.withColumns(
             {
                 "example": example("place", settings.log_zone),
@@ -141,7 +141,8 @@ def _assignments(messages: DataFrame) -> DataFrame:
     return of_members.groupBy(*GROUP_KEY).agg(first_entries(entry).alias("assignments"))
 
 
-def _by_group(by_version: DataFrame) -> DataFrame:
+def _by_connection_and_group(by_version: DataFrame) -> DataFrame:
+    """Aggregate rows per API, version and stated protocol type to one per connection and group."""
     kinds = {int(key): kind for key, kind in HEARTBEATS.items()}
     is_connect = F.coalesce(F.col("sent_type") == "connect", F.lit(False)) | F.array_contains("told_types", "connect")
     kind = F.coalesce(looked_up(kinds, F.col("api_key")), F.when(is_connect, F.lit("connect")), F.lit("classic"))
@@ -238,7 +239,7 @@ def _of_heartbeat() -> Column:
 
 
 def _subscriptions(messages: DataFrame) -> DataFrame:
-    """Return the last subscription of every member under every protocol name."""
+    """Return one row per connection and group, with the last subscription of each member under each protocol name."""
     of_heartbeat = F.filter(
         F.array(_of_heartbeat()), lambda stated: stated["topics"].isNotNull() & stated["member_id"].isNotNull()
     )
@@ -249,8 +250,10 @@ def _subscriptions(messages: DataFrame) -> DataFrame:
     last = stated.groupBy(*GROUP_KEY, "entry.stated.member_id", "entry.stated.protocol_name").agg(
         F.max_by("entry.stated", F.struct("seq", "entry.index")).alias("last")
     )
-    by_name = F.struct("member_id", F.col("protocol_name").isNotNull(), F.coalesce("protocol_name", F.lit("")))
-    return last.groupBy(*GROUP_KEY).agg(first_entries_by(by_name, "last").alias("subscriptions"))
+    by_member_and_name = F.struct(
+        "member_id", F.col("protocol_name").isNotNull(), F.coalesce("protocol_name", F.lit(""))
+    )
+    return last.groupBy(*GROUP_KEY).agg(first_entries_by(by_member_and_name, "last").alias("subscriptions"))
 
 
 def _numbered(statements: Column) -> Column:

@@ -11,8 +11,8 @@ A message shows the state of its member:
     left    | LeaveGroup that the coordinator accepted
 
 Messages of one member, type and state become one entry. A coordinator gives each member its own id, so a member with
-the same id at two times was a member all the time in between, unless it left. For other states, and for members without
-an id, every minute becomes an entry.
+the same id at two times was a member all the time in between, unless it left; `stay` counts how often it had left. For
+other states, and for members without an id, every minute becomes an entry.
 """
 
 from ...config.settings import Settings
@@ -34,10 +34,11 @@ _ONE = (*GROUP_KEY, "member_id", "protocol_type", "state", "stay", "minute")
 
 
 def transform(group_messages: DataFrame, judged_requests: DataFrame, settings: Settings) -> DataFrame:
-    """Return one row per connection and group that a member joined or left.
+    """Return one row per connection and group with messages that show the state of a member.
 
     Returns:
-        `GROUP_KEY`, and memberships and unoffered_answers, which the table `connection_groups` describes.
+        `GROUP_KEY`, memberships (the first `_ENTRIES` entries) and unoffered_answers, which the table
+        `connection_groups` describes.
     """
     of_members = group_messages.where(F.col("api_key").isin(JOIN, SYNC)).withColumn("state", _state())
     entries = _entries(_events(of_members, judged_requests), settings)

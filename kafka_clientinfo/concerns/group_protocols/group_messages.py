@@ -87,9 +87,12 @@ def _of(group_id: Column, kind: Column, name: Column) -> Column:
 
 
 def _joined() -> Column:
-    """Return the last JoinGroup before a SyncGroup, if it has the same member and generation; else null."""
+    """Return fields of the last JoinGroup before a SyncGroup.
+
+    Null if the answer to that JoinGroup has another member or generation, and for other messages.
+    """
     earlier = Window.partitionBy(*GROUP_KEY).orderBy("seq").rowsBetween(Window.unboundedPreceding, -1)
-    answered = F.struct(
+    join = F.struct(
         F.col("answer.memberId").alias("member"),
         F.col("answer.generationId").alias("generation"),
         F.col("sent_type").alias("type"),
@@ -97,7 +100,7 @@ def _joined() -> Column:
         offered_names().alias("offered"),
         "members",
     )
-    last = F.last(F.when(F.col("api_key") == JOIN, answered), ignorenulls=True).over(earlier)
+    last = F.last(F.when(F.col("api_key") == JOIN, join), ignorenulls=True).over(earlier)
     is_same = (last["member"] == F.col("sent.memberId")) & (last["generation"] == F.col("sent.generationId"))
     return F.when((F.col("api_key") == SYNC) & is_same, last)
 

@@ -20,7 +20,11 @@ def reads() -> Columns:
 
 
 def earlier() -> Columns:
-    """Check whether the last SyncGroup failed and the member goes on; a JoinGroup in between is a new attempt."""
+    """Return whether a SyncGroup or Heartbeat follows a SyncGroup that was answered with INCONSISTENT_GROUP_PROTOCOL.
+
+    A JoinGroup in between is a new attempt, and a request within `_ON_ITS_WAY_MICROS` may have been sent before the
+    answer came.
+    """
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
     error = F.when(is_sync, F.col("error_code"))
     last = last_before(F.struct(error.alias("error"), "logged_at"), is_join | (is_sync & error.isNotNull()))

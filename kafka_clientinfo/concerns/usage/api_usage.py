@@ -20,7 +20,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
           last_at_outside: requests after an ApiVersions response that does not offer their version;
         - the same with _unsupported: requests of an offered version that were answered with UNSUPPORTED_VERSION.
     """
-    used = _with_offered(_by_answer(judged_requests))
+    used = _with_ranges(_by_answer(judged_requests))
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version")
     total = used.groupBy(*key).agg(
         F.array_max(F.collect_set("api_name")).alias("api_name"),
@@ -80,10 +80,12 @@ def _by_answer(judged_requests: DataFrame) -> DataFrame:
     )
 
 
-def _with_offered(used: DataFrame) -> DataFrame:
-    """Add low and high, the range in the last answer before the requests, and the connection's last answer.
+def _with_ranges(used: DataFrame) -> DataFrame:
+    """Add what the connection's answers offer.
 
-    By KIP-35 an answer is valid only on its connection, and the last one counts.
+    Columns: advertised, all ranges in the last logged answer; low and high, the API's range in the last answer before
+    the requests; is_answered, whether that answer has ranges. By KIP-35 an answer is valid only on its connection, and
+    the last one counts.
     """
     of_connection = Window.partitionBy(*CONNECTION_KEY)
     # The row with an answer comes first, and then the rows of the requests after it.
@@ -91,14 +93,14 @@ def _with_offered(used: DataFrame) -> DataFrame:
     in_order = of_connection.orderBy(answer_seq, F.col("own_answer_seq").isNull())
     last = F.max_by("answer", "logged_answer_seq").over(of_connection)
     before = F.last("answer", ignorenulls=True).over(in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow))
-    answered = used.withColumns({"advertised": last["api_ranges"], "before": before["api_ranges"]})
-    offered = answered.withColumn("then", range_of(F.col("before"), F.col("api_key")))
+    answered = used.withColumns({"advertised": last["api_ranges"], "ranges_before": before["api_ranges"]})
+    offered = answered.withColumn("range_before", range_of(F.col("ranges_before"), F.col("api_key")))
     return offered.select(
         *used.columns,
         "advertised",
-        (F.size("before.apiKey") > 0).alias("is_answered"),
-        F.col("then.minVersion").alias("low"),
-        F.col("then.maxVersion").alias("high"),
+        (F.size("ranges_before.apiKey") > 0).alias("is_answered"),
+        F.col("range_before.minVersion").alias("low"),
+        F.col("range_before.maxVersion").alias("high"),
     )
 
 
