@@ -280,7 +280,7 @@ def all_rows() -> list[Row]:
     ]  # fmt: skip
 
 
-@pytest.fixture(scope="module", params=["spark", "duckdb"])
+@pytest.fixture(scope="module", params=["duckdb", pytest.param("spark", marks=pytest.mark.long)])
 def found(request: pytest.FixtureRequest) -> Found:
     """The findings by group and rule, of either engine."""
     make = of_spark if request.param == "spark" else of_duckdb
