@@ -26,8 +26,9 @@ from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError, WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Filters, Scope, add_filters, given_time
+from ..questions.presenter import host, software
 from ..releases.broker_releases import release
-from ..tables.spec import CLIENT, software
+from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
 from .ownership import GROUP, SAME_CONNECTION, WITH_CONNECTION, grouped
@@ -153,9 +154,9 @@ def _clients(scope: Scope) -> ByKey:
 
 
 def _client(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    hosts = {row["remote_host"] or UNKNOWN for row in rows}
+    hosts = {host(row["remote_host"]) for row in rows}
     return {
-        "software": sorted({software(*(row[name] for name in CLIENT[3:])) for row in rows}),
+        "software": sorted({software(row["client_software_name"], row["client_software_version"]) for row in rows}),
         "reasons": sorted({row["reason_unknown"] for row in rows} - {None}),
         "connections": sum(row["connections"] for row in rows),
         "hosts": len(hosts),
@@ -190,7 +191,7 @@ def _breaking(scope: Scope, target: str) -> ByKey:
     ).dicts()
     uses_by_key: ByKey = {}
     for row in rows:  # rows are ordered by connections: the client's most frequent software stands for all
-        row["software"] = software(*(row[name] for name in CLIENT[3:]))
+        row["software"] = software(row["client_software_name"], row["client_software_version"])
         uses_by_key.setdefault(tuple(row[name] for name in (*_WHO, "api_name", "api_version")), row)
     return uses_by_key
 

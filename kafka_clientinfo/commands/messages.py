@@ -16,8 +16,9 @@ from ..config.owners import Owner
 from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
-from ..releases.broker_releases import REASONS, WORST_FIRST, release
-from ..tables.spec import CLIENT, software
+from ..questions.presenter import clients, explained, hosts, verdicts, who, why
+from ..releases.broker_releases import WORST_FIRST, release
+from ..tables.spec import CLIENT
 from .output import Table, as_markdown, markdown_text, write_private
 from .ownership import OwnerImpact, grouped, named
 from .text_tables import number
@@ -105,14 +106,13 @@ def send(all_messages: Sequence[Message], folder: str | None, webhook: Webhook |
 
 
 def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell: Sequence[str]) -> str:
-    breaking, unjudged = impact.clients[_BREAKS], impact.clients[_UNJUDGED]
+    breaking = impact.clients[_BREAKS]
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
     total = sum(impact.clients.values())
     sections = [
-        f"# Kafka {target}: {number(breaking)} of {_clients(total)} {of_owner} would break",
+        f"# Kafka {target}: {number(breaking)} of {clients(total)} {of_owner} would break",
         *([f"For {_text(owner.name)}, {_text(owner.contact)}"] if owner and owner.contact else []),
-        f"{_clients(breaking)} would break, {number(impact.clients[_LATER])} would work but not with a later release, "
-        f"{number(unjudged)} cannot be judged, {number(impact.clients['ok'])} are fine, by the requests in the brokers' logs. "
+        f"{verdicts(impact.clients, clients(breaking))}, by the requests in the brokers' logs. "
         "A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host may be that of "
         "others too. All times are UTC.",
         *_table_of(impact.uses, _BREAKS),
@@ -140,7 +140,8 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
     rows = [
         (
             *_who(use), f"{use['api_name']} v{use['api_version']}", number(use["requests"]), _hosts(use["all_hosts"]),
-            f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}", _why(use),
+            f"{use['first_seen']:%Y-%m-%d %H:%M}", f"{use['last_seen']:%Y-%m-%d %H:%M}",
+            why(explained(use["reason"]), use["refused_from"]),
         )
         for use in uses[:_MOST]
     ]  # fmt: skip
@@ -160,7 +161,7 @@ def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
         for client_uses in by_client.values()
     ]
     more = len(lines) - _MOST
-    lines[_MOST:] = [f"- … and {_clients(more)} more."] if more > 0 else []
+    lines[_MOST:] = [f"- … and {clients(more)} more."] if more > 0 else []
     lead = (
         "Upgrade the libraries of these clients, or change the settings that hold versions down, so that their requests have "
         f"versions that Kafka {target} accepts."
@@ -196,9 +197,11 @@ def _accepted(target: str, name: str) -> str:
 
 
 def _who(use: Mapping[str, Any]) -> tuple[str, ...]:
-    cluster, principal, client_id, *of_software = (use[name] for name in CLIENT)
-    texts = (cluster, principal or "(none)", client_id or "(none)", software(*of_software))
-    return tuple(safe(text, _TEXT) for text in texts)
+    return tuple(safe(text, _TEXT) for text in who(use))
+
+
+def _hosts(names: set[str]) -> str:
+    return hosts([safe(name, _TEXT) for name in sorted(names)[:_HOSTS]], len(names), _HOSTS, " and {more:,} more")
 
 
 def _name(use: Mapping[str, Any]) -> str:
@@ -206,19 +209,5 @@ def _name(use: Mapping[str, Any]) -> str:
     return f"{client_id} (software {software}, principal {principal}, cluster {cluster})"
 
 
-def _hosts(hosts: set[str]) -> str:
-    shown = ", ".join(safe(host, _TEXT) for host in sorted(hosts)[:_HOSTS])
-    return shown if len(hosts) <= _HOSTS else f"{shown} and {number(len(hosts) - _HOSTS)} more"
-
-
-def _why(use: Mapping[str, Any]) -> str:
-    reason = REASONS.get(use["reason"], use["reason"])
-    return f"{reason} (from {use['refused_from']})" if use["refused_from"] else str(reason)
-
-
 def _text(value: str) -> str:
     return markdown_text(safe(value, 2 * _TEXT))
-
-
-def _clients(count: int) -> str:
-    return f"{number(count)} client{'' if count == 1 else 's'}"

@@ -22,6 +22,7 @@ from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
 from ..questions.filters import Scope
 from ..questions.impact import FINE, judged
+from ..questions.presenter import host
 from ..releases.broker_releases import VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .output import Table
@@ -202,7 +203,7 @@ class Ownership:
             impacts[owner].uses.append(
                 same_use[0]
                 | {
-                    "all_hosts": {row["remote_host"] or "unknown" for row in same_use},
+                    "all_hosts": {host(row["remote_host"]) for row in same_use},
                     "requests": sum(row["requests"] for row in same_use),
                     "first_seen": min(row["first_seen"] for row in same_use),
                     "last_seen": max(row["last_seen"] for row in same_use),

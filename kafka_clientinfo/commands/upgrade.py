@@ -8,9 +8,10 @@ from ..errors import ConfigError
 from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.impact import Impact, impact
-from ..releases.broker_releases import REASONS, release
-from ..releases.client_libraries import advice_of, client_libraries
-from ..tables.spec import CLIENT, software
+from ..questions.presenter import FEW_HOSTS, advice, explained, hosts, verdicts, who, why
+from ..releases.broker_releases import WORST_FIRST, release
+from ..releases.client_libraries import client_libraries
+from ..tables.spec import CLIENT
 from .context import Context, add_warehouse
 from .messages import messages, send
 from .output import Table, add_formats, limit_of, show
@@ -115,7 +116,7 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
         else:
             parts += [part for verdict, title in _TITLES.items() if (part := _section(result, verdict, title))]
         if result.reasons and by_owner is None:
-            reasons = (f"  {reason}: {REASONS.get(reason, reason)}" for reason in result.reasons)
+            reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
             parts.append("Why\n" + "\n".join(reasons))
         if result.clients.get("removed"):
             parts.append(_first_releases(result.target))
@@ -127,12 +128,8 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
 
 def _headline(result: Impact) -> str:
     counts = result.clients
-    total = sum(counts.values())
-    return (
-        f"Kafka {result.target}: of {number(total)} clients {number(counts['removed'])} would break, "
-        f"{number(counts['deprecated'])} would work but not with a later release, {number(counts['unknown'])} "
-        f"cannot be judged, {number(counts['ok'])} are fine."
-    )
+    of_them = verdicts(counts, number(counts["removed"]))
+    return f"Kafka {result.target}: of {number(sum(counts.values()))} clients {of_them}."
 
 
 def _section(result: Impact, verdict: str, title: str) -> str:
@@ -145,8 +142,9 @@ def _section(result: Impact, verdict: str, title: str) -> str:
     )  # fmt: skip
     lines = [
         (
-            *_who(row), f"{row['api_name']} v{row['api_version']}", row["requests"], _hosts(row),
-            f"{row['last_seen']:%Y-%m-%d %H:%M}", _why(row), *([advice_of(row)] if has_advice else []), *_owners(row),
+            *_who(row), f"{row['api_name']} v{row['api_version']}", row["requests"],
+            hosts(row["host_list"], row["hosts"], FEW_HOSTS, ", … ({all:,})"), f"{row['last_seen']:%Y-%m-%d %H:%M}",
+            why(row["reason"], row["refused_from"]), *([advice(row)] if has_advice else []), *_owners(row),
         )
         for row in rows
     ]  # fmt: skip
@@ -155,22 +153,13 @@ def _section(result: Impact, verdict: str, title: str) -> str:
 
 
 def _who(row: dict[str, Any]) -> tuple[str, str, str, str]:
-    cluster, principal, client_id, *of_software = (row[name] for name in CLIENT)
-    return cluster, principal or "(none)", safe(client_id or "(none)", 40), safe(software(*of_software), 40)
+    cluster, principal, client_id, software = who(row)
+    return cluster, principal, safe(client_id, 40), safe(software, 40)
 
 
 def _owners(row: dict[str, Any]) -> list[str]:
     """Return the cell of owners in a list; no cell if the rows have no owners."""
     return [", ".join(row["owners"]) or "-"] if "owners" in row else []
-
-
-def _hosts(row: dict[str, Any]) -> str:
-    shown = ", ".join(row["host_list"][:3]) or "(unknown)"
-    return shown if row["hosts"] <= 3 else f"{shown}, … ({number(row['hosts'])})"
-
-
-def _why(row: dict[str, Any]) -> str:
-    return f"{row['reason']} (from {row['refused_from']})" if row["refused_from"] else str(row["reason"])
 
 
 def _first_releases(target: str) -> str:
@@ -188,10 +177,7 @@ def _more(number_of_rows: int) -> str:
 
 
 def _matrix(result: Impact) -> list[str]:
-    lines = [
-        (name, *(counts[verdict] for verdict in ("removed", "deprecated", "unknown", "ok")))
-        for name, counts in result.by_release.items()
-    ]
+    lines = [(name, *(counts[verdict] for verdict in WORST_FIRST)) for name, counts in result.by_release.items()]
     parts = ["Clients by release\n" + columns(("release", "break", "warned", "not judged", "fine"), lines)]
     if result.matrix:
         names = list(result.by_release)

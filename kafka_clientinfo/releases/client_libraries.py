@@ -85,19 +85,6 @@ def parse_libraries(text: str) -> tuple[Library, ...]:
     return tuple(_library(data) for data in tomllib.loads(text)["libraries"])
 
 
-def advice_of(use: Mapping[str, Any]) -> str:
-    """Return the text that says what to upgrade a client to; "" if that is not known.
-
-    Args:
-        use: `library`, `upgrade_to` and `upgrade_over` of a row of `upgrade_impact` at one target. If `upgrade_over` is
-            not null, no library release works with both broker releases, so brokers must be upgraded to that one first.
-    """
-    if use["upgrade_to"] is None:
-        return ""
-    brokers_first = f", brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
-    return f"{use['library']} {use['upgrade_to']}{brokers_first}"
-
-
 def _library(data: Mapping[str, Any]) -> Library:
     measured = (
         LibraryRelease(item["release"], versions_by_key(item["speaks"]), frozenset(item["failed_with"]))

@@ -9,8 +9,9 @@ from typing import Any
 
 from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..questions.filters import Scope
-from ..releases.broker_releases import REASONS, WORST_FIRST, verdict_rank, verdict_reason
-from ..tables.spec import CLIENT, CONNECTION_KEY, software
+from ..questions.presenter import FEW_HOSTS, client_id, explained, software
+from ..releases.broker_releases import WORST_FIRST, verdict_rank, verdict_reason
+from ..tables.spec import CLIENT, CONNECTION_KEY
 from .buckets import Buckets
 from .table import TEXT, cell, declared, select
 
@@ -50,11 +51,6 @@ _VIOLATIONS = (
 """SQL for violations `v` with their connections `c`: those of clients' connections that may blame the client."""
 
 
-def client_id(value: str | None) -> str:
-    """Return a client id as a text that is not empty."""
-    return value or "(none)"
-
-
 class Inventory:
     """The clients in scope: first those that would break, then by the severity of their violations and by connections."""
 
@@ -89,7 +85,7 @@ class Inventory:
             cluster, principal, own_id, *of_software = client
             self.table.add(
                 client_id(own_id), principal, software(*of_software), VERDICTS[WORST_FIRST[worst]], broken, connections,
-                requests, hosts, list(lists[0] or ())[:3], last, cluster,
+                requests, hosts, list(lists[0] or ())[:FEW_HOSTS], last, cluster,
             )  # fmt: skip
             if len(self.details) < self._limits.detailed:
                 self._detailed[hashed] = _facts(lists, apis) | {"seen": [cell(first, "time"), cell(last, "time")]}
@@ -154,7 +150,7 @@ class Inventory:
         for details, rank_of_use, api, version, requests, why in self._with_details(
             self._of_detailed(columns, "{upgrade_impact}", more)
         ):
-            row = [VERDICTS[WORST_FIRST[rank_of_use]], f"{api} v{version}", requests, REASONS.get(why, why)]
+            row = [VERDICTS[WORST_FIRST[rank_of_use]], f"{api} v{version}", requests, explained(why)]
             details.setdefault("uses", []).append(row)
 
     def _add_timelines(self) -> None:

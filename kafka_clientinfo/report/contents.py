@@ -14,12 +14,12 @@ from ..config.rules import rules
 from ..errors import WarehouseError
 from ..questions.filters import Scope
 from ..questions.impact import Impact
-from ..releases.broker_releases import REASONS, WORST_FIRST
-from ..releases.client_libraries import advice_of
-from ..tables.spec import CLIENT, software
+from ..questions.presenter import advice, client_id, clients, explained, software, why
+from ..releases.broker_releases import WORST_FIRST
+from ..tables.spec import CLIENT
 from . import plots
 from .buckets import Buckets, buckets, open_by_software
-from .clients import VERDICTS, Inventory, Limits, OwnersOfClients, client_id
+from .clients import VERDICTS, Inventory, Limits, OwnersOfClients
 from .page import Section, embedded, page
 from .table import LIMIT, Column, Table, declarations, declared, read
 
@@ -68,11 +68,11 @@ class _Contents:
         self.inventory = Inventory(scope, self.target, limits, self.buckets, owners)
         self.tables: dict[str, Table] = {}
         self.limits = limits
-        clients, breaking = sum(verdict.clients.values()), verdict.clients["removed"]
+        breaking = verdict.clients["removed"]
         self.words = {
             "target": self.target,
             "breaking": f"{breaking:,}" if breaking else "None",
-            "clients": f"{clients:,} client{'' if clients == 1 else 's'}",
+            "clients": clients(sum(verdict.clients.values())),
             "connections": f"{self.connections:,}",
             "brokers": f"{self.brokers:,}",
             "span": f"{_day(first)} to {_day(last)} UTC",
@@ -127,8 +127,8 @@ class _Contents:
 
     def _who_breaks(self) -> Section:
         counts = {
-            name: {verdict: clients[verdict] for verdict in WORST_FIRST}
-            for name, clients in self.verdict.by_release.items()
+            name: {verdict: numbers[verdict] for verdict in WORST_FIRST}
+            for name, numbers in self.verdict.by_release.items()
         }
         releases = declared("releases")
         for name, numbers in counts.items():
@@ -231,16 +231,19 @@ def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: 
     by_client: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
     for use in verdict.rows:
         by_client.setdefault(tuple(use[name] for name in CLIENT), []).append(use)
-    for who, uses in by_client.items():
-        cluster, principal, own_id, *of_software = who
+    for client, uses in by_client.items():
+        cluster, principal, own_id, *of_software = client
         worst = min(WORST_FIRST.index(use["verdict"]) for use in uses)
-        lines = [f"{use['api_name']} v{use['api_version']}: {_reason(use)}" for use in uses]
-        lines += sorted({f"Upgrade to {advice}" for use in uses if (advice := advice_of(use))})
+        lines = [
+            f"{use['api_name']} v{use['api_version']}: {why(explained(use['reason']), use['refused_from'], '')}"
+            for use in uses
+        ]
+        lines += sorted({f"Upgrade to {library}" for use in uses if (library := advice(use))})
         hosts = sorted({host for use in uses for host in use["host_list"] or ()})
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
             VERDICTS[WORST_FIRST[worst]], client_id(own_id), principal, software(*of_software), lines,
-            sum(use["requests"] for use in uses), hosts, seen, owners.get(who, ()), cluster, places.get(who),
+            sum(use["requests"] for use in uses), hosts, seen, owners.get(client, ()), cluster, places.get(client),
         )  # fmt: skip
     table.total = sum(number for name, number in verdict.clients.items() if name != "ok")
     breaking = VERDICTS["removed"]
@@ -248,11 +251,6 @@ def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: 
     table.choose = {"verdict": breaking} if by_word[breaking] else {}
     table.rows = [row for word, rows in by_word.items() for row in rows[: LIMIT if word == breaking else _NOT_BREAKING]]
     return table
-
-
-def _reason(use: Mapping[str, Any]) -> str:
-    reason = REASONS.get(use["reason"], use["reason"])
-    return f"{reason} ({use['refused_from']})" if use["refused_from"] else str(reason)
 
 
 def _within(scope: Scope, first: int, last: int) -> Buckets:

@@ -133,11 +133,6 @@ def table_specs() -> dict[str, TableSpec]:
     return {spec.name: spec for spec in sorted(specs, key=lambda spec: spec.name)}
 
 
-def software(name: str | None, version: str | None) -> str:
-    """Return name and version of a client's software as one text; only the name if the version is unknown."""
-    return str(name) if version in (None, "unknown") else f"{name} {version}"
-
-
 def table_spec(name: str) -> TableSpec:
     """Return the declaration of one table.
 

@@ -1,0 +1,79 @@
+"""The words in which commands, messages and the report say who a client is, on which hosts, and why a release refuses it.
+
+The texts are as logged: each output makes them harmless and shortens them in its own way.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..protocol import UNKNOWN
+from ..releases.broker_releases import REASONS
+from ..tables.spec import CLIENT
+
+FEW_HOSTS = 3
+"""The number of hosts that a line of a table names."""
+_NONE = "(none)"
+
+
+def who(row: Mapping[str, Any]) -> tuple[str, str, str, str]:
+    """Return cluster, principal, client id and software of a row with the columns of `CLIENT`; no text is empty."""
+    cluster, principal, own_id, *of_software = (row[name] for name in CLIENT)
+    return cluster, principal or _NONE, client_id(own_id), software(*of_software)
+
+
+def client_id(value: str | None) -> str:
+    """Return a client id as a text that is not empty."""
+    return value or _NONE
+
+
+def software(name: str | None, version: str | None) -> str:
+    """Return name and version of a client's software as one text; only the name if the version is unknown."""
+    return str(name) if version in (None, UNKNOWN) else f"{name} {version}"
+
+
+def clients(number: int) -> str:
+    """Return a number of clients, such as `1 client` or `1,200 clients`."""
+    return f"{number:,} client{'' if number == 1 else 's'}"
+
+
+def host(value: str | None) -> str:
+    """Return a remote host as a text that is not empty."""
+    return value or UNKNOWN
+
+
+def hosts(first: Sequence[str], number: int, most: int, rest: str) -> str:
+    """Return the first hosts, at most `most` of their `number`; `rest` has the number of `all` or of `more` after these."""
+    shown = ", ".join(first[:most]) or "(unknown)"
+    return shown if number <= most else shown + rest.format(all=number, more=number - most)
+
+
+def explained(reason: str) -> str:
+    """Return the description of a reason of `REASONS`; a reason that is not known stays as it is."""
+    return REASONS.get(reason, reason)
+
+
+def why(reason: str, refused_from: str | None, before_release: str = "from ") -> str:
+    """Return a reason with the first later release that refuses the request, if there is one."""
+    return f"{reason} ({before_release}{refused_from})" if refused_from else reason
+
+
+def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
+    """Return a sentence without its end about the clients of each verdict; `breaking` is the number of those that break."""
+    later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in ("deprecated", "unknown", "ok"))
+    return (
+        f"{breaking} would break, {later} would work but not with a later release, {unjudged} cannot be judged, "
+        f"{fine} are fine"
+    )
+
+
+def advice(use: Mapping[str, Any]) -> str:
+    """Return the text that says what to upgrade a client to; "" if that is not known.
+
+    Args:
+        use: `library`, `upgrade_to` and `upgrade_over` of a row of `upgrade_impact` at one target. If `upgrade_over` is
+            not null, no library release works with both broker releases, so brokers must be upgraded to that one first.
+    """
+    if use["upgrade_to"] is None:
+        return ""
+    brokers_first = f", brokers to {use['upgrade_over']} first" if use["upgrade_over"] else ""
+    return f"{use['library']} {use['upgrade_to']}{brokers_first}"
