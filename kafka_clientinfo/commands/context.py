@@ -25,6 +25,8 @@ _WHERE = (
     "folder or URI of the Delta tables (warehouse, ./warehouse, s3://bucket/warehouse), or the schema of a catalog that "
     "they are in: CATALOG.SCHEMA, or schema:SCHEMA of the session's catalog"
 )
+WOULD_BREAK = 3
+"""The exit code if a client would break, or misbehaves newly."""
 _NAMED = 20
 """The largest number of clusters that a message names."""
 _WAITING = (

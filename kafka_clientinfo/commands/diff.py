@@ -29,7 +29,7 @@ from ..questions.filters import Filters, Scope, add_filters, given_time
 from ..questions.presenter import host, software
 from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
-from .context import Context, add_warehouse
+from .context import WOULD_BREAK, Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
 from .ownership import GROUP, SAME_CONNECTION, WITH_CONNECTION, grouped
 
@@ -38,7 +38,6 @@ EXAMPLES = (
     "diff --from 2026-11-20 --to 2026-11-21 --warehouse /data/clientinfo",
     "diff --from 7d --to yesterday --target 4.0.1 --warehouse /data/clientinfo --json",
 )
-_WORSE = 3
 _SHOWN = 20
 _WHO = ("cluster", "principal", "client_id")
 """The columns that identify a client when its software changes."""
@@ -92,7 +91,7 @@ def execute(context: Context) -> int:
     if not any(table.rows for table in changes):
         notes.insert(0, f"Nothing changed from {first} to {second}.")
     show(arguments, shown, notes, document)
-    return _WORSE if _is_worse(changes) else 0
+    return WOULD_BREAK if _is_worse(changes) else 0
 
 
 def given_day(text: str, option: str, now: datetime | None = None) -> date:

@@ -17,7 +17,7 @@ from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
 from ..questions.presenter import clients, explained, hosts, verdicts, who, why
-from ..releases.broker_releases import WORST_FIRST, release
+from ..releases.broker_releases import DEPRECATED, REMOVED, UNDECIDED, release
 from ..tables.spec import CLIENT
 from .output import Table, as_markdown, markdown_text, write_private
 from .ownership import OwnerImpact, grouped, named
@@ -30,11 +30,10 @@ _TEXT = 120
 """The largest number of characters of a client's text."""
 _HOSTS = 20
 """The largest number of hosts in a cell."""
-_BREAKS, _LATER, _UNJUDGED = WORST_FIRST[:3]
 _TITLES = {
-    _BREAKS: "What breaks",
-    _LATER: "What works, but not with a later release",
-    _UNJUDGED: "What cannot be judged",
+    REMOVED: "What breaks",
+    DEPRECATED: "What works, but not with a later release",
+    UNDECIDED: "What cannot be judged",
 }
 
 
@@ -106,7 +105,7 @@ def send(all_messages: Sequence[Message], folder: str | None, webhook: Webhook |
 
 
 def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell: Sequence[str]) -> str:
-    breaking = impact.clients[_BREAKS]
+    breaking = impact.clients[REMOVED]
     of_owner = f"of {_text(owner.name)}" if owner else "without an owner"
     total = sum(impact.clients.values())
     sections = [
@@ -115,10 +114,10 @@ def _markdown(owner: Owner | None, impact: OwnerImpact, target: str, cannot_tell
         f"{verdicts(impact.clients, clients(breaking))}, by the requests in the brokers' logs. "
         "A client is a principal, client id and software, on the hosts that are named; behind a proxy or NAT a host may be that of "
         "others too. All times are UTC.",
-        *_table_of(impact.uses, _BREAKS),
+        *_table_of(impact.uses, REMOVED),
         *_what_to_do(impact.uses, target),
-        *_table_of(impact.uses, _LATER),
-        *_table_of(impact.uses, _UNJUDGED),
+        *_table_of(impact.uses, DEPRECATED),
+        *_table_of(impact.uses, UNDECIDED),
         "## What this cannot tell",
         "\n".join(f"- {markdown_text(sentence)}" for sentence in cannot_tell),
     ]
@@ -155,7 +154,7 @@ def _table_of(all_uses: Sequence[dict[str, Any]], verdict: str) -> list[str]:
 
 def _what_to_do(uses: Sequence[dict[str, Any]], target: str) -> list[str]:
     """Return the section with a line for each client that would break: the library's release, or the versions to use."""
-    by_client = grouped(_uses(uses, _BREAKS), CLIENT)
+    by_client = grouped(_uses(uses, REMOVED), CLIENT)
     lines = [
         f"- Client {_name(client_uses[0])}: {'; '.join(_steps(client_uses, target))}."
         for client_uses in by_client.values()
@@ -189,7 +188,7 @@ def _accepted(target: str, name: str) -> str:
     if (key := api_key(name)) is None or (advertised := broker.apis.get(key)) is None:
         return "none, because it does not have this API"
     versions = range(advertised.low, advertised.high + 1)
-    accepted = [version for version in versions if broker.refused.get((key, version)) != "version"]
+    accepted = [version for version in versions if broker.accepts(key, version)]
     begins = [version for version in accepted if version - 1 not in accepted]
     ends = [version for version in accepted if version + 1 not in accepted]
     ranges = [f"v{low}" if low == high else f"v{low} to v{high}" for low, high in zip(begins, ends, strict=True)]

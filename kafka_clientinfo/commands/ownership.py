@@ -21,9 +21,9 @@ from ..config.owners import Owner, Owners, load_owners
 from ..config.rules import SEVERITY_ORDER
 from ..errors import ConfigError
 from ..questions.filters import Scope
-from ..questions.impact import FINE, judged
+from ..questions.impact import judged
 from ..questions.presenter import host
-from ..releases.broker_releases import VERDICTS, WORST_FIRST
+from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .output import Table
 
@@ -164,8 +164,10 @@ class Ownership:
             rejected = None if all(row["rejected"] is None for row in rule_rows) else _sum(rule_rows, "rejected")
             counts = (_sum(rule_rows, "violations"), _sum(rule_rows, "occurrences"), rejected)
             line = (*named(owner), *rule, *counts, *_span(rule_rows, "first_at", "last_at"))
-            lines.append((rule_rows[0]["severity_rank"], line))
-        lines.sort(key=lambda item: (item[0], -item[1][5], item[1][4], item[1][3], item[1][0] or ""))
+            _, blames, name = rule
+            order = (rule_rows[0]["severity_rank"], -counts[0], name, blames, owner.name if owner else "")
+            lines.append((order, line))
+        lines.sort(key=lambda pair: pair[0])
         return Table("", columns, [line for _, line in lines]).first(limit)
 
     def impact(self, target: str) -> dict[Owner | None, OwnerImpact]:
@@ -230,7 +232,7 @@ def owners_table(impacts: Mapping[Owner | None, OwnerImpact], target: str, limit
     )  # fmt: skip
     lines = []
     for owner, impact in impacts.items():
-        breaking = [use for use in impact.uses if use["verdict"] == WORST_FIRST[0]]
+        breaking = [use for use in impact.uses if use["verdict"] == REMOVED]
         lines.append(
             (
                 *named(owner),

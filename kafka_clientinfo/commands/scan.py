@@ -21,7 +21,7 @@ from ..errors import ConfigError
 from ..questions.filters import Scope
 from ..questions.impact import Impact, impact
 from . import text_tables, upgrade
-from .context import Context, add_settings
+from .context import WOULD_BREAK, Context, add_settings
 from .output import Table, add_formats, as_text, ask, is_text, limit_of, show
 from .run import add_logs, not_read, totals
 from .summary import SHOWN, findings
@@ -36,7 +36,6 @@ EXAMPLES = (
     "scan - --follow --every 10 < kafka-request.log",
 )
 STOPPED = "stopped before an answer; run it again, or with fewer logs"
-_BREAKS = 3
 _FIRST = 1
 """Seconds until the first answer with --follow."""
 _ON_TERMINAL, _ELSEWHERE = 2, 60
@@ -49,8 +48,6 @@ _OTHER_LINES = 14
 """The lines on a full terminal that are not rows of tables."""
 _CLEAR = "\x1b[H\x1b[2J"
 _OF_FILE = ("path", "broker", "to_offset", "records", "requests", "rejected", "pending_bytes", "error")
-_PARTS_OF_LOG = 5
-"""The first parts of the answer, this many, are about the log; the parts after them are about a release."""
 _WHO = (
     "SELECT * FROM {who_connects} AS w "
     "ORDER BY connections DESC, cluster, client_software_name, client_software_version, principal, client_id"
@@ -188,24 +185,29 @@ class _Scan:
             limit = max(3, (shutil.get_terminal_size().lines - _OTHER_LINES) // 4)
         target = self._arguments.upgrade
         verdict = None if target is None else impact(Scope(self._tables), target, limit=limit)
-        parts = self._parts(limit, verdict)
+        _, *answers = of_log = self._of_log(limit)
         if self._progress is not None:
             self._progress.clear()
-        show(self._arguments, parts, document=self._document(parts, verdict), text=lambda: self._text(parts, verdict))
-        return _BREAKS if verdict is not None and verdict.breaks else int(self._reading.is_incomplete)
+        show(
+            self._arguments,
+            of_log if verdict is None else [*of_log, *upgrade.as_tables(verdict)],
+            document=self._document(of_log, verdict),
+            text=lambda: self._text(answers, verdict),
+        )
+        return WOULD_BREAK if verdict is not None and verdict.breaks else int(self._reading.is_incomplete)
 
-    def _parts(self, limit: int, verdict: Impact | None) -> list[Table]:
+    def _of_log(self, limit: int) -> list[Table]:
+        """Return the files that were read, and the answers about them."""
         assert self._reading is not None
         reports = self._reading.reports
         rows = [tuple(report[name] for name in _OF_FILE) for report in reports]
         scope = Scope(self._tables)
         clients = ask(scope, "Who connects", _WHO, None, limit, "clients")
-        parts = [Table("", _OF_FILE, rows, name="files"), clients, *findings(scope, limit)]
-        return parts if verdict is None else [*parts, *upgrade.as_tables(verdict)]
+        return [Table("", _OF_FILE, rows, name="files"), clients, *findings(scope, limit)]
 
-    def _document(self, parts: list[Table], verdict: Impact | None) -> dict[str, Any]:
+    def _document(self, of_log: list[Table], verdict: Impact | None) -> dict[str, Any]:
         assert self._reading is not None
-        document: dict[str, Any] = {part.name: part.dicts() for part in parts[:_PARTS_OF_LOG]}
+        document: dict[str, Any] = {table.name: table.dicts() for table in of_log}
         document["problems"] = [asdict(problem) for problem in self._reading.problems]
         return document if verdict is None else document | {"upgrade": asdict(verdict)}
 
@@ -214,8 +216,8 @@ class _Scan:
         note = "Minimum versions of the policy are not judged here: they are compared in Java; `kafka-clientinfo run` does."
         return [note] if minimums else []
 
-    def _text(self, parts: list[Table], verdict: Impact | None) -> str:
-        texts = [self._headline(), as_text(parts[1:_PARTS_OF_LOG], self._notes(), rest="--limit 0 and --json")]
+    def _text(self, answers: list[Table], verdict: Impact | None) -> str:
+        texts = [self._headline(), as_text(answers, self._notes(), rest="--limit 0 and --json")]
         texts += [upgrade.as_text(verdict)] if verdict is not None else []
         return (_CLEAR if self._fills_terminal else "") + "\n\n".join(texts)
 

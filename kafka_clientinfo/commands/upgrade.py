@@ -9,10 +9,10 @@ from ..printable import safe
 from ..questions.filters import add_filters
 from ..questions.impact import Impact, impact
 from ..questions.presenter import FEW_HOSTS, advice, explained, hosts, verdicts, who, why
-from ..releases.broker_releases import WORST_FIRST, release
+from ..releases.broker_releases import DEPRECATED, REMOVED, UNDECIDED, WORST_FIRST, release
 from ..releases.client_libraries import client_libraries
 from ..tables.spec import CLIENT
-from .context import Context, add_warehouse
+from .context import WOULD_BREAK, Context, add_warehouse
 from .messages import messages, send
 from .output import Table, add_formats, limit_of, show
 from .output import as_text as table_text
@@ -27,12 +27,11 @@ EXAMPLES = (
     "upgrade --target 4.0.1 --warehouse /data/clientinfo --owners owners.toml --by owner --messages ./to-send",
     "upgrade --all-targets --warehouse /data/clientinfo --principal User:payments",
 )
-_BREAKS = 3
 _SHOWN = 50
 _TITLES = {
-    "removed": "Would break",
-    "deprecated": "Would work, but not with a later release",
-    "unknown": "Cannot be judged",
+    REMOVED: "Would break",
+    DEPRECATED: "Would work, but not with a later release",
+    UNDECIDED: "Cannot be judged",
 }
 
 
@@ -86,7 +85,7 @@ def execute(context: Context) -> int:
     document = vars(result) | ({"by_owner": by_owner.dicts()} if by_owner else {})
     parts = [by_owner] if by_owner else as_tables(result)
     show(arguments, parts, document=document, text=lambda: "\n\n".join([as_text(result, by_owner), *done]))
-    return _BREAKS if result.breaks else 0
+    return WOULD_BREAK if result.breaks else 0
 
 
 def as_tables(result: Impact) -> list[Table]:
@@ -118,7 +117,7 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
         if result.reasons and by_owner is None:
             reasons = (f"  {reason}: {explained(reason)}" for reason in result.reasons)
             parts.append("Why\n" + "\n".join(reasons))
-        if result.clients.get("removed"):
+        if result.clients.get(REMOVED):
             parts.append(_first_releases(result.target))
     if result.by_release:
         parts += _matrix(result)
@@ -128,7 +127,7 @@ def as_text(result: Impact, by_owner: Table | None = None) -> str:
 
 def _headline(result: Impact) -> str:
     counts = result.clients
-    of_them = verdicts(counts, number(counts["removed"]))
+    of_them = verdicts(counts, number(counts[REMOVED]))
     return f"Kafka {result.target}: of {number(sum(counts.values()))} clients {of_them}."
 
 

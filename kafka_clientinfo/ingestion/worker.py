@@ -236,15 +236,15 @@ class SplitReader:
         first = next(self._times(file, None), None)
         if first is None or not clock.is_repeated(*first):
             return
-        readings = clock.readings(*first)
+        earlier, later = clock.readings(*first)
         previous = (self.split.file.known or {}).get("first_logged_at")
-        was_second = previous is not None and round(previous.timestamp() * 1_000_000) >= readings[1]
+        was_second = previous is not None and round(previous.timestamp() * 1_000_000) >= later
         is_second = begins_with_second_reading(clock, self._times(file, self.split.file.resume_at))
         if is_second is None:
             shown = begins_with_second_reading(clock, self._times(file, None))
             is_second = was_second if shown is None else shown
             if is_second != was_second:
-                self.misread_at, self.shown_at = readings if is_second else readings[::-1]
+                self.misread_at, self.shown_at = (earlier, later) if is_second else (later, earlier)
         if is_second:
             clock.start_again(first[0])
 

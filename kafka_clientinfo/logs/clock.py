@@ -69,7 +69,7 @@ class LogClock:
 
     def start_again(self, text: bytes) -> None:
         """Take the second reading of a time in a repeated hour, for a log that begins after the hour's first pass."""
-        self._last = self.readings(text, None)[1]
+        _, self._last = self.readings(text, None)
 
     def readings(self, text: bytes, zone: bytes | None) -> tuple[int, int]:
         """Return both readings of a time's minute, in microseconds; they are equal if it has only one.

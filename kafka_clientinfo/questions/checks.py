@@ -22,8 +22,10 @@ LISTED = 20
 """The largest number of rows that a check lists; it counts all of them."""
 _RESTORE = "somebody altered the table: restore it (RESTORE TABLE), or build a new warehouse from the logs"
 _BUILD_ANEW = "the build is not of these requests: delete the table connections and run `kafka-clientinfo build`"
+LAYOUT = "layout"
+"""The check without which no other can be made, as tables and columns may be missing."""
 CHECKS = {
-    "layout": ("tables, columns and constraints are as declared; no deletion vectors", _RESTORE),
+    LAYOUT: ("tables, columns and constraints are as declared; no deletion vectors", _RESTORE),
     "records of files": (
         "records = requests + rejected + all of ignored",
         f"{LEDGER} was altered: restore it, or build a new warehouse from the logs",
@@ -125,7 +127,7 @@ def _layout(layouts: Sequence[tuple[TableSpec, TableLayout | None]], state: Stat
         for spec, layout in layouts
         for text in differences(spec, layout)
     ]
-    outcome = check("layout", unlike)
+    outcome = check(LAYOUT, unlike)
     only_unmade = bool(unlike) and all(finding["finding"] == _NOT_MADE for finding in unlike)
     return replace(outcome, advice=_UNBUILT) if only_unmade else outcome
 

@@ -7,17 +7,24 @@ from typing import Any
 
 from ..errors import WarehouseError
 from ..printable import safe
-from ..releases.broker_releases import VERDICTS, WORST_FIRST, release, releases, verdict_rank, verdict_reason
+from ..releases.broker_releases import (
+    FINE,
+    REMOVED,
+    VERDICTS,
+    WORST_FIRST,
+    release,
+    releases,
+    verdict_rank,
+    verdict_reason,
+)
 from ..tables.spec import CLIENT
 from .filters import Filters, Scope
 from .queries import Rows
 
 _TIMES = ("first_seen", "last_seen")
 _ROW = (*CLIENT, "api_name", "api_version", "requests", "connections", "hosts", "host_list", *_TIMES)
-_MARKS = {"removed": "X", "deprecated": "!", "unknown": "?", "ok": "."}
+_MARKS = dict(zip(WORST_FIRST, "X!?.", strict=True))
 _NAMED = 50
-FINE = len(WORST_FIRST) - 1
-"""The rank of what works."""
 
 
 @dataclass
@@ -66,7 +73,7 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     if all_targets:
         _for_all(result, scope, limit)
     counted = [result.clients] if target is not None else list(result.by_release.values())
-    result.breaks = any(counts.get("removed") for counts in counted)
+    result.breaks = any(counts.get(REMOVED) for counts in counted)
     result.cannot_tell = _cannot_tell(result, scope, waits)
     if not any(number for counts in counted for number in counts.values()):
         raise WarehouseError(f"no client of {scope.tables.root} fits what is asked for, so that nobody can be judged")
@@ -122,7 +129,7 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     for place, name in enumerate(names):
         counts = Counter(row[-1][place] for row in rows)
         result.by_release[name] = {verdict: counts[_MARKS[verdict]] for verdict in VERDICTS}
-    not_fine = [row for row in rows if row[-1].strip(_MARKS["ok"])]
+    not_fine = [row for row in rows if row[-1].strip(_MARKS[WORST_FIRST[FINE]])]
     result.matrix = Rows(rows.names, not_fine[: limit or None]).dicts()
     result.matrix_clients = len(not_fine)
 

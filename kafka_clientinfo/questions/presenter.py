@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ..protocol import UNKNOWN
-from ..releases.broker_releases import REASONS
+from ..releases.broker_releases import DEPRECATED, OK, REASONS, UNDECIDED
 from ..tables.spec import CLIENT
 
 FEW_HOSTS = 3
@@ -59,7 +59,7 @@ def why(reason: str, refused_from: str | None, before_release: str = "from ") ->
 
 def verdicts(clients_by_verdict: Mapping[str, int], breaking: str) -> str:
     """Return a sentence without its end about the clients of each verdict; `breaking` is the number of those that break."""
-    later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in ("deprecated", "unknown", "ok"))
+    later, unjudged, fine = (f"{clients_by_verdict[name]:,}" for name in (DEPRECATED, UNDECIDED, OK))
     return (
         f"{breaking} would break, {later} would work but not with a later release, {unjudged} cannot be judged, "
         f"{fine} are fine"

@@ -17,7 +17,7 @@ from ..spark.features import at_once
 from ..spark.session_conf import REQUEST_BYTES, sized
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, TableSpec
 from ..warehouse.warehouse import Warehouse
-from .checks import CHECKS, LISTED, Check, beside_a_run, check, quick_checks
+from .checks import CHECKS, LAYOUT, LISTED, Check, beside_a_run, check, quick_checks
 from .spark_tables import SparkTables
 
 
@@ -42,7 +42,7 @@ def _verify(spark: SparkSession, warehouse: str) -> list[Check]:
     tables = Warehouse(spark, warehouse)
     with sized(spark, tables.state.rows.get("requests", 0) * REQUEST_BYTES):
         quick = quick_checks(SparkTables(spark, warehouse), warehouse)
-        if len(quick) == 1:  # only the check of the layout, which failed, so that no other can be made
+        if [check.name for check in quick] == [LAYOUT]:
             return quick
         work = [_keys, _connections, _orphans]
         results = at_once(lambda checks: list(checks(tables)), work)

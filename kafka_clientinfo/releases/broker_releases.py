@@ -16,9 +16,12 @@ from .. import resources
 from ..errors import ConfigError
 from ..protocol import api_key
 
-VERDICTS = ("removed", "deprecated", "ok", "unknown")
-WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
+REMOVED, DEPRECATED, UNDECIDED, OK = WORST_FIRST = ("removed", "deprecated", "unknown", "ok")
 """The verdicts, the worst first; a client's verdict is the worst one of the versions that it uses."""
+VERDICTS = (REMOVED, DEPRECATED, OK, UNDECIDED)
+"""The verdicts in the order of JSON."""
+FINE = WORST_FIRST.index(OK)
+"""The rank of what works."""
 
 
 def verdict_rank(target: str) -> str:
@@ -77,6 +80,10 @@ class Release:
     apis: Mapping[int, ApiRange]
     refused: Mapping[tuple[int, int], str]
 
+    def accepts(self, key: int, version: int) -> bool:
+        """Return whether a broker with all that it may need accepts an advertised version."""
+        return self.refused.get((key, version)) != "version"
+
     @property
     def order(self) -> tuple[int, ...]:
         """The numbers of the name, by which releases sort, the oldest first."""
@@ -107,19 +114,19 @@ def _judge(release: Release, traits: ApiTraits, key: int, version: int) -> tuple
     """Return the verdict of one release without its later ones, so never `deprecated`, and the reason if not ok."""
     api_range = release.apis.get(key)
     if key in traits.harmless or (key in traits.always_answered and api_range is not None):
-        return "ok", ""
+        return OK, ""
     if api_range is None:
         if key in traits.inter_broker:
-            return "unknown", "inter_broker"
-        return ("unknown", "replaceable") if key in traits.replaceable else ("removed", "api_absent")
+            return UNDECIDED, "inter_broker"
+        return (UNDECIDED, "replaceable") if key in traits.replaceable else (REMOVED, "api_absent")
     if version < api_range.low:
-        return "removed", "below_range"
+        return REMOVED, "below_range"
     if version > api_range.high:
-        return "removed", "above_range"
+        return REMOVED, "above_range"
+    if not release.accepts(key, version):
+        return REMOVED, "refused_although_advertised"
     because = release.refused.get((key, version), api_range.needs)
-    if because == "version":
-        return "removed", "refused_although_advertised"
-    return ("ok", "") if because is None else ("unknown", f"needs_{because}")
+    return (OK, "") if because is None else (UNDECIDED, f"needs_{because}")
 
 
 def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
@@ -131,10 +138,10 @@ def verdicts(key: int, version: int) -> dict[str, tuple[str, str]]:
     later: str | None = None
     for release in reversed(releases().values()):
         verdict, reason = _judge(release, api_traits(), key, version)
-        if verdict == "ok" and later is not None:
-            verdict, reason = "deprecated", later
+        if verdict == OK and later is not None:
+            verdict, reason = DEPRECATED, later
         newest_first.append((release.name, (verdict, reason)))
-        if verdict == "removed":
+        if verdict == REMOVED:
             later = release.name
     return dict(reversed(newest_first))
 
@@ -184,11 +191,11 @@ def _judgement(key: int, version: int, by_broker: bool, fixed: bool) -> Judgemen
             judgement.undecided_by[name] = "held_back_by_broker"
         elif reason == "above_range" and not fixed:
             judgement.undecided_by[name] = "negotiates_down"
-        elif verdict == "removed":
+        elif verdict == REMOVED:
             judgement.refused_by[name] = reason
-        elif verdict == "deprecated":
+        elif verdict == DEPRECATED:
             judgement.deprecated_by[name] = reason
-        elif verdict == "unknown":
+        elif verdict == UNDECIDED:
             judgement.undecided_by[name] = reason
     return judgement
 

@@ -10,17 +10,14 @@ from typing import Any
 from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..questions.filters import Scope
 from ..questions.presenter import FEW_HOSTS, client_id, explained, software
-from ..releases.broker_releases import WORST_FIRST, verdict_rank, verdict_reason
+from ..releases.broker_releases import FINE, WORST_FIRST, verdict_rank, verdict_reason
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .buckets import Buckets
 from .table import TEXT, cell, declared, select
 
-VERDICTS: Mapping[str, str] = {
-    "removed": "would break",
-    "deprecated": "works, but not later",
-    "unknown": "cannot be judged",
-    "ok": "fine",
-}
+VERDICTS: Mapping[str, str] = dict(
+    zip(WORST_FIRST, ("would break", "works, but not later", "cannot be judged", "fine"), strict=True)
+)
 OwnersOfClients = Mapping[tuple[Any, ...], Sequence[str]]
 """Names and contacts of owners by the values of `CLIENT`; clients without a known owner are missing."""
 _DETAIL = ("hosts", "brokers", "listeners", "security_protocols", "groups")
@@ -99,7 +96,7 @@ class Inventory:
         ours = ", ".join(f"w.{name}" for name in CLIENT)
         lists = ", ".join(f"i.{name} AS {name}_list" for name in _DETAIL)
         return f"""
-            SELECT {_hash("w")} AS hashed, coalesce(u.worst, {len(WORST_FIRST) - 1}) AS worst, coalesce(b.broken, 0) AS broken,
+            SELECT {_hash("w")} AS hashed, coalesce(u.worst, {FINE}) AS worst, coalesce(b.broken, 0) AS broken,
                    w.connections, w.hosts, unix_micros(w.last_seen) AS last, w.total, i.requests,
                    unix_micros(i.first_seen) AS first, i.apis, {ours}, {lists}
             FROM (SELECT *, count(*) OVER () AS total FROM {{who_connects}} AS a) AS w
@@ -146,7 +143,7 @@ class Inventory:
     def _add_uses(self) -> None:
         rank = verdict_rank(self._target)
         columns = f"{rank} AS rank, api_name, api_version, requests, {verdict_reason(self._target)}"
-        more = f"AND {rank} < {len(WORST_FIRST) - 1} ORDER BY hashed, rank, requests DESC, api_name, api_version"
+        more = f"AND {rank} < {FINE} ORDER BY hashed, rank, requests DESC, api_name, api_version"
         for details, rank_of_use, api, version, requests, why in self._with_details(
             self._of_detailed(columns, "{upgrade_impact}", more)
         ):

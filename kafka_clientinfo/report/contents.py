@@ -12,10 +12,11 @@ from typing import Any
 from .. import __version__
 from ..config.rules import rules
 from ..errors import WarehouseError
+from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
 from ..questions.presenter import advice, client_id, clients, explained, software, why
-from ..releases.broker_releases import WORST_FIRST
+from ..releases.broker_releases import OK, REMOVED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
 from .buckets import Buckets, buckets, open_by_software
@@ -26,7 +27,7 @@ from .table import LIMIT, Column, Table, declarations, declared, read
 _EPOCH = datetime.fromtimestamp(0, UTC)
 MOST_BYTES = 8_000_000
 """The largest number of bytes of the page's data; the page is a little longer."""
-_COLOURS = {"removed": "var(--bad)", "deprecated": "var(--warn)", "unknown": "var(--unsure)", "ok": "var(--good)"}
+_COLOURS = dict(zip(WORST_FIRST, ("var(--bad)", "var(--warn)", "var(--unsure)", "var(--good)"), strict=True))
 _SEVERITIES = {"error": "var(--bad)", "warning": "var(--warn)", "info": "var(--unsure)"}
 _OUTCOMES = {"plain": "var(--s0)", "refused": "var(--bad)", "unseen": "var(--rest)"}
 _KINDS = {"not_sent": "unseen", "not_observed": "unseen", "negotiated": "plain", "fell_back": "plain"}
@@ -68,7 +69,7 @@ class _Contents:
         self.inventory = Inventory(scope, self.target, limits, self.buckets, owners)
         self.tables: dict[str, Table] = {}
         self.limits = limits
-        breaking = verdict.clients["removed"]
+        breaking = verdict.clients[REMOVED]
         self.words = {
             "target": self.target,
             "breaking": f"{breaking:,}" if breaking else "None",
@@ -153,10 +154,10 @@ class _Contents:
     def _software(self) -> Section:
         table = read(self.scope, "software")
         rows = [
-            (software(name, version), connections, "unknown" if name == "unknown" else "known")
+            (software(name, version), connections, UNKNOWN if name == UNKNOWN else "known")
             for name, version, _, connections, *_ in table.rows[:_BARS]
         ]
-        colours = {"known": "var(--s0)", "unknown": "var(--rest)"}
+        colours = {"known": "var(--s0)", UNKNOWN: "var(--rest)"}
         drawn = plots.bars(rows, colours, "Connections by software and version", "connections")
         figures = [
             (f"{self.inventory.table.total:,}", "clients"),
@@ -245,8 +246,8 @@ def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: 
             VERDICTS[WORST_FIRST[worst]], client_id(own_id), principal, software(*of_software), lines,
             sum(use["requests"] for use in uses), hosts, seen, owners.get(client, ()), cluster, places.get(client),
         )  # fmt: skip
-    table.total = sum(number for name, number in verdict.clients.items() if name != "ok")
-    breaking = VERDICTS["removed"]
+    table.total = sum(number for name, number in verdict.clients.items() if name != OK)
+    breaking = VERDICTS[REMOVED]
     by_word = {word: [row for row in table.rows if row[0] == word] for word in VERDICTS.values()}
     table.choose = {"verdict": breaking} if by_word[breaking] else {}
     table.rows = [row for word, rows in by_word.items() for row in rows[: LIMIT if word == breaking else _NOT_BREAKING]]

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar
 
 import pytest
@@ -21,6 +20,7 @@ from kafka_clientinfo.commands.messages import Message
 from kafka_clientinfo.commands.webhook import TOKEN, Webhook
 from kafka_clientinfo.config.owners import Owner
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
+from kafka_clientinfo.releases.broker_releases import ApiRange, Release
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 PAYMENTS = "../Pay|ments <script>`"
@@ -196,7 +196,7 @@ def test_versions_that_a_release_refuses_though_it_has_them_are_not_named(
     refused: Iterable[int], taken: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = {(0, 5): "another reason", (1, 1): "version"} | {(0, version): "version" for version in refused}
-    broker = SimpleNamespace(apis={0: SimpleNamespace(low=0, high=5)}, refused=answers)
+    broker = Release("x", tried=True, apis={0: ApiRange(0, 5)}, refused=answers)
     monkeypatch.setattr(messages, "release", lambda _: broker)
     assert messages._accepted("x", "PRODUCE") == taken
 
