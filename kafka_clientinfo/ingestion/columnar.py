@@ -23,7 +23,7 @@ import pyarrow.compute as pc
 
 from ..logs.clock import LogClock
 from ..logs.connection import remote_end
-from ..logs.duplicates import TwinMemory
+from ..logs.duplicates import RecentRequests
 from ..logs.framing import MAX_RECORD
 from ..logs.generations.fields import HEADER_WITH_INSTANCE_ID
 from ..logs.generations.json import read_bodies
@@ -46,7 +46,7 @@ from ..logs.request_event import RequestEvent
 from ..logs.text_tail import Times
 from ..spark.arrow_rows import TIMESTAMP
 from .arrow_schema import EVENT_FIELDS, arrays_of
-from .duplicates import TwinFinder
+from .duplicates import DuplicateFinder
 
 Columns = dict[str, pa.Array]
 _TYPES = {field.name: field.type for field in EVENT_FIELDS}
@@ -94,9 +94,9 @@ class _Pieces(dict[bytes, int]):
 class RequestRows:
     """The requests of a split since its last batch. Both ways to read share the clock and the memory of duplicates."""
 
-    def __init__(self, clock: LogClock, twins: TwinMemory) -> None:
+    def __init__(self, clock: LogClock, recent: RecentRequests) -> None:
         self._clock = clock
-        self._twins = TwinFinder(twins)
+        self._duplicates = DuplicateFinder(recent)
         self._clear()
 
     def _clear(self) -> None:
@@ -211,7 +211,7 @@ class RequestRows:
             others = dict(zip(_TYPES, arrays_of(self._events, EVENT_FIELDS), strict=True))
             columns = _merged(columns, others) if columns else others
         self._clear()
-        columns["is_duplicate"] = self._twins.flags(columns)
+        columns["is_duplicate"] = self._duplicates.flags(columns)
         return list(columns.values())
 
     def _plain_columns(self) -> Columns:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..logs.duplicates import MEMORY, TwinKey, TwinMemory
+from ..logs.duplicates import MEMORY, DuplicateKey, RecentRequests
 
-_NUMBERS = ("correlation_id", *TwinKey._fields[4:])
+_NUMBERS = ("correlation_id", *DuplicateKey._fields[4:])
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -23,10 +23,10 @@ Prints = npt.NDArray[np.uint64]
 Columns = Mapping[str, pa.Array]
 
 
-class TwinFinder:
+class DuplicateFinder:
     """Marks the duplicates in a file's batches, in order; it shares the record parser's memory of earlier requests."""
 
-    def __init__(self, memory: TwinMemory) -> None:
+    def __init__(self, memory: RecentRequests) -> None:
         self._memory = memory
         self._prints: Prints | None = None
 
@@ -35,7 +35,7 @@ class TwinFinder:
         has_key = columns["throttle_time_ms"].is_valid()
         rows = len(has_key)
         if pc.all(has_key).as_py() is False:
-            columns = {name: columns[name].filter(has_key) for name in (*TwinKey._fields, "total_time_ms")}
+            columns = {name: columns[name].filter(has_key) for name in (*DuplicateKey._fields, "total_time_ms")}
         among_keyed = self._among(columns)
         if not any(among_keyed):
             return pa.repeat(False, rows)
@@ -54,12 +54,12 @@ class TwinFinder:
             self._prints = prints[-MEMORY:]
             return []
         self._prints = None
-        return [self._memory.is_twin(key, total) for key, total in _keys(columns)]
+        return [self._memory.is_duplicate(key, total) for key, total in _keys(columns)]
 
 
-def _keys(columns: Columns) -> Iterator[tuple[TwinKey, float]]:
-    lists = (_list(columns[name]) for name in TwinKey._fields)
-    return zip(map(TwinKey._make, zip(*lists, strict=True)), _list(columns["total_time_ms"]), strict=True)
+def _keys(columns: Columns) -> Iterator[tuple[DuplicateKey, float]]:
+    lists = (_list(columns[name]) for name in DuplicateKey._fields)
+    return zip(map(DuplicateKey._make, zip(*lists, strict=True)), _list(columns["total_time_ms"]), strict=True)
 
 
 def _list(column: pa.Array) -> list[Any]:
@@ -67,7 +67,7 @@ def _list(column: pa.Array) -> list[Any]:
     return values
 
 
-def _columns_of(keys: list[TwinKey]) -> Columns:
+def _columns_of(keys: list[DuplicateKey]) -> Columns:
     """Return the remembered keys as columns for `_prints`."""
     texts = {"connection_id": pa.array([key.connection_id for key in keys], pa.string())}
     return texts | {name: pa.array([getattr(key, name) for key in keys], pa.float64()) for name in _NUMBERS}

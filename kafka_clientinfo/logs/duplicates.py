@@ -18,7 +18,7 @@ MEMORY = 4096
 """Number of recent requests that are remembered."""
 
 
-class TwinKey(NamedTuple):
+class DuplicateKey(NamedTuple):
     """The values that are equal in both records of a request."""
 
     connection_id: str
@@ -32,21 +32,21 @@ class TwinKey(NamedTuple):
     response_queue_time_ms: float | None
 
 
-_shared_values = attrgetter(*TwinKey._fields)
+_shared_values = attrgetter(*DuplicateKey._fields)
 
 
-def twin_key(event: RequestEvent) -> TwinKey | None:
+def duplicate_key(event: RequestEvent) -> DuplicateKey | None:
     """Return the key of a request; None if its times are too coarse."""
-    return None if event.throttle_time_ms is None else TwinKey._make(_shared_values(event))
+    return None if event.throttle_time_ms is None else DuplicateKey._make(_shared_values(event))
 
 
-class TwinMemory:
+class RecentRequests:
     """The recent requests of one file, in order: the key of each, and the total time in its first record."""
 
     def __init__(self) -> None:
-        self._totals: OrderedDict[TwinKey, float] = OrderedDict()
+        self._totals: OrderedDict[DuplicateKey, float] = OrderedDict()
 
-    def is_twin(self, key: TwinKey, total_time_ms: float) -> bool:
+    def is_duplicate(self, key: DuplicateKey, total_time_ms: float) -> bool:
         """Return whether the broker has logged this same request before; if not, remember it."""
         earlier = self._totals.setdefault(key, total_time_ms)
         if total_time_ms > earlier:
@@ -57,17 +57,17 @@ class TwinMemory:
 
     def marked(self, event: RequestEvent) -> RequestEvent:
         """Return the request, with `is_duplicate` set if it is a duplicate."""
-        key = twin_key(event)
-        if key is not None and self.is_twin(key, event.total_time_ms):
+        key = duplicate_key(event)
+        if key is not None and self.is_duplicate(key, event.total_time_ms):
             return event._replace(is_duplicate=True)
         return event
 
-    def keys(self) -> list[TwinKey]:
+    def keys(self) -> list[DuplicateKey]:
         """Return the keys of the remembered requests, oldest first."""
         return list(self._totals)
 
-    def add_distinct(self, requests: Iterable[tuple[TwinKey, float]]) -> None:
-        """Remember requests with different keys that are not remembered yet, as `is_twin` of each would."""
+    def add_distinct(self, requests: Iterable[tuple[DuplicateKey, float]]) -> None:
+        """Remember requests with different keys that are not remembered yet, as `is_duplicate` of each would."""
         self._totals.update(requests)
         for key in list(islice(self._totals, max(0, len(self._totals) - MEMORY))):
             del self._totals[key]

@@ -19,7 +19,7 @@ from typing import TypeVar
 from .broker_events import broker_event
 from .clock import LogClock
 from .connection import remote_end
-from .duplicates import TwinMemory
+from .duplicates import RecentRequests
 from .framing import MAX_RECORD, RawRecord
 from .generations import json, text
 from .generations.fields import LoggedRequest
@@ -80,12 +80,12 @@ class Parser:
 
     def __init__(self, zone: str = "UTC") -> None:
         self.clock = LogClock(zone)
-        self.twins = TwinMemory()
+        self.recent_requests = RecentRequests()
 
     def parse(self, record: RawRecord) -> Event:
         """Return the event of a record."""
         event = self.read(record)
-        return self.twins.marked(event) if isinstance(event, RequestEvent) else event
+        return self.recent_requests.marked(event) if isinstance(event, RequestEvent) else event
 
     def read(self, record: RawRecord) -> Event:
         """Return the event of a record without a search for duplicates, so that `is_duplicate` is False."""

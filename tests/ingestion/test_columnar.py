@@ -185,7 +185,7 @@ def test_both_readings_agree_on_torn_logs(log: Path, torn: bytes, step: int) -> 
 def held(**fields: Any) -> dict[str, int]:
     """The bytes that rows say they hold of a request, of each reading."""
     line, parser = json_record(**fields), Parser()
-    rows = {name: RequestRows(parser.clock, parser.twins) for name in ("plain", "other")}
+    rows = {name: RequestRows(parser.clock, parser.recent_requests) for name in ("plain", "other")}
     assert rows["plain"].take(line + json_record(), 0, 0, len(line)) == (len(line), 1)
     (event,) = parse(line)
     assert isinstance(event, RequestEvent)
@@ -212,7 +212,7 @@ def test_it_counts_the_bytes_of_every_text_that_it_holds(name: str) -> None:
         assert long["other"] - short["other"] >= more
 
 
-def twin(number: int, total: float, queue: float = 0.5) -> bytes:
+def logged(number: int, total: float, queue: float = 0.5) -> bytes:
     return json_record(correlation_id=number, total=total, queue=queue)
 
 
@@ -222,12 +222,12 @@ def twin(number: int, total: float, queue: float = 0.5) -> bytes:
     st.integers(2, 12),
     st.sampled_from([2, 7, 1000]),
 )
-def test_both_readings_find_the_same_twins(
+def test_both_readings_find_the_same_duplicates(
     log: Path, requests: list[tuple[int, float, bool]], memory: int, rows: int
 ) -> None:
     # a blank before the logger more: such a record is not plain
-    lines = [twin(n, total).replace(b" (kafka", b"  (kafka" if odd else b" (kafka") for n, total, odd in requests]
-    log.write_bytes(b"".join([twin(99, 1.0), *lines, twin(98, 1.0)]))
+    lines = [logged(n, total).replace(b" (kafka", b"  (kafka" if odd else b" (kafka") for n, total, odd in requests]
+    log.write_bytes(b"".join([logged(99, 1.0), *lines, logged(98, 1.0)]))
     with (
         patch("kafka_clientinfo.logs.duplicates.MEMORY", memory),
         patch("kafka_clientinfo.ingestion.duplicates.MEMORY", memory),

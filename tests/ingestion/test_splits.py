@@ -237,7 +237,7 @@ def test_the_cuts_of_a_log_after_a_downgrade_are_taken_back(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize("start", [request_header_struct_record, json_record])
-def test_a_forged_record_before_a_split_makes_no_twin(path: Path, start: Record) -> None:
+def test_a_forged_record_before_a_split_makes_no_duplicate(path: Path, start: Record) -> None:
     genuine = json_record(correlation_id=7, total=2.0)
     earlier = json_record(correlation_id=7, total=1.5).decode()
     hostile = request_header_struct_record(client_id="x\n" + earlier * 40)
