@@ -15,7 +15,7 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.spark.caching import kept_in_memory
+from kafka_clientinfo.spark.caching import cached_in_memory
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse import retention
 from kafka_clientinfo.warehouse.warehouse import Warehouse
@@ -108,7 +108,9 @@ def grown(spark: Any, records: list[bytes], tmp_path_factory: pytest.TempPathFac
         return said.getvalue()
 
     def commits() -> dict[str, int]:
-        return {name: len(list(Path(lake.address.place(name), "_delta_log").glob("*.json"))) for name in table_specs()}
+        return {
+            name: len(list(Path(lake.address.location(name), "_delta_log").glob("*.json"))) for name in table_specs()
+        }
 
     half = len(records) // 2
     content = b"".join(records[half:])
@@ -142,7 +144,7 @@ def test_a_growing_log_whose_first_half_comes_late_gives_what_one_run_gives(
 
 @pytest.mark.long
 def test_a_run_that_reads_on_does_not_read_again_what_it_has_written(spark: Any, grown: Grown) -> None:
-    if kept_in_memory(spark.range(1)) is None:
+    if cached_in_memory(spark.range(1)) is None:
         pytest.skip("what may not be kept in memory is read again")
     derived = {name for name, spec in table_specs().items() if spec.derived}
     assert {name: grown.reads[name] for name in derived if grown.reads[name] > 1} == {}

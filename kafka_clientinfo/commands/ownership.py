@@ -187,10 +187,10 @@ class Ownership:
         )
         endpoints = tables.query(f"WITH {uses}SELECT DISTINCT {_KEY} FROM chosen", filters.parameters).dicts()
         not_fine = tables.query(
-            f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.place, j.reason, j.refused_from, j.library, "
+            f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.rank, j.reason, j.refused_from, j.library, "
             "j.upgrade_to, j.upgrade_over "
-            f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE place < {FINE}) AS j ON {same} "
-            f"ORDER BY place, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
+            f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE rank < {FINE}) AS j ON {same} "
+            f"ORDER BY rank, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
             filters.parameters,
         ).dicts()
         owners = {tuple(row.values()): self.of(row) for row in endpoints}
@@ -199,8 +199,8 @@ class Ownership:
         for row in not_fine:
             endpoint = tuple(row[name] for name in ENDPOINT)
             client = (owners[endpoint], endpoint[: len(CLIENT)])
-            gravest[client] = min(gravest[client], row["place"])
-            row["owner"], row["verdict"] = owners[endpoint], WORST_FIRST[row["place"]]
+            gravest[client] = min(gravest[client], row["rank"])
+            row["owner"], row["verdict"] = owners[endpoint], WORST_FIRST[row["rank"]]
         for (owner, *_), same_use in grouped(not_fine, ("owner", *USE)).items():
             impacts[owner].uses.append(
                 same_use[0]

@@ -16,7 +16,7 @@ one id, in log order, are divided before every request that shows that a new con
     correlation id that starts over            | count on.
     another principal                          | Authentication sets it once for a connection.
     the broker was started in between          | No connection survives that (see `starts`).
-    silence of more than                       | The broker closes idle connections. This counts only inside one stretch
+    silence of more than                       | The broker closes idle connections. This counts only inside one period
     connections.max.idle.ms                    | of the log (see `coverage`).
 
 Software names are no evidence in a log that was evidently sampled or filtered: the request that changed the name may be
@@ -39,11 +39,11 @@ _ID = ("broker_no", "connection_id")
 """Columns that identify a connection id, which other brokers may use too; numbers are compared faster than names."""
 STATED_SOFTWARE = "stated_software"
 """A field of `who`: the valid name that an ApiVersions request states. If accepted, the next record has it."""
-_COMPARED = (*SHARED.compared, "stretch", "starts_before", "who")
+_COMPARED = (*SHARED.compared, "period", "starts_before", "who")
 """Columns of the request before that are compared to find boundaries."""
-KEPT = ("kept_connections", "kept_last_request_at")
+UNCHANGED = ("unchanged_connections", "unchanged_last_request_at")
 """Columns that requests have if the earlier connections of their id are left out."""
-IN_STRETCH = ("jumps", "repeats", "outlasts")
+IN_PERIOD = ("jumps", "repeats", "outlasts")
 """Results of comparing a request with the one before on its connection: correlation ids are missing in between although
 the log has no hole; the correlation id is the same; the silence was longer than connections.max.idle.ms."""
 _ID_HASH = "id_hash"
@@ -60,14 +60,14 @@ def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = 
 
     Args:
         requests: requests with `who` and `carried`, as `with_log_position` returns them. They hold all requests of a
-            connection id, or all from the start of one of its connections on; then with kept_connections, the number of
-            connections before that, and kept_last_request_at, the time of their latest request.
+            connection id, or all from the start of one of its connections on; then with unchanged_connections, the number of
+            connections before that, and unchanged_last_request_at, the time of their latest request.
         earlier: further columns, made by `any_before`, `last_before` and `first_up_to_now`.
 
     Returns:
-        The requests, without stretch, with session_no (1 for the first connection of an id), opened_at, opened_seq (0,
+        The requests, without period, with session_no (1 for the first connection of an id), opened_at, opened_seq (0,
         except for connections of one id that opened at the same instant or after a clock was set back), seq (0 for a
-        connection's first request), `ID_NUMBERS`, `IN_STRETCH` and `earlier`. Two columns are null except on a
+        connection's first request), `ID_NUMBERS`, `IN_PERIOD` and `earlier`. Two columns are null except on a
         connection's first request: coverage, and heard_until, the time of the latest request of the id's earlier
         connections. All requests have first_client_id, that of the first request.
     """
@@ -94,11 +94,11 @@ def with_connection(requests: DataFrame, earlier: Mapping[str, Column] | None = 
 
 
 def _with_session_no(requests: DataFrame) -> DataFrame:
-    """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_STRETCH`; drop what they are made of."""
-    is_part = "kept_connections" in requests.columns
-    kept = F.col("kept_connections") if is_part else F.lit(0)
+    """Add session_no, row_no (within the id), is_boundary, heard_until and `IN_PERIOD`; drop what they are made of."""
+    is_part = "unchanged_connections" in requests.columns
+    unchanged = F.col("unchanged_connections") if is_part else F.lit(0)
     latest_before = F.max("logged_at").over(_before())
-    heard_until = F.greatest(latest_before, F.col("kept_last_request_at")) if is_part else latest_before
+    heard_until = F.greatest(latest_before, F.col("unchanged_last_request_at")) if is_part else latest_before
     # Window functions don't nest, so is_boundary, which looks at the request before, becomes a column first.
     hashed = requests.withColumn(_ID_HASH, F.xxhash64(*_ID))
     followed = hashed.select(
@@ -108,16 +108,16 @@ def _with_session_no(requests: DataFrame) -> DataFrame:
         heard_until.alias("heard_until"),
     )
     cut = followed.select(
-        *(name for name in hashed.columns if name not in ("stretch", "starts_before", *KEPT)),
-        *(["kept_connections"] if is_part else []),
+        *(name for name in hashed.columns if name not in ("period", "starts_before", *UNCHANGED)),
+        *(["unchanged_connections"] if is_part else []),
         "row_no",
         "heard_until",
         _is_boundary().alias("is_boundary"),
-        *(column.alias(name) for name, column in _in_stretch().items()),
+        *(column.alias(name) for name, column in _in_period().items()),
     )
     return cut.select(
-        *(name for name in cut.columns if name != "kept_connections"),
-        (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + kept).cast("int").alias("session_no"),
+        *(name for name in cut.columns if name != "unchanged_connections"),
+        (F.sum(F.col("is_boundary").cast("int")).over(_up_to_now()) + unchanged).cast("int").alias("session_no"),
     )
 
 
@@ -259,11 +259,11 @@ def _was_idle() -> Column:
 def _outlasts_limit() -> Column:
     """Return whether the log shows a silence longer than the broker's connections.max.idle.ms."""
     idle_micros = F.unix_micros("started_at") - F.unix_micros(_of_previous("logged_at"))
-    return _is_in_one_stretch() & (idle_micros > F.col("coverage.max_idle_ms") * 1000)
+    return _is_in_one_period() & (idle_micros > F.col("coverage.max_idle_ms") * 1000)
 
 
-def _is_in_one_stretch() -> Column:
-    return F.col("stretch") == _of_previous("stretch")
+def _is_in_one_period() -> Column:
+    return F.col("period") == _of_previous("period")
 
 
 def _step() -> Column:
@@ -271,11 +271,11 @@ def _step() -> Column:
     return F.col("correlation_id").cast("bigint") - _of_previous("correlation_id").cast("bigint")
 
 
-def _in_stretch() -> dict[str, Column]:
-    """Return the columns `IN_STRETCH`; they are false at a boundary, where they would compare two connections."""
+def _in_period() -> dict[str, Column]:
+    """Return the columns `IN_PERIOD`; they are false at a boundary, where they would compare two connections."""
     goes_on = ~_is_boundary() & ~F.col("is_forwarded")
     conditions = {
-        "jumps": _is_in_one_stretch() & (_step() > 1),
+        "jumps": _is_in_one_period() & (_step() > 1),
         "repeats": _step() == 0,
         "outlasts": _outlasts_limit(),
     }

@@ -1,8 +1,8 @@
-"""Stretches: periods in which a broker's log holds every request.
+"""Coverage: the periods in which a broker's log holds every request.
 
 A log holds every request only at DEBUG (or TRACE). While a broker logs nothing at that level, its level may have been
-switched, or a file may be missing. So a stretch is a sequence of runs of requests (`ingested_files.debug_runs`) of one
-broker, in the order of its files. A new stretch begins after
+switched, or a file may be missing. So a covered period is a sequence of runs of requests (`ingested_files.debug_runs`) of one
+broker, in the order of its files. A new period begins after
 
     a hole                                                        | reason
     --------------------------------------------------------------|---------------------------------------------------
@@ -14,8 +14,8 @@ broker, in the order of its files. A new stretch begins after
     levels of loggers                                             |
     a start of the broker that a file's first requests show       | all connections are new
 
-These requests belong to no stretch:
-- a request at INFO, unless the stretch continues after it;
+These requests belong to no period:
+- a request at INFO, unless the period continues after it;
 - all requests of a file with more silences than are stored, if every stored one is longer than coverage_gap_ms;
 - all requests of a log that was sampled or filtered, because silence in it shows nothing. Such a log has missing
   correlation ids (see `ingestion.omissions`), or it has software names although no ApiVersions request is logged.
@@ -57,10 +57,10 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         - broker_no, a number for each cluster and broker;
         - file_no, which orders the files of a broker;
         - starts_before, the number of the broker's starts before the request was logged;
-        - stretch, the number of the broker's stretch; null at INFO or outside a stretch; and
+        - period, the number of the broker's period; null at INFO or outside a period; and
         - coverage, a struct of
-          - since: when the stretch began; null outside a stretch;
-          - started_at: when the broker started, if its start began the stretch; else null;
+          - since: when the period began; null outside a period;
+          - started_at: when the broker started, if its start began the period; else null;
           - max_idle_ms: the setting, or the broker's own limit according to its log if that is more;
           - is_complete: false if the log was sampled or filtered; true if nothing shows that and ApiVersions is logged;
             null if the broker's log holds neither ApiVersions nor a software name.
@@ -80,13 +80,13 @@ def with_log_position(requests: DataFrame, ingested_files: DataFrame, settings: 
         "broker_no",
         "file_no",
         "starts_before",
-        F.when(F.col("carried.log_level") != "INFO", F.col("part.stretch")).alias("stretch"),
+        F.when(F.col("carried.log_level") != "INFO", F.col("part.period")).alias("period"),
         F.col("part.coverage").alias("coverage"),
     )
 
 
 def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Find the reports that change boundaries of connections or stretches of logs.
+    """Find the reports that change boundaries of connections or periods of logs.
 
     These are starts, changes of log levels, higher idle limits, and evidence that a log is complete or not.
 
@@ -119,9 +119,9 @@ def reports(ingested_files: DataFrame, settings: Settings) -> DataFrame:
 
 def _changes(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     """Find the ingestions that changed whether a log counts as complete: cluster, broker and ingested_at."""
-    stretches = _in_stretches(_runs(ingested_files), settings).groupBy(*_BROKER, "stretch")
+    periods = _in_periods(_runs(ingested_files), settings).groupBy(*_BROKER, "period")
     brokers = ingested_files.select(*_BROKER, F.explode("debug_runs").alias("run")).groupBy(*_BROKER)
-    omissions = stretches.agg(F.min("omission").alias("sign"), F.min("continuity").alias("contrary"))
+    omissions = periods.agg(F.min("omission").alias("sign"), F.min("continuity").alias("contrary"))
     names = brokers.agg(F.min("run.software_name").alias("sign"), F.min("run.api_versions").alias("contrary"))
     sign, contrary = F.col("sign"), F.col("contrary")
     # A sign that is read after contrary evidence changes nothing.
@@ -144,16 +144,16 @@ def _stated_idle() -> Column:
 
 
 def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
-    """Divide files into parts, in each of which all requests belong to one stretch, or none do.
+    """Divide files into parts, in each of which all requests belong to one period, or none do.
 
     Returns:
         cluster, broker, file_id; file_no; first_part, which begins at offset 0; later_parts, all parts in order of
         their offsets, or null if there is only one; starts_before_file, the number of the broker's starts before the
         file; and starts_in_file, the times of its starts during the file, so that requests are compared with few times.
     """
-    runs = _in_stretches(_runs(ingested_files), settings)
+    runs = _in_periods(_runs(ingested_files), settings)
     may_be_one = ~F.col("is_blind") & F.coalesce("is_complete", F.lit(True))
-    number = F.when(may_be_one & F.col("goes_on"), F.col("stretch"))
+    number = F.when(may_be_one & F.col("goes_on"), F.col("period"))
     began = F.col("opening.since")
     coverage = F.struct(
         F.when(number.isNotNull(), began).alias("since"),
@@ -194,8 +194,8 @@ def _with_parts(ingested_files: DataFrame, settings: Settings) -> DataFrame:
     )
 
 
-def _part(offset: Column, stretch: Column, coverage: Column) -> Column:
-    fields = offset.cast("bigint").alias("offset"), stretch.alias("stretch"), coverage.alias("coverage")
+def _part(offset: Column, period: Column, coverage: Column) -> Column:
+    fields = offset.cast("bigint").alias("offset"), period.alias("period"), coverage.alias("coverage")
     return F.struct(*fields)
 
 
@@ -234,17 +234,17 @@ def _events_by_broker(ingested_files: DataFrame) -> DataFrame:
     return logged.join(starts_of_brokers(ingested_files), on=list(_BROKER), how="full_outer")
 
 
-def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
-    """Add to runs the stretch to which they belong.
+def _in_periods(runs: DataFrame, settings: Settings) -> DataFrame:
+    """Add to runs the period to which they belong.
 
     Returns:
         The runs with
         - is_first: whether the run is the first of its file;
-        - is_new: whether a stretch begins with the run;
+        - is_new: whether a period begins with the run;
         - is_blind: whether the file has more silences than are stored, and some may be holes;
-        - stretch, the number of the stretch, and opening, its since and started_at (see `with_log_position`);
-        - goes_on: whether the row is a run, or a file with INFO only that lies inside a stretch;
-        - ends_here: whether no later run belongs to the stretch;
+        - period, the number of the period, and opening, its since and started_at (see `with_log_position`);
+        - goes_on: whether the row is a run, or a file with INFO only that lies inside a period;
+        - ends_here: whether no later run belongs to the period;
         - max_idle_ms and is_complete (see `with_log_position`).
     """
     order = Window.partitionBy(*_BROKER).orderBy("file_no", "began_offset")
@@ -283,20 +283,20 @@ def _in_stretches(runs: DataFrame, settings: Settings) -> DataFrame:
     next_is_new = F.last(F.when(F.col("began_at").isNotNull(), F.col("is_new")), ignorenulls=True).over(later)
     numbered = cut.select(
         *(name for name in cut.columns if name != "started_at"),
-        F.sum(F.col("is_new").cast("int")).over(up_to_now).alias("stretch"),
+        F.sum(F.col("is_new").cast("int")).over(up_to_now).alias("period"),
         F.last(opening, ignorenulls=True).over(up_to_now).alias("opening"),
         F.coalesce(next_is_new, F.lit(True)).alias("ends_here"),
         F.greatest(F.lit(settings.max_idle_ms), F.col("stated_idle_ms")).cast("bigint").alias("max_idle_ms"),
     )
-    goes_on = F.col("began_at").isNotNull() | (~F.col("ends_here") & (F.col("stretch") > 0))
+    goes_on = F.col("began_at").isNotNull() | (~F.col("ends_here") & (F.col("period") > 0))
     return numbered.withColumns({"goes_on": goes_on, "is_complete": _is_complete()})
 
 
 def _is_complete() -> Column:
     """Return whether the log around a run is complete; see `with_log_position`."""
     of_broker = Window.partitionBy(*_BROKER)
-    of_stretch = Window.partitionBy(*_BROKER, "stretch")
-    has_omission = F.max("omission").over(of_stretch).isNotNull() & F.max("continuity").over(of_stretch).isNull()
+    of_period = Window.partitionBy(*_BROKER, "period")
+    has_omission = F.max("omission").over(of_period).isNotNull() & F.max("continuity").over(of_period).isNull()
     has_names = F.max("software_name").over(of_broker).isNotNull()
     return (
         F.when(has_omission, F.lit(False))

@@ -1,7 +1,7 @@
 """Examples of requests, with which a user finds the record in the log.
 
 The expression for grep costs more than the rest of an example, so there are two steps: aggregations keep the fields of
-a request from which an example is made (`place`), and only the few requests that remain get the expression (`example`).
+a request from which an example is made (`source`), and only the few requests that remain get the expression (`example`).
 """
 
 from .engine import Column, F
@@ -9,25 +9,25 @@ from .engine import Column, F
 _LOCAL_TIME = "yyyy-MM-dd HH:mm:ss,SSS"
 
 
-def place() -> Column:
+def source() -> Column:
     """Return a struct of the fields from which `example` is made; a connection's structs sort in log order."""
     # A client id with a newline moves the correlation id to a later line, which the expression can't match.
     one_line = ~F.coalesce(F.col("client_id").contains("\n"), F.lit(False))
     return F.struct("logged_at", "correlation_id", "log_generation", one_line.alias("one_line"))
 
 
-def example(kept: str, log_zone: str) -> Column:
-    """Return the example of the request of which the column `kept` holds the `place`.
+def example(column: str, log_zone: str) -> Column:
+    """Return the example of the request of which the column `column` holds the `source`.
 
     Its grep is an extended regular expression for the request's time, in the log's zone, and its correlation id.
     """
-    generation, number = F.col(f"{kept}.log_generation"), F.col(f"{kept}.correlation_id").cast("string")
-    begin = F.concat(time_pattern(F.col(f"{kept}.logged_at"), log_zone), F.lit(r"\] [A-Z]+ Completed request:"))
+    generation, number = F.col(f"{column}.log_generation"), F.col(f"{column}.correlation_id").cast("string")
+    begin = F.concat(time_pattern(F.col(f"{column}.logged_at"), log_zone), F.lit(r"\] [A-Z]+ Completed request:"))
     grep = F.concat(
         begin,
         F.when(generation == "json", F.concat(F.lit('.*"correlationId":'), number, F.lit(",")))
         .when(
-            F.col(f"{kept}.one_line") & (generation == "request_header_struct"),
+            F.col(f"{column}.one_line") & (generation == "request_header_struct"),
             F.concat(F.lit(".*correlationId="), number, F.lit(r"\)")),
         )
         .when(generation == "api_key_struct", F.concat(F.lit(".*correlation_id="), number, F.lit(",")))
@@ -35,11 +35,11 @@ def example(kept: str, log_zone: str) -> Column:
         .otherwise(F.lit("")),
     )
     filled = F.struct(
-        F.col(f"{kept}.logged_at").alias("logged_at"),
-        F.col(f"{kept}.correlation_id").alias("correlation_id"),
+        F.col(f"{column}.logged_at").alias("logged_at"),
+        F.col(f"{column}.correlation_id").alias("correlation_id"),
         grep.alias("grep"),
     )
-    return F.when(F.col(kept).isNotNull(), filled)
+    return F.when(F.col(column).isNotNull(), filled)
 
 
 def time_pattern(at: Column, log_zone: str) -> Column:

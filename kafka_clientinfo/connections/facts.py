@@ -6,10 +6,10 @@ from ..config.settings import Settings
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.connection import LONGEST
 from ..protocol import UNKNOWN, ApiKey
-from .boundaries import IN_STRETCH
+from .boundaries import IN_PERIOD
 from .concern import Aggregates, Columns
 from .engine import Column, DataFrame, F
-from .examples import place
+from .examples import source
 from .request_columns import is_api_versions
 from .texts import is_one_of
 
@@ -37,7 +37,7 @@ def aggregates(of_first: Iterable[str]) -> Aggregates:
         "session_no": F.max("session_no"),
         "last_request_at": F.max("latest_at"),
         "requests": F.sum("requests"),
-        "first": _first(F.struct(*of_first, "coverage", "heard_until", place().alias("place"))),
+        "first": _first(F.struct(*of_first, "coverage", "heard_until", source().alias("source"))),
         "has_forwarded": F.bool_or("is_forwarded"),
         "has_inter_broker": F.bool_or(_is_inter_broker()),
         "has_inter_broker_api": F.bool_or(_has_inter_broker_api()),
@@ -45,7 +45,7 @@ def aggregates(of_first: Iterable[str]) -> Aggregates:
         "has_other_software": F.bool_or(_is_other_software()),
         "ids_rise": F.max("highest_correlation_id") > 0,
         "has_several_client_ids": F.min(_stated_client_id()) != F.max(_stated_client_id()),
-        **{name: F.bool_or(name) for name in IN_STRETCH},
+        **{name: F.bool_or(name) for name in IN_PERIOD},
     }
 
 
@@ -183,8 +183,8 @@ def _is_covered() -> Column:
 
     It would if the connection opened
     1. after the start of the broker; or
-    2. after a request of an earlier connection of the id, in the same stretch of the log; or
-    3. later in the stretch than connections.max.idle.ms, because an open connection would have sent something by then.
+    2. after a request of an earlier connection of the id, in the same period of the log; or
+    3. later in the period than connections.max.idle.ms, because an open connection would have sent something by then.
 
     2 and 3 need a complete log, so missing correlation ids on the connection rule them out. 3 also needs a broker that
     keeps its limit, so a longer silence on the connection rules it out.
@@ -194,8 +194,8 @@ def _is_covered() -> Column:
     age = F.unix_micros("opened_at") - F.unix_micros(coverage["since"])
     after_idle_limit = (age >= coverage["max_idle_ms"] * 1000) & ~F.col("outlasts")
     since_start = F.coalesce(F.col("opened_at") >= coverage["started_at"], F.lit(False))
-    in_stretch = F.coalesce(after_earlier, F.lit(False)) | F.coalesce(after_idle_limit, F.lit(False))
-    return since_start | (in_stretch & ~F.col("jumps"))
+    in_period = F.coalesce(after_earlier, F.lit(False)) | F.coalesce(after_idle_limit, F.lit(False))
+    return since_start | (in_period & ~F.col("jumps"))
 
 
 def _counts_from_start() -> Column:

@@ -16,7 +16,7 @@ from ..config.settings import Settings
 from ..logs.apis import CONTROL_APIS
 from ..protocol import BROKER_PATTERN_SQL, ApiKey, ErrorCode
 from ..protocol.primitives import ZERO_UUID
-from .boundaries import ID_NUMBERS, IN_STRETCH, KEPT, STATED_SOFTWARE, last_before, with_connection
+from .boundaries import ID_NUMBERS, IN_PERIOD, STATED_SOFTWARE, UNCHANGED, last_before, with_connection
 from .concern import Columns, Concern, reads_of
 from .coverage import with_log_position
 from .engine import Column, DataFrame, F
@@ -34,7 +34,7 @@ def judged_requests(
 
     Args:
         requests: rows of the table `requests`: all of each connection id, or all from the start of one of its
-            connections on, with `boundaries.KEPT`.
+            connections on, with `boundaries.UNCHANGED`.
         ingested_files: the table `ingested_files`, with all files of the brokers that occur.
         settings: `max_idle_ms` and `coverage_gap_ms` are used.
         concerns: their columns are added.
@@ -46,7 +46,7 @@ def judged_requests(
           byte_offset;
         - of all requests of the kind: requests (their number), last_seq, earliest_at and latest_at (the bounds of
           logged_at), lowest_correlation_id and highest_correlation_id; jumps, repeats and outlasts if any request has
-          them (see `boundaries.IN_STRETCH`);
+          them (see `boundaries.IN_PERIOD`);
         - shared by the kind: the record's other columns; error_code, which is inferred for ApiVersions if no response
           is logged; api_ranges, the offer of an ApiVersions response, for `range_of`; request, response and
           group_payloads of `GROUP_APIS` and LeaveGroup; was_answered, whether an earlier ApiVersions request of the
@@ -54,7 +54,7 @@ def judged_requests(
         - coverage and heard_until of the connection's first request (see `with_connection`); and
         - the concerns' columns.
     """
-    kept = [name for name in KEPT if name in requests.columns]
+    unchanged = [name for name in UNCHANGED if name in requests.columns]
     reads = reads_of(concerns)
     made = reads.made()
     stated = made["sent_software_name"]
@@ -63,7 +63,7 @@ def judged_requests(
         "file_id",
         *reads.in_windows(made),
         F.struct(*reads.who, stated_software.alias(STATED_SOFTWARE)).alias("who"),
-        *kept,
+        *unchanged,
         F.struct(*reads.in_struct(made)).alias("carried"),
     )
     # A separate step: else Spark would parse each response once for every field in `_by_field`.
@@ -91,7 +91,7 @@ def _aggregated_by_kind(requests: DataFrame, differing: Sequence[str]) -> DataFr
     Every column is aggregated by itself, because Spark aggregates by hashing only if all results are numbers or times.
     """
     stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, WITH_BODIES))
-    alike = [name for name in requests.columns if name not in ("seq", *differing, *IN_STRETCH)]
+    alike = [name for name in requests.columns if name not in ("seq", *differing, *IN_PERIOD)]
     by_kind = requests.groupBy(*alike, F.when(stands_alone, F.col("seq")).alias("alone")).agg(
         F.count("*").alias("requests"),
         F.min("seq").alias("seq"),
@@ -101,7 +101,7 @@ def _aggregated_by_kind(requests: DataFrame, differing: Sequence[str]) -> DataFr
         F.max("correlation_id").alias("highest_correlation_id"),
         F.min("logged_at").alias("earliest_at"),
         F.max("logged_at").alias("latest_at"),
-        *(F.bool_or(name).alias(name) for name in IN_STRETCH),
+        *(F.bool_or(name).alias(name) for name in IN_PERIOD),
     )
     return by_kind.drop("alone")
 

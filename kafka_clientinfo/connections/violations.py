@@ -25,7 +25,7 @@ from ..config.settings import Settings
 from ..tables.spec import CONNECTION_ID_KEY, CONNECTION_KEY, table_spec
 from .concern import Concern, ConnectionRule, RequestRule
 from .engine import Column, DataFrame, F
-from .examples import example, place, time_pattern
+from .examples import example, source, time_pattern
 from .facts import is_client
 from .judged import is_rejected, is_taken, requests_where
 from .texts import harmless, is_one_of, looked_up, sentence
@@ -53,7 +53,7 @@ def violations(
         judged_requests: see `judged.judged_requests`.
         connections: see `table.connections`.
         findings: the concerns' findings beyond single connections, with the known ones of the columns `FINDING`,
-            `ENFORCED` and `blames`; a column `place` (see `examples.place`) may stand in for example.
+            `ENFORCED` and `blames`; a column `source` (see `examples.source`) may stand in for example.
         settings: the policy's severities and `log_zone` are used.
         concerns: the concerns with the rules.
     """
@@ -68,9 +68,9 @@ def violations(
 
 
 def completed_finding(findings: DataFrame, settings: Settings) -> DataFrame:
-    """Give findings all columns: the example is made from `place` if they have it; other missing columns are null."""
-    if "place" in findings.columns:
-        findings = findings.withColumn("example", example("place", settings.log_zone))
+    """Give findings all columns: the example is made from `source` if they have it; other missing columns are null."""
+    if "source" in findings.columns:
+        findings = findings.withColumn("example", example("source", settings.log_zone))
     columns = (*FINDING, *_OPTIONAL)
     types = {column.name: column.type for column in table_spec("violations").columns} | {"binds": "boolean"}
     missing = [F.lit(None).cast(types[name]).alias(name) for name in columns if name not in findings.columns]
@@ -131,7 +131,7 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
     """Find the requests that break a rule, on the connections to which the rule applies."""
     broken = {name: (F.col(rule.predicate), sentence(rule.message)) for name, rule in enabled.items()}
     exploded = judged.where(reduce(or_, (condition for condition, _ in broken.values()))).select(
-        *CONNECTION_KEY, "requests", "seq", "earliest_at", "latest_at", place().alias("place"), is_rejected().alias("is_rejected"),
+        *CONNECTION_KEY, "requests", "seq", "earliest_at", "latest_at", source().alias("source"), is_rejected().alias("is_rejected"),
         is_taken().alias("is_taken"), _each_broken(broken),
     )  # fmt: skip
     applying = [F.when((rule.applies or is_client)(), F.lit(name)) for name, rule in enabled.items()]
@@ -154,28 +154,28 @@ def _of_requests(judged: DataFrame, connections: DataFrame, enabled: Mapping[str
             requests_where(F.col("is_taken")).alias("taken"),
             F.min("earliest_at").alias("first_at"),
             F.max("latest_at").alias("last_at"),
-            F.min_by(F.struct("place", "found.message"), "seq").alias("first"),
+            F.min_by(F.struct("source", "found.message"), "seq").alias("first"),
             F.bool_and(~F.array_contains("free", F.col("found.rule"))).alias("binds"),
             F.max(F.when(F.col("is_shared") & is_one_of(F.col("found.rule"), several), F.lit("either"))).alias(
                 "blames"
             ),
         )
     )
-    return counted.withColumns({"place": F.col("first.place"), "message": F.col("first.message")})
+    return counted.withColumns({"source": F.col("first.source"), "message": F.col("first.message")})
 
 
 def _of_connections(connections: DataFrame, settings: Settings, concerns: Sequence[Concern]) -> DataFrame:
     """Find the connections that break a rule as a whole; their first request is the example."""
     declared = {name: rule for concern in concerns for name, rule in concern.connection_rules(settings).items()}
     broken = {name: (rule.broken, rule.message) for name, rule in _enabled(declared, settings).items()}
-    exploded = connections.where(is_client()).select(*CONNECTION_KEY, "first.place", _each_broken(broken))
+    exploded = connections.where(is_client()).select(*CONNECTION_KEY, "first.source", _each_broken(broken))
     return exploded.select(
         "found.rule",
         *CONNECTION_KEY,
         F.lit(1).cast("bigint").alias("occurrences"),
         F.col("opened_at").alias("first_at"),
         F.col("opened_at").alias("last_at"),
-        "place",
+        "source",
         "found.message",
     )
 

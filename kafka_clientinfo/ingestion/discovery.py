@@ -111,7 +111,7 @@ def _logs_of(item: str, layout: str) -> list[StoredFile]:
     path = local_path(item)
     named = _remote(item) if path is None else _local(path)
     recognised, unknown = _recognised(named.in_folders, layout)
-    files = sorted({*named.files, *recognised}, key=_place)
+    files = sorted({*named.files, *recognised}, key=_path_parts)
     if not files:
         is_folder = path is not None and os.path.isdir(path)
         hint = _nothing(unknown) if is_folder or unknown else "no such file, folder or match"
@@ -154,7 +154,7 @@ def _nothing(unknown: dict[StoredFile, Content]) -> str:
     reason = f"no {LOG_NAMES} below this folder"
     if not unknown:
         return reason
-    names = [file.name for file in sorted(unknown, key=lambda file: (unknown[file] == "other", _place(file)))]
+    names = [file.name for file in sorted(unknown, key=lambda file: (unknown[file] == "other", _path_parts(file)))]
     rest = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     reason += f", and no completed request at the beginning of any other file there ({', '.join(names[:_SHOWN])}{rest})"
     if "handled_requests" in unknown.values():
@@ -178,7 +178,7 @@ def with_server_logs(files: Sequence[StoredFile]) -> list[StoredFile]:
             siblings = _siblings(root, inner)
         except OSError as error:
             raise InputError(f"{shown_folder}: {error.strerror or error}") from None
-        beside += sorted((file for file in siblings if is_server_log(file)), key=_place)
+        beside += sorted((file for file in siblings if is_server_log(file)), key=_path_parts)
     known = {(file.root, file.inner): file for file in files}
     return list((known | {(file.root, file.inner): file for file in beside} | known).values())
 
@@ -194,7 +194,7 @@ def _siblings(root: str, inner: str) -> Iterable[StoredFile]:
     return [local_file(path) for name in names if os.path.isfile(path := os.path.join(inner, name))]
 
 
-def _place(file: StoredFile) -> tuple[str, ...]:
+def _path_parts(file: StoredFile) -> tuple[str, ...]:
     return PurePosixPath(file.path).parts
 
 

@@ -133,8 +133,8 @@ def _verdicts(rows: pa.Table, before: int) -> list[tuple[int, bool]]:
     differences = np.diff(rows["correlation_id"].to_numpy().astype(np.int64)[order])
     is_step = (np.diff(connections[order]) == 0) & (np.diff(blocks[order]) == 0) & (differences > 0)
     ends = order[1:][is_step]
-    by_place = np.argsort(ends)
-    ends, sizes = ends[by_place], differences[is_step][by_place]
+    by_end = np.argsort(ends)
+    ends, sizes = ends[by_end], differences[is_step][by_end]
     is_fetcher, over_all = (rows[name].to_numpy()[ends] for name in ("is_fetcher", "counts_over_all"))
     verdicts = []
     for begin, end in _ranges(blocks[ends]):

@@ -81,10 +81,10 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
 
 
 def judged(target: str) -> str:
-    """Begin a query: `judged` is `upgrade_impact` with `place`, its index in `WORST_FIRST`, and the reason."""
+    """Begin a query: `judged` is `upgrade_impact` with `rank`, its index in `WORST_FIRST`, and the reason."""
     quoted, columns = f"'{target}'", ", ".join((*_ROW, "api_key", "library"))
     return (
-        f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS place, {verdict_reason(quoted)} AS reason, "
+        f"WITH judged AS (SELECT {columns}, {verdict_rank(quoted)} AS rank, {verdict_reason(quoted)} AS reason, "
         f"deprecated_by[{quoted}] AS refused_from, upgrade_to[{quoted}] AS upgrade_to, "
         f"upgrade_over[{quoted}] AS upgrade_over FROM {{upgrade_impact}} AS i) "
     )
@@ -92,22 +92,22 @@ def judged(target: str) -> str:
 
 def _for_target(result: Impact, scope: Scope, target: str, limit: int) -> None:
     rows, client = judged(target), ", ".join(CLIENT)
-    worst = f"SELECT min(place) AS place FROM judged GROUP BY {client}"
-    counts = scope.query(f"{rows}SELECT place, count(*) AS clients FROM ({worst}) AS worst GROUP BY place")
-    result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[place]: number for place, number in counts}
+    worst = f"SELECT min(rank) AS rank FROM judged GROUP BY {client}"
+    counts = scope.query(f"{rows}SELECT rank, count(*) AS clients FROM ({worst}) AS worst GROUP BY rank")
+    result.clients = dict.fromkeys(VERDICTS, 0) | {WORST_FIRST[rank]: number for rank, number in counts}
     counts = scope.query(
-        f"{rows}SELECT place, reason, count(*) AS number, max(requests) AS most FROM judged WHERE place < {FINE} "
-        "GROUP BY place, reason ORDER BY place, most DESC, reason"
+        f"{rows}SELECT rank, reason, count(*) AS number, max(requests) AS most FROM judged WHERE rank < {FINE} "
+        "GROUP BY rank, reason ORDER BY rank, most DESC, reason"
     )
-    for place, _, number, _ in counts:
-        result.found[WORST_FIRST[place]] = result.found.get(WORST_FIRST[place], 0) + number
+    for rank, _, number, _ in counts:
+        result.found[WORST_FIRST[rank]] = result.found.get(WORST_FIRST[rank], 0) + number
     result.reasons = list(dict.fromkeys(reason for _, reason, _, _ in counts))
     order = f"requests DESC, {client}, api_key, api_version"
     few = f" WHERE number <= {limit}" if limit else ""
     shown = scope.query(
-        f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY place ORDER BY {order}) AS number "
-        f"FROM judged WHERE place < {FINE}) SELECT {', '.join(_ROW)}, place AS verdict, reason, refused_from, library, "
-        f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY place, {order}"
+        f"{rows}, numbered AS (SELECT *, row_number() OVER (PARTITION BY rank ORDER BY {order}) AS number "
+        f"FROM judged WHERE rank < {FINE}) SELECT {', '.join(_ROW)}, rank AS verdict, reason, refused_from, library, "
+        f"upgrade_to, upgrade_over FROM numbered{few} ORDER BY rank, {order}"
     )
     for row in shown.dicts():
         seconds = {name: row[name].replace(microsecond=0) for name in _TIMES}
@@ -118,16 +118,16 @@ def _for_all(result: Impact, scope: Scope, limit: int) -> None:
     """Judge every client at every release in one query, which returns one mark per release for each client."""
     names, client = list(releases()), ", ".join(CLIENT)
     ranks = [verdict_rank(f"'{name}'") for name in names]
-    worst = ", ".join(f"min({rank}) AS r{place}" for place, rank in enumerate(ranks))
+    worst = ", ".join(f"min({rank}) AS r{number}" for number, rank in enumerate(ranks))
     text = "".join(_MARKS[verdict] for verdict in WORST_FIRST)
-    marks = ", ".join(f"substr('{text}', r{place} + 1, 1)" for place in range(len(names)))
-    breaks = " + ".join(f"CASE WHEN r{place} = 0 THEN 1 ELSE 0 END" for place in range(len(names)))
+    marks = ", ".join(f"substr('{text}', r{number} + 1, 1)" for number in range(len(names)))
+    breaks = " + ".join(f"CASE WHEN r{number} = 0 THEN 1 ELSE 0 END" for number in range(len(names)))
     rows = scope.query(
         f"WITH judged AS (SELECT {client}, {worst} FROM {{upgrade_impact}} AS i GROUP BY {client}) "
         f"SELECT {client}, concat({marks}) AS marks FROM judged ORDER BY {breaks} DESC, {client}"
     )
-    for place, name in enumerate(names):
-        counts = Counter(row[-1][place] for row in rows)
+    for number, name in enumerate(names):
+        counts = Counter(row[-1][number] for row in rows)
         result.by_release[name] = {verdict: counts[_MARKS[verdict]] for verdict in VERDICTS}
     not_fine = [row for row in rows if row[-1].strip(_MARKS[WORST_FIRST[FINE]])]
     result.matrix = Rows(rows.names, not_fine[: limit or None]).dicts()

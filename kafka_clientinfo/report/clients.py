@@ -54,7 +54,7 @@ class Inventory:
     def __init__(self, scope: Scope, target: str, limits: Limits, buckets: Buckets, owners: OwnersOfClients) -> None:
         self._scope, self._target, self._limits, self._buckets = scope, f"'{target}'", limits, buckets
         self._owners = owners
-        self.places: dict[tuple[Any, ...], int] = {}
+        self.rows_by_client: dict[tuple[Any, ...], int] = {}
         self.table, self.connections = declared("clients"), declared("connections_of_client").columns
         self.details: list[dict[str, Any]] = []
         self._detailed: dict[str, dict[str, Any]] = {}
@@ -77,7 +77,7 @@ class Inventory:
         rows = self._scope.query(self._ranked())
         for hashed, worst, broken, connections, hosts, last, total, requests, first, apis, *more in rows:
             client, lists = tuple(more[: len(CLIENT)]), more[len(CLIENT) :]
-            self.places[client] = len(self.table.rows)
+            self.rows_by_client[client] = len(self.table.rows)
             self.table.total = total
             cluster, principal, own_id, *of_software = client
             self.table.add(

@@ -144,7 +144,7 @@ class _Contents:
         drawn = plots.stacked_by_release(counts, VERDICTS, _COLOURS, self.target, label)
         return self._section(
             "who_breaks",
-            _who_breaks(self.verdict, self.inventory.places, self.owners),
+            _who_breaks(self.verdict, self.inventory.rows_by_client, self.owners),
             releases,
             notes=notes,
             figures=[(f"{self.verdict.clients[name]:,}", words) for name, words in VERDICTS.items()],
@@ -223,10 +223,10 @@ class _Contents:
         return self._section("who_connects", self.inventory.table, notes=notes)
 
 
-def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: OwnersOfClients) -> Table:
+def _who_breaks(verdict: Impact, rows_by_client: Mapping[tuple[Any, ...], int], owners: OwnersOfClients) -> Table:
     """Return the table of clients that are not fine at the target, each with the versions it uses and why they are refused.
 
-    `places` (the row of a client in the inventory) and `owners` are by the values of `CLIENT`.
+    `rows_by_client` (the row of a client in the inventory) and `owners` are by the values of `CLIENT`.
     """
     table = declared("who_breaks", target=str(verdict.target))
     by_client: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
@@ -244,7 +244,7 @@ def _who_breaks(verdict: Impact, places: Mapping[tuple[Any, ...], int], owners: 
         seen = max(int(use["last_seen"].timestamp()) * 1_000_000 for use in uses)
         table.add(
             VERDICTS[WORST_FIRST[worst]], client_id(own_id), principal, software(*of_software), lines,
-            sum(use["requests"] for use in uses), hosts, seen, owners.get(client, ()), cluster, places.get(client),
+            sum(use["requests"] for use in uses), hosts, seen, owners.get(client, ()), cluster, rows_by_client.get(client),
         )  # fmt: skip
     table.total = sum(number for name, number in verdict.clients.items() if name != OK)
     breaking = VERDICTS[REMOVED]

@@ -26,11 +26,11 @@ from pyspark.sql import functions as F
 from ..config.settings import Settings
 from ..connections.coverage import in_order, reports
 from ..connections.facts import shown_as_brokers
-from ..spark.caching import kept_in_memory, release
+from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
 from ..warehouse.replacement import aggregated
 from ..warehouse.retention import with_lasting_findings
-from ..warehouse.staging import kept
+from ..warehouse.staging import cache
 from ..warehouse.warehouse import Warehouse
 from . import increments
 from .refused_rows import RefusedRowsError, describe, is_refusal, left_out
@@ -64,7 +64,7 @@ class Derivation:
         self.run_relations: dict[str, Any] = {}
         self.whole_tables: dict[str, Any] = dict(given)
         self.committed = self.whole("requests").where(self.is_committed)
-        self.kept: list[DataFrame] = []
+        self.cached: list[DataFrame] = []
 
     def run(self, stage: Callable[[str], AbstractContextManager[None]]) -> None:
         """Write every table that a step makes; `stage` is entered for each by name.
@@ -75,7 +75,7 @@ class Derivation:
         with stage("increment"):
             self.increment = self._increment()
         if self.increment.touched is not None:
-            self.kept.append(self.increment.touched)
+            self.cached.append(self.increment.touched)
         self.whole_tables |= {
             "ingested_files": self.whole("ingested_files"),
             "failed_requests": self.whole("failed_requests").where(self.is_committed),
@@ -95,7 +95,7 @@ class Derivation:
         try:
             _derive_all(derive)
         finally:
-            release(*self.kept)
+            release(*self.cached)
 
     def _refusal(self, name: str) -> str:
         """Return a text about the rows that a table's constraint refuses."""
@@ -133,12 +133,12 @@ class Derivation:
             self._of_connections(step)
 
     def _make_whole(self, step: Step, rows: DataFrame) -> None:
-        self.run_relations[step.name] = self.whole_tables[step.name] = self._kept(step.name, rows)
+        self.run_relations[step.name] = self.whole_tables[step.name] = self._cached_if_read(step.name, rows)
         if step.write_mode is not None:
             self.lake.overwrite(step.name, self.whole_tables[step.name], self.newest)
 
     def _of_connections(self, step: Step) -> None:
-        rows = self._kept(step.name, step.make(self.run_relations))
+        rows = self._cached_if_read(step.name, step.make(self.run_relations))
         self.run_relations[step.name] = rows
         if step.write_mode is not None:
             if self.is_whole:
@@ -146,21 +146,21 @@ class Derivation:
             if step.lasting_rules:
                 rows = with_lasting_findings(self.lake, rows, step.lasting_rules)
             touched, since = self.increment.touched, self.increment.since
-            keep = partial(self._kept_whole, step.name)
+            keep = partial(self._cached_whole, step.name)
             self.lake.replace_connections(step.name, rows, touched, since, self.newest, keep)
 
-    def _kept(self, name: str, rows: DataFrame) -> DataFrame:
+    def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in read_by_others():
             return rows
-        self.kept.append(kept(rows, self.lake.staging))
-        return self.kept[-1]
+        self.cached.append(cache(rows, self.lake.staging))
+        return self.cached[-1]
 
-    def _kept_whole(self, name: str, rows: DataFrame) -> DataFrame:
+    def _cached_whole(self, name: str, rows: DataFrame) -> DataFrame:
         """Cache all rows of a table that later steps read, which takes less time than reading the table again."""
-        cached = kept_in_memory(rows) if name in read_by_others() else None
+        cached = cached_in_memory(rows) if name in read_by_others() else None
         if cached is None:
             return rows
-        self.kept.append(cached)
+        self.cached.append(cached)
         self.whole_tables[name] = cached
         return cached
 

@@ -15,7 +15,7 @@ work is in proportion to what is new, not to the history. What is recomputed, by
                                             |                           | of the first new request on
     requests at DEBUG, from a broker that   | also those that opened    | the same
     writes others at INFO: both may belong  | shortly before            |
-    to one stretch of the log               |                           |
+    to one period of the log                |                           |
     a late file: in its broker's order it   | all of its broker, as it  | all
     comes before one that was built, or     | may move boundaries       |
     the two may have changed places         |                           |
@@ -42,13 +42,13 @@ from pyspark.sql import functions as F
 from ..spark.arrow_rows import collect
 from ..spark.caching import release
 from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER
-from ..warehouse.staging import Staging, kept
+from ..warehouse.staging import Staging, cache
 
 _KEY = list(CONNECTION_ID_KEY)
 _BOUNDS = (
-    ("kept_until", "timestamp"),
-    ("kept_connections", "int"),
-    ("kept_last_request_at", "timestamp"),
+    ("unchanged_until", "timestamp"),
+    ("unchanged_connections", "int"),
+    ("unchanged_last_request_at", "timestamp"),
     ("from_file", "string"),
     ("from_offset", "bigint"),
     ("since", "timestamp"),
@@ -69,7 +69,7 @@ class Stored:
         reports: what brokers log about themselves that affects connections, as `connections.coverage.reports` returns
             it.
         retained_from: instant before which connections' requests may have been deleted; None if none were.
-        staging: for `kept`.
+        staging: for `cache`.
         of_brokers: cluster, broker and connection_id of connections that new requests show to be brokers'; None if there
             are none.
     """
@@ -88,12 +88,12 @@ class Increment:
     """What a build recomputes.
 
     Attributes:
-        touched: one row per connection id: cluster, broker, connection_id, and: kept_until, the newest opened_at of the
-            rows that stay (null: none stay); kept_connections, their number; kept_last_request_at, the time of their
+        touched: one row per connection id: cluster, broker, connection_id, and: unchanged_until, the newest opened_at of the
+            rows that stay (null: none stay); unchanged_connections, their number; unchanged_last_request_at, the time of their
             latest request; from_file and from_offset, the log position of the first request to recompute (null: all
             requests of the id); since, a time before which none of these requests was logged (null: unknown). Cached
             for the run; release it afterwards. None if every row of every connection id is recomputed.
-        requests: the requests to recompute, with kept_connections and kept_last_request_at.
+        requests: the requests to recompute, with unchanged_connections and unchanged_last_request_at.
         since: no connection that is recomputed opened before it; None if that is not known.
     """
 
@@ -104,8 +104,8 @@ class Increment:
 
 def everything(requests: DataFrame) -> Increment:
     """Recompute all connection ids, if retention has deleted nothing: this needs no join and no shuffle."""
-    nothing = F.lit(None).cast("timestamp").alias("kept_last_request_at")
-    return Increment(None, requests.select("*", F.lit(0).alias("kept_connections"), nothing), None)
+    nothing = F.lit(None).cast("timestamp").alias("unchanged_last_request_at")
+    return Increment(None, requests.select("*", F.lit(0).alias("unchanged_connections"), nothing), None)
 
 
 def everything_retained(stored: Stored) -> Increment:
@@ -124,7 +124,7 @@ def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
     is_new = F.col("ingested_at") > F.lit(built_until).cast("timestamp")
     by_id_and_file = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
     debug_since = F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since")
-    new = kept(
+    new = cache(
         by_id_and_file.agg(F.min("logged_at").alias("since"), debug_since, F.count("*").alias("requests")),
         stored.staging,
     )
@@ -150,7 +150,7 @@ def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFram
     """Return stored connections that new requests at DEBUG may affect, with the time when each opened.
 
     A connection may have begun with a request at INFO after the broker's last request at DEBUG. Only the next request
-    at DEBUG settles which stretch of the log that request belongs to (`connections.coverage`). If a clock was set
+    at DEBUG settles which period of the log that request belongs to (`connections.coverage`). If a clock was set
     back, the broker counts as late.
     """
     gap = F.make_dt_interval(secs=F.lit(coverage_gap_ms / 1000 + _OVERLAP_SECONDS))
@@ -164,7 +164,7 @@ def _unsettled(new: DataFrame, stored: Stored, coverage_gap_ms: int) -> DataFram
 
 
 def _increment(touched: DataFrame, stored: Stored) -> Increment:
-    touched = kept(touched, stored.staging)
+    touched = cache(touched, stored.staging)
     first = F.min(F.unix_micros("since"))
     row = touched.agg(first.alias("first"), F.bool_or(F.col("since").isNull()).alias("unknown")).first()
     begin = None
@@ -180,8 +180,8 @@ def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataF
     first_files = order.select(F.col("file_id").alias("from_file"), F.col("file_order").alias("from_order"))
     bounds = touched.join(F.broadcast(first_files), on="from_file", how="left").select(
         *_KEY,
-        "kept_connections",
-        "kept_last_request_at",
+        "unchanged_connections",
+        "unchanged_last_request_at",
         F.col("since").alias("of_id_since"),
         F.struct(F.col("from_order").alias("file_order"), F.col("from_offset").alias("byte_offset")).alias("begin"),
     )
@@ -190,7 +190,7 @@ def _requests_to_recompute(requests: DataFrame, touched: DataFrame, files: DataF
     # No stored connection is open: take only the requests from the first new one on.
     is_later = F.col("of_id_since").isNull() | (F.col("logged_at") >= F.col("of_id_since"))
     wanted = F.when(F.col("begin.file_order").isNull(), is_later).otherwise(is_after)
-    return joined.where(wanted).select(*requests.columns, "kept_connections", "kept_last_request_at")
+    return joined.where(wanted).select(*requests.columns, "unchanged_connections", "unchanged_last_request_at")
 
 
 def _bounds(*values: Column) -> list[Column]:
@@ -202,9 +202,9 @@ def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
     marked = _with_recomputed(_with_open(ids, stored), stored)
     first = F.when(F.col("is_recomputed"), F.struct("session_no", "file_id", "byte_offset", "opened_at"))
     bounds = marked.groupBy(*_KEY).agg(
-        F.max(F.when(~F.col("is_recomputed"), F.col("opened_at"))).alias("kept_until"),
-        F.sum((~F.col("is_recomputed")).cast("int")).alias("kept_connections"),
-        F.max(F.when(~F.col("is_recomputed"), F.col("last_request_at"))).alias("kept_last_request_at"),
+        F.max(F.when(~F.col("is_recomputed"), F.col("opened_at"))).alias("unchanged_until"),
+        F.sum((~F.col("is_recomputed")).cast("int")).alias("unchanged_connections"),
+        F.max(F.when(~F.col("is_recomputed"), F.col("last_request_at"))).alias("unchanged_last_request_at"),
         F.min(first).alias("first"),
     )
     begin = bounds.select("*", F.col("first.file_id").alias("from_file"))
@@ -212,9 +212,9 @@ def _from_the_newest(ids: DataFrame, stored: Stored) -> DataFrame:
     return ids.join(earliest, on=_KEY, how="left").select(
         *_KEY,
         *_bounds(
-            F.col("kept_until"),
-            F.coalesce("kept_connections", F.lit(0)),
-            F.col("kept_last_request_at"),
+            F.col("unchanged_until"),
+            F.coalesce("unchanged_connections", F.lit(0)),
+            F.col("unchanged_last_request_at"),
             F.col("from_file"),
             F.col("first.byte_offset"),
             F.least(F.col("first.opened_at") - F.col("step_back"), "later_files_since", "since"),
@@ -260,7 +260,7 @@ def _with_open(ids: DataFrame, stored: Stored) -> DataFrame:
 def _with_recomputed(connections: DataFrame, stored: Stored) -> DataFrame:
     """Mark the connections that are recomputed: the open ones, all later ones, and earlier ones that overlap these.
 
-    Rows stay up to one instant, kept_until, so everything that is recomputed must have opened after it.
+    Rows stay up to one instant, unchanged_until, so everything that is recomputed must have opened after it.
     """
     of_id = Window.partitionBy(*_KEY)
     open_from = F.min(F.when(F.col("is_open"), F.col("session_no"))).over(of_id)
@@ -292,9 +292,9 @@ def _deleted(stored: Stored) -> DataFrame:
         stored.connections.where(_is_deleted(stored))
         .groupBy(*_KEY)
         .agg(
-            F.max("opened_at").alias("kept_until"),
-            F.count("*").alias("kept_connections"),
-            F.max("last_request_at").alias("kept_last_request_at"),
+            F.max("opened_at").alias("unchanged_until"),
+            F.count("*").alias("unchanged_connections"),
+            F.max("last_request_at").alias("unchanged_last_request_at"),
         )
     )
 
@@ -303,9 +303,9 @@ def _after_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
     """Recompute all that is left of these connection ids; rows of connections that lost requests to retention stay."""
     joined = ids.join(_deleted(stored), on=_KEY, how="left")
     nothing = F.lit(None)
-    number = F.coalesce("kept_connections", F.lit(0))
+    number = F.coalesce("unchanged_connections", F.lit(0))
     return joined.select(
-        *_KEY, *_bounds(F.col("kept_until"), number, F.col("kept_last_request_at"), nothing, nothing, nothing)
+        *_KEY, *_bounds(F.col("unchanged_until"), number, F.col("unchanged_last_request_at"), nothing, nothing, nothing)
     )
 
 

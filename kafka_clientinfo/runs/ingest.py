@@ -30,7 +30,7 @@ from ..spark.session_conf import SMALL_BYTES, sized
 from ..tables.spec import table_spec, table_specs
 from ..warehouse.progress import Progress, ProgressLine, Stages
 from ..warehouse.repair import refuse_lost
-from ..warehouse.staging import kept
+from ..warehouse.staging import cache
 from ..warehouse.state import FIRST_UNREAD, LEDGER, SOURCES, counted_rows
 from ..warehouse.warehouse import Warehouse
 
@@ -66,12 +66,12 @@ class Ingested:
         files: the rows of ingested_files by file_id.
         tables: whole tables as this run has written them, from memory; none if earlier runs wrote to them, or if rows
             in memory may be lost and read again.
-        kept: the cached relations from which `tables` are made.
+        cached: the cached relations from which `tables` are made.
     """
 
     files: Mapping[str, Mapping[str, Any]]
     tables: Mapping[str, DataFrame] = field(default_factory=dict)
-    kept: Sequence[DataFrame] = ()
+    cached: Sequence[DataFrame] = ()
 
     def in_memory(self, spark: SparkSession) -> dict[str, DataFrame]:
         """Return `tables`, and ingested_files if it has few rows."""
@@ -80,7 +80,7 @@ class Ingested:
 
     def release(self) -> None:
         """Release the cached rows."""
-        release(*self.kept)
+        release(*self.cached)
 
 
 def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report: RunReport) -> Ingested:
@@ -226,7 +226,7 @@ def _parsed(
     """Return the cached rows that the workers make of a plan, and the statistics of its splits."""
     say = report.on_stage.detail if isinstance(report.on_stage, ProgressLine) else None
     with watched(plan.size_on_disk, say) as folder:
-        parsed = kept(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
+        parsed = cache(parse_logs(lake.spark, plan, settings.log_zone, folder), lake.staging)
         return parsed, statistics_of(parsed)
 
 

@@ -132,7 +132,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
         if lake.address.is_schema:
             with report.stage("views"):
                 failed = make_views(lake.spark, lake.address, views().values())
-            report.problems += [Problem(lake.address.place(name), "view", why) for name, why in failed.items()]
+            report.problems += [Problem(lake.address.location(name), "view", why) for name, why in failed.items()]
     return report
 
 

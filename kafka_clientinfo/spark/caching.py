@@ -1,6 +1,6 @@
 """Caches relations that a run reads more than once, in memory or on disk; `warehouse.staging` does so in tables.
 
-`staging.kept` takes the first way that the session allows:
+`staging.cached` takes the first way that the session allows:
 
 session                | way                            | why
 -----------------------|--------------------------------|-----------------------------------------------------
@@ -24,7 +24,7 @@ from .features import conf_value
 _REFUSALS = ("NOT_SUPPORTED", "not supported", "NOT_IMPLEMENTED")
 
 
-def kept_in_memory(rows: DataFrame) -> DataFrame | None:
+def cached_in_memory(rows: DataFrame) -> DataFrame | None:
     """Cache rows in memory, so that they are computed once; return None on serverless compute."""
     with _unless_refused():
         if is_on_one_machine(rows.sparkSession):

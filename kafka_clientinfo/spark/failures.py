@@ -81,7 +81,7 @@ def failure_message(error: BaseException, warehouse: str) -> str:
         return f"the executors' Python has no module {lacked[1]}; install it there{ship}; {AGAIN}"
     for sign, meaning in _KNOWN:
         if sign in text:
-            return f"{meaning}: {_place(text, sign, warehouse)}; {AGAIN}"
+            return f"{meaning}: {_path_in(text, sign, warehouse)}; {AGAIN}"
     if not_made:
         return f"{not_made[1]} cannot be made: {reason or _UNKNOWN_REASON}; {AGAIN}"
     if None in texts or _NO_JVM in text or any(type(link).__name__ in _DEAD_JVM for link in chain):
@@ -139,7 +139,7 @@ def _chain(error: BaseException) -> list[BaseException]:
     return chain
 
 
-def _place(text: str, sign: str, warehouse: str) -> str:
+def _path_in(text: str, sign: str, warehouse: str) -> str:
     """Return the path in the line that has the sign; the warehouse if it has none."""
     paths = (_PATH.search(line) for line in text.splitlines() if sign in line)
     return next((path[1] for path in paths if path), warehouse)

@@ -54,8 +54,8 @@ def cores(spark: "SparkSession") -> int:
     with suppress(Exception):
         from pyspark.sql import functions as F
 
-        places = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("place"))
-        return int(places.agg(F.max("place")).collect()[0][0]) + 1
+        partitions = spark.range(_MOST_CORES).select(F.spark_partition_id().alias("partition"))
+        return int(partitions.agg(F.max("partition")).collect()[0][0]) + 1
     return _FEW_CORES
 
 

@@ -71,9 +71,9 @@ class Address:
 
     def table(self, name: str) -> str:
         """Return the name of a table in SQL."""
-        return f"{self.schema}.{_quoted(name)}" if self.is_schema else f"delta.{_quoted(self.place(name))}"
+        return f"{self.schema}.{_quoted(name)}" if self.is_schema else f"delta.{_quoted(self.location(name))}"
 
-    def place(self, name: str) -> str:
+    def location(self, name: str) -> str:
         """Return the path or the name of a table, for messages."""
         return f"{self.root}{'.' if self.is_schema else '/'}{name}"
 

@@ -30,7 +30,7 @@ def write(rows: DataFrame, address: Address, name: str, mode: str, options: Mapp
     if is_observed:
         rows = rows.observe(observation, F.count(F.lit(1)).alias("rows"))
     if not address.is_schema:  # a write by name plans the rows twice: for Spark's command, and for Delta's in it
-        rows.write.format("delta").mode(mode).options(**options).save(address.place(name))
+        rows.write.format("delta").mode(mode).options(**options).save(address.location(name))
     elif mode == "append":
         rows.writeTo(table).options(**options).append()
     else:

@@ -74,7 +74,7 @@ def make_table(
     is_closed = private and _has_raw_bytes(spec)
     if not address.is_schema:
         close_folder(address, spec, private)
-        _create(spark, address, spec, statement, lambda _: remove_half_made(address.place(spec.name)))
+        _create(spark, address, spec, statement, lambda _: remove_half_made(address.location(spec.name)))
         return
     _create(spark, address, spec, statement, lambda error: _make_room(spark, address, spec.name, error))
     if is_closed and (folder := _folder_of(spark, table)) is not None:
@@ -155,7 +155,7 @@ def _make_view(spark: SparkSession, address: Address, view: View) -> None:
     definition = hashlib.sha256(f"{view.comment}\n{query}".encode()).hexdigest()[:16]
     stored = ddl.properties(spark, name)
     if stored is not None and _DEFINITION not in stored:
-        raise WarehouseError(f"{address.place(view.name)} was made by somebody else, and is left alone")
+        raise WarehouseError(f"{address.location(view.name)} was made by somebody else, and is left alone")
     if stored is None or stored[_DEFINITION] != definition:
         properties = ddl.properties_list({_DEFINITION: definition})
         comment = ddl.literal(view.comment)

@@ -104,7 +104,7 @@ def _check_hours(spark: SparkSession, hours: int) -> None:
 def _detail(tables: Warehouse, name: str) -> Row:
     detail = ddl.detail(tables.spark, tables.table(name))
     if detail is None:
-        raise WarehouseError(f"{tables.address.place(name)} is gone: somebody deletes the warehouse")
+        raise WarehouseError(f"{tables.address.location(name)} is gone: somebody deletes the warehouse")
     return detail
 
 

@@ -58,7 +58,7 @@ def mend(tables: Tables) -> None:
     if undeclared or any(state.rows[name] for name in missing):
         tables.update_state(built_until=None)
     for name in undeclared:
-        move_aside(tables.address.place(name))
+        move_aside(tables.address.location(name))
         tables.forget(name)
     tables.create_missing(name for name in missing if not state.rows[name])  # the build makes those that it fills
 
@@ -79,7 +79,7 @@ def refuse_lost(tables: Tables, rows: Mapping[str, int]) -> None:
         spec = tables.specs.get(name)
         if number and spec is not None and spec.write_mode in lost and not tables.exists(name):
             raise WarehouseError(
-                f"{tables.address.place(name)} is missing, and held {number:,} rows"
+                f"{tables.address.location(name)} is missing, and held {number:,} rows"
                 f"{', some of requests that retention has deleted' if spec.derived else ''}; restore it, "
                 "or build a new warehouse from the logs"
             )

@@ -89,7 +89,7 @@ def within(since: datetime | None) -> str:
 
 def _replaced(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
     """Return the rows of connections that are replaced (left_semi), or that stay (left_anti)."""
-    ids = touched.select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "kept_until")
+    ids = touched.select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "unchanged_until")
     same = reduce(and_, (F.col(name) == F.col(f"its_{name}") for name in CONNECTION_ID_KEY))
-    is_later = F.col("kept_until").isNull() | (F.col("opened_at") > F.col("kept_until"))
+    is_later = F.col("unchanged_until").isNull() | (F.col("opened_at") > F.col("unchanged_until"))
     return rows.join(ids, on=same & is_later, how=how)

@@ -35,7 +35,7 @@ from ..tables.spec import CONNECTION_ID_KEY, FILE_ORDER, table_spec
 from .locks import exclusive
 from .progress import Stages
 from .replacement import of_other_keys
-from .staging import kept
+from .staging import cache
 from .state import LEDGER, SOURCES
 from .warehouse import Warehouse
 
@@ -111,7 +111,7 @@ def _doomed(tables: Warehouse, instant: str, sources: Iterable[str]) -> Iterator
     """Cache, per table, file_id and byte_offset of the rows to delete; from here on other runs commit nothing."""
     tables.claim()
     rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
-    doomed = {name: kept(rules[name](tables, instant).select(*_ROW), tables.staging) for name in sources}
+    doomed = {name: cache(rules[name](tables, instant).select(*_ROW), tables.staging) for name in sources}
     try:
         yield doomed
     finally:

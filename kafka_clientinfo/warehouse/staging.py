@@ -12,7 +12,7 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ..spark.caching import kept_in_memory
+from ..spark.caching import cached_in_memory
 from .address import Address
 from .stores import folder_names, remove_folder
 
@@ -88,7 +88,7 @@ class Staging:
                     self.spark.sql(f"DROP TABLE IF EXISTS {self.address.table(f'{STAGED}_{name}')}")
 
 
-def kept(rows: DataFrame, staging: Staging) -> DataFrame:
+def cache(rows: DataFrame, staging: Staging) -> DataFrame:
     """Cache rows for the run: persisted rows are computed at first use, checkpointed or staged ones at once."""
-    cached = kept_in_memory(rows)
+    cached = cached_in_memory(rows)
     return staging.keep(rows) if cached is None else cached

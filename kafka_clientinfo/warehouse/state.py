@@ -105,7 +105,7 @@ def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
     another = "another schema" if address.is_schema else "another folder"
     if text is None:
         raise WarehouseError(
-            f"{address.place(LEDGER)} has no property {PROPERTY}, so that this package, or this release of it, did not "
+            f"{address.location(LEDGER)} has no property {PROPERTY}, so that this package, or this release of it, did not "
             f"make it; name {another}, and build the warehouse there"
         )
     try:
@@ -114,7 +114,7 @@ def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
             return State(**stored)
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
-            f"{address.place(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
+            f"{address.location(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
             f"build it anew into {another}"
         ) from None
     raise WarehouseError(f"{address.root} was made by a newer release; use that one, or build it anew into {another}")

@@ -52,10 +52,10 @@ def remove_folder(folder: str) -> None:
         store.delete_dir(path)
 
 
-def is_half_made(place: str) -> bool:
+def is_half_made(location: str) -> bool:
     """Return whether a folder or URI holds only leftovers of making a table; False if that can't be seen."""
     with suppress(Exception):
-        store, path = store_of(place)
+        store, path = store_of(location)
         infos = store.get_file_info(fs.FileSelector(path, allow_not_found=True))
         return bool(infos) and not _asked_of_log(is_table, store, path)
     return False
@@ -66,7 +66,7 @@ def unless_not_made(address: Address, name: str, ask: Callable[[], _Answer]) -> 
     try:
         return unless_missing(ask)
     except Exception:
-        if not address.is_schema and is_half_made(address.place(name)):
+        if not address.is_schema and is_half_made(address.location(name)):
             return None
         raise
 
@@ -97,26 +97,26 @@ def wait_for_maker(is_there: Callable[[], bool]) -> bool:
     return True
 
 
-def remove_half_made(place: str, in_catalog: bool = False) -> None:
+def remove_half_made(location: str, in_catalog: bool = False) -> None:
     """Remove what is left of a table that was not made completely, so that it can be made; keep its folder.
 
     No commit names its files of rows, so they belong to nothing; still they are moved aside and never removed.
 
     Args:
-        place: a folder or URI.
+        location: a folder or URI.
         in_catalog: whether the table is made in a catalog that knows no table there; an empty one is then removed too.
 
     Raises:
         WarehouseError: the folder cannot be reached or changed from here, or holds a table.
     """
     try:
-        store, path = store_of(place)
+        store, path = store_of(location)
         infos = store.get_file_info(fs.FileSelector(path, recursive=True, allow_not_found=True))
         if _asked_of_log(has_held_rows if in_catalog else is_table, store, path):
             raise WarehouseError(
-                f"{place} holds a table that the catalog does not know; register it there, or move it away"
+                f"{location} holds a table that the catalog does not know; register it there, or move it away"
                 if in_catalog
-                else f"{place} was made by another run meanwhile; run again, one after the other"
+                else f"{location} was made by another run meanwhile; run again, one after the other"
             )
         files = [info.path for info in infos if info.type is fs.FileType.File]
         of_log = [file for file in files if LOG in PurePosixPath(file).relative_to(path).parts[:-1]]
@@ -131,14 +131,14 @@ def remove_half_made(place: str, in_catalog: bool = False) -> None:
     except Exception as error:
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise WarehouseError(
-            f"{place} is half made, as a run was stopped that was making it, and cannot be cleared from here ({reason}); "
+            f"{location} is half made, as a run was stopped that was making it, and cannot be cleared from here ({reason}); "
             "remove it, and run again"
         ) from error
 
 
-def move_aside(place: str) -> None:
+def move_aside(location: str) -> None:
     """Rename a table's folder to an unused name beside it."""
-    store, path = store_of(place)
+    store, path = store_of(location)
     store.move(path, _aside(store, path))
 
 

@@ -81,7 +81,7 @@ def unreadable(spec: TableSpec, columns: Mapping[str, StoredColumn]) -> list[str
     return sentences
 
 
-def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: str) -> None:
+def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], location: str) -> None:
     """Refuse a table whose rows cannot be read as the declared table.
 
     Raises:
@@ -89,7 +89,7 @@ def check_readable(spec: TableSpec, columns: Mapping[str, StoredColumn], place: 
     """
     if unlike := unreadable(spec, columns):
         raise WarehouseError(
-            f"{place} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
+            f"{location} is not the table {spec.name} of this release: {'; '.join(unlike[:_NAMED])}"
             f"{'; …' if len(unlike) > _NAMED else ''}; restore it, or build the warehouse anew in another place"
         )
 

@@ -53,7 +53,7 @@ class Warehouse:
         locked: as given.
         address: where the tables are stored.
         one_file: whether each write makes one file; for runs of few bytes, as each task costs 50–100 ms.
-        staging: for `kept`.
+        staging: for `cache`.
     """
 
     def __init__(
@@ -224,7 +224,7 @@ class Warehouse:
         if loaded is None:
             return None
         rows, columns = loaded
-        check_readable(spec, columns, self.address.place(spec.name))
+        check_readable(spec, columns, self.address.location(spec.name))
         return rows
 
     # Writing
@@ -258,7 +258,7 @@ class Warehouse:
         written = self._write(name, rows, "append", batch_id)
         if expected is not None and written is not None and written != expected:
             raise WarehouseError(
-                f"{expected} rows were read for {self.address.place(name)} and {written} written: Spark read again what it had "
+                f"{expected} rows were read for {self.address.location(name)} and {written} written: Spark read again what it had "
                 "lost, and the log has changed since; run again, which deletes these rows first"
             )
         before = self._rows.get(name)
@@ -296,7 +296,7 @@ class Warehouse:
         Args:
             name: a table whose rows belong to connections.
             rows: the new rows, and all rows without a connection.
-            touched: distinct connection ids: cluster, broker, connection_id, and kept_until, the newest opened_at of
+            touched: distinct connection ids: cluster, broker, connection_id, and unchanged_until, the newest opened_at of
                 the rows that stay (null: none stay). None replaces all rows.
             since: no row to be replaced opened before it; None if that is not known.
             batch_id: stored in the table's history.
@@ -355,7 +355,7 @@ class Warehouse:
             if (folder := self.folder(name)) is not None:  # no other run makes it
                 self._rows[name] = 0
                 if folder.exists():
-                    remove_half_made(self.address.place(name))
+                    remove_half_made(self.address.location(name))
             first = (self._state or State()).properties if name == LEDGER else {}
             make_table(self.spark, self.address, spec, first, self._private)
             self._existing.add(name)

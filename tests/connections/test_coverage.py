@@ -22,7 +22,7 @@ def info(*seconds: float, file: str = "f") -> list[dict[str, Any]]:
     return logged(*seconds, level="INFO", file=file)
 
 
-# Per case: requests in the order of the log, what the broker reports, columns of files, and of each request the stretch, its
+# Per case: requests in the order of the log, what the broker reports, columns of files, and of each request the period, its
 # beginning and the start that it begins with.
 CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]], dict[str, Any], Shown]] = {
     "no silence": (logged(0, 100), [], {}, [(1, 0, None)] * 2),
@@ -36,7 +36,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[tuple[float, str, str | None]]
         {},
         [(1, 0, None), (None, None, None), (2, 301, None)],
     ),
-    "INFO in the midst of a stretch": (
+    "INFO in the midst of a period": (
         logged(0) + info(150) + logged(300),
         [],
         {},
@@ -247,13 +247,13 @@ def located(spark: Any) -> dict[str, list[tuple[Any, ...]]]:
         F.unix_micros(f"coverage.{name}") / 1_000_000 - F.lit(START.timestamp()) for name in ("since", "started_at")
     )
     shown: dict[str, list[tuple[Any, ...]]] = {}
-    for name, *row in located.select("cluster", "starts_before", "stretch", *seconds).collect():
+    for name, *row in located.select("cluster", "starts_before", "period", *seconds).collect():
         shown.setdefault(name, []).append(tuple(row))
     return shown
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_stretch_is_a_time_in_which_every_request_was_logged(located: dict[str, Any], name: str) -> None:
+def test_a_covered_period_is_a_time_in_which_every_request_was_logged(located: dict[str, Any], name: str) -> None:
     assert [row[1:] for row in located[name]] == CASES[name][3]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.connections.examples import example, place
+from kafka_clientinfo.connections.examples import example, source
 from tests.builders import api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.frames import frame, request
 
@@ -28,7 +28,7 @@ def patterns(spark: Any) -> dict[tuple[str, str], str]:
         for generation in BUILD
         for client_id in ("app", "app\nof two lines")
     ]
-    kept = frame(spark, "requests", rows).select("log_generation", "client_id", place().alias("kept"))
+    kept = frame(spark, "requests", rows).select("log_generation", "client_id", source().alias("kept"))
     found = kept.select("log_generation", "client_id", example("kept", "Europe/Berlin").alias("example")).collect()
     return {(row["log_generation"], row["client_id"]): row["example"]["grep"] for row in found}
 

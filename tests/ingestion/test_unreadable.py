@@ -28,7 +28,7 @@ from kafka_clientinfo.logs import split_records
 from kafka_clientinfo.logs.reader import RawBytes
 from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.staging import Staging, kept
+from kafka_clientinfo.warehouse.staging import Staging, cache
 from tests.builders import json_record
 from tests.ingestion.test_plan import save
 
@@ -357,7 +357,7 @@ def test_rows_behind_a_failure_are_left_out(spark: Any, tmp_path: Path, monkeypa
     middle = sorted(splits, key=lambda split: split.start)[1]
     gone = replace(middle.file, file=replace(middle.file.file, inner=str(tmp_path / "gone")))
     splits = tuple(tuple(s._replace(file=gone) if s == middle else s for s in task) for task in plan.splits)
-    parsed = kept(parse_logs(spark, replace(plan, splits=splits)), Staging(spark, Address(str(tmp_path))))
+    parsed = cache(parse_logs(spark, replace(plan, splits=splits)), Staging(spark, Address(str(tmp_path))))
     statistics = counted(
         [row["file"].asDict(True) for row in parsed.where("file IS NOT NULL").select("file").collect()]
     )

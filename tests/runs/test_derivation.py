@@ -92,7 +92,7 @@ def test_requests_are_counted_in_once(
         return relations["new_requests"].groupBy("broker").agg(*sums)
 
     derived._count_new_requests(Step(name, ("new_requests",), make))
-    release(*derived.kept)
+    release(*derived.cached)
     assert written == {name: (requests, newest)}
 
 
@@ -105,7 +105,7 @@ def test_what_a_run_keeps_is_released_however_it_ends(spark: Any, fails: bool, m
     derived = derivation.Derivation(lake, Settings(), None, str(at(5).replace(tzinfo=None)), {})
 
     def steps_of_run(derive: Any) -> None:
-        derived.kept.append("kept")  # type: ignore[arg-type]
+        derived.cached.append("kept")  # type: ignore[arg-type]
         if fails:
             raise ValueError("a step")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo.config.settings import Settings
-from kafka_clientinfo.connections.boundaries import KEPT
+from kafka_clientinfo.connections.boundaries import UNCHANGED
 from kafka_clientinfo.connections.coverage import in_order, reports
 from kafka_clientinfo.runs import increments
 from kafka_clientinfo.runs.increments import Stored
@@ -125,7 +125,7 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
     found: dict[str, Recomputed] = {}
     for row in increment.touched.collect():
         key = row["broker"], row["connection_id"]
-        found.setdefault(key[0], {})[key[1]] = (row["kept_connections"], sorted(requests.get(key, [])))
+        found.setdefault(key[0], {})[key[1]] = (row["unchanged_connections"], sorted(requests.get(key, [])))
     release(increment.touched)
     return found
 
@@ -330,7 +330,7 @@ def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) ->
     held = stored(spark, {"b": Log(old(("x", 0)), [], [], [file_of("f", 1, 0)])})
     increment = increments.everything(held.requests)
     assert (increment.touched, increment.since) == (None, None)
-    assert [(row["kept_connections"], row["kept_last_request_at"]) for row in increment.requests.collect()] == [
-        (0, None)
-    ]
-    assert increment.requests.columns == [*held.requests.columns, *KEPT]
+    assert [
+        (row["unchanged_connections"], row["unchanged_last_request_at"]) for row in increment.requests.collect()
+    ] == [(0, None)]
+    assert increment.requests.columns == [*held.requests.columns, *UNCHANGED]

@@ -39,9 +39,9 @@ READ_LATER = {
         telemetry_sent_id was_answered went_on_after_inconsistent went_on_after_invalid_request
     """,
     "connections": """
-        accepted_attempts any_header_v3 asks_for_more_than_versions attempts became first first_accepted first_telemetry_asked_with
+        accepted_attempts any_header_v3 asks_for_more_than_versions attempts first first_accepted first_telemetry_asked_with
         has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
-        instance_id_rejected invalid_names invalid_versions is_brokers_host joined_groups jumps last
+        instance_id_rejected invalid_names invalid_versions is_brokers_host joined_groups jumps last last_accepted
         last_api_versions_error last_named last_refused outlasts own_instance_id refused_names repeats
         telemetry_in_header
     """,
@@ -50,8 +50,8 @@ READ_LATER = {
     "group_memberships": "broker cluster connection_id group_id memberships opened_at opened_seq unoffered_answers",
     "group_messages": """
         answer answered api_key api_name api_version broker cluster connection_id error_code group_id is_rejected
-        is_taken joined logged_at members name_mismatch opened_at opened_seq payloads place sent sent_type seq
-        told_name told_type
+        is_taken joined logged_at members name_mismatch opened_at opened_seq payloads response_name response_type sent sent_type seq
+        source
     """,
     "group_protocols": "all_members",
     "group_type_conflicts": "cluster example first_at group_id last_at own_type protocol_type rejected requests taken",

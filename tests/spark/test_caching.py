@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kafka_clientinfo.spark.caching import kept_in_memory, release
+from kafka_clientinfo.spark.caching import cached_in_memory, release
 
 
 class Rows:
@@ -34,7 +34,7 @@ class Rows:
     ("master", "how"), [("local[2]", "checkpoint"), ("local", "checkpoint"), ("yarn", "persisted"), ("", "persisted")]
 )
 def test_it_keeps_rows_as_the_session_can(master: str, how: str) -> None:
-    assert kept_in_memory(Rows(master)) == how  # type: ignore[arg-type, comparison-overlap]
+    assert cached_in_memory(Rows(master)) == how  # type: ignore[arg-type, comparison-overlap]
 
 
 class RowsOfKryo(Rows):
@@ -50,7 +50,7 @@ class RowsOfKryo(Rows):
 
 
 def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
-    level: Any = kept_in_memory(RowsOfKryo())  # type: ignore[arg-type]
+    level: Any = cached_in_memory(RowsOfKryo())  # type: ignore[arg-type]
     assert (level.useMemory, level.useDisk, level.deserialized) == (True, True, False)
 
 
@@ -58,6 +58,6 @@ def test_rows_are_kept_as_bytes_where_kryo_makes_them() -> None:
 def test_other_failures_are_told(master: str) -> None:
     rows: Any = Rows(master, "no space left on device")
     with pytest.raises(RuntimeError, match="no space"):
-        kept_in_memory(rows)
+        cached_in_memory(rows)
     with pytest.raises(RuntimeError, match="no space"):
         release(rows)

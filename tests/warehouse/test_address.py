@@ -34,7 +34,7 @@ def test_folders_as_ever(in_empty_folder: Path, text: str, is_there: bool) -> No
     assert (address.names, address.folder) == ((), (in_empty_folder / text).absolute())
     assert address.root == str((in_empty_folder / text).absolute())
     assert address.table("requests") == f"delta.`{address.root}/requests`"
-    assert address.place("requests") == f"{address.root}/requests"
+    assert address.location("requests") == f"{address.root}/requests"
 
 
 @pytest.mark.parametrize("text", ["s3://bucket/a.b", "abfss://c@a/lake", "dbfs:/lake", "memory://x"])
@@ -75,7 +75,7 @@ def test_schemas(text: str, root: str, names: tuple[str, ...]) -> None:
     assert address.folder is None
     assert local_folder(text) is None
     assert address.table("requests") == ".".join(f"`{name}`" for name in (*names, "requests"))
-    assert address.place("requests") == f"{root}.requests"
+    assert address.location("requests") == f"{root}.requests"
 
 
 AMBIGUOUS = {

@@ -74,7 +74,9 @@ def test_rows_of_connections_that_are_computed_again_are_replaced(
     spark: Any, since: float | None, gone: list[Row]
 ) -> None:
     stored, new = relation(spark, STORED), relation(spark, NEW)
-    touched = relation_of(spark, TOUCHED, "cluster string, broker string, connection_id string, kept_until timestamp")
+    touched = relation_of(
+        spark, TOUCHED, "cluster string, broker string, connection_id string, unchanged_until timestamp"
+    )
     bound = None if since is None else AT + timedelta(seconds=since)
     changed = replacement.changes(stored, new, touched, bound, SPEC)
     expected = [(*row, False) for row in NEW] + [(*row, True) for row in gone]

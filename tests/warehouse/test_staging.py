@@ -11,7 +11,7 @@ import pytest
 from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.warehouse import stores
 from kafka_clientinfo.warehouse.address import Address, address_in
-from kafka_clientinfo.warehouse.staging import Staging, kept
+from kafka_clientinfo.warehouse.staging import Staging, cache
 
 from ..spark.test_caching import Rows
 
@@ -24,7 +24,7 @@ from ..spark.test_caching import Rows
 def test_rows_that_the_session_may_not_keep_are_staged(master: str, refusal: str) -> None:
     rows: Any = Rows(master, refusal)
     staging: Any = SimpleNamespace(keep=lambda rows: ("staged", rows))
-    assert kept(rows, staging) == ("staged", rows)  # type: ignore[comparison-overlap]
+    assert cache(rows, staging) == ("staged", rows)  # type: ignore[comparison-overlap]
     release(rows)
 
 

@@ -211,7 +211,7 @@ def test_a_batch_is_remembered(spark: Any, plain: Warehouse) -> None:
 
 def test_other_readers_can_read_a_table(spark: Any, plain: Warehouse) -> None:
     plain.append("facts", facts(spark, fact("x\n\x1b[0m'; DROP TABLE")), "1")
-    found = RustTable(plain.address.place("facts")).to_pyarrow_table().to_pylist()
+    found = RustTable(plain.address.location("facts")).to_pyarrow_table().to_pylist()
     assert found[0]["connection_id"] == "x\n\x1b[0m'; DROP TABLE"
 
 

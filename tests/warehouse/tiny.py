@@ -73,6 +73,6 @@ def facts(spark: Any, *rows: tuple[Any, ...]) -> Any:
     return rows_of(spark, "facts", *rows)
 
 
-def touched(spark: Any, kept_until: datetime | None, *connections: str) -> Any:
-    ddl = "cluster string, broker string, connection_id string, kept_until timestamp"
-    return relation_of(spark, [("c", "b", connection, kept_until) for connection in connections], ddl)
+def touched(spark: Any, unchanged_until: datetime | None, *connections: str) -> Any:
+    ddl = "cluster string, broker string, connection_id string, unchanged_until timestamp"
+    return relation_of(spark, [("c", "b", connection, unchanged_until) for connection in connections], ddl)

@@ -52,7 +52,7 @@ def _self_describing(heartbeat: Column) -> tuple[Column, Column]:
         .when(F.col("api_key") == SYNC, F.col("sent_type").isNotNull() & unless_empty("sent.protocolName").isNotNull())
         .otherwise(heartbeat | F.col("sent_type").isNotNull())
     )
-    response = heartbeat | (F.col("api_key") == DESCRIBE) | F.col("told_type").isNotNull()
+    response = heartbeat | (F.col("api_key") == DESCRIBE) | F.col("response_type").isNotNull()
     # Before 1.0 no response is logged, but its version shows that it had no type.
     too_old = F.col("api_key").isin(JOIN, SYNC) & (F.col("api_version") < 5)
     return request, F.when(F.col("answered") | too_old, response)
@@ -62,18 +62,18 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
     request, response = _self_describing(F.col("api_key").isin(*map(int, HEARTBEATS)))
     failed = F.coalesce(F.col("error_code") == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL), F.lit(False))
     mismatches = F.col("name_mismatch").isNotNull()
-    first_failure = F.min_by("place", F.when(failed, F.col("seq")))
+    first_failure = F.min_by("source", F.when(failed, F.col("seq")))
     by_version = messages.groupBy(*_MESSAGE).agg(
         F.count("*").alias("requests"),
         F.min("logged_at").alias("first_at"),
         F.max("logged_at").alias("last_at"),
-        F.min_by("place", "seq").alias("place"),
+        F.min_by("source", "seq").alias("source"),
         F.sum(request.cast("int")).alias("request_yes"),
         F.sum((~request).cast("int")).alias("request_no"),
         F.sum(response.cast("int")).alias("response_yes"),
         F.sum((~response).cast("int")).alias("response_no"),
-        sorted_texts(F.col("told_type")).alias("told_types"),
-        sorted_texts(F.col("told_name")).alias("told_names"),
+        sorted_texts(F.col("response_type")).alias("response_types"),
+        sorted_texts(F.col("response_name")).alias("response_names"),
         merged_texts(_sent_names()).alias("sent_names"),
         F.collect_set(F.coalesce(unless_empty("sent.memberId"), unless_empty("answer.memberId"))).alias("members"),
         F.sum(failed.cast("int")).alias("inconsistent_group_protocol"),
@@ -81,19 +81,19 @@ def _aggregated(messages: DataFrame, settings: Settings) -> DataFrame:
         F.count_if("is_taken").alias("taken"),
         F.min(F.when(failed, F.col("logged_at"))).alias("inconsistent_first_at"),
         F.max(F.when(failed, F.col("logged_at"))).alias("inconsistent_last_at"),
-        first_failure.alias("failure_place"),
+        first_failure.alias("failure_source"),
         _undecoded().alias("undecoded_payloads"),
         F.count("name_mismatch").alias("protocol_name_mismatches"),
         F.count_if(mismatches & F.col("is_rejected")).alias("mismatches_rejected"),
         F.count_if(mismatches & F.col("is_taken")).alias("mismatches_taken"),
-        F.min(F.when(mismatches, F.struct("seq", "logged_at", "place", "name_mismatch"))).alias("first_mismatch"),
+        F.min(F.when(mismatches, F.struct("seq", "logged_at", "source", "name_mismatch"))).alias("first_mismatch"),
         F.max(F.when(mismatches, F.col("logged_at"))).alias("last_mismatch_at"),
     )
     return _by_connection_and_group(
         by_version.withColumns(
             {
-                "example": example("place", settings.log_zone),
-                "inconsistent_example": example("failure_place", settings.log_zone),
+                "example": example("source", settings.log_zone),
+                "inconsistent_example": example("failure_source", settings.log_zone),
             }
         )
     )
@@ -144,7 +144,8 @@ def _assignments(messages: DataFrame) -> DataFrame:
 def _by_connection_and_group(by_version: DataFrame) -> DataFrame:
     """Aggregate rows per API, version and stated protocol type to one per connection and group."""
     kinds = {int(key): kind for key, kind in HEARTBEATS.items()}
-    is_connect = F.coalesce(F.col("sent_type") == "connect", F.lit(False)) | F.array_contains("told_types", "connect")
+    is_sent = F.coalesce(F.col("sent_type") == "connect", F.lit(False))
+    is_connect = is_sent | F.array_contains("response_types", "connect")
     kind = F.coalesce(looked_up(kinds, F.col("api_key")), F.when(is_connect, F.lit("connect")), F.lit("classic"))
     of_type = F.when(
         F.col("sent_type").isNotNull(),
@@ -170,9 +171,9 @@ def _by_connection_and_group(by_version: DataFrame) -> DataFrame:
             lasts=("last_at", "inconsistent_last_at", "last_mismatch_at"),
         ),
         sorted_texts(F.col("sent_type")).alias("protocol_types_request"),
-        merged_texts(F.col("told_types")).alias("protocol_types_response"),
+        merged_texts(F.col("response_types")).alias("protocol_types_response"),
         merged_texts(F.col("sent_names")).alias("protocol_names_request"),
-        merged_texts(F.col("told_names")).alias("protocol_names_response"),
+        merged_texts(F.col("response_names")).alias("protocol_names_response"),
         F.array_sort(F.flatten(F.collect_list(_counts()))).alias("messages"),
         first_entries(of_type, 100).alias("requests_by_type"),
         merged_texts(F.col("members"), _MEMBERS).alias("members"),

@@ -79,7 +79,7 @@ def _events(of_members: DataFrame, judged_requests: DataFrame) -> DataFrame:
         F.when(F.col("api_key") == JOIN, offered_names()).alias("offered"),
         F.col("is_rejected").cast("int").alias("rejected"),
         F.col("is_taken").cast("int").alias("taken"),
-        "place",
+        "source",
     )
     return shown.where(F.col("state").isNotNull() & F.col("protocol_type").isNotNull()).unionByName(
         _leaving(judged_requests, shown)
@@ -100,7 +100,7 @@ def _leaving(judged_requests: DataFrame, alike: DataFrame) -> DataFrame:
     ).where(F.col("group_id").isNotNull())  # fmt: skip
     types = {"protocol_type": "string", "generation": "int", "session_timeout_ms": "int", "offered": "array<string>",
              "rejected": "int", "taken": "int",
-             "place": "struct<logged_at:timestamp,correlation_id:int,log_generation:string,one_line:boolean>"}  # fmt: skip
+             "source": "struct<logged_at:timestamp,correlation_id:int,log_generation:string,one_line:boolean>"}  # fmt: skip
     missing = [F.lit(None).cast(kind).alias(name) for name, kind in types.items()]
     return left.select("*", *missing).select(*alike.columns)
 
@@ -122,9 +122,9 @@ def _entries(events: DataFrame, settings: Settings) -> DataFrame:
         merged_texts(F.coalesce("offered", F.array())).alias("offered"),
         F.count("*").alias("requests"),
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("rejected", "taken")),
-        F.min_by("place", "seq").alias("place"),
+        F.min_by("source", "seq").alias("source"),
     )
-    return entries.withColumn("example", example("place", settings.log_zone))
+    return entries.withColumn("example", example("source", settings.log_zone))
 
 
 def _with_heartbeats(entries: DataFrame, judged_requests: DataFrame) -> DataFrame:
@@ -152,18 +152,18 @@ def _unoffered(of_members: DataFrame, settings: Settings) -> DataFrame:
         *GROUP_KEY,
         "seq",
         "logged_at",
-        "place",
+        "source",
         "api_name",
         "api_version",
         F.coalesce("answer.generationId", "sent.generationId").alias("generation"),
-        "told_type",
-        "told_name",
+        "response_type",
+        "response_name",
         F.when(is_join, F.col("sent_type")).otherwise(F.col("joined.type")).alias("own_type"),
         F.when(is_join, offered_names()).otherwise(F.col("joined.offered")).alias("own_names"),
         F.when(is_join, F.col("members")).otherwise(F.col("joined.members")).alias("members"),
     )
-    other_type = F.when(F.col("told_type") != F.col("own_type"), F.col("told_type"))
-    other_name = F.when(is_not_in(F.col("told_name"), F.col("own_names")), F.col("told_name"))
+    other_type = F.when(F.col("response_type") != F.col("own_type"), F.col("response_type"))
+    other_name = F.when(is_not_in(F.col("response_name"), F.col("own_names")), F.col("response_name"))
     wrong = chosen.withColumns({"protocol_type": other_type, "protocol_name": other_name}).where(
         F.col("members").isNotNull() & (F.col("protocol_type").isNotNull() | F.col("protocol_name").isNotNull())
     )
@@ -171,11 +171,11 @@ def _unoffered(of_members: DataFrame, settings: Settings) -> DataFrame:
         F.min("logged_at").alias("first_at"),
         F.max("logged_at").alias("last_at"),
         F.count("*").alias("requests"),
-        F.min_by(F.struct("api_name", "api_version", F.array_sort("members").alias("members"), "place"), "seq").alias(
+        F.min_by(F.struct("api_name", "api_version", F.array_sort("members").alias("members"), "source"), "seq").alias(
             "first"
         ),
     )
-    shown = entries.withColumn("place", F.col("first.place")).withColumn("example", example("place", settings.log_zone))
+    shown = entries.withColumn("example", example("first.source", settings.log_zone))
     entry = F.struct(
         "first_at", "last_at", "first.api_name", "first.api_version", "generation", "protocol_type", "protocol_name",
         "first.members", "requests", "example",

@@ -7,7 +7,7 @@ JoinGroup before it on the same connection, if it has the same member and genera
 from collections.abc import Sequence
 
 from ...connections.engine import Column, DataFrame, F, Window
-from ...connections.examples import place
+from ...connections.examples import source
 from ...connections.judged import is_rejected, is_taken
 from ...connections.request_columns import GROUP_APIS
 from ...connections.texts import sentence, shown
@@ -38,11 +38,11 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     Returns:
         The rows, with
         - `GROUP_KEY`, and the request's seq, api_key, api_name, api_version, error_code, logged_at, is_rejected,
-          is_taken and place;
+          is_taken and source;
         - sent, answer and payloads: the fields that are read from the bodies; payloads are null for DescribeGroups,
           because they don't state the group to which they belong;
         - answered: whether a response is logged;
-        - sent_type, the protocol type in the request, and told_type and told_name, the type and name in the response;
+        - sent_type, the protocol type in the request, and response_type and response_name, the type and name in the response;
         - members: the member ids in the response to a leader; null if there are more than `MOST_MEMBERS`;
         - joined: the fields of the JoinGroup before a SyncGroup; and
         - name_mismatch, see `_name_mismatch`.
@@ -57,7 +57,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         "logged_at",
         is_rejected().alias("is_rejected"),
         is_taken().alias("is_taken"),
-        place().alias("place"),
+        source().alias("source"),
         F.from_json("request", _REQUEST).alias("sent"),
         F.from_json("response", _RESPONSE).alias("answer"),
         F.col("response").isNotNull().alias("answered"),
@@ -73,8 +73,8 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.struct("answer.memberId", "answer.generationId").alias("answer"),
         F.col("of.group_id").alias("group_id"),
         unless_empty("sent.protocolType").alias("sent_type"),
-        unless_empty("of.type").alias("told_type"),
-        unless_empty("of.name").alias("told_name"),
+        unless_empty("of.type").alias("response_type"),
+        unless_empty("of.name").alias("response_name"),
         F.when(
             F.size("answer.members").between(1, MOST_MEMBERS), F.transform("answer.members", lambda m: m["memberId"])
         ).alias("members"),
@@ -96,7 +96,7 @@ def _joined() -> Column:
         F.col("answer.memberId").alias("member"),
         F.col("answer.generationId").alias("generation"),
         F.col("sent_type").alias("type"),
-        F.col("told_name").alias("name"),
+        F.col("response_name").alias("name"),
         offered_names().alias("offered"),
         "members",
     )
@@ -109,17 +109,17 @@ def _name_mismatch() -> Column:
     """Return a text of how a protocol name in JoinGroup or SyncGroup differs from an earlier one; null if none does.
 
     A member offers names in JoinGroup, the response chooses one, and SyncGroup and its response repeat it from v5 on.
-    The expression reads `sent`, `told_name` and `joined`.
+    The expression reads `sent`, `response_name` and `joined`.
     """
-    stated, answered, chosen = F.col("sent.protocolName"), F.col("told_name"), F.col("joined.name")
+    stated, answered, chosen = F.col("sent.protocolName"), F.col("response_name"), F.col("joined.name")
     own_offer, offer = offered_names(), F.col("joined.offered")
     is_join = F.col("api_key") == JOIN
     is_sync = (F.col("api_key") == SYNC) & (stated != "")
     request = "{api_name} v{api_version} with protocol name {sent.protocolName!r}"
-    wrong_answer = "{api_name} v{api_version} was answered with protocol name {told_name!r} after offering {names}"
+    wrong_answer = "{api_name} v{api_version} was answered with protocol name {response_name!r} after offering {names}"
     return (
         F.when(is_join & is_not_in(answered, own_offer), sentence(wrong_answer, names=_listed(own_offer)))
-        .when(is_sync & (answered != stated), sentence(request + " was answered with {told_name!r}"))
+        .when(is_sync & (answered != stated), sentence(request + " was answered with {response_name!r}"))
         .when(is_sync & (chosen != stated), sentence(request + " after JoinGroup chose {joined.name!r}"))
         .when(is_sync & is_not_in(stated, offer), sentence(request + " after offering {names}", names=_listed(offer)))
     )

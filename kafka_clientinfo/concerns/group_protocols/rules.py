@@ -37,7 +37,7 @@ def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame)
         F.col("protocol_name_mismatches").alias("occurrences"),
         F.col("first_mismatch.logged_at").alias("first_at"),
         F.col("last_mismatch_at").alias("last_at"),
-        F.col("first_mismatch.place"),
+        F.col("first_mismatch.source"),
         F.col("first_mismatch.name_mismatch").alias("message"),
         F.col("mismatches_rejected").alias("rejected"),
         F.col("mismatches_taken").alias("taken"),

@@ -1,7 +1,7 @@
 """The table `api_usage`: the versions that each connection used, and the range advertised on it (KIP-35)."""
 
 from ...connections.engine import Column, DataFrame, F, Window
-from ...connections.examples import place
+from ...connections.examples import source
 from ...connections.facts import processor_text
 from ...connections.judged import is_api_versions_success, range_of, requests_where
 from ...protocol import ApiKey, ErrorCode
@@ -14,7 +14,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     """Return one row per connection, API, version and header version.
 
     Returns:
-        The columns of the table; first_request, with its place; and two groups of columns for the rules, which are null
+        The columns of the table; first_request, with its source; and two groups of columns for the rules, which are null
         if there are no such requests:
         - requests_outside, first_request_outside (with low and high, the range on offer), first_at_outside and
           last_at_outside: requests after an ApiVersions response that does not offer their version;
@@ -22,6 +22,7 @@ def transform(judged_requests: DataFrame) -> DataFrame:
     """
     used = _with_ranges(_by_answer(judged_requests))
     key = (*CONNECTION_KEY, "api_key", "api_version", "header_version")
+    first_unsupported = F.struct("first_unsupported.seq", "first_unsupported.source", "low", "high")
     total = used.groupBy(*key).agg(
         F.array_max(F.collect_set("api_name")).alias("api_name"),
         *(F.sum(name).alias(name) for name in ("requests", "errors", "unsupported")),
@@ -32,16 +33,14 @@ def transform(judged_requests: DataFrame) -> DataFrame:
         F.min("first_request").alias("first_request"),
         F.first("advertised").alias("advertised"),
         F.sum(F.when(_is_outside(), F.col("requests"))).alias("requests_outside"),
-        F.min(F.when(_is_outside(), F.struct("first_request.seq", "first_request.place", "low", "high"))).alias(
+        F.min(F.when(_is_outside(), F.struct("first_request.seq", "first_request.source", "low", "high"))).alias(
             "first_request_outside"
         ),
         F.min(F.when(_is_outside(), F.col("first_at"))).alias("first_at_outside"),
         F.max(F.when(_is_outside(), F.col("last_at"))).alias("last_at_outside"),
         F.sum(F.when(_is_refused_inside(), F.col("unsupported"))).alias("requests_unsupported"),
-        F.min(
-            F.when(_is_refused_inside(), F.struct("first_unsupported.seq", "first_unsupported.place", "low", "high"))
-        ).alias("first_request_unsupported"),
-        F.min(F.when(_is_refused_inside(), F.col("first_unsupported.place.logged_at"))).alias("first_at_unsupported"),
+        F.min(F.when(_is_refused_inside(), first_unsupported)).alias("first_request_unsupported"),
+        F.min(F.when(_is_refused_inside(), F.col("first_unsupported.source.logged_at"))).alias("first_at_unsupported"),
         F.max(F.when(_is_refused_inside(), F.col("last_unsupported_at"))).alias("last_at_unsupported"),
     )
     offered = total.withColumn("offered", range_of(F.col("advertised"), F.col("api_key")))
@@ -66,13 +65,13 @@ def _by_answer(judged_requests: DataFrame) -> DataFrame:
         F.sum("requests").alias("requests"),
         requests_where(F.col("error_code") != int(ErrorCode.NONE)).alias("errors"),
         requests_where(unsupported).alias("unsupported"),
-        F.min(F.when(unsupported, F.struct("seq", place().alias("place")))).alias("first_unsupported"),
+        F.min(F.when(unsupported, F.struct("seq", source().alias("source")))).alias("first_unsupported"),
         F.max(F.when(unsupported, F.col("latest_at"))).alias("last_unsupported_at"),
         F.min("earliest_at").alias("first_at"),
         F.max("latest_at").alias("last_at"),
         F.bool_or("api_version_deprecated").alias("marked"),
         F.bool_and(F.col("log_level") == "INFO").alias("info_only"),
-        F.min(F.struct("seq", place().alias("place"))).alias("first_request"),
+        F.min(F.struct("seq", source().alias("source"))).alias("first_request"),
         # Every accepted ApiVersions request begins a new group, so a group has at most one.
         F.max_by(F.struct("api_ranges"), F.when(is_api_versions_success(), F.col("seq"))).alias("answer"),
         F.max(F.when(is_api_versions_success(), F.col("seq"))).alias("own_answer_seq"),

@@ -61,11 +61,11 @@ def _by_connection(rule: str, used: DataFrame, clients: DataFrame, message: Colu
     `counted` is the suffix of the columns of `api_usage` with the requests that count, such as `_outside`.
     """
     of_clients = used.join(clients.select(*CONNECTION_KEY), on=list(CONNECTION_KEY), how="left_semi")
-    of_first = F.struct(f"first_request{counted}.place", message.alias("message"))
+    of_first = F.struct(f"first_request{counted}.source", message.alias("message"))
     by_connection = of_clients.groupBy(*CONNECTION_KEY).agg(
         F.sum(f"requests{counted}").alias("occurrences"),
         F.min(f"first_at{counted}").alias("first_at"),
         F.max(f"last_at{counted}").alias("last_at"),
         F.min_by(of_first, f"first_request{counted}.seq").alias("first"),
     )
-    return by_connection.select("*", F.lit(rule).alias("rule"), F.col("first.place"), F.col("first.message"))
+    return by_connection.select("*", F.lit(rule).alias("rule"), F.col("first.source"), F.col("first.message"))
