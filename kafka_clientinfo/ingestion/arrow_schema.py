@@ -39,9 +39,9 @@ def _as_read(table: str) -> pa.StructType:
     return pa.struct([field for field in arrow_fields(table) if field.name not in _LATER])
 
 
-EVENT_FIELDS = arrow_fields("requests", RequestEvent.__annotations__)
+EVENT_SCHEMA = pa.schema(arrow_fields("requests", RequestEvent.__annotations__))
 """The fields of a `RequestEvent`, in its order."""
-REQUEST_TYPE = pa.struct([*arrow_fields("requests", _WHERE), *EVENT_FIELDS])
+REQUEST_TYPE = pa.struct([*arrow_fields("requests", _WHERE), *EVENT_SCHEMA])
 REJECTED_TYPE = _as_read("rejected_records")
 FAILED_TYPE = _as_read("failed_requests")
 FILE_TYPE = pa.struct(arrow_fields("ingested_files", _STATISTICS.split()))

@@ -45,11 +45,11 @@ from ..logs.record_marks import COMPLETED, PREFIX
 from ..logs.request_event import RequestEvent
 from ..logs.text_tail import Times
 from ..spark.arrow_rows import TIMESTAMP
-from .arrow_schema import EVENT_FIELDS, arrays_of
+from .arrow_schema import EVENT_SCHEMA, arrays_of
 from .duplicates import DuplicateFinder
 
 Columns = dict[str, pa.Array]
-_TYPES = {field.name: field.type for field in EVENT_FIELDS}
+_TYPES = {field.name: field.type for field in EVENT_SCHEMA}
 _LONGEST_REQUEST = 10**12
 """Microseconds; a record with a longer time is not plain."""
 _PLAIN_INSTANTS = range(INSTANTS.start + _LONGEST_REQUEST, INSTANTS.stop - 1_000_000)
@@ -204,15 +204,15 @@ class RequestRows:
         self._kept.append((self._count, request, response, group_payloads(key, request, response)))
         self._text_bytes += len(request or "") + len(response or "")
 
-    def arrays(self) -> list[pa.Array]:
-        """Remove the requests held, one at least, and return them as the arrays of `EVENT_FIELDS`, in their order."""
+    def events(self) -> pa.RecordBatch:
+        """Remove the requests held, one at least, and return them in their order."""
         columns = self._plain_columns() if self._count else {}
         if self._events:
-            others = dict(zip(_TYPES, arrays_of(self._events, EVENT_FIELDS), strict=True))
+            others = dict(zip(_TYPES, arrays_of(self._events, EVENT_SCHEMA), strict=True))
             columns = _merged(columns, others) if columns else others
         self._clear()
         columns["is_duplicate"] = self._duplicates.flags(columns)
-        return list(columns.values())
+        return pa.RecordBatch.from_arrays(list(columns.values()), schema=EVENT_SCHEMA)
 
     def _plain_columns(self) -> Columns:
         """Return the rows of plain records as arrays by the names of `RequestEvent`."""

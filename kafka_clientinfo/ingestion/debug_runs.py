@@ -6,7 +6,7 @@ change, and by what server.log says of the logger's level at that time. A busy b
 second; of a quiet one only the longest `MOST_SILENCES` silences are stored, as these are the ones that are judged.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -19,17 +19,12 @@ from ..logs.apis import LOGGER_API
 from ..logs.broker_events import LOGGER_SET, BrokerEvent
 from ..protocol import UNKNOWN, ApiKey
 from ..tables.spec import EVIDENCE, MOST_DEBUG_RUNS
-from .arrow_schema import EVENT_FIELDS
 from .omissions import Omissions
 
 SILENCE = timedelta(seconds=1)
 MOST_SILENCES = MOST_DEBUG_RUNS - 1
 SILENCE_MICROS = SILENCE // timedelta(microseconds=1)
 _Run = Mapping[str, Any]
-_NAMES = [field.name for field in EVENT_FIELDS]
-_API_KEY, _RESPONSE, _STARTED_AT, _SOFTWARE, _FORWARDED, _GENERATION = map(
-    _NAMES.index, ("api_key", "response", "started_at", "client_software_name", "is_forwarded", "log_generation")
-)
 
 
 class DebugRun(NamedTuple):
@@ -61,26 +56,24 @@ class DebugRuns:
         self._runs: list[DebugRun] = []
         self.info_requests = 0
 
-    def note(
-        self, logged_at: pa.Array, offsets: pa.Array, levels: pa.Array, shown: Mapping[str, pa.Array] | None = None
-    ) -> None:
+    def note(self, events: pa.RecordBatch, shown: Mapping[str, pa.Array]) -> None:
         """Add further requests, in their order; `shown` says, per name of `EVIDENCE`, whether each request shows it."""
-        is_debug = pc.not_equal(levels, "INFO")
-        info_requests = len(levels) - pc.sum(is_debug).as_py()
+        is_debug = pc.not_equal(events["log_level"], "INFO")
+        info_requests = len(events) - pc.sum(is_debug).as_py()
         if info_requests:
             self.info_requests += info_requests
-            logged_at, offsets = logged_at.filter(is_debug), offsets.filter(is_debug)
-            shown = {name: flags.filter(is_debug) for name, flags in (shown or {}).items()}
-        if len(logged_at) == 0:
+            events = events.filter(is_debug)
+            shown = {name: flags.filter(is_debug) for name, flags in shown.items()}
+        if len(events) == 0:
             return
-        times, positions = logged_at.cast(pa.int64()).to_numpy(), offsets.to_numpy()
+        times, positions = events["logged_at"].cast(pa.int64()).to_numpy(), events["byte_offset"].to_numpy()
         begins = np.flatnonzero(np.diff(times) > SILENCE_MICROS) + 1
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
         runs = [
             DebugRun(int(times[begin]), int(times[end]), int(positions[begin]), int(positions[end]))
             for begin, end in zip(first, last, strict=True)
         ]
-        flags = {name: np.flatnonzero(values.to_numpy(zero_copy_only=False)) for name, values in (shown or {}).items()}
+        flags = {name: np.flatnonzero(values.to_numpy(zero_copy_only=False)) for name, values in shown.items()}
         self._runs += (
             _with_evidence(run, flags, times, begin, end) for run, begin, end in zip(runs, first, last, strict=True)
         )
@@ -108,17 +101,19 @@ def _with_evidence(
     return run._replace(**earliest)
 
 
-def evidence(arrays: Sequence[pa.Array], omissions: Omissions) -> dict[str, pa.Array]:
-    """Return which of `EVIDENCE` each request shows; requests come as the arrays of `EVENT_FIELDS`, one at least."""
-    left_out, none = omissions.note(arrays)
-    asks = pc.equal(arrays[_API_KEY], int(ApiKey.API_VERSIONS))
+def evidence(events: pa.RecordBatch, omissions: Omissions) -> dict[str, pa.Array]:
+    """Return which of `EVIDENCE` each request shows."""
+    left_out, none = omissions.note(events)
+    asks = pc.equal(events["api_key"], int(ApiKey.API_VERSIONS))
     # Later releases write requests of some APIs in this form, but not of this API.
-    is_old = pc.and_(pc.equal(arrays[_GENERATION], "name_text"), pc.equal(arrays[_API_KEY], int(ApiKey.METADATA)))
+    is_old = pc.and_(pc.equal(events["log_generation"], "name_text"), pc.equal(events["api_key"], int(ApiKey.METADATA)))
     # Another broker got the name of a forwarded request; a client that raises the level stated its name before that.
-    is_unshown = pc.or_(arrays[_FORWARDED], _sets_loggers(arrays))
+    is_unshown = pc.or_(events["is_forwarded"], _sets_loggers(events))
     return {
         "api_versions": pc.or_(asks, is_old),
-        "software_name": pc.and_(pc.fill_null(pc.not_equal(arrays[_SOFTWARE], UNKNOWN), False), pc.invert(is_unshown)),
+        "software_name": pc.and_(
+            pc.fill_null(pc.not_equal(events["client_software_name"], UNKNOWN), False), pc.invert(is_unshown)
+        ),
         "omission": pa.array(left_out),
         "continuity": pa.array(none),
     }
@@ -129,21 +124,21 @@ def read_at(run: _Run, now: datetime) -> _Run:
     return {**run, **{name: now for name in EVIDENCE if run.get(name) is not None}}
 
 
-def loggers_set(arrays: Sequence[pa.Array]) -> list[BrokerEvent]:
-    """Return the requests that set loggers, from the arrays of `EVENT_FIELDS`: the first after the level is raised.
+def loggers_set(events: pa.RecordBatch) -> list[BrokerEvent]:
+    """Return the requests that set loggers: the first after the level is raised.
 
     Only these requests of this API have their response stored, which says neither which loggers were set nor to what
     level. A request comes before the change that it makes, and it is not logged at INFO.
     """
-    is_set = _sets_loggers(arrays)
+    is_set = _sets_loggers(events)
     if not pc.any(is_set).as_py():
         return []
-    times = arrays[_STARTED_AT].filter(is_set).cast(pa.int64())
+    times = events["started_at"].filter(is_set).cast(pa.int64())
     return [BrokerEvent(at, LOGGER_SET, None) for at in times.to_pylist()]
 
 
-def _sets_loggers(arrays: Sequence[pa.Array]) -> pa.Array:
-    return pc.and_(pc.equal(arrays[_API_KEY], LOGGER_API), arrays[_RESPONSE].is_valid())
+def _sets_loggers(events: pa.RecordBatch) -> pa.Array:
+    return pc.and_(pc.equal(events["api_key"], LOGGER_API), events["response"].is_valid())
 
 
 def joined(runs: Iterable[_Run], silence: Any = SILENCE) -> list[_Run]:

@@ -20,15 +20,12 @@ So only nearby requests decide, and neither the cut into splits nor the growth o
 parses the text before it anyway.
 """
 
-from collections.abc import Sequence
-
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from ..logs.request_event import RequestEvent
-from .arrow_schema import EVENT_FIELDS
+from .arrow_schema import EVENT_SCHEMA
 
 BLOCK = 1 << 20
 """Bytes of a file in which steps are counted together."""
@@ -48,22 +45,9 @@ _PROVING_FETCHERS = 2
 """The same for replicas' fetchers: if two take turns, a log with each second request holds only one of them."""
 _COUNTS_OVER_ALL = "apache-kafka-java"
 """The software that counts its requests over all brokers."""
-_NAMES = (
-    "connection_id",
-    "correlation_id",
-    "byte_offset",
-    "replica_id",
-    "log_level",
-    "is_forwarded",
-    "client_software_name",
-)
-_FIELDS = {field.name: (number, field.type) for number, field in enumerate(EVENT_FIELDS) if field.name in _NAMES}
+_STEP = ("connection_id", "correlation_id", "byte_offset")
 _SCHEMA = pa.schema(
-    [
-        *((name, _FIELDS[name][1]) for name in _NAMES[:3]),
-        ("is_fetcher", pa.bool_()),
-        ("counts_over_all", pa.bool_()),
-    ]
+    [*map(EVENT_SCHEMA.field, _STEP), pa.field("is_fetcher", pa.bool_()), pa.field("counts_over_all", pa.bool_())]
 )
 _Flags = npt.NDArray[np.bool_]
 _Numbers = npt.NDArray[np.int64]
@@ -75,41 +59,34 @@ class Omissions:
     def __init__(self) -> None:
         self._rows = _SCHEMA.empty_table()
 
-    def look_back(self, events: Sequence[RequestEvent]) -> None:
-        """Add the requests before the split, all of them at once."""
-        columns = [pa.array([getattr(event, name) for event in events], _FIELDS[name][1]) for name in _NAMES]
-        rows, _ = _counted(columns)
-        self._rows = _last_block(rows)
-
-    def note(self, arrays: Sequence[pa.Array]) -> tuple[_Flags, _Flags]:
-        """Add further requests, as the arrays of `EVENT_FIELDS`, in their order; at least one.
+    def note(self, events: pa.RecordBatch) -> tuple[_Flags, _Flags]:
+        """Add further requests, in their order; those before the split all at once.
 
         Returns:
             For each request, whether it shows that requests are left out; and whether it shows that none are.
         """
-        rows, indexes = _counted([arrays[_FIELDS[name][0]] for name in _NAMES])
+        rows, indexes = _counted(events)
         before = len(self._rows)
         whole = pa.concat_tables([self._rows, rows])
-        left_out, none = (np.zeros(len(arrays[0]), dtype=np.bool_) for _ in range(2))
+        left_out, none = (np.zeros(len(events), dtype=np.bool_) for _ in range(2))
         for row, shows_omission in _verdicts(whole, before):
             (left_out if shows_omission else none)[indexes[row - before]] = True
         self._rows = _last_block(whole)
         return left_out, none
 
 
-def _counted(columns: Sequence[pa.Array]) -> tuple[pa.Table, _Numbers]:
+def _counted(events: pa.RecordBatch) -> tuple[pa.Table, _Numbers]:
     """Return the requests that count (at DEBUG, and sent on the connection itself), and their indexes."""
-    given = pa.table(columns, names=_NAMES)
     rows = pa.Table.from_arrays(
         [
-            *given.columns[:3],
-            pc.fill_null(pc.greater_equal(given["replica_id"], 0), False),
-            pc.fill_null(pc.equal(given["client_software_name"], _COUNTS_OVER_ALL), False),
+            *map(events.column, _STEP),
+            pc.fill_null(pc.greater_equal(events["replica_id"], 0), False),
+            pc.fill_null(pc.equal(events["client_software_name"], _COUNTS_OVER_ALL), False),
         ],
         schema=_SCHEMA,
     )
-    counts = pc.and_(pc.not_equal(given["log_level"], "INFO"), pc.invert(given["is_forwarded"]))
-    indexes: _Numbers = np.flatnonzero(counts.to_numpy())
+    counts = pc.and_(pc.not_equal(events["log_level"], "INFO"), pc.invert(events["is_forwarded"]))
+    indexes: _Numbers = np.flatnonzero(counts.to_numpy(zero_copy_only=False))
     return rows if len(indexes) == len(rows) else rows.filter(counts), indexes
 
 

@@ -7,7 +7,6 @@ judges the windows that end in it. A window at the end of a file is judged as fa
 has grown. Windows are judged in order, as after a restart only the records that follow it count.
 """
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -17,9 +16,8 @@ import pyarrow.compute as pc
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.broker_events import RESTARTED, BrokerEvent
-from ..logs.request_event import RequestEvent
 from ..protocol import ApiKey
-from .arrow_schema import EVENT_FIELDS
+from .arrow_schema import EVENT_SCHEMA
 from .broker_start import RESTART_WINDOWS, shows_restart
 from .debug_runs import SILENCE_MICROS
 
@@ -37,10 +35,7 @@ class _Request(NamedTuple):
     log_generation: str
 
 
-_PLACE = ("logged_at", "byte_offset", "log_level")
-_NAMES = (*_PLACE, *_Request._fields)
-_FIELDS = {field.name: (number, field.type) for number, field in enumerate(EVENT_FIELDS) if field.name in _NAMES}
-_SCHEMA = pa.schema([(name, _FIELDS[name][1]) for name in _NAMES])
+_NAMES = ("logged_at", "byte_offset", "log_level", *_Request._fields)
 _BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
 
 
@@ -50,27 +45,13 @@ class Restarts:
     def __init__(self, start: int) -> None:
         """Begin at the offset at which the split starts."""
         self._start = start
-        self._rows = _SCHEMA.empty_table()
+        self._rows = EVENT_SCHEMA.empty_table().select(_NAMES)
         self._state = _State()
         self._events: list[BrokerEvent] = []
 
-    def look_back(self, events: Sequence[RequestEvent]) -> None:
-        """Add the requests before the split, all of them at once."""
-        columns = {name: pa.array([getattr(event, name) for event in events], _FIELDS[name][1]) for name in _NAMES}
-        self._add(pa.table(columns, schema=_SCHEMA))
-
-    def note(self, arrays: Sequence[pa.Array]) -> None:
-        """Add further requests, as the arrays of `EVENT_FIELDS`, in their order."""
-        self._add(pa.table([arrays[_FIELDS[name][0]] for name in _NAMES], schema=_SCHEMA))
-
-    def events(self, is_end: bool) -> list[BrokerEvent]:
-        """Return the restarts so far; at the end of the file also those that an incomplete window shows."""
-        if not is_end:
-            return self._events
-        at_end, _ = _judge(_Windows(self._rows), self._state, is_end=True)
-        return self._events + [restart.event._replace(value=f"{restart.event.value} so far") for restart in at_end]
-
-    def _add(self, rows: pa.Table) -> None:
+    def note(self, events: pa.RecordBatch) -> None:
+        """Add further requests, in their order; those before the split all at once."""
+        rows = pa.Table.from_batches([events]).select(_NAMES)
         is_debug = pc.not_equal(rows["log_level"], "INFO")
         rows = rows if pc.all(is_debug).as_py() else rows.filter(is_debug)
         if len(rows) == 0:
@@ -84,9 +65,16 @@ class Restarts:
         # Combine chunks: a log that comes in small parts would otherwise have ever more of them.
         self._rows = windows.rows.slice(min(first, windows.before(first + 1))).combine_chunks()
 
+    def events(self, is_end: bool) -> list[BrokerEvent]:
+        """Return the restarts so far; at the end of the file also those that an incomplete window shows."""
+        if not is_end:
+            return self._events
+        at_end, _ = _judge(_Windows(self._rows), self._state, is_end=True)
+        return self._events + [restart.event._replace(value=f"{restart.event.value} so far") for restart in at_end]
+
 
 class _State(NamedTuple):
-    """How far windows are judged.
+    """How far windows are judged; -1 lies before every offset.
 
     Attributes:
         judged: offset of the first request of the latest window that is judged.

@@ -36,7 +36,7 @@ from ..logs.reader import RESUME_WINDOW, hash_bytes, head, range_records
 from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
-from .arrow_schema import EVENT_FIELDS, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
+from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
 from .debug_runs import DebugRuns, evidence, loggers_set
@@ -53,9 +53,6 @@ BATCH_ROWS = 16384
 BATCH_BYTES = 16 << 20
 LOOKBACK = 4 << 20
 """Bytes before a split that are parsed again, but not counted, to recognise requests that were logged twice."""
-_LOGGED_AT, _OFFSET, _LEVEL = (
-    [field.name for field in EVENT_FIELDS].index(name) for name in ("logged_at", "byte_offset", "log_level")
-)
 
 PLACEHOLDER: RejectReason = "unreadable"
 """The reason of the rejected record that stands for the rest of a file that could not be read."""
@@ -189,8 +186,10 @@ class SplitReader:
         finally:
             if reached < start:
                 self.tail = Tail()
-            self.restarts.look_back(requests)
-            self.omissions.look_back(requests)
+            if requests:
+                events = pa.RecordBatch.from_arrays(arrays_of(requests, EVENT_SCHEMA), schema=EVENT_SCHEMA)
+                self.restarts.note(events)
+                self.omissions.note(events)
 
     def _read_beginning_again(self, file: HeldFile) -> None:
         """Parse the first requests of the file that an earlier run has read: all first requests are judged together."""
@@ -313,13 +312,12 @@ class SplitReader:
         """Yield the rows that are held, and hold them no longer; also called while the reading waits for bytes."""
         file_key = (self.split.file.cluster, self.split.file.broker, self.split.file.file_id)
         if len(self.requests):
-            arrays = self.requests.arrays()
-            self.times.note(arrays[_LOGGED_AT])
-            shown = evidence(arrays, self.omissions)
-            self.debug_runs.note(arrays[_LOGGED_AT], arrays[_OFFSET], arrays[_LEVEL], shown)
-            self.restarts.note(arrays)
-            self.loggers_set += loggers_set(arrays)
-            yield part("request", [*(pa.repeat(value, len(arrays[0])) for value in file_key), *arrays])
+            events = self.requests.events()
+            self.times.note(events["logged_at"])
+            self.debug_runs.note(events, evidence(events, self.omissions))
+            self.restarts.note(events)
+            self.loggers_set += loggers_set(events)
+            yield part("request", [*(pa.repeat(value, len(events)) for value in file_key), *events.columns])
         if self.rejected:
             rejected = [(self.split.file.file_id, *astuple(record)) for record in self.rejected]
             yield part("rejected", arrays_of(rejected, list(REJECTED_TYPE)))

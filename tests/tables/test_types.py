@@ -3,7 +3,7 @@
 import pyarrow as pa
 import pytest
 
-from kafka_clientinfo.ingestion.arrow_schema import EVENT_FIELDS
+from kafka_clientinfo.ingestion.arrow_schema import EVENT_SCHEMA
 from kafka_clientinfo.logs.request_event import RequestEvent
 from kafka_clientinfo.spark.arrow_rows import arrow_type
 from kafka_clientinfo.tables.spec import table_specs
@@ -47,4 +47,4 @@ def test_a_struct_is_translated_with_its_fields() -> None:
 
 
 def test_an_event_has_a_column_for_each_field() -> None:
-    assert [field.name for field in EVENT_FIELDS] == list(RequestEvent.__annotations__)
+    assert EVENT_SCHEMA.names == list(RequestEvent.__annotations__)
