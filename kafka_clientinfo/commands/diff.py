@@ -27,11 +27,12 @@ from ..errors import ConfigError, WarehouseError
 from ..protocol import UNKNOWN
 from ..questions.filters import Filters, Scope, add_filters, given_time
 from ..questions.presenter import host, software
+from ..questions.queries import grouped, same
 from ..releases.broker_releases import release
 from ..tables.spec import CLIENT
 from .context import WOULD_BREAK, Context, add_warehouse
 from .output import Table, add_formats, limit_of, show
-from .ownership import GROUP, SAME_CONNECTION, WITH_CONNECTION, grouped
+from .ownership import GROUP, SAME_CONNECTION, WITH_CONNECTION
 
 HELP = "compare two days: clients that are new, gone, changed, unknown, breaking or misbehaving (exit code 3, see the README)"
 EXAMPLES = (
@@ -181,10 +182,9 @@ def _breaking(scope: Scope, target: str) -> ByKey:
         f"max(t.last_at) AS last_seen FROM {{api_usage}} AS t JOIN {{connections}} AS c ON {SAME_CONNECTION} "
         f"WHERE c.role = 'client' AND {client_filters.where()} GROUP BY {own}, t.api_key, t.api_name, t.api_version"
     )
-    same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM i.{name}" for name in (*CLIENT, "api_key", "api_version"))
     refused = f"i.refused_by['{release(target).name}']"
     rows = any_client.query(
-        f"SELECT u.*, {refused} AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same} "
+        f"SELECT u.*, {refused} AS reason FROM ({uses}) AS u JOIN {{upgrade_impact}} AS i ON {same('u', 'i', (*CLIENT, 'api_key', 'api_version'))} "
         f"WHERE {refused} IS NOT NULL ORDER BY u.connections DESC, u.client_software_name",
         client_filters.parameters,
     ).dicts()

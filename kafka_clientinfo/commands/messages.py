@@ -17,10 +17,11 @@ from ..errors import ClientInfoError
 from ..printable import safe
 from ..protocol import api_key
 from ..questions.presenter import clients, explained, hosts, verdicts, who, why
+from ..questions.queries import grouped
 from ..releases.broker_releases import DEPRECATED, REMOVED, UNDECIDED, release
 from ..tables.spec import CLIENT
 from .output import Table, as_markdown, markdown_text, write_private
-from .ownership import OwnerImpact, grouped, named
+from .ownership import OwnerImpact, named
 from .text_tables import number
 from .webhook import Webhook
 

@@ -13,7 +13,7 @@ An endpoint and not a client has an owner, because programs of several owners ma
 """
 
 import argparse
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +23,7 @@ from ..errors import ConfigError
 from ..questions.filters import Scope
 from ..questions.impact import judged
 from ..questions.presenter import host
+from ..questions.queries import grouped, same
 from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .output import Table
@@ -177,7 +178,6 @@ class Ownership:
         requests and times by host come from `api_usage`, and only the verdict from `upgrade_impact`.
         """
         tables, filters = self._scope.tables, self._scope.filters
-        same = " AND ".join(f"u.{name} IS NOT DISTINCT FROM j.{name}" for name in (*CLIENT, *_API))
         of_connection = ", ".join((*(f"c.{name}" for name in ENDPOINT), *(f"t.{name}" for name in _API)))
         uses = (
             f"uses AS (SELECT {of_connection}, CAST(sum(t.requests) AS BIGINT) AS requests, min(t.first_at) AS first_seen, "
@@ -189,7 +189,7 @@ class Ownership:
         not_fine = tables.query(
             f"{judged(target)}, {uses}SELECT u.*, j.api_name, j.rank, j.reason, j.refused_from, j.library, "
             "j.upgrade_to, j.upgrade_over "
-            f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE rank < {FINE}) AS j ON {same} "
+            f"FROM chosen AS u JOIN (SELECT * FROM judged WHERE rank < {FINE}) AS j ON {same('u', 'j', (*CLIENT, *_API))} "
             f"ORDER BY rank, requests DESC, {', '.join(f'u.{name}' for name in (*ENDPOINT, *_API))}",
             filters.parameters,
         ).dicts()
@@ -254,14 +254,6 @@ def owners_of_uses(impacts: Mapping[Owner | None, OwnerImpact]) -> dict[tuple[An
             for use in impact.uses:
                 names_by_use.setdefault(tuple(use[column] for column in USE), set()).add(owner.name)
     return {use: sorted(names) for use, names in names_by_use.items()}
-
-
-def grouped(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
-    """Group rows by their values of some columns."""
-    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for row in rows:
-        groups.setdefault(tuple(row[name] for name in names), []).append(row)
-    return groups
 
 
 def named(owner: Owner | None) -> tuple[str | None, str | None]:

@@ -188,11 +188,9 @@ class _Scan:
         _, *answers = of_log = self._of_log(limit)
         if self._progress is not None:
             self._progress.clear()
+        tables = of_log if verdict is None else [*of_log, *upgrade.as_tables(verdict)]
         show(
-            self._arguments,
-            of_log if verdict is None else [*of_log, *upgrade.as_tables(verdict)],
-            document=self._document(of_log, verdict),
-            text=lambda: self._text(answers, verdict),
+            self._arguments, tables, document=self._document(of_log, verdict), text=lambda: self._text(answers, verdict)
         )
         return WOULD_BREAK if verdict is not None and verdict.breaks else int(self._reading.is_incomplete)
 

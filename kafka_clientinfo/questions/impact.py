@@ -7,16 +7,7 @@ from typing import Any
 
 from ..errors import WarehouseError
 from ..printable import safe
-from ..releases.broker_releases import (
-    FINE,
-    REMOVED,
-    VERDICTS,
-    WORST_FIRST,
-    release,
-    releases,
-    verdict_rank,
-    verdict_reason,
-)
+from ..releases.broker_releases import FINE, REMOVED, VERDICTS, WORST_FIRST, release, releases
 from ..tables.spec import CLIENT
 from .filters import Filters, Scope
 from .queries import Rows
@@ -78,6 +69,26 @@ def impact(scope: Scope, target: str | None, all_targets: bool = False, waits: b
     if not any(number for counts in counted for number in counts.values()):
         raise WarehouseError(f"no client of {scope.tables.root} fits what is asked for, so that nobody can be judged")
     return result
+
+
+def verdict_rank(target: str) -> str:
+    """Return SQL for the rank in `WORST_FIRST` of a row of `upgrade_impact` at a target.
+
+    Args:
+        target: SQL for the name of the release, such as a quoted text.
+    """
+    columns = ("refused_by", "deprecated_by", "undecided_by")
+    cases = " ".join(f"WHEN {name}[{target}] IS NOT NULL THEN {rank}" for rank, name in enumerate(columns))
+    return f"CASE {cases} ELSE {len(columns)} END"
+
+
+def verdict_reason(target: str) -> str:
+    """Return SQL for the reason of a row's verdict at a target, a key of `REASONS`; null if the verdict is ok.
+
+    The argument is that of `verdict_rank`.
+    """
+    later = f"CASE WHEN deprecated_by[{target}] IS NOT NULL THEN 'refused_later' END"
+    return f"coalesce(refused_by[{target}], {later}, undecided_by[{target}])"
 
 
 def judged(target: str) -> str:

@@ -5,13 +5,14 @@ from users come in as parameters only. Both engines order nulls first, or last i
 without a zone for UTC.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from string import Formatter
 from typing import Any, Protocol
 
 from ..errors import WarehouseError
+from ..tables.spec import CLIENT
 from ..warehouse.state import State
 from ..warehouse.table_layout import TableLayout
 
@@ -124,3 +125,16 @@ def in_utc(value: Any) -> Any:
     if isinstance(value, list):
         return [in_utc(item) for item in value]
     return {key: in_utc(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
+    """Return the SQL condition that two rows agree in these columns; two nulls agree."""
+    return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
+
+
+def grouped(rows: Iterable[dict[str, Any]], names: Sequence[str]) -> dict[tuple[Any, ...], list[dict[str, Any]]]:
+    """Group rows by their values of some columns."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault(tuple(row[name] for name in names), []).append(row)
+    return groups

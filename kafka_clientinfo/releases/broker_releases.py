@@ -24,26 +24,6 @@ FINE = WORST_FIRST.index(OK)
 """The rank of what works."""
 
 
-def verdict_rank(target: str) -> str:
-    """Return SQL for the rank in `WORST_FIRST` of a row of `upgrade_impact` at a target.
-
-    Args:
-        target: SQL for the name of the release, such as a quoted text.
-    """
-    columns = ("refused_by", "deprecated_by", "undecided_by")
-    cases = " ".join(f"WHEN {name}[{target}] IS NOT NULL THEN {rank}" for rank, name in enumerate(columns))
-    return f"CASE {cases} ELSE {len(columns)} END"
-
-
-def verdict_reason(target: str) -> str:
-    """Return SQL for the reason of a row's verdict at a target, a key of `REASONS`; null if the verdict is ok.
-
-    The argument is that of `verdict_rank`.
-    """
-    later = f"CASE WHEN deprecated_by[{target}] IS NOT NULL THEN 'refused_later' END"
-    return f"coalesce(refused_by[{target}], {later}, undecided_by[{target}])"
-
-
 @dataclass(frozen=True, slots=True)
 class ApiRange:
     """Versions `low` to `high` of an API; needs is kraft, zookeeper, plugin or feature, None if every broker has it."""

@@ -9,8 +9,10 @@ from typing import Any
 
 from ..config.rules import MAY_BE_CLIENTS, SEVERITY_ORDER
 from ..questions.filters import Scope
+from ..questions.impact import verdict_rank, verdict_reason
 from ..questions.presenter import FEW_HOSTS, client_id, explained, software
-from ..releases.broker_releases import FINE, WORST_FIRST, verdict_rank, verdict_reason
+from ..questions.queries import same
+from ..releases.broker_releases import FINE, WORST_FIRST
 from ..tables.spec import CLIENT, CONNECTION_KEY
 from .buckets import Buckets
 from .table import TEXT, cell, declared, select
@@ -34,11 +36,6 @@ class Limits:
     def halved(self) -> "Limits":
         """Return limits with which the page has about half the bytes."""
         return Limits(max(self.clients // 2, 1), self.detailed // 2, self.connections)
-
-
-def same(left: str, right: str, columns: tuple[str, ...] = CLIENT) -> str:
-    """Return the SQL condition that two rows agree in these columns; two nulls agree."""
-    return " AND ".join(f"{left}.{name} IS NOT DISTINCT FROM {right}.{name}" for name in columns)
 
 
 _VIOLATIONS = (

@@ -16,6 +16,7 @@ from ..protocol import UNKNOWN
 from ..questions.filters import Scope
 from ..questions.impact import Impact
 from ..questions.presenter import advice, client_id, clients, explained, software, why
+from ..questions.queries import grouped
 from ..releases.broker_releases import OK, REMOVED, WORST_FIRST
 from ..tables.spec import CLIENT
 from . import plots
@@ -229,10 +230,7 @@ def _who_breaks(verdict: Impact, rows_by_client: Mapping[tuple[Any, ...], int], 
     `rows_by_client` (the row of a client in the inventory) and `owners` are by the values of `CLIENT`.
     """
     table = declared("who_breaks", target=str(verdict.target))
-    by_client: dict[tuple[Any, ...], list[dict[str, Any]]] = {}
-    for use in verdict.rows:
-        by_client.setdefault(tuple(use[name] for name in CLIENT), []).append(use)
-    for client, uses in by_client.items():
+    for client, uses in grouped(verdict.rows, CLIENT).items():
         cluster, principal, own_id, *of_software = client
         worst = min(WORST_FIRST.index(use["verdict"]) for use in uses)
         lines = [
