@@ -10,16 +10,10 @@ from deltalake import DeltaTable
 from kafka_clientinfo.tables.spec import table_spec, table_specs
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-NOT_COMPARED = (
-    "file_id",
-    "byte_offset",
-    "path",
-    "batch_id",
-    "ingested_at",
-    "compressed",
-    "size_on_disk",
-    "resume_hash",
-)
+OF_READING = ("path", "batch_id", "ingested_at")
+"""Columns that say how and when logs were read, and not what they hold."""
+NOT_COMPARED = (*OF_READING, "file_id", "byte_offset", "compressed", "size_on_disk", "resume_hash")
+"""Columns that differ also if the same log is read in other files."""
 COMPARED = [name for name in table_specs() if name != "ingested_files"]
 ACCOUNT = (
     "records",

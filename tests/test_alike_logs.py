@@ -11,7 +11,7 @@ from kafka_clientinfo import cli
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .ingestion.alike_logs import BANNER, FIRST, LEADS, records
-from .ingestion.test_plan import save
+from .ingestion.stored_logs import save
 
 CONSOLES = {"logs/one.log": BANNER + FIRST + records("one", 504), "logs/two.log": BANNER + FIRST + records("two", 664)}
 """Two brokers of one image that start in the same millisecond: 505 and 665 requests."""

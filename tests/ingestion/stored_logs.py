@@ -1,15 +1,16 @@
-"""Logs in a store in memory, and a remote file that counts what is read of it."""
+"""Logs in files and in a store in memory, and a remote file that counts what is read of it."""
 
 import gzip
 import pickle
+from pathlib import Path
 from typing import Any
 
 from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.planned import Split
 from kafka_clientinfo.ingestion.worker import read_splits
 from tests.builders import json_record
-from tests.ingestion.test_plan import LOG
 
+LOG = b"".join(json_record(correlation_id=number) for number in range(20))
 FILES = {
     "/logs/b1/kafka-request.log": LOG * 3,
     "/logs/b1/kafka-request.log.2026-11-21-02": json_record(client_id="two") + LOG,
@@ -18,6 +19,12 @@ FILES = {
     "/logs/b2/ü#%20/kafka-request.log": json_record(client_id="b2") + LOG,
     "/other/notes.txt": b"x",
 }
+
+
+def save(path: Path, data: bytes) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+    return path
 
 
 def paths(*items: str) -> list[str]:

@@ -13,7 +13,7 @@ from kafka_clientinfo.ingestion.problems import is_incomplete
 from tests.builders import json_record
 
 from .alike_logs import A_LONG, B_LONG, BANNER, BIG, BIG_LONG, FIRST, LEADS, A, B, C, records, requests_of
-from .test_plan import save
+from .stored_logs import save
 from .test_unreadable import Tables
 
 LIVE = "b1/kafka-request.log"

@@ -17,7 +17,7 @@ from kafka_clientinfo.logs.reader import read_blocks, resume_point
 from tests.wrapping import wrap
 
 from .alike_logs import A_LONG, BANNER, BIG, A, records, requests_of
-from .test_plan import save
+from .stored_logs import save
 from .test_unreadable import Tables
 
 

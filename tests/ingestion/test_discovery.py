@@ -14,7 +14,7 @@ from kafka_clientinfo.errors import InputError
 from kafka_clientinfo.ingestion.discovery import find_logs, is_server_log, matches, with_server_logs
 from kafka_clientinfo.ingestion.plan import make_plan
 from tests.builders import json_record
-from tests.ingestion.test_plan import LOG, save
+from tests.ingestion.stored_logs import LOG, save
 
 
 def paths(*items: Path | str) -> list[str]:

@@ -22,11 +22,11 @@ from kafka_clientinfo.ingestion.storage import local_file
 from kafka_clientinfo.logs import Parser, range_records
 from kafka_clientinfo.logs.reader import file_id, head, resume_point
 from tests.builders import json_record, request_header_struct_record
+from tests.ingestion.stored_logs import LOG, save
 from tests.logs.excerpts import EXCERPTS, GENERATIONS, records
 from tests.wrapping import wrap
 
 SETTINGS = Settings(cluster="c")
-LOG = b"".join(json_record(correlation_id=number) for number in range(20))
 FORGED = "\n[2026-01-01 00:00:00,000] DEBUG Completed request:{} -- {} (kafka.request.logger)"
 Known = dict[str, dict[str, Any]]
 
@@ -34,12 +34,6 @@ Known = dict[str, dict[str, Any]]
 def log_of(broker: str) -> bytes:
     """A log that begins otherwise than those of other brokers."""
     return b"".join(json_record(correlation_id=number, client_id=broker) for number in range(20))
-
-
-def save(path: Path, data: bytes) -> Path:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
-    return path
 
 
 def ingested(path: Path, upto: int | None = None, pending: int = 0) -> Known:

@@ -18,7 +18,7 @@ from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.ingestion.planned import Plan
 from kafka_clientinfo.ingestion.worker import read_splits
 from tests.builders import json_record, request_header_struct_record
-from tests.ingestion.test_plan import LOG, save
+from tests.ingestion.stored_logs import LOG, save
 from tests.logs.test_recognition import GC, HANDLED, SERVER
 from tests.wrapping import wrap
 

@@ -12,7 +12,7 @@ from kafka_clientinfo.ingestion.discovery import find_logs
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.runs import run as pipeline
 from tests.builders import json_record
-from tests.ingestion.test_plan import LOG
+from tests.ingestion.stored_logs import LOG
 from tests.moto import KEYS, bucket, moto_server
 
 pytestmark = pytest.mark.oracle

@@ -22,7 +22,7 @@ from kafka_clientinfo.logs import json_run
 from tests.builders import START, api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.frames import step_back_ms
 from tests.ingestion.splitting import Runs, read_in_splits, rows_of, split_of
-from tests.ingestion.test_plan import save
+from tests.ingestion.stored_logs import save
 
 pytestmark = pytest.mark.no_cover  # measuring coverage would double its time
 

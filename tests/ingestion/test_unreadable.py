@@ -30,7 +30,7 @@ from kafka_clientinfo.spark.caching import release
 from kafka_clientinfo.warehouse.address import Address
 from kafka_clientinfo.warehouse.staging import Staging, cache
 from tests.builders import json_record
-from tests.ingestion.test_plan import save
+from tests.ingestion.stored_logs import save
 
 LOG = b"".join(json_record(correlation_id=number, client_id=os.urandom(30).hex()) for number in range(60))
 OTHER = b"".join(json_record(correlation_id=number, client_id=os.urandom(30).hex()) for number in range(60))

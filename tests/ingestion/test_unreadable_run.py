@@ -10,7 +10,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.warehouse.warehouse import Warehouse
-from tests.ingestion.test_plan import save
+from tests.ingestion.stored_logs import save
 from tests.ingestion.test_splits import downgraded
 from tests.ingestion.test_unreadable import LOG, whole
 

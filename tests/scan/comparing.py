@@ -12,15 +12,14 @@ import pyarrow.parquet as pq
 from kafka_clientinfo.runs import steps
 from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.tables.spec import table_spec
+from tests.equality import OF_READING
 
-NOT_COMPARED = frozenset({"path", "batch_id", "ingested_at"})
-"""What tells how and when logs were read, and not what they hold."""
 DERIVED = [name for name, step in steps.steps().items() if step.write_mode]
 
 
 def compared(table: pa.Table, name: str) -> list[tuple[tuple[str, Any], ...]]:
     """Rows in the order of their key: times without a zone, maps and structs by their names."""
-    columns = [column.name for column in table_spec(name).columns if column.name not in NOT_COMPARED]
+    columns = [column.name for column in table_spec(name).columns if column.name not in OF_READING]
     rows = [
         tuple((column, plain(row[column])) for column in columns)
         for row in table.select(columns).to_pylist(maps_as_pydicts="strict")

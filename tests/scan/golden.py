@@ -25,8 +25,9 @@ from kafka_clientinfo.scan import MemoryTables
 from kafka_clientinfo.tables.spec import EVIDENCE, table_spec
 
 from ..any_value import changed, odd_values, paths, value_at, written_json
+from ..equality import OF_READING
 from . import small_world
-from .comparing import DERIVED, NOT_COMPARED, in_arrow, plain
+from .comparing import DERIVED, in_arrow, plain
 
 ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
@@ -123,7 +124,7 @@ def _columns(rows: list[Mapping[str, Any]], table: str) -> dict[str, Any]:
     names = [
         column.name
         for column in table_spec(table).columns
-        if column.name not in {*NOT_COMPARED, "file_id", "resume_hash"}
+        if column.name not in {*OF_READING, "file_id", "resume_hash"}
     ]
     return {"rows": len(rows)} | {name: _column([_without_run(row.get(name)) for row in rows]) for name in names}
 
@@ -133,7 +134,7 @@ def _without_run(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_run(item) for item in value]
     if isinstance(value, dict):
-        found = {name: item for name, item in value.items() if name not in NOT_COMPARED}
+        found = {name: item for name, item in value.items() if name not in OF_READING}
         return found | {name: found[name] is not None for name in EVIDENCE if name in found}
     return value
 
