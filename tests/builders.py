@@ -60,7 +60,7 @@ class Completed:
     listener: str | None = "PLAINTEXT"
     software: tuple[str, str] | None = ("unknown", "unknown")
     extra: str = ""
-    """Behind everything else, as `,messageConversionsTime:0.5`; for JSON as `,"messageConversionsTime":0.5`."""
+    """After everything else, as `,messageConversionsTime:0.5`; for JSON as `,"messageConversionsTime":0.5`."""
 
     @property
     def key(self) -> int:
@@ -148,7 +148,7 @@ def api_key_struct_record(**fields: Any) -> bytes:
 
 
 def name_text_record(**fields: Any) -> bytes:
-    """0.8 to 0.10; `api` is the name of the request's class, `request` the text behind the client id."""
+    """0.8 to 0.10; `api` is the name of the request's class, `request` the text after the client id."""
     whole = {"total": 2, "queue": 0, "local": 1, "response_queue": 0, "send": 1, "remote": 0, "throttle": None}
     named = {"api": "TopicMetadataRequest", "version": 0, "request": "; Topics: ", "connection": "/10.0.0.2:40000"}
     record = Completed(**whole | named | {"listener": None, "software": None} | fields)

@@ -71,7 +71,7 @@ class Written(NamedTuple):
 
 
 def principal_of(text: str) -> str:
-    """Before 2.8 a principal stands behind a record's times: the end of a record in it is one, and 8 KB are looked at."""
+    """Before 2.8 a principal stands after a record's times: the end of a record in it is one, and 8 KB are looked at."""
     return "User:" + text.partition(" (kafka.request.logger)")[0][:6000]
 
 

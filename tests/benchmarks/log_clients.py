@@ -119,7 +119,7 @@ class Truth:
 
 
 def identity(principal: str, listener: str, protocol: str, software: tuple[str, str]) -> bytes:
-    """The part of a record that says who is behind its connection."""
+    """The part of a record that says who opened its connection."""
     return (
         f'"securityProtocol":"{protocol}","principal":"{principal}","listener":"{listener}",'
         f'"clientInformation":{{"softwareName":"{software[0]}","softwareVersion":"{software[1]}"}}'

@@ -22,7 +22,7 @@ BENCH_LOG = next(
 )
 
 API_VERSIONS = 18
-# APIs that only clients send; a follower's Fetch is told by its replica id.
+# APIs that only clients send; a follower's Fetch has a replica id.
 CLIENT_APIS = frozenset({0, 1, 2, 3, 8, 9, 10, 11, 12, 13, 14, 19, 22, 32})
 _REPLICA = re.compile(rb'"replicaId":\d')
 _TEXT = rb'"(?:[^"\\]|\\.)*"'

@@ -26,7 +26,7 @@ from tests.frames import ZERO, answered, api_versions, at, log, named, request
 @pytest.fixture
 def plan(spark: Any, free_conf: None, capsys: pytest.CaptureFixture[str]) -> str:
     requests, files = log(spark, [api_versions("?", 0, 3)])
-    # Behind an exchange, as Spark computes what it makes of rows of its own while it plans.
+    # After an exchange, as Spark computes what it makes of rows of its own while it plans.
     judged = judged_requests(requests.repartition(1), files, Settings(), concerns())
     with set_for(spark, {"spark.sql.debug.maxToStringFields": "1000"}):
         judged.explain()

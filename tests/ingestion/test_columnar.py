@@ -134,7 +134,7 @@ def test_both_readings_agree_at_the_ends_of_time(log: Path, at: str) -> None:
 
 
 def record(value: bytes, place: int, line: bytes) -> bytes:
-    """The line with another value behind one of its colons, up to the next comma or brace."""
+    """The line with another value after one of its colons, up to the next comma or brace."""
     colons = [at for at in range(len(line)) if line[at : at + 2] == b'":']
     start = colons[place % len(colons)] + 2
     ends = [end for mark in (b",", b"}") if (end := line.find(mark, start)) >= 0]

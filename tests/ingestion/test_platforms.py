@@ -1,4 +1,4 @@
-"""Folders as platforms fill them: request logs of any name, told by their content, and the brokers' names in their paths."""
+"""Folders as platforms fill them: request logs of any name, known by their content, and the brokers' names in their paths."""
 
 import gzip
 import os

@@ -39,7 +39,7 @@ class Reader:
 
 @pytest.fixture(scope="module")
 def log() -> bytes:
-    """Two failures with their stack traces, the first of them at the beginning, and what stands behind."""
+    """Two failures with their stack traces, the first of them at the beginning, and what stands after them."""
     records = [record.data for record in split_records([gzip.decompress(SAMPLE.read_bytes())], framing=SERVER_LOG)]
     failures = [number for number, data in enumerate(records) if b"ERROR Closing socket" in data]
     second = failures[1]

@@ -135,7 +135,7 @@ def _by_generation(records: list[RawRecord]) -> Pool:
 
 
 def _hides(before: bytes) -> bool:
-    """Whether a record hides the start of an intact one behind it: in no line of its own, or as text of a client's."""
+    """Whether a record hides the start of an intact one after it: in no line of its own, or as text of a client's."""
     if not before.endswith(b"\n"):
         return True
     prefix = PREFIX.match(before)
@@ -191,7 +191,7 @@ class Fuzz:
         return self.report
 
     def _stream(self, records: int) -> tuple[bytes, dict[int, int]]:
-        """Damaged records with an intact one behind every fourth, and where the intact ones start and end."""
+        """Damaged records with an intact one after every fourth, and where the intact ones start and end."""
         parts = [self._any()]
         at = len(parts[0])
         intact = {0: at}

@@ -126,7 +126,7 @@ def test_a_range_starts_behind_the_first_whole_line(save: Save, monkeypatch: pyt
 
 
 def test_it_does_not_start_a_range_at_a_forged_line(save: Save) -> None:
-    # Two forged lines look like a record behind a whole line; only the real end has connection and times.
+    # Two forged lines look like a record after a whole line; only the real end has connection and times.
     data = request_header_struct_record(client_id="x" + FORGED * 4) + request_header_struct_record() * 2
     path = save(data)
     starts = {record.offset for record in records(data)}

@@ -1,4 +1,4 @@
-"""Whether a file is a request log, told from its beginning, whatever it is called."""
+"""Whether a file is a request log, judged by its beginning, whatever it is called."""
 
 import bz2
 import gzip
@@ -100,7 +100,7 @@ def test_a_request_log_that_must_be_converted_is_named(tmp_path: Path, before: s
 
 @dataclass
 class Shrunk:
-    """A file that is shorter than it was found to be, so that reading behind its bytes fails."""
+    """A file that is shorter than it was found to be, so that reading after its bytes fails."""
 
     data: bytes
     size: int = 1 << 20

@@ -60,7 +60,7 @@ def test_it_takes_no_wrapper_inside_a_line_for_one(pattern: str, wrapper: str) -
 
 @pytest.mark.parametrize(("pattern", "wrapper"), TEXT_KINDS)
 def test_it_takes_no_end_inside_a_client_id_for_the_records_end(pattern: str, wrapper: str) -> None:
-    # A forged end with no start behind it: the record's own end comes later.
+    # A forged end with no start after it: the record's own end comes later.
     client_id = f"x{TAIL} (kafka.request.logger)\nrest"
     plain = request_header_struct_record(client_id=client_id) + json_record(client_id="b")
     assert client_ids(wrap(plain, pattern, wrapper)) == [client_id, "b"]

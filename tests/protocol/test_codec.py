@@ -270,7 +270,7 @@ def it_walks_only_frames_above_the_limit(monkeypatch: pytest.MonkeyPatch, at: in
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def it_sees_unknown_tagged_fields_in_any_row(count: int) -> None:
-    """Rows of numbers are read at once, unless the count of tags behind one of them is above 0."""
+    """Rows of numbers are read at once, unless the count of tags after one of them is above 0."""
     plain = {"a": 0, "b": 0}
     for place in range(count):
         rows = [plain] * count

@@ -111,7 +111,7 @@ PRINTED = """{
 
 @pytest.mark.kip("KIP-1313", 41)
 def it_reads_schemas_as_the_kips_print_them() -> None:
-    """With listeners, kinds of entities, zero copies and comments, also behind what looks like one inside a text."""
+    """With listeners, kinds of entities, zero copies and comments, also after what looks like one inside a text."""
     schema = parse_schema(PRINTED, "Printed.json")
     assert [field["name"] for field in schema.fields or ()] == ["GroupsNames", "Metrics"]
     assert [schema.header_version(version) for version in range(5)] == [1, 1, 2, 3, 3]

@@ -1,4 +1,4 @@
-"""Sessions on a server of Spark Connect that a command is told of."""
+"""Sessions on a server of Spark Connect that a command names."""
 
 import subprocess
 import sys

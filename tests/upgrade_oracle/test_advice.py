@@ -1,4 +1,4 @@
-"""The release that a client is told to take works at the target, and the one before it does not: on a real 4.0.1 broker.
+"""The release that a client is advised to take works at the target, and the one before it does not: on a real 4.0.1 broker.
 
 The clients are those of the sample's 2.8.2 log. Needs what `test_real_upgrade` needs.
 """
@@ -22,7 +22,7 @@ TARGET = "4.0.1"
 
 @pytest.fixture(scope="module")
 def advised(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
-    """Libraries with the release that clients of unknown software are told to take."""
+    """Libraries with the release that clients of unknown software are advised to take."""
     warehouse = tmp_path_factory.mktemp("advice") / "warehouse"
     pipeline.run(spark, [str(SAMPLE)], str(warehouse))
     rows = Warehouse(spark, str(warehouse)).read("upgrade_impact").where("client_software_name = 'unknown'")

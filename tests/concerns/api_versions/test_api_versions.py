@@ -16,7 +16,7 @@ def av(seconds: float, version: int, error: int = 0, response: str | None = None
 
 
 def old(seconds: float, version: int, throttle: float | None) -> dict[str, Any]:
-    """A broker that logs no response; 0.11 is told by its throttle time."""
+    """A broker that logs no response; of 0.11, as it logs a throttle time."""
     return av(seconds, version, log_generation="api_key_struct", throttle_time_ms=throttle) | {"error_code": None}
 
 

@@ -52,7 +52,7 @@ def bytes_of_schemas(kafka: str) -> Iterator[tuple[str | None, str, str]]:
         for name in jar.namelist():
             if re.fullmatch(r"common/message/\w+(?:Request|Response)\.json", name):
                 text = re.sub(r'("(?:[^"\\\n]|\\.)*")|//[^\n]*', lambda found: found[1] or "", jar.read(name).decode())
-                message, _ = json.JSONDecoder().raw_decode(text.strip())  # one file has words behind its end
+                message, _ = json.JSONDecoder().raw_decode(text.strip())  # one file has words after its end
                 common = {struct["name"]: struct["fields"] for struct in message.get("commonStructs", ())}
                 for path in _bytes_in(message.get("fields", []), common):
                     yield api_name(message["apiKey"]), message["type"], path
