@@ -45,6 +45,8 @@ _AT_ONCE = 2_000_000
 _HIDDEN_BY_SASL = 10
 """The most requests of a login, which are not logged."""
 _INDEX = re.compile(r"-(\d{1,10})\Z")
+_NO_INDEX = -1
+"""Stands below every INDEX, for a connection of which none is logged."""
 
 
 class LoggedRequest(Protocol):
@@ -105,7 +107,7 @@ def shows_restart(first: Sequence[LoggedRequest], before: Mapping[str, int]) -> 
     ]
     of_brokers = {event.connection_id for event in first if _is_of_a_broker(event)}
     unclear = [event for event in openings.values() if event not in opened]
-    low = max((_index(event) for event in opened), default=-1)
+    low = max((_index(event) for event in opened), default=_NO_INDEX)
     if not all(_may_be_new(event, low) and event.connection_id not in of_brokers for event in unclear):
         return False
     proofs = [event for event in opened if event.connection_id not in before and _shows_new_count(event, highest)]
@@ -191,9 +193,9 @@ def _has_index(event: LoggedRequest) -> bool:
 
 
 def _index(event: LoggedRequest) -> int:
-    """Return the INDEX of a connection on its network processor, -1 if none is logged."""
+    """Return the INDEX of a connection on its network processor; `_NO_INDEX` if none is logged."""
     index = _INDEX.search(event.connection_id) if _has_index(event) else None
-    return int(index[1]) if index else -1
+    return int(index[1]) if index else _NO_INDEX
 
 
 def _are_at_once(openings: Iterable[tuple[int, str]]) -> bool:
