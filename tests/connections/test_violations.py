@@ -152,7 +152,7 @@ def test_a_row_has_its_rules_words_and_the_policys_severity(found: dict[tuple[st
 def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: tuple[Any, Any]) -> None:
     where = judged[1].where(f"connection_id = '{CONNECTION}'")
     common = {"occurrences": "1L", "first_at": "opened_at", "last_at": "opened_at", "message": "'m'", "group_id": "'g'"}
-    columns = [*CONNECTION_KEY, *(f"{text} AS {name}" for name, text in common.items()), "first.place"]
+    columns = [*CONNECTION_KEY, *(f"{text} AS {name}" for name, text in common.items()), "first.source"]
     finding = where.selectExpr("'mixed_protocol_types' AS rule", *columns)
     other = where.selectExpr("'group_name_mismatch' AS rule", *columns, "'broker' AS blames")
     found = violations(*judged, [finding, other], SETTINGS, concerns())
