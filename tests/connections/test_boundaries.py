@@ -89,6 +89,10 @@ CASES: dict[str, tuple[list[dict[str, Any]], list[int]]] = {
         [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=4)],
         [3],
     ),
+    "ApiVersions with a negative id that begins nothing": (
+        [av(0, correlation_id=0), r(1, correlation_id=8), av(2, correlation_id=-1)],
+        [3],
+    ),
     "a handshake again with the id before": (
         [av(0, correlation_id=0), r(1, correlation_id=2), av(2, correlation_id=2)],
         [2, 1],
@@ -234,6 +238,7 @@ STARTED = ((90, "launched", None), (91, "launched", None), (95, "started", "1"))
 STARTS: dict[str, tuple[list[float], list[dict[str, Any]], list[int]]] = {
     "a start between": ([1, 2, 100, 101], [reported(*STARTED)], [2, 2]),
     "a start before": ([100, 101], [reported(*STARTED)], [2]),
+    "a request at the instant of the start, which came before it": ([1, 91, 100], [reported(*STARTED)], [2, 1]),
     "a start afterwards": ([1, 2], [reported(*STARTED)], [2]),
     "two starts": (
         [1, 100, 300],
