@@ -12,12 +12,14 @@ from kafka_clientinfo.concerns import concerns
 from kafka_clientinfo.config.policy import Policy
 from kafka_clientinfo.config.rules import rules
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
-from kafka_clientinfo.connections.violations import violations
+from kafka_clientinfo.connections.violations import by_connection_id, completed_finding, violations
 from kafka_clientinfo.tables.spec import CONNECTION_KEY
 from tests.builders import json_record
-from tests.frames import api_versions, at, log, named, offer, request
+from tests.engines import collected, on
+from tests.frames import api_versions, at, frame, log, named, offer, request
 
 ID, OTHER = "C" * 21 + "A", "D" * 21 + "A"
 CONNECTION = "10.0.0.1:9092-10.0.0.9:40000-0-1"
@@ -80,6 +82,13 @@ CASES: dict[str, tuple[list[dict[str, Any]], set[str]]] = {
             request("?", 1, client_id="other"),
         ],
         {"invalid_software_name", "went_on_after_invalid_request", "client_id_changed"},
+    ),
+    "without a client id": (
+        [
+            av(0, 3, 42, request=named("my client", "1"), response='{"errorCode":42}', client_id=None),
+            request("?", 1, client_id=None),
+        ],
+        {"invalid_software_name", "went_on_after_invalid_request"},
     ),
     "enforced by KIP-1313": (
         [v3(0, ID), v3(1, OTHER) | {"error_code": 42}, v3(2, OTHER), v3(3, OTHER) | {"error_code": 3}],
@@ -166,13 +175,16 @@ def test_a_row_blames_whom_its_rule_blames_unless_the_finding_says_whom(judged: 
 def test_what_two_requests_show_together_blames_either_side_if_they_name_two_clients(found: dict[Any, Any]) -> None:
     """A proxy may share the connection between them; what one request shows is its sender's."""
     assert rules()["went_on_after_invalid_request"].blames == "client"
-    blames = {key: row["blames"] for key, row in found.items() if key[0] in ("enforced", "shared by a proxy")}
+    names = ("enforced", "shared by a proxy", "without a client id")
+    blames = {key: row["blames"] for key, row in found.items() if key[0] in names}
     assert blames == {
         ("enforced", "invalid_software_name"): "client",
         ("enforced", "went_on_after_invalid_request"): "client",
         ("shared by a proxy", "invalid_software_name"): "client",
         ("shared by a proxy", "went_on_after_invalid_request"): "either",
         ("shared by a proxy", "client_id_changed"): "nobody",
+        ("without a client id", "invalid_software_name"): "client",
+        ("without a client id", "went_on_after_invalid_request"): "client",
     }
 
 
@@ -206,6 +218,36 @@ def test_messages_are_short_harmless_lines_whatever_was_logged(found: dict[tuple
         assert message == safe(message), rule
     assert messages["broker_like_client_id"].partition("; ")[0].endswith("y…")
     assert len(messages["broker_like_client_id"].partition("; ")[0]) == 1001
+
+
+def test_of_several_findings_of_one_connection_id_one_that_binds_is_the_example(rules_session: Any) -> None:
+    """Of those that bind, or of all if none does, the earliest; all are counted."""
+    free, binding = {"reason": "free"}, {"reason": "binding"}
+    found = [
+        ("binds later", 1, free), ("binds later", 2, binding), ("binds later", 3, binding), ("binds later", 4, free),
+        ("never binds", 6, free), ("never binds", 5, free),
+    ]  # fmt: skip
+    rows = [
+        {"cluster": "c", "broker": "b", "connection_id": name, "logged_at": at(second), "detail": str(second)} | given
+        for name, second, given in found
+    ]
+    with on(rules_session):
+        findings = by_connection_id(
+            frame(rules_session, "failed_requests", rows),
+            SETTINGS,
+            rule=F.lit("login_failed"),
+            at="logged_at",
+            then_by=("detail",),
+            grep=F.lit(""),
+            message=F.col("detail"),
+            binds=F.col("reason") == "binding",
+        )
+        shown = {row["connection_id"]: row for row in collected(completed_finding(findings, SETTINGS))}
+    names = ("binds", "message", "occurrences", "first_at", "last_at")
+    values = {name: [row[name] for name in names[:3]] for name, row in shown.items()}
+    assert values == {"binds later": [True, "2", 4], "never binds": [False, "5", 2]}
+    times = {name: [row[at_].timestamp() - at(0).timestamp() for at_ in names[3:]] for name, row in shown.items()}
+    assert times == {"binds later": [1, 4], "never binds": [5, 6]}
 
 
 def test_rules_can_be_off_one_or_all(judged: tuple[Any, Any]) -> None:
