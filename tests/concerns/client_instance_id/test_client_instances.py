@@ -61,7 +61,7 @@ def met(connection_id: str, opened: float, host: str, other: str) -> tuple[Any, 
 MOVED, SHARED, THIRD, SENT, GIVEN, HEADER, CHANGED, LATE = (kafka_id(n) for n in range(1, 9))
 MANY = sorted(kafka_id(n) for n in range(100, 123))
 """More ids on one connection than are listed."""
-OTHERS, APART = kafka_id(30), [kafka_id(n) for n in range(40, 43)]
+OTHERS, TOUCHED, APART = kafka_id(30), kafka_id(31), [kafka_id(n) for n in range(40, 43)]
 SAME = base64.urlsafe_b64encode(BITS.bytes).rstrip(b"=").decode()
 CONNECTIONS = [
     carries("1", client_instance_id=MOVED),
@@ -71,6 +71,8 @@ CONNECTIONS = [
     carries("5", 0, 50, client_instance_id=THIRD),
     carries("6", 10, 70, client_instance_id=THIRD),
     carries("7", 60, 65, client_instance_id=THIRD, remote_host="h3"),
+    carries("61", 5000, 5010, client_instance_id=TOUCHED, client_id="touch"),
+    carries("62", 5010, 5020, client_instance_id=TOUCHED, client_id="touch", remote_host="h2"),
     carries("8", client_instance_id=SAME, member_ids=[str(BITS)], member_id_alignment="same_uuid_other_encoding"),
     carries("9", telemetry_request_id=SENT, telemetry_response_id=SENT),  # brokers send it back
     carries("10", telemetry_response_id=GIVEN, telemetry_request_id=GIVEN, telemetry_scenario="UUID-B"),
@@ -116,6 +118,16 @@ EXPECTED = [
         last_seen=at(70),
         two_hosts_at_once=True,
         two_hosts_connections=[met("7", 60, "h3", "h1")],
+    ),
+    instance(
+        TOUCHED,
+        connections=2,
+        hosts=["h1", "h2"],
+        first_seen=at(5000),
+        last_seen=at(5020),
+        client_ids=["touch"],
+        two_hosts_at_once=True,
+        two_hosts_connections=[met("62", 5010, "h2", "h1")],
     ),
     instance(
         SAME,
@@ -189,7 +201,7 @@ def test_an_id_on_two_hosts_at_once_is_a_violation_of_the_connection_id(relation
     with on(rules_session):
         found = collected(completed_finding(findings_on_two_hosts(relation, _berlin()), _berlin()))
     rows = {row["connection_id"]: row for row in found}
-    assert set(rows) == {SECOND, "7"}
+    assert set(rows) == {SECOND, "7", "62"}
     row = rows[SECOND]
     assert (row["rule"], row["broker"], row["occurrences"]) == ("client_instance_id_on_two_hosts", "b", 1)
     assert (row["opened_at"], row["opened_seq"], row["group_id"]) == (None, None, None)
