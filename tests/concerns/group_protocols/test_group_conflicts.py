@@ -79,6 +79,15 @@ def on(connection: str, row: Row) -> Row:
     return row | {"connection_id": connection}
 
 
+def of(group: str, row: Row) -> Row:
+    """The same request for another group than that of the case."""
+    return row | {"request": json.dumps(json.loads(row["request"]) | {"groupId": group})}
+
+
+def names(number: int) -> tuple[str, ...]:
+    return tuple(f"name {one}" for one in range(number))
+
+
 # Groups whose members state two types, and nobody is to blame.
 ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
     "all members left": [joins("a", 0), *beats("a", 3, 6), leaves("a", 9), joins("w", 9, "connect", 0, 2)],
@@ -93,6 +102,11 @@ ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
         joins("x", 40, generation=3),
     ],
     "refused long after": [joins("a", 0), *beats("a", 3), joins("w", 500, "connect", INCONSISTENT)],
+    "refused at the instant at which the other joins": [
+        joins("a", 0),
+        *beats("a", 5),
+        joins("w", 0, "connect", INCONSISTENT),
+    ],
     "refused when the session has timed out": [joins("a", 0), joins("w", 10, "connect", INCONSISTENT)],
     "refused when a session of no stated length has timed out": [
         joins("a", 0, timeout_ms=None),
@@ -102,6 +116,12 @@ ONE_AFTER_THE_OTHER: dict[str, list[Row]] = {
         joins("a", 0),
         *beats("a", 100, 200, error=25),
         joins("w", 100, "connect", INCONSISTENT),
+    ],
+    "heartbeats that may be for another group": [
+        of("another group", joins("a", 0)),
+        joins("a", 1),
+        *beats("a", 800),
+        joins("w", 500, "connect", INCONSISTENT),
     ],
     "coordinators of which one's clock is slow": [
         joins("a", 0),
@@ -185,6 +205,24 @@ AT_A_TIME: dict[str, tuple[list[Row], tuple[str, int, int, int]]] = {
         [joins("a", 0), joins("b", 0), leaves("a", 3), *beats("b", 20), joins("w", 15, "connect", INCONSISTENT)],
         ("connect", 1, 1, 0),
     ),
+    "a LeaveGroup that is refused ends nothing": (
+        [joins("a", 0), leaves("a", 3, error=25), *beats("a", 20), joins("w", 15, "connect", INCONSISTENT)],
+        ("connect", 1, 1, 0),
+    ),
+    "a member that joins again at the instant at which it leaves": (
+        [
+            joins("x", 0, "connect"),
+            leaves("x", 10),
+            joins("x", 10, generation=2),
+            *beats("x", 40),
+            joins("w", 20, "connect", INCONSISTENT),
+        ],
+        ("connect", 1, 1, 0),
+    ),
+    "both taken in the generation 0": (
+        [joins("a", 0, generation=0), joins("w", 0.1, "connect", 0, 0)],
+        ("connect", 1, 0, 1),
+    ),
     "SyncGroup of another type": (
         [joins("a", 0), syncs("w", 1, "connect", INCONSISTENT), syncs("a", 2)],
         ("connect", 1, 1, 0),
@@ -219,12 +257,17 @@ PERHAPS_OFFERED: dict[str, list[Row]] = {
         joins("m0", 0, name="sticky", leads=(*HUNDRED, "m0")),
         *(joins(one, 0, name="sticky") for one in HUNDRED),
     ],
+    "as many names as are listed, and perhaps more": [joins("m1", 0, name="sticky", offers=names(20), leads=OWN)],
     "an error": [joins("m1", 0, name="sticky", leads=OWN, error=INCONSISTENT)],
 }
 # … and nobody did: what the message says.
 NOBODY_OFFERED: dict[str, tuple[list[Row], str]] = {
     "a name, to the only member": (
         [joins("m1", 0, name="sticky", leads=OWN)],
+        "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 1 members of generation 1 offered",
+    ),
+    "a name, to a member of many": (
+        [joins("m1", 0, name="sticky", offers=names(19), leads=OWN)],
         "JOIN_GROUP v7 was answered with protocol name 'sticky', which none of the 1 members of generation 1 offered",
     ),
     "a name, to two members": (
@@ -273,7 +316,7 @@ def all_rows() -> list[Row]:
         row
         | {
             "connection_id": f"{row['connection_id']} in {name}",
-            "request": json.dumps(json.loads(row["request"]) | {"groupId": name}),
+            "request": json.dumps({"groupId": name} | json.loads(row["request"])),
         }
         for name, rows in cases.items()
         for row in rows
