@@ -194,7 +194,14 @@ CASES: dict[str, Case] = {
                 },
             )
         ],
-        {"assignments": [ASSIGNMENT], "undecoded_payloads": 0},
+        {"assignments": [ASSIGNMENT], "undecoded_payloads": 0, "not_self_describing": []},
+    ),
+    "no response to the last SyncGroup without a type is logged": (
+        [message(0, "SYNC", 4, {"memberId": "m1", "assignments": []})],
+        {
+            "self_describing": [],
+            "not_self_describing": [counts("SYNC_GROUP", 4, side, 1) for side in ("request", "response")],
+        },
     ),
     "names that agree": (
         [join(0, 7, names=("range", "roundrobin"), generation=3), sync(1, 5, generation=3)],
