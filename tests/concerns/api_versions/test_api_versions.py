@@ -67,6 +67,11 @@ CASES: dict[str, Case] = {
         },
         {"fallback_ignores_offer": 1},
     ),
+    "to zero although one more was offered": Case(
+        [av(0, 4, UNSUPPORTED, offer(0, 1)), av(1, 0)],
+        {"fallback_kind": "to_zero_although_more_was_offered"},
+        {"fallback_ignores_offer": 1},
+    ),
     "to zero, nothing offered": Case(
         [av(0, 3, UNSUPPORTED, NOTHING_OFFERED), av(1, 0)],
         {"api_versions_outcome": "fell_back", "fallback_kind": "to_zero_nothing_offered"},

@@ -49,7 +49,7 @@ def _key(name: str, opened: float) -> dict[str, Any]:
     return {"cluster": "c", "broker": "b", "connection_id": name, "opened_at": at(opened), "opened_seq": 0}
 
 
-OTHER, TAKES_BACK = {"broker": "other"}, {"broker": "takes back"}
+OTHER, TAKES_BACK, BOTH = {"broker": "other"}, {"broker": "takes back"}, {"broker": "both"}
 CONNECTIONS = [
     connection("asks always", "1", 0, "negotiated"),
     connection("asks always", "2", 10, "fell_back"),
@@ -74,10 +74,12 @@ CONNECTIONS = [
     connection("another API", "24", 0, "negotiated"),
     connection("another API", "25", 200),
     connection("retries", "16", 300, "negotiated"),
-    connection("goes up", "26", 300, "negotiated", remote_host="h5"),
+    connection("goes up", "26", 290, "negotiated", remote_host="h5"),
     connection("leaps up", "27", 300, "negotiated", remote_host="h6"),
     connection("asks before a range is taken back", "17", 50, "negotiated", **TAKES_BACK),
     connection("asks before a range is taken back", "18", 300, **TAKES_BACK),
+    connection("meets a range beside another", "30", 50, "negotiated", **BOTH),
+    connection("meets a range beside another", "31", 300, **BOTH),
     connection("meets a restarted broker", "28", 0, "negotiated"),
     connection("meets a restarted broker", "29", 300, broker="restarted"),
 ]
@@ -94,14 +96,16 @@ USED = [
     used("24", 0, 4, PRODUCE),
     used("25", 200, 4),
     used("16", 300, 5, PRODUCE),
-    used("26", 300, 3, PRODUCE),
+    used("26", 290, 3, PRODUCE),
     used("27", 300, 3, PRODUCE),
     used("16", 300, 3, PRODUCE, first_at=at(305)),
     used("16", 300, 2, PRODUCE, first_at=at(250)),
+    used("16", 300, 13, PRODUCE, first_at=at(296)),
 ]
 RANGES = [offered("b", 0, 11, 0, 90), offered("b", 4, 17, 100, 900), offered("other", 0, 17, 0, 900)]
 RANGES += [offered("b", 0, 1, 0, 900) | {"listener": "M"}]
 RANGES += [offered("takes back", 0, 9, 0, 900), offered("takes back", 0, 12, 100, 200)]
+RANGES += [offered("both", 0, 9, 0, 900), offered("both", 0, 12, 100, 900)]
 RANGES += [offered("restarted", 0, 9, 0, 90), offered("restarted", 0, 11, 400, 900)]
 STARTED = {"at": at(200), "kind": "started", "value": "1", "ingested_at": at(0)}
 FILES = [{"cluster": "c", "broker": "restarted", "file_id": "s", "broker_events": [STARTED]}]
@@ -146,6 +150,12 @@ EXPECTED = [
         reused=[(at(300), "takes back", "18", 0, at(50), "takes back", [])],
     ),
     of_client(
+        "meets a range beside another",
+        reusing_connections=1,
+        outdated_connections=1,
+        reused=[(at(300), "both", "31", 0, at(50), "both", [("FETCH", 4, (0, 9), (0, 12))])],
+    ),
+    of_client(
         "meets a restarted broker",
         reusing_connections=1,
         reused=[(at(300), "restarted", "29", 0, at(0), "b", [])],
@@ -167,8 +177,8 @@ EXPECTED = [
         "goes up",
         remote_host="h5",
         refused=[
-            (at(290), at(290), "b", "PRODUCE", 1, 1, 3, at(301), "26"),
-            (at(291), at(291), "b", "PRODUCE", 2, 1, 3, at(301), "26"),
+            (at(290), at(290), "b", "PRODUCE", 1, 1, 3, at(291), "26"),
+            (at(291), at(291), "b", "PRODUCE", 2, 1, 3, at(291), "26"),
         ],
     ),
     of_client(
@@ -207,7 +217,7 @@ def test_a_range_that_is_another_one_by_now_is_a_violation_of_the_connection_id(
     with on(rules_session):
         found = collected(completed_finding(findings_outdated(relation, Settings()), Settings()))
     rows = {row["connection_id"]: row for row in found}
-    assert set(rows) == {"6", "8", "23", "25"}
+    assert set(rows) == {"6", "8", "23", "25", "31"}
     row = rows["6"]
     assert (row["rule"], row["broker"], row["opened_at"], row["occurrences"]) == (*MESSAGES, "b", None, 1)
     assert row["message"] == MESSAGES[row["rule"]]

@@ -66,8 +66,10 @@ def relation(spark: Any) -> Any:
         row("done", 0, 1, (0, 17), seconds=5),  # before its upgrade
         row("done", 0, 7, (0, 3), seconds=5),  # gone since
         row("done", 0, 1, (17, 17), listener="CONTROLLER"),
+        row("KIP-35", 0, 0, (0, 1)),  # in the millisecond of the answer with the higher range
     ]
     files = [{"file_id": n, "cluster": "done", "broker": n, "requests": int(n)} for n in ("0", "1", "2", "3")]
+    files += [{"file_id": "rolling", "cluster": "rolling", "broker": "0", "requests": 1}]
     files[0]["requests"] = 9
     files[3]["requests"] = 0  # a server.log
     result = cluster_api_versions.transform(
@@ -116,6 +118,7 @@ def test_a_brokers_former_ranges_do_not_count(found: dict[str, dict[int, Any]]) 
 def test_brokers_without_an_answer_are_counted(found: dict[str, dict[int, Any]]) -> None:
     assert {item["brokers_silent"] for item in found["done"].values()} == {1}
     assert {item["brokers_silent"] for item in found["old"].values()} == {0}
+    assert {item["brokers_silent"] for item in found["rolling"].values()} == {0}  # one of the logs is gone
 
 
 @pytest.mark.kip("KIP-35", 21)
