@@ -13,6 +13,8 @@ LOCAL = "10.0.0.1:9092-10.0.0.1:40000-5"
 REMOTE = "10.0.0.1:9092-10.0.0.9:40000-5"
 NAMED = {"client_software_name": "kgo"}
 JAVA = named("apache-kafka-java", "4.4.0")
+LIMIT = 600
+"""The seconds for which a broker lets a connection be idle."""
 LATE = 900  # seconds after the log's first record: longer than a broker lets a connection be idle
 WHOLE_LOG = {"broker": "whole", "file_id": "whole"}
 """Of a broker whose log covers its start."""
@@ -41,6 +43,8 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     ),
     "in the middle": ([request("?", 20)], ["before_log"]),
     "first heard of after the idle limit": ([request("?", LATE)], ["observed"]),
+    "first heard of when the log is as old as the idle limit": ([request("?", LIMIT)], ["observed"]),
+    "first heard of when the log is younger": ([request("?", LIMIT - 0.001)], ["before_log"]),
     "SASL hides the handshake": (
         [request("?", 20, security_protocol="SASL_SSL", correlation_id=0)],
         ["hidden_by_sasl"],
@@ -55,6 +59,10 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "a client that sends 0 forever": ([request("?", s, correlation_id=0) for s in (20, 21)], ["before_log"]),
     "requests are left out after 1": (
         [request("?", s, correlation_id=c) for s, c in ((20, 1), (21, 9))],
+        ["before_log"],
+    ),
+    "one request is left out although the log is old enough": (
+        [request("?", LATE + s, correlation_id=c) for s, c in ((0, 5), (1, 7))],
         ["before_log"],
     ),
     "requests are left out although the log is old enough": (
@@ -75,6 +83,10 @@ STARTS: dict[str, tuple[list[dict[str, Any]], list[str]]] = {
     "first heard of after the idle limit in a sampled log": ([request("?", LATE, **SAMPLED)], ["before_log"]),
     "ids that begin at 0 in a sampled log": (
         [request("?", s, correlation_id=c, **SAMPLED) for s, c in ((20, 0), (21, 9))],
+        ["observed"],
+    ),
+    "ids 0 and 1 in a sampled log": (
+        [request("?", s, correlation_id=c, **SAMPLED) for s, c in ((20, 0), (21, 1))],
         ["observed"],
     ),
     "a single id 0 in a sampled log": ([request("?", 20, correlation_id=0, **SAMPLED)], ["before_log"]),
@@ -104,6 +116,8 @@ ROLES: dict[str, tuple[dict[str, Any], str]] = {
     "a broker's API under a node id": ({"api": "UPDATE_METADATA", "client_id": "1"}, "broker"),
     "a broker's API under a client's name": ({"api": "UPDATE_METADATA", "client_id": "app"}, "client"),
     "a replica": ({"api": "FETCH", "client_id": "broker-2-fetcher-0", "replica_id": 2}, "broker"),
+    "a replica of the broker 0": ({"api": "FETCH", "client_id": "broker-0-fetcher-0", "replica_id": 0}, "broker"),
+    "a consumer, which is no replica": ({"api": "FETCH", "replica_id": -1}, "client"),
     "a node's id and a client's API": ({"client_id": "42"}, "client"),
     "a node's id and a client's API on the broker's host": (
         {"connection": LOCAL.replace("40000", "40002"), "remote_host": "10.0.0.1", "client_id": "42"},
