@@ -33,6 +33,9 @@ FAILED = [
     failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=0, connection_id="the lowest"),
     failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=9, connection_id="the highest"),
     failure("unsupported_version", 15, broker="upgraded", api_key=0, api_version=10, connection_id="one above"),
+    failure(
+        "unsupported_version", 10, broker="upgraded", api_key=0, api_version=1, connection_id="at the first answer"
+    ),
     failure("unsupported_version", 25, broker="upgraded", api_key=0, api_version=1, connection_id="between"),
     failure("unsupported_version", 35, broker="upgraded", api_key=0, api_version=1, connection_id="after"),
     failure("unsupported_version", 95, broker="upgraded", api_key=0, api_version=1, connection_id="much later"),
@@ -46,6 +49,16 @@ FAILED = [
     ),
     failure("unsupported_version", 2, broker="4.x", api_key=4, api_version=1, connection_id="no such API"),
     failure("unsupported_version", 15, broker="restarted", api_key=0, api_version=1, connection_id="before a start"),
+    failure("unsupported_version", 20, broker="restarted", api_key=0, api_version=1, connection_id="at a start"),
+    failure(
+        "unsupported_version", 20, broker="restarted", api_key=6, api_version=1, connection_id="new after the start"
+    ),
+    failure(
+        "unsupported_version", 20, broker="restarted", api_key=7, api_version=1, connection_id="answered at a start"
+    ),
+    failure(
+        "unsupported_version", 25, broker="restarted", api_key=7, api_version=1, connection_id="answered before it"
+    ),
     failure("unsupported_version", 25, broker="restarted", api_key=0, api_version=1, connection_id="after a start"),
     failure("unsupported_version", 35, broker="restarted", api_key=0, api_version=1, connection_id="after its answer"),
     failure("unsupported_version", 25, broker="restarted", api_key=4, api_version=1, connection_id="as ever"),
@@ -112,6 +125,8 @@ RANGES = [
     advertised("restarted", 3, 13, 30, 40),
     advertised("restarted", 0, 4, 10, 40, api_key=4),
     advertised("restarted", 0, 4, 10, 18, api_key=5),
+    advertised("restarted", 0, 4, 30, 40, api_key=6),
+    advertised("restarted", 0, 4, 20, 20, api_key=7),
     advertised("ports", 0, 12, api_key=3),
     advertised("custom", 0, 1, api_key=63, listener="KRAFT"),
     advertised("custom", 0, 4, api_key=18, listener="KRAFT"),
@@ -164,6 +179,7 @@ WHOSE = {
     "the lowest": "advertised_version_refused",
     "the highest": "advertised_version_refused",
     "one above": "request_version_refused",
+    "at the first answer": "advertised_version_refused",
     "between": "advertised_version_refused",
     "after": "request_version_refused",
     "much later": "request_version_refused",
@@ -173,6 +189,10 @@ WHOSE = {
     "NEW": "request_version_refused",
     "no such API": "request_version_refused",
     "before a start": "advertised_version_refused",
+    "at a start": "advertised_version_refused",
+    "new after the start": "request_version_refused",
+    "answered at a start": "advertised_version_refused",
+    "answered before it": "request_version_refused",
     "after a start": "version_refused_without_offer",
     "after its answer": "request_version_refused",
     "as ever": "advertised_version_refused",
