@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
+from kafka_clientinfo.commands.maintain import as_text
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.errors import ConfigError, WarehouseError
 from kafka_clientinfo.questions.verification import verify
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.tables.spec import table_specs
-from kafka_clientinfo.warehouse.maintenance import maintain
+from kafka_clientinfo.warehouse.maintenance import MaintenanceReport, maintain
 from kafka_clientinfo.warehouse.retention import retain
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.equality import assert_same_rows
@@ -98,6 +99,24 @@ def test_a_shorter_time_can_be_asked_for_with_deltas_own_switch(spark: Any, tmp_
             maintain(spark, str(tmp_path), replace(Settings(), vacuum_hours=1))
     finally:
         spark.conf.unset(key)
+
+
+@pytest.mark.parametrize(
+    ("retained_from", "first"),
+    [
+        (None, "Retention: all requests are kept."),
+        ("2026-11-21", "Retention: requests of connections that ended before 2026-11-21 are deleted."),
+    ],
+)
+def test_the_text_has_a_line_for_each_table(retained_from: str | None, first: str) -> None:
+    files = {"files_before": 3, "files_after": 1, "bytes_before": 1_234_567, "bytes_after": 4}
+    deleted = {"rows_deleted": 5, "vacuumed_files": 6, "vacuumed_bytes": 7}
+    report = MaintenanceReport(retained_from=retained_from, tables=[{"name": "requests"} | files | deleted])
+    assert [" ".join(line.split()) for line in as_text(report).splitlines()] == [
+        first,
+        "table files now bytes now rows deleted unused files deleted their bytes",
+        "requests 3 1 1,234,567 4 5 6 7",
+    ]
 
 
 def test_the_job_explains_itself() -> None:
