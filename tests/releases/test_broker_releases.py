@@ -2,7 +2,7 @@
 
 import pytest
 
-from kafka_clientinfo.releases.broker_releases import REASONS, VERDICTS, known_versions, releases, verdicts
+from kafka_clientinfo.releases.broker_releases import REASONS, VERDICTS, Release, known_versions, releases, verdicts
 
 FOUND = {
     (release, key, version): found
@@ -19,6 +19,7 @@ CASES: dict[tuple[str, int, int], tuple[str, str]] = {
     ("4.0.1", JOIN, 1): ("ok", ""),
     ("2.8.2", FETCH, 17): ("removed", "above_range"),
     ("4.0.1", TELEMETRY, 0): ("ok", ""),
+    ("2.8.2", TELEMETRY, 0): ("ok", ""),
     ("4.0.1", API_VERSIONS, 4): ("ok", ""),
 }
 
@@ -44,3 +45,14 @@ def test_each_version_of_each_release_is_judged() -> None:
             for version in range(ends.low, ends.high + 1):
                 refused = release.refused.get((key, version)) == "version"
                 assert (FOUND[name, key, version][0] == "removed") == refused
+
+
+def test_the_versions_of_an_api_end_with_the_highest_of_any_release() -> None:
+    accepted = {(key, ends.high) for release in releases().values() for key, ends in release.apis.items()}
+    highest = dict(sorted(accepted))
+    assert known_versions() == [(key, version) for key, high in highest.items() for version in range(high + 1)]
+
+
+def test_releases_sort_by_the_numbers_of_their_names() -> None:
+    older, newer = (Release(name, True, {}, {}) for name in ("3.9.1", "3.10.0"))
+    assert older.order < newer.order

@@ -2,8 +2,9 @@
 
 import pytest
 
+from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.releases.broker_releases import release, releases
-from kafka_clientinfo.releases.client_libraries import client_libraries, parse_libraries
+from kafka_clientinfo.releases.client_libraries import LibraryRelease, client_libraries, parse_libraries
 
 ONE = """
 [[libraries]]
@@ -38,6 +39,29 @@ def test_a_library_has_a_release_for_the_newest_broker(library) -> None:
 def test_a_release_fits_a_broker_that_takes_a_version_of_the_api(api: int, broker: str, expected: bool) -> None:
     [library] = parse_libraries(ONE)
     assert library.releases[0].fits(api, release(broker)) is expected
+
+
+@pytest.mark.parametrize(
+    ("api", "speaks", "broker", "expected"),
+    [
+        ("FETCH", (2, 3), "4.0.1", False),
+        ("FETCH", (2, 4), "4.0.1", True),
+        ("FETCH", (2, 4), "0.10.0.1", True),
+        ("FETCH", (3, 4), "0.10.0.1", False),
+        ("PRODUCE", (0, 3), "4.0.1", True),  # which refuses 0 to 2, though it advertises them
+        ("PRODUCE", (0, 2), "4.0.1", False),
+        ("API_VERSIONS", (9, 9), "4.0.1", True),  # any version is answered
+        ("GET_TELEMETRY_SUBSCRIPTIONS", (0, 0), "2.8.2", True),  # absent, and used only if it is there
+        ("DESCRIBE_CLUSTER", (0, 0), "0.10.0.1", True),  # absent, and clients do without
+        ("ALTER_CONFIGS", (0, 0), "0.10.0.1", False),  # absent
+    ],
+)
+def test_a_release_fits_a_broker_if_both_have_one_version(
+    api: str, speaks: tuple[int, int], broker: str, expected: bool
+) -> None:
+    key = api_key(api)
+    assert key is not None
+    assert LibraryRelease("1.0", {key: speaks}, frozenset()).fits(key, release(broker)) is expected
 
 
 def test_a_release_has_numbers_and_ranges_by_key() -> None:
