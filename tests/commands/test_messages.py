@@ -17,10 +17,12 @@ from hypothesis import strategies as st
 from kafka_clientinfo import cli
 from kafka_clientinfo.commands import messages, webhook
 from kafka_clientinfo.commands.messages import Message
+from kafka_clientinfo.commands.ownership import OwnerImpact
 from kafka_clientinfo.commands.webhook import TOKEN, Webhook
 from kafka_clientinfo.config.owners import Owner
 from kafka_clientinfo.errors import ClientInfoError, ConfigError
 from kafka_clientinfo.releases.broker_releases import ApiRange, Release
+from kafka_clientinfo.tables.spec import CLIENT
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 PAYMENTS = "../Pay|ments <script>`"
@@ -137,6 +139,16 @@ def test_texts_in_a_message_are_cut() -> None:
     assert [len(text) for text in who] == [120, 6, 6, len("kgo 1.0")]
     assert len(messages._text(long)) == 240
     assert re.fullmatch("x{60}-[0-9a-f]{8}[.]md", Message(Owner(long), TARGET, "").file_name)
+
+
+def test_messages_come_by_the_names_of_owners_and_last_that_without_one() -> None:
+    use = {"verdict": "deprecated", "requests": 1, "api_name": "FETCH", "api_version": 3, "all_hosts": {"h"}}
+    use |= dict.fromkeys(CLIENT, "x") | dict.fromkeys(("first_seen", "last_seen"), datetime(2026, 11, 21, tzinfo=UTC))
+    use |= {"reason": "refused_later", "refused_from": "4.0.1"}
+    impacts = {owner: OwnerImpact(uses=[use]) for owner in (Owner("b"), None, Owner("c"), Owner("a"))}
+    impacts[Owner("fine")] = OwnerImpact()
+    made = messages.messages(impacts, TARGET, [])
+    assert [message.owner and message.owner.name for message in made] == ["a", "b", "c", None]
 
 
 def test_a_message_lists_five_hundred_uses_and_clients() -> None:

@@ -11,11 +11,19 @@ from typing import Any
 import pytest
 
 from kafka_clientinfo import cli
-from kafka_clientinfo.commands.ownership import ENDPOINT, USE, OwnerImpact, Ownership, owners_of_uses
+from kafka_clientinfo.commands.ownership import (
+    ENDPOINT,
+    USE,
+    OwnerImpact,
+    Ownership,
+    owners_of_uses,
+    owners_table,
+)
 from kafka_clientinfo.config.owners import Owner, parse_owners
 from kafka_clientinfo.questions.filters import Scope
 from kafka_clientinfo.questions.opening import local_tables
 from kafka_clientinfo.questions.queries import Rows
+from kafka_clientinfo.releases.broker_releases import WORST_FIRST
 from tests.commands.fleet_on_disk import HOSTILE, TARGET, fleet, use
 
 HOSTILE_OWNER = "Pay|ments <script>`\\u202e"
@@ -248,3 +256,50 @@ def test_the_report_names_owner_and_contact(warehouse: Path, owners: str, tmp_pa
 def test_the_owners_of_a_use_are_in_alphabetical_order() -> None:
     parts = {Owner(name): OwnerImpact(uses=[dict.fromkeys(USE, "x")]) for name in "fdbaceg"}
     assert owners_of_uses(parts) == {("x",) * len(USE): [*"abcdefg"]}
+
+
+def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
+    """Then come those with more clients that will break later, then those that cannot be judged, then the name."""
+    counts = {
+        "b": (1, 0, 0),
+        "a": (1, 0, 0),
+        None: (1, 0, 0),
+        "unjudged": (1, 0, 1),
+        "warned": (1, 1, 0),
+        "most": (2, 0, 0),
+        "z": (0, 2, 2),
+    }
+    impacts = {
+        name and Owner(name): OwnerImpact(dict(zip(WORST_FIRST, (*numbers, 9), strict=True)))
+        for name, numbers in counts.items()
+    }
+    rows = owners_table(impacts, TARGET).dicts()
+    assert [row["owner"] for row in rows] == ["most", "warned", "unjudged", None, "a", "b", "z"]
+
+
+def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
+    uses = [
+        {"verdict": verdict, "requests": requests, "first_seen": first, "last_seen": last}
+        for verdict, requests, first, last in (("removed", 1, 3, 5), ("removed", 2, 2, 4), ("deprecated", 9, 0, 9))
+    ]
+    (row,) = owners_table({None: OwnerImpact(uses=uses)}, TARGET).dicts()
+    assert (row["breaking_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
+
+
+def test_owners_come_by_connections_and_then_by_name() -> None:
+    names = (*ENDPOINT, "connections", "requests", "first_seen", "last_seen")
+    rows = [
+        ("c", "p", client_id, "kgo", "1", "h", connections, requests, first, first + 1)
+        for client_id, connections, requests, first in (
+            ("b", 1, 1, 7),
+            ("a", 1, None, 8),
+            ("c", 1, 1, 6),
+            ("c", 1, 2, 5),
+        )
+    ]
+    scope = SimpleNamespace(query=lambda *_: Rows(names, rows))
+    rules = parse_owners("".join(f"[[owners]]\nowner = '{name}'\nclient_ids = ['{name}']\n" for name in "abc"), "x")
+    found = Ownership(rules, scope).clients().dicts()  # type: ignore[arg-type]
+    assert [tuple(row[name] for name in ("owner", "connections", "requests", "first_seen", "last_seen")) for row in found] == [
+        ("c", 2, 3, 5, 7), ("a", 1, 0, 8, 9), ("b", 1, 1, 7, 8),
+    ]  # fmt: skip
