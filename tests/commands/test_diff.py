@@ -131,6 +131,25 @@ def test_filters_choose_clients(
     assert len(found["more_violations"]) == (HOSTILE in new)
 
 
+def test_rows_come_by_severity_number_and_text(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    twice = (later("z", violations=[WARNING]), later("z", violations=[WARNING]))
+    once = (later(name, violations=[WARNING]) for name in "ba")
+    root = fleet(tmp_path / "w", [*STEADY, *twice, *once, later("x", violations=[ERROR])])
+    found = asked(capsys, root)
+    assert [row["client_id"] for row in found["new"]] == ["z", "a", "b", "x"]
+    assert [row["client_id"] for row in found["more_violations"]] == ["x", "z", "a", "b"]
+
+
+def test_the_most_frequent_software_of_a_client_stands_for_its_use(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("b", "b", "a", "c")
+    root = fleet(tmp_path / "w", [*STEADY, *(later("x", client_software_name=name, **OLD) for name in names)])
+    found = asked(capsys, root, "--target", TARGET)
+    assert [(row["software"], row["connections"]) for row in found["newly_breaking"]] == [("b v1.0", 2)]
+    assert [row["software"] for row in found["new"]] == [["a v1.0", "b v1.0", "c v1.0"]]
+
+
 @pytest.mark.parametrize("form", ["--markdown", "--csv", None])
 def test_no_text_is_markup_or_a_formula(warehouse: Path, capsys: pytest.CaptureFixture[str], form: str | None) -> None:
     arguments = ["diff", *DAYS, "--warehouse", str(warehouse), "--target", TARGET]
