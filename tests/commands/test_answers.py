@@ -16,6 +16,7 @@ from kafka_clientinfo.commands import COMMANDS
 from kafka_clientinfo.questions import opening
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.tables.views import views
+from tests.commands.fleet_on_disk import fleet, use
 
 HOSTILE = "'; DROP TABLE connections; --"
 TWICE = "SELECT connection_id FROM connections GROUP BY connection_id ORDER BY count(*) DESC, connection_id LIMIT 1"
@@ -126,6 +127,14 @@ def test_an_id_that_is_not_there_names_some_that_are_alike(
     assert found["connection_id"] in capsys.readouterr().err
     assert cli.main(["connection", HOSTILE, "--warehouse", str(sample_warehouse)]) == 2
     assert "has no connection of" in capsys.readouterr().err
+
+
+def test_an_id_that_is_not_there_names_five_that_are_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ids = [f"10.0.0.1:{number}" for number in (5, 5, 0, 3, 2, 4, 1)]
+    root = fleet(tmp_path / "w", [use("a", "10.0.0.1", connection_id=name) for name in ("10.0.0.0:1", *ids)])
+    assert cli.main(["connection", "0.1:", "--warehouse", str(root)]) == 2
+    alike = ", ".join(f"'10.0.0.1:{number}'" for number in range(5))
+    assert capsys.readouterr().err.endswith(f"; ids with this text are {alike}\n")
 
 
 @pytest.mark.parametrize("name", [*views(), *table_specs()])

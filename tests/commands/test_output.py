@@ -124,17 +124,30 @@ def test_a_row_is_a_line_whatever_it_holds(rows: list[tuple[str, str]], width: i
 
 
 def test_text_fits_the_terminal_and_says_what_is_shortened() -> None:
-    answer = [table(("x" * 80, 1234567))]
+    answer = [table(("x" * 80, 1234567)), table((1, 2))]
     text = text_of(answer, 60, False)
-    assert max(map(len, text.splitlines()[:2])) <= 60
+    assert max(map(len, text.splitlines()[:2])) == 60
     assert "…" in text
     assert "Texts that end with … are shortened; --json and --csv have them whole." in text
     assert "shortened" not in text_of(answer, 120, False)
     assert "x" * 80 in text_of(answer, 120, False)
 
 
-def test_columns_have_a_least_width_on_the_narrowest_terminal() -> None:
-    assert "x" * 23 + "…" in text_of([table(("x" * 80, "y" * 80))], 5, False)
+@pytest.mark.parametrize(
+    ("texts", "header", "shown"),
+    [
+        (("x" * 80, "y" * 80), "a", "x" * 23 + "…  " + "y" * 23 + "…"),
+        (("x" * 80, "y" * 20), "a" * 30, "x" * 29 + "…  " + "y" * 20),
+    ],
+    ids=["of its texts", "of its header"],
+)
+def test_columns_have_a_least_width_on_the_narrowest_terminal(texts: tuple[str, str], header: str, shown: str) -> None:
+    assert text_of([table(texts, (5, "z"), columns=(header, "b"))], 5, False).splitlines()[1] == shown
+
+
+@pytest.mark.parametrize(("characters", "shown"), [(100, "x" * 100), (101, "x" * 99 + "…")])
+def test_a_text_has_a_hundred_characters_on_the_widest_terminal(characters: int, shown: str) -> None:
+    assert text_of([table(("x" * characters, 1))], 500, False).splitlines()[1] == f"{shown}  1"
 
 
 def test_what_is_typed_into_the_next_command_is_never_shortened() -> None:
@@ -186,7 +199,14 @@ def test_wide_characters_keep_columns_straight() -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "limit"), [([], 50), (["--json"], 0), (["--csv", "--limit", "3"], 3), (["--limit", "0"], 0)]
+    ("arguments", "limit"),
+    [
+        ([], 50),
+        (["--json"], 0),
+        (["--csv", "--limit", "3"], 3),
+        (["--limit", "0"], 0),
+        (["--limit", "1000000000"], 1_000_000_000),
+    ],
 )
 def test_only_text_has_a_limit_of_its_own(arguments: list[str], limit: int) -> None:
     parser = ArgumentParser()

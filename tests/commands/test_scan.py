@@ -117,6 +117,11 @@ def test_neither_spark_nor_java_is_needed() -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
 @contextmanager
 def piped(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """A pipe that standard input reads, and what writes to it."""
@@ -161,6 +166,23 @@ def test_following_answers_again_and_ends_at_ctrl_c(
     assert answers[0]["files"][0]["requests"] in (9, 10)
     assert answers[-1]["files"][0]["requests"] == 20
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_an_answer_has_the_rows_that_fit_on_the_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    connections = [f"10.0.0.9:9092-10.0.0.12:{number}-{number}" for number in range(12)]
+    monkeypatch.setenv("LINES", "38")
+    monkeypatch.setenv("COLUMNS", "200")
+    with piped(monkeypatch) as pipe, capsys.disabled():
+        pipe.write(b"".join(json_record(client_id=name, connection=name) for name in connections))
+        pipe.close()
+        monkeypatch.setattr(sys, "stdout", Terminal())
+        assert cli.main(["scan", "-", "--follow"]) == 0
+        text = sys.stdout.getvalue()
+    assert text.startswith("\x1b[H\x1b[2JRead 1 files")
+    _, *clients, last = text.partition("Who connects\n")[2].partition("\n\n")[0].splitlines()
+    assert (len(clients), last) == (6, "  … and 6 more; --limit 0 and --json have all")
 
 
 @pytest.mark.parametrize("seconds", ["0.1", "86400"])

@@ -100,6 +100,19 @@ def test_more_than_the_limit_is_said(warehouse: str, capsys: pytest.CaptureFixtu
     assert "3 more are not shown" in capsys.readouterr().out
 
 
+def test_without_a_limit_json_has_a_thousand_rows_and_csv_all(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = [row("client_id_changed", "warning", 1, opened_seq=number) for number in range(1001)]
+    files = [{"file_id": "c", "cluster": "c", "ingested_at": at(9)}]
+    root = write_warehouse(tmp_path / "w", {"violations": rows, "ingested_files": files}, "2026-11-21 02:00:09")
+    assert cli.main(["violations", "--warehouse", str(root), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (len(found["violations"]), found["total"]) == (1000, 1001)
+    assert cli.main(["violations", "--warehouse", str(root), "--csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 1001
+
+
 def test_nothing_found_is_said(warehouse: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["violations", "--warehouse", warehouse, "--since", "2030-01-01"]) == 0
     assert capsys.readouterr().out == "No violations.\n"
