@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.questions.impact import Impact
 from kafka_clientinfo.report import contents, plots
 from kafka_clientinfo.report.clients import Limits
 from kafka_clientinfo.report.page import embedded
 from kafka_clientinfo.report.table import TEXT, Table, cell
 from kafka_clientinfo.tables.spec import CLIENT
-from tests.report.conftest import tables
+from tests.report.conftest import at, tables
 from tests.report.pages import column, data_of, report_of
 from tests.report.tables_on_disk import write_warehouse
 
@@ -39,6 +40,31 @@ def test_a_page_that_would_be_too_long_has_fewer_clients(
     assert len(embedded(shown).encode()) <= 45_000
     assert len(shown["details"]) < 61
     assert len(shown["tables"]["clients"]["rows"]) >= 8
+
+
+def test_a_page_that_stays_too_long_has_one_client(hostile_warehouse: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contents, "MOST_BYTES", 1)
+    shown = data_of(report_of(hostile_warehouse, Limits(clients=4, detailed=4)))
+    assert (len(shown["tables"]["clients"]["rows"]), len(shown["details"])) == (1, 1)
+
+
+def test_a_client_has_the_worst_verdict_of_its_uses() -> None:
+    """Its hosts are those of all, in their order; it was last seen when the latest was."""
+    who = dict.fromkeys(CLIENT, "x") | {"api_name": "FETCH", "refused_from": None, "upgrade_to": None}
+    uses = [
+        who | {"verdict": verdict, "api_version": version, "reason": reason, "requests": 2, "host_list": hosts, "last_seen": at(minute)}
+        for version, (verdict, reason, hosts, minute) in enumerate([
+            ("unknown", "needs_kraft", ["h9", "h3"], 0),
+            ("removed", "below_range", ["h5", "h3", "h1"], 2),
+            ("unknown", "inter_broker", None, 1),
+        ])
+    ]  # fmt: skip
+    clients = {"removed": 1, "deprecated": 2, "unknown": 3, "ok": 9}
+    table = contents._who_breaks(Impact("4.0.1", clients=clients, rows=uses), {}, {})
+    ((verdict, _, _, _, lines, requests, hosts, seen, *_),) = table.rows
+    assert (verdict, requests, hosts, seen) == ("would break", 6, ["h1", "h3", "h5", "h9"], at(2).timestamp())
+    assert [line.partition(":")[0] for line in lines] == ["FETCH v0", "FETCH v1", "FETCH v2"]
+    assert (table.total, table.choose) == (6, {"verdict": "would break"})
 
 
 def test_a_page_of_the_longest_texts_stays_short(tmp_path: Path) -> None:

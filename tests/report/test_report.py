@@ -208,6 +208,38 @@ def test_plots_are_drawn_with_shapes_and_their_looks_alone() -> None:
     assert {name for element in elements for name in element.attrib} == {*looks.split(), "role", "aria-label"}
 
 
+def texts(drawn: str) -> list[str | None]:
+    """The labels of a plot: of its axes, its marks and its legend."""
+    return [element.text for element in ET.fromstring(drawn).iter() if element.tag.endswith("}text")]
+
+
+def shapes(drawn: str) -> list[tuple[str, str]]:
+    """Colour and outline of each shape of a plot that has a colour of the page."""
+    found = [element.attrib for element in ET.fromstring(drawn).iter() if element.tag.endswith("}path")]
+    return [(one["fill"], one["d"]) for one in found if one.get("fill", "").startswith("var(--")]
+
+
+def test_a_plot_over_time_has_a_step_for_each_bucket() -> None:
+    series = {"one": [1, 2, 3], plots.OTHERS: [3, 0, 1]}
+    drawn = plots.over_time(series, 1_795_219_200_000_000, 3_600_000_000, "Over time")
+    labels = texts(drawn)
+    assert (labels[0], labels[-2:]) == ("21 Nov", ["one", "all others"])
+    assert labels[labels.index("time, UTC") - 1] == "03:00"
+    areas = shapes(drawn)[:2]
+    assert [colour for colour, _ in areas] == ["var(--s0)", "var(--rest)"]
+    for _, outline in areas:
+        assert {round(float(x) / 1120 * 3, 3) for x in re.findall(r"[ML]([\d.]+),", outline)} == {0, 1, 2, 3}
+
+
+def test_bars_keep_their_order_and_are_as_many_as_their_names() -> None:
+    names = ["b" * 34, *("a" * 34 + end for end in "xy")]
+    drawn = plots.bars(
+        [(name, n, "ab"[n % 2]) for n, name in enumerate(names)], {"a": "var(--s0)", "b": "var(--s1)"}, "B", "n"
+    )
+    assert texts(drawn)[-6:] == ["b" * 34, *["a" * 33 + "…"] * 2, "0", "1", "2"]
+    assert [colour for colour, _ in shapes(drawn)] == ["var(--s0)", "var(--s1)", "var(--s0)"]
+
+
 def test_every_word_of_a_vocabulary_is_explained() -> None:
     checks = dict(table_spec("connections").checks)
     for check, table in (("outcome_known", "outcomes"), ("reason_known", "reasons")):
@@ -218,6 +250,7 @@ def test_every_word_of_a_vocabulary_is_explained() -> None:
 
 def test_each_question_has_its_place(page: str) -> None:
     assert {name for name in views() if f'<section id="{name}"' not in page} == set()
+    assert re.findall(r'<h1 id="(\w+)-title"', page) == ["who_breaks"]
 
 
 @pytest.mark.parametrize(
