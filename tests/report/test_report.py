@@ -260,6 +260,7 @@ def test_each_question_has_its_place(page: str) -> None:
         (["--since", "soon"], 2, "--since is 'soon'"),
         (["--until", "soon"], 2, "--until is 'soon'"),
         (["--since", "2026-11-21", "--until", "2026-11-20"], 2, "--since 2026-11-21 is not before --until 2026-11-20"),
+        (["--since", "2026-11-21", "--until", "2026-11-21"], 2, "--since 2026-11-21 is not before --until 2026-11-21"),
         (["--cluster", "other"], 2, "it has those of 'orders', 'payments'"),
         (["--since", "2027-01-01"], 1, "no client of"),
         (["--output", "/nonesuch/report.html"], 1, "--output /nonesuch/report.html cannot be written: No such file"),
