@@ -130,7 +130,7 @@ def test_an_id_that_is_not_there_names_some_that_are_alike(
 
 
 def test_an_id_that_is_not_there_names_five_that_are_alike(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    ids = [f"10.0.0.1:{number}" for number in (5, 5, 0, 3, 2, 4, 1)]
+    ids = [f"10.0.0.1:{number}" for number in (5, 0, 0, 3, 2, 4, 1)]
     root = fleet(tmp_path / "w", [use("a", "10.0.0.1", connection_id=name) for name in ("10.0.0.0:1", *ids)])
     assert cli.main(["connection", "0.1:", "--warehouse", str(root)]) == 2
     alike = ", ".join(f"'10.0.0.1:{number}'" for number in range(5))

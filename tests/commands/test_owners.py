@@ -278,10 +278,8 @@ def test_the_owner_with_the_most_clients_that_break_comes_first() -> None:
 
 
 def test_requests_and_times_by_owner_are_those_of_uses_that_break() -> None:
-    uses = [
-        {"verdict": verdict, "requests": requests, "first_seen": first, "last_seen": last}
-        for verdict, requests, first, last in (("removed", 1, 3, 5), ("removed", 2, 2, 4), ("deprecated", 9, 0, 9))
-    ]
+    given = (("removed", 1, 3, 5), ("removed", 2, 2, 4), ("deprecated", 9, 0, 9), ("unknown", 9, 0, 9))
+    uses = [dict(zip(("verdict", "requests", "first_seen", "last_seen"), use, strict=True)) for use in given]
     (row,) = owners_table({None: OwnerImpact(uses=uses)}, TARGET).dicts()
     assert (row["breaking_requests"], row["first_seen"], row["last_seen"]) == (3, 2, 5)
 

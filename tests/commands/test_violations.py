@@ -1,6 +1,7 @@
 """The command `violations`: what is chosen, in what order, and safe to print."""
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,16 @@ def test_nothing_found_is_said(warehouse: str, capsys: pytest.CaptureFixture[str
 def test_a_warehouse_without_the_table_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["violations", "--warehouse", str(tmp_path)]) == 1
     assert "has no table ingested_files; make it with `kafka-clientinfo run`" in capsys.readouterr().err
+
+
+def test_a_table_that_is_gone_is_named_also_if_its_rows_are_not_known(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = [{"file_id": "c", "cluster": "c", "ingested_at": at(9)}]
+    root = write_warehouse(tmp_path / "w", {"ingested_files": files}, "2026-11-21 02:00:09")
+    shutil.rmtree(root / "violations")
+    assert cli.main(["violations", "--warehouse", str(root)]) == 1
+    assert "the table violations is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [["--rule", "nothing"], ["--since", "yesterday"]])
