@@ -87,3 +87,28 @@ def test_what_is_no_plain_value_is_no_constant() -> None:
 
 def test_the_first_place_in_a_list_is_0() -> None:
     assert answer(F.transform("items", lambda item, place: item + place), [5, 5, 5]) == [5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("column", "expected"),
+    [
+        (F.slice("items", 1, 2), [5, 6]),
+        (F.slice("items", 2, 2), [6, 7]),
+        (F.slice("items", 3, 9), [7, 8]),
+        (F.get("items", F.lit(0)), 5),
+        (F.get("items", F.lit(4)), None),
+        (F.element_at("items", 1), 5),
+        (F.element_at("items", -1), 8),
+        (F.size("items").isin(3, 4), True),
+        (F.size("items").isin(4), True),
+        (F.size("items").isin([4]), True),
+        (F.size("items").isin([3]), False),
+        (F.size("items").isin([]), False),
+        (9 - F.size("items"), 5),
+        (F.struct(F.size("items").alias("n"), F.size("items") + 1), {"n": 4, "col2": 5}),
+        (F.unix_seconds(F.lit("1970-01-01 00:00:01.9").cast("timestamp")), 1),
+        (F.unix_seconds(F.lit("1969-12-31 23:59:58.9").cast("timestamp")), -2),
+    ],
+)
+def test_a_function_answers_as_in_spark(column: Column, expected: object) -> None:
+    assert answer(column, [5, 6, 7, 8]) == expected
