@@ -77,9 +77,13 @@ def test_a_log_that_cannot_be_read_whole_is_a_failure(tmp_path: Path, capsys: py
 
 
 def test_texts_of_clients_do_nothing_to_a_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    log = tmp_path / "kafka-request.log"
-    log.write_bytes(ESCAPE)
-    text = scanned(capsys, str(log))
+    whole, unfinished = (tmp_path / name / "kafka-request.log" for name in ("b1", "b2"))
+    for log, content in ((whole, ESCAPE), (unfinished, json_record(at=60.0) + ESCAPE[:60])):
+        log.parent.mkdir()
+        log.write_bytes(content)
+    text = scanned(capsys, str(whole), str(unfinished))
+    assert text.startswith("Read 2 files, ")
+    assert "\n  60 bytes of records that are not finished\n" in text
     assert "a\ufffd[2Jb" in text
     assert "\x1b" not in text
 
@@ -88,7 +92,9 @@ def test_what_a_policy_asks_is_judged_but_for_minimum_versions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     policy, conf = tmp_path / "policy.toml", tmp_path / "conf.toml"
-    policy.write_text('unknown_software = "refused"\n[software.apache-kafka-java]\nminimum = "99.0"\n')
+    policy.write_text(
+        'unknown_software = "refused"\n[software.apache-kafka-java]\nminimum = "99.0"\n[software.other]\n'
+    )
     conf.write_text(f'client_policy = "{policy}"\n')
     text = scanned(capsys, NEW, "--conf", str(conf), "--limit", "0")
     assert "policy_unknown_software" in text
