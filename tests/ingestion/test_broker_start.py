@@ -47,6 +47,13 @@ CASES: dict[str, tuple[list[dict[str, Any]], bool]] = {
         [ask(8, 0), NEW_LISTENER | {"at": "2026-11-21 02:50:00,000"}],
         False,
     ),
+    "clients on two listeners two seconds apart": ([ask(8, 0), NEW_LISTENER | {"at": 2.0}], True),
+    "clients on two listeners more than two seconds apart": ([ask(8, 0), NEW_LISTENER | {"at": 2.001}], False),
+    "a client without ApiVersions that counts from 0": ([fetch(2, 0), work(9, 0, 0)], True),
+    "a client without ApiVersions that counts from 1": ([fetch(2, 0), work(9, 0, 1)], True),
+    "a client without ApiVersions at its third request": ([fetch(2, 0), work(9, 0, 2)], False),
+    "the greatest INDEX that twenty connections explain": ([fetch(2, 0), ask(9, 19)], True),
+    "an INDEX that they do not explain": ([fetch(2, 0), ask(9, 20)], False),
     "a client with a counter of its own": ([fetch(2, 0), ask(9, 0, 57), work(9, 0, 58)], True),
     "one client": ([ask(9, 0), work(9, 0, 1)], False),
     "two clients one after the other": ([ask(8, 0), ask(9, 0, at="2026-11-21 02:50:00,000")], False),
@@ -100,6 +107,7 @@ def test_a_login_hides_the_first_requests_of_a_connection() -> None:
     assert not shows_broker_start(first)
     hidden = first[1]._replace(security_protocol="SASL_SSL", client_software_name="kgo")
     assert shows_broker_start([first[0], hidden])
+    assert shows_broker_start([first[0], hidden._replace(correlation_id=10)])
     assert not shows_broker_start([first[0], hidden._replace(correlation_id=11)])
 
 

@@ -49,7 +49,12 @@ def working(at: float, correlation_id: int = 100) -> list[Request]:
     ]
 
 
-BUSY = [beat(30 + number / 10, of(2, 0, 40001, 9093), number) for number in range(60)]
+def busy(requests: int) -> list[Request]:
+    """A listener of brokers on which no INDEX was logged before."""
+    return [beat(30 + number / 10, of(2, 0, 40001, 9093), number) for number in range(requests)]
+
+
+BUSY = busy(60)
 CASES: dict[str, tuple[list[Request], list[float]]] = {
     "a broker's connection": ([*working(0), beat(30, of(2, 0, 40001))], [30]),
     "two clients of a single broker": ([work(0, of(8, 2), 99), ask(30, of(8, 0, 1)), ask(30.5, of(9, 0))], [30]),
@@ -59,6 +64,45 @@ CASES: dict[str, tuple[list[Request], list[float]]] = {
     ),
     "a broker's connection with a low INDEX": ([work(0, of(8, 6), 9), beat(30, of(2, 1))], [30]),
     "a listener of brokers that is busy first": ([*working(0), *BUSY, ask(37, of(8, 0, 1)), ask(37, of(9, 0))], [30]),
+    "two clients that end the window": ([*working(0), *busy(198), ask(49.8, of(8, 0, 1)), ask(49.8, of(9, 0))], [30]),
+    "two clients, one of them after the window": (
+        [*working(0), *busy(199), ask(49.9, of(8, 0, 1)), ask(49.9, of(9, 0))],
+        [],
+    ),
+    "two clients after one with INDEX 1": ([work(0, of(8, 1), 99), ask(30, of(8, 0, 1)), ask(30.5, of(9, 0))], [30]),
+    "two clients without ApiVersions": ([*working(0), work(30, of(8, 0, 1), 0), work(30.5, of(9, 0), 0)], [30]),
+    "two clients at their second requests": ([*working(0), work(30, of(8, 0, 1), 1), work(30.5, of(9, 0), 1)], []),
+    "a broker's connection with an INDEX two lower": ([work(0, of(8, 3), 9), beat(30, of(2, 1))], [30]),
+    "a broker's connection with an INDEX one lower": ([work(0, of(8, 2), 9), beat(30, of(2, 1))], []),
+    "an INDEX that goes on, and that the new connections explain": (
+        [work(0, of(8, 1), 9), beat(30, of(2, 0)), ask(30.1, of(9, 1))],
+        [30],
+    ),
+    "a listener on which nobody was logged before": (
+        [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 1, 1, 9094))],
+        [30],
+    ),
+    "the greatest INDEX that the window's connections explain": (
+        [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 199, 1, 9094))],
+        [30],
+    ),
+    "an INDEX that they do not explain": (
+        [*working(0), beat(30, of(2, 0, 40001)), ask(30, of(9, 200, 1, 9094))],
+        [],
+    ),
+    "ids that are used again": (
+        [
+            *working(0),
+            *(ask(0.5, of(host, 0)) for host in (5, 6)),
+            beat(30, of(2, 0, 40001)),
+            *(ask(30, of(host, 0)) for host in (5, 6)),
+        ],
+        [30],
+    ),
+    "a client that may go on, with a higher INDEX than the new ones": (
+        [*working(0), beat(30, of(2, 0, 40001)), work(30.1, of(7, 1), 101)],
+        [],
+    ),
     "two restarts": (
         [*working(0), beat(30, of(2, 0, 2)), work(30, of(8, 1, 2), 0), beat(60, of(2, 0, 3)), ask(60, of(8, 0, 3))],
         [30, 60],
