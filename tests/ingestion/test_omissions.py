@@ -2,16 +2,20 @@
 
 import random
 from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
 import pytest
 
+from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import omissions
+from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.tables.spec import EVIDENCE
-from tests.builders import json_record
-from tests.ingestion.splitting import Runs, read_in_splits
+from tests.builders import START, json_record
+from tests.ingestion.splitting import Runs, read_in_splits, rows_of
 
 Counted = tuple[str, int]
 
@@ -68,6 +72,72 @@ CASES: dict[str, tuple[list[Counted], bool | None]] = {
     "each second request of these": (each(2, [*fetchers(1, 13), *JAVA]), None),
     "an id that never rises": ([(connection, 0) for connection, _ in BUSY], None),
 }
+
+
+def of_steps(*connections: str) -> list[Counted]:
+    """Requests of connections in turn, each of which has these steps."""
+    ids = [[0, *accumulate(map(int, steps))] for steps in connections]
+    return [
+        (f"10.0.0.1:9092-10.0.2.{name}:40000-{name}", own[place])
+        for place in range(max(map(len, ids)))
+        for name, own in enumerate(ids)
+        if place < len(own)
+    ]
+
+
+AT_LIMITS: dict[str, tuple[list[str], bool | None]] = {
+    "few steps of the fewest connections": (["22"] * 6, True),
+    "one step less": ([*["22"] * 5, "2"], None),
+    "one connection less": (["222"] * 5, None),
+    "a quarter of few steps are ones": (["12"] * 3 + ["22"] * 3, None),
+    "less than a quarter of them are ones": (["12"] * 2 + ["22"] * 4, True),
+    "four connections of twelve ones": ([*["1" * 12] * 4, *["1"] * 2], False),
+    "four connections of eleven ones": ([*["1" * 11] * 4, *["1"] * 6], None),
+    "three connections of more ones": (["1" * 20] * 3, None),
+    "four connections of many ones and another step": (["2" + "1" * 24] * 4, None),
+    "many steps of the fewest connections": (["21" * 7] * 4 + ["21" * 5 + "2"] * 4, True),
+    "many steps of one connection less": (["21" * 8] * 7, None),
+    "many steps with the fewest long connections": (["21" * 12] * 4 + ["21"] * 4, True),
+    "many steps with one long connection less": (["21" * 16] * 3 + ["21"] * 5, None),
+    "many steps with the shortest long connections": (["1212"] * 4 + ["122"] * 28, True),
+    "many steps without long connections": (["1212"] * 3 + ["122"] * 30, None),
+    "a quarter of the long connections nearly all ones": (
+        ["1112111211"] * 3 + ["21212121"] * 7 + ["2121212"] * 2,
+        None,
+    ),
+    "less than a quarter of them": (
+        ["1112111211"] * 2 + ["1112211211"] + ["21212121"] * 7 + ["2121212"] * 2,
+        True,
+    ),
+}
+"""The steps of connections at the limits of the rules, and what they show."""
+
+
+@pytest.mark.parametrize("name", AT_LIMITS)
+def test_steps_at_the_limits_show_it(name: str, tmp_path: Path) -> None:
+    steps, expected = AT_LIMITS[name]
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(b"".join(lines(of_steps(*steps))))
+    _, file, _ = read_in_splits(path, 1 << 30, 1)
+    assert shown(file) == {"omission": expected is True, "continuity": expected is False}
+
+
+@pytest.mark.parametrize(("looked", "number"), [*pairwise((12, 20, 50, 100, 200, 500, 1000))])
+def test_steps_are_judged_after_these_numbers_of_them(looked: int, number: int, tmp_path: Path) -> None:
+    """The share of ones is a quarter and more after the number before, and less than that only then."""
+    ones = (number - 1) // 4
+    assert ones * 4 >= looked
+    requests = [
+        (f"10.0.0.1:9092-10.0.2.{name}:40000-{name}", place * (1 if name < ones else 2))
+        for name in range(number + 9)
+        for place in range(2)
+    ]
+    path = tmp_path / "kafka-request.log"
+    path.write_bytes(b"".join(lines(requests)))
+    with patch.object(omissions, "BLOCK", 1 << 22):
+        (split,) = rows_of(make_plan([path], {}, Settings(), 1))["file"]
+    (run,) = split["debug_runs"]
+    assert run["omission"] == START + timedelta(milliseconds=10 * (2 * number - 1))
 
 
 def lines(requests: Iterable[Counted]) -> Iterator[bytes]:
