@@ -202,6 +202,29 @@ def test_it_gives_the_same_input_the_same_batch_id(tmp_path: Path) -> None:
     assert plan(first, second).batch_id != plan(first).batch_id
 
 
+def test_the_size_of_a_plan_is_that_of_the_bytes_to_read(tmp_path: Path) -> None:
+    """An archive counts as the log that it is likely to hold, and on disk as it is."""
+    grown = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    known = ingested(grown)
+    save(grown, LOG + b"".join(json_record(correlation_id=number) for number in range(40)))
+    new = grown.stat().st_size - len(LOG)
+    packed = save(tmp_path / "b2" / "kafka-request.log.gz", gzip.compress(log_of("b2")))
+    assert (plan(packed).size, plan(packed).size_on_disk) == (20 * packed.stat().st_size, packed.stat().st_size)
+    found = plan(grown, packed, known=known, settings=replace(SETTINGS, split_bytes=new // 3), tasks=4)
+    assert len([split for task in found.splits for split in task]) > 2
+    assert found.size == new + 20 * packed.stat().st_size
+    assert found.size_on_disk == new + packed.stat().st_size
+
+
+@pytest.mark.parametrize(("split_bytes", "tasks", "splits"), [(1, 1, 1), (1, 2, 2), (1, 0, 1), (len(LOG), 8, 1)])
+def test_a_file_has_one_split_per_task_and_none_below_the_setting(
+    tmp_path: Path, split_bytes: int, tasks: int, splits: int
+) -> None:
+    path = save(tmp_path / "b1" / "kafka-request.log", LOG)
+    found = plan(path, settings=replace(SETTINGS, split_bytes=split_bytes), tasks=tasks)
+    assert len([split for task in found.splits for split in task]) == splits
+
+
 @settings(max_examples=60)
 @given(st.sampled_from(GENERATIONS), st.integers(1, 30_000), st.integers(1, 6))
 def test_it_cuts_a_file_into_splits_that_give_what_the_whole_file_gives(
