@@ -87,6 +87,7 @@ def of_steps(*connections: str) -> list[Counted]:
 
 AT_LIMITS: dict[str, tuple[list[str], bool | None]] = {
     "few steps of the fewest connections": (["22"] * 6, True),
+    "the same beside a connection without steps": (["", *["22"] * 6], True),
     "one step less": ([*["22"] * 5, "2"], None),
     "one connection less": (["222"] * 5, None),
     "a quarter of few steps are ones": (["12"] * 3 + ["22"] * 3, None),
@@ -109,6 +110,7 @@ AT_LIMITS: dict[str, tuple[list[str], bool | None]] = {
         ["1112111211"] * 2 + ["1112211211"] + ["21212121"] * 7 + ["2121212"] * 2,
         True,
     ),
+    "two of nine": (["1112111211"] * 2 + ["212121212121"] * 3 + ["21212121212"] * 4, True),
 }
 """The steps of connections at the limits of the rules, and what they show."""
 

@@ -129,8 +129,26 @@ def test_bytes_that_are_gone_cannot_be_read_again() -> None:
 
 
 def test_standard_input_is_read_alone() -> None:
-    with pytest.raises(ConfigError, match="standard input alone"):
-        Reading(["-", str(LOG)], Settings(), with_servers=False)
+    for others in (1, 2):
+        with pytest.raises(
+            ConfigError, match=f"^LOGS are - and {others} more; read standard input alone, or files alone$"
+        ):
+            Reading(["-", *[str(LOG)] * others], Settings(), with_servers=False)
+
+
+def test_its_row_is_that_of_the_file(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows its size."""
+    of_file = Reading([str(LOG)], Settings(), with_servers=False)
+    rows_of(of_file)
+    with piped([LOG.read_bytes()]) as descriptor:
+        monkeypatch.setattr("sys.stdin", Input(descriptor))
+        of_stream = Reading(["-"], Settings(), with_servers=False)
+        rows_of(of_stream)
+    (found,), (expected,) = of_stream.files, of_file.files
+    different = {name for name, value in expected.items() if found[name] != value}
+    assert different <= {*_OF_THE_FILE, "size_on_disk", "ingested_at", "broker_events", "debug_runs"}
+    assert (found["path"], found["broker"], found["size_on_disk"], of_stream.size) == ("-", "stdin", 0, 0)
+    assert of_file.size == LOG.stat().st_size
 
 
 def test_an_unfinished_last_record_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

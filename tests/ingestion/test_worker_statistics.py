@@ -1,6 +1,7 @@
 """Splits to Arrow batches: whatever the bytes, they fit the columns, and every record is accounted for."""
 
 import gzip
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -20,7 +21,7 @@ from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.spark.failures import failure_message
-from tests.builders import json_record, request_header_struct_record
+from tests.builders import START, json_record, request_header_struct_record
 from tests.ingestion.splitting import split_of
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
 
@@ -237,6 +238,13 @@ def test_a_request_that_sets_loggers_is_an_event_and_no_other_answer_of_its_api_
     events = [(event["kind"], f"{event['at']:%H:%M:%S.%f}", event["value"]) for event in split["broker_events"]]
     assert events == ([("logger_set", "12:00:00.500000", None)] if is_set else [])
     assert [(row["request"], row["response"] is not None) for row in bodies] == [(None, is_set)]
+
+
+def test_of_many_requests_that_set_loggers_the_first_are_kept(path: Path) -> None:
+    alter = {"api": "INCREMENTAL_ALTER_CONFIGS", "version": 1, "response": logger_answer(8), "total": 0.0}
+    with patch.object(worker, "MOST_EVENTS", 2):
+        split, _ = read(path, b"".join(json_record(at=second / 10, **alter) for second in range(4)))
+    assert [event["at"] for event in split["broker_events"]] == [START, START + timedelta(seconds=0.1)]
 
 
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=12), st.integers(1, 12))
