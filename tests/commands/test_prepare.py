@@ -29,7 +29,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "java-17.jsa"
     monkeypatch.setattr(prepare, "check_java", lambda: "java")
     monkeypatch.setattr(prepare, "delta_is_given", lambda conf: True)
-    monkeypatch.setattr(prepare, "session_conf", lambda conf, java: {"spark.driver.extraClassPath": "jars"})
+    monkeypatch.setattr(prepare, "local_conf", lambda conf, java: {"spark.driver.extraClassPath": "jars"})
     monkeypatch.setattr(prepare, "archive_path", lambda java, class_path: path if class_path == "jars" else tmp_path)
     monkeypatch.setattr(prepare, "make_archive", lambda path, train: train(path))
     return path

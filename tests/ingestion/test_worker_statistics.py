@@ -185,7 +185,7 @@ def test_what_fails_beside_the_records_names_file_and_place(tmp_path: Path) -> N
     def fails(*_: object) -> None:
         raise OverflowError("too large to convert")
 
-    with patch.object(worker.RequestRows, "arrays", fails), pytest.raises(InputError) as raised:
+    with patch.object(worker.RequestRows, "events", fails), pytest.raises(InputError) as raised:
         list(read_splits([split_of(path)], "UTC"))
     place = f"{path}: cannot be read after byte {2 * len(json_record())}: OverflowError: too large to convert"
     assert str(raised.value) == place
