@@ -22,7 +22,7 @@ from kafka_clientinfo.connections.judged import judged_requests
 from kafka_clientinfo.connections.table import connections
 from kafka_clientinfo.connections.violations import violations
 from tests.concerns.cases import with_needed
-from tests.concerns.group_protocols.groups import MISMATCH, NAMES, Found
+from tests.concerns.group_protocols.groups import MISMATCH, NAMES, SEVERAL, Found
 from tests.concerns.group_protocols.messages import (
     in_group,
     message,
@@ -43,7 +43,7 @@ def found_on(session: Any) -> Found:
     """Judge the log by the rules, which run on the session's engine."""
     rows = [in_group(row, name) for name, (messages, _) in CASES.items() for row in messages]
     rows += [in_group(row, name) for name, (messages, _) in NAMES.items() for row in messages]
-    rows.append(in_group(MISMATCH, "mismatch"))
+    rows += [in_group(MISMATCH, "mismatch"), *(in_group(row, "several") for row in SEVERAL)]
     described = [{"groupId": "told", "protocolType": "consumer", "protocolData": "range", "members": []}]
     described.append({"groupId": "dead", "protocolType": "", "protocolData": "", "members": []})
     rows.append(message(0, "DESCRIBE", 3, {"groups": ["told", "dead"]}, {"groups": described}))

@@ -51,6 +51,14 @@ NAMES: dict[str, tuple[list[dict[str, Any]], str]] = {
     ),
 }
 MISMATCH = join(0, told="connect")
+SEVERAL = [
+    sync(1, 5, error_code=0),
+    sync(2, 5, answered="x", error_code=0),
+    sync(3, 5, answered="y", error_code=0),
+    sync(4, 5, answered="z", error_code=23),
+    sync(4.5, 5, error_code=23, correlation_id=5),
+]
+"""Three answers with another protocol name, between two with the same one."""
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from tests.frames import API_KEYS, request
 
 METADATA_V3 = "AAMAAAABAAJ0MQAAAAAAAAAA/////wAA"  # topic t1, no owned partitions, rack ""
 T1 = "AAAAAAABAAJ0MQAAAAIAAAAAAAAAAQAAAAA="  # partitions 0 and 1 of topic t1
+T1_FIRST = "AAAAAAABAAJ0MQAAAAEAAAAAAAAAAA=="  # partition 0 of topic t1
 METADATA_OWNED = "AAEAAAABAAJ0MQAAAAAAAAABAAJ0MQAAAAEAAAAC"  # topic t1, owned partition 2 of it
 
 

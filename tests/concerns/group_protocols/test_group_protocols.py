@@ -15,6 +15,7 @@ from tests.concerns.group_protocols.messages import (
     METADATA_OWNED,
     METADATA_V3,
     T1,
+    T1_FIRST,
     assigned,
     heartbeat,
     join,
@@ -117,9 +118,11 @@ CASES: dict[str, Case] = {
     "the last subscription of a member": (
         [join(0), join(1, metadata=METADATA_OWNED)],
         {
+            "first_at": 0,
+            "last_at": 1,
             "subscriptions": [
                 SUBSCRIPTION | {"version": 1, "owned_partitions": [{"topic": "t1", "partitions": [2]}], "rack_id": None}
-            ]
+            ],
         },
     ),
     "a consumer group": (
@@ -179,6 +182,10 @@ CASES: dict[str, Case] = {
     "a SyncGroup that tells its type": (
         [assigned(0, 5, T1, kind="consumer")],
         {"assignments": [ASSIGNMENT], "verified_sync_requests": 1, "unverified_sync_requests": 0},
+    ),
+    "the last assignment of a member": (
+        [assigned(0, 5, T1, kind="consumer"), assigned(1, 5, T1_FIRST, kind="consumer")],
+        {"assignments": [ASSIGNMENT | {"partitions": [{"topic": "t1", "partitions": [0]}]}]},
     ),
     "a SyncGroup without an answer that tells its type": (
         [
@@ -270,6 +277,11 @@ def test_who_only_describes_a_group_takes_no_part(found: Found) -> None:
         assert plain(found.groups[name]["self_describing"]) == [counts("DESCRIBE_GROUPS", 3, "response", 1)]
         assert found.groups[name]["not_self_describing"] == []
     assert found.groups["dead"]["protocol_types"] == []
+
+
+def test_the_example_of_a_type_is_its_first_request(found: Found) -> None:
+    (entry,) = found.groups["the last subscription of a member"]["requests_by_type"]
+    assert entry["example"]["correlation_id"] == 0
 
 
 def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: Found) -> None:

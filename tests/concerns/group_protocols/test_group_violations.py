@@ -40,8 +40,9 @@ def test_what_a_group_breaks_is_a_row_without_a_connection(found: Found, rule: s
 
 
 def test_no_other_case_breaks_a_rule(found: Found) -> None:
-    enforced = {(name, "inconsistent_group_protocol") for name in ("members of different types", "chosen otherwise")}
-    names = {(name, "group_name_mismatch") for name in NAMES}
+    refused = ("members of different types", "chosen otherwise", "several")
+    enforced = {(name, "inconsistent_group_protocol") for name in refused}
+    names = {(name, "group_name_mismatch") for name in (*NAMES, "several")}
     assert set(found.violations) == {(name, rule) for rule, (name, *_) in VIOLATIONS.items()} | enforced | names
 
 
@@ -52,6 +53,19 @@ def test_a_name_that_was_not_offered_chosen_or_answered_is_found(found: Found, n
     assert row["message"].startswith(NAMES[name][1] + "; ")
     assert (row["occurrences"], row["group_id"], row["connection_id"]) == (1, name, name)
     assert found.groups[name]["protocol_name_mismatches"] == 1
+
+
+def test_the_first_of_several_names_is_the_example(found: Found) -> None:
+    row = found.violations["several", "group_name_mismatch"]
+    assert row["message"].startswith("SYNC_GROUP v5 with protocol name 'range' was answered with 'x'; ")
+    assert (row["occurrences"], plain(row["first_at"]), plain(row["last_at"])) == (3, 2, 4)
+    assert (row["rejected"], row["taken"], row["example"]["correlation_id"]) == (1, 2, 2)
+
+
+def test_the_first_of_several_refusals_of_one_kind_is_the_example(found: Found) -> None:
+    row = found.violations["several", "inconsistent_group_protocol"]
+    assert (row["occurrences"], plain(row["first_at"]), plain(row["last_at"])) == (2, 4, 4.5)
+    assert row["example"]["correlation_id"] == 4
 
 
 # rule: how many of the requests the broker rejected, and how many it took
