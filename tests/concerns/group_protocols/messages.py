@@ -56,11 +56,17 @@ def sync(
 
 
 def assigned(
-    seconds: float, version: int, assignment: str, kind: str | None = None, generation: int | None = None
+    seconds: float,
+    version: int,
+    assignment: str,
+    kind: str | None = None,
+    generation: int | None = None,
+    leads: bool = False,
 ) -> dict[str, Any]:
-    """SyncGroup of the member m1, answered with these bytes."""
+    """SyncGroup of the member m1, answered with these bytes; the leader sends them too."""
     named = {"protocolType": kind, "protocolName": "range"} if kind else {}
-    sent = {"memberId": "m1", "generationId": generation, "assignments": []} | named
+    of_members = [{"memberId": "m1", "assignment": assignment}] if leads else []
+    sent = {"memberId": "m1", "generationId": generation, "assignments": of_members} | named
     return message(seconds, "SYNC", version, sent, named | {"assignment": assignment})
 
 

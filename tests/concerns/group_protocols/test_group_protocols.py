@@ -184,7 +184,7 @@ CASES: dict[str, Case] = {
         {"assignments": [ASSIGNMENT], "verified_sync_requests": 1, "unverified_sync_requests": 0},
     ),
     "the last assignment of a member": (
-        [assigned(0, 5, T1, kind="consumer"), assigned(1, 5, T1_FIRST, kind="consumer")],
+        [assigned(0, 5, T1, kind="consumer", leads=True), assigned(1, 5, T1_FIRST, kind="consumer")],
         {"assignments": [ASSIGNMENT | {"partitions": [{"topic": "t1", "partitions": [0]}]}]},
     ),
     "a SyncGroup without an answer that tells its type": (
