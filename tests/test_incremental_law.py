@@ -240,5 +240,5 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
     staging = Staging(spark, Address("/nowhere"))
     whole = increments.Stored(left, files=in_order(files), reports=reports(files, SETTINGS), staging=staging, **held)
-    expected = built(whole, files, increments.everything_left(whole))
+    expected = built(whole, files, increments.everything_retained(whole))
     assert_built_as(expected, spark, left, files, **held)

@@ -347,12 +347,12 @@ def _limits(header: Sequence[str], rows: Sequence[Sequence[object]], width: int 
     ]
     is_text = [not is_whole[c] and any(isinstance(row[c], str) for row in rows) for c in range(len(header))]
     excess = 0 if width is None else sum(limits) + 2 * len(limits) - width
-    while excess > 0:
-        widest = max((c for c in range(len(limits)) if is_text[c]), key=limits.__getitem__, default=None)
-        if widest is None or limits[widest] <= max(_NARROWEST, len(header[widest])):
+    for _ in range(excess):
+        can_shrink = (c for c in range(len(limits)) if is_text[c] and limits[c] > max(_NARROWEST, len(header[c])))
+        widest = max(can_shrink, key=limits.__getitem__, default=None)
+        if widest is None:
             break
         limits[widest] -= 1
-        excess -= 1
     return limits
 
 

@@ -42,7 +42,7 @@ class Webhook:
             raise ConfigError(f"--webhook has a user or password in it; give a token in the variable {TOKEN}")
         self._url, self._token = url, os.environ.get(TOKEN, "")
         self.shown = f"{parts.scheme}://{parts.hostname}{f':{port}' if port else ''}"
-        if not (self._token.isascii() and (self._token.isprintable() or not self._token)):
+        if not (self._token.isascii() and self._token.isprintable()):
             raise ConfigError(f"the variable {TOKEN} holds characters that no header can have; set it anew")
 
     def post(self, document: Mapping[str, Any]) -> None:

@@ -109,7 +109,7 @@ def test_what_a_run_keeps_is_released_however_it_ends(spark: Any, fails: bool, m
         if fails:
             raise ValueError("a step")
 
-    monkeypatch.setattr(derivation, "_in_order_of_inputs", steps_of_run)
+    monkeypatch.setattr(derivation, "_derive_all", steps_of_run)
     monkeypatch.setattr(derivation, "release", lambda *kept: released.extend(kept))
     with pytest.raises(ValueError, match="a step") if fails else nullcontext():
         derived.run(lambda name: nullcontext())
@@ -158,7 +158,7 @@ def test_a_relation_that_nothing_makes_is_an_error_that_names_it(monkeypatch: py
 def test_steps_begin_behind_what_they_need_and_first_those_that_most_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(derivation, "_AT_ONCE", 1)
     begun: list[str] = []
-    derivation._in_order_of_inputs(lambda step: begun.append(step.name))
+    derivation._derive_all(lambda step: begun.append(step.name))
     place = begun.index
     assert sorted(begun) == sorted(steps.steps())
     assert all(

@@ -309,7 +309,7 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     log = Log(old(("y", 900)), old(("x", 600), ("y", 950)), connections, files)
     held = stored(spark, {"b": log}, retained_from)
     assert since(held) == {"b": {"x": (1, [600]), "y": (0, [900, 950])}}
-    assert recomputed(increments.everything_left(held)) == since(held)
+    assert recomputed(increments.everything_retained(held)) == since(held)
 
 
 def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
@@ -323,7 +323,7 @@ def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark:
     held = stored(spark, {"b": Log(before, [("x", 600, "late")], connections, files)}, str(at(500)))
     found = since(held)
     assert found == {"b": {"x": (1, [600, 5000]), "y": (1, [5001])}}
-    assert found == recomputed(increments.everything_left(held))
+    assert found == recomputed(increments.everything_retained(held))
 
 
 def test_all_requests_pass_through_where_everything_is_recomputed(spark: Any) -> None:

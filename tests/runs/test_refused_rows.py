@@ -65,7 +65,7 @@ def test_steps_that_need_a_refused_table_are_left_out_and_no_others(monkeypatch:
             raise RefusedRowsError(step.name, f"a reason of {step.name}")
 
     with pytest.raises(WarehouseError) as raised:
-        derivation._in_order_of_inputs(derive)
+        derivation._derive_all(derive)
     needing = {
         "group_protocols", "group_type_conflicts", "group_unoffered_protocols", "client_inventory", "violations",
     }  # fmt: skip
@@ -86,7 +86,7 @@ def test_any_other_error_ends_the_build_at_once() -> None:
         raise ValueError(f"a reason of {step.name}")
 
     with pytest.raises(ValueError, match="a reason of"):
-        derivation._in_order_of_inputs(derive)
+        derivation._derive_all(derive)
     assert not [name for name in begun if set(steps.steps()[name].needs) & steps.steps().keys()]
 
 
