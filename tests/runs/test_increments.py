@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from pyspark.sql import functions as F
 
 from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.connections.boundaries import UNCHANGED
@@ -116,16 +117,29 @@ Recomputed = dict[str, tuple[int, list[int]]]
 """Per connection id the number of connections that stay, and the seconds of the requests that are recomputed."""
 
 
+Stays = dict[str, tuple[float, int, float]]
+"""Of the connections of an id that stay: when the newest opened, their number, and the time of their latest request."""
+
+
+def stays(increment: increments.Increment) -> Stays:
+    assert increment.touched is not None
+    times = (F.unix_micros(name) - int(AT.timestamp() * 1_000_000) for name in ("unchanged_until", "unchanged_last_request_at"))
+    rows = increment.touched.where("unchanged_connections > 0").select("connection_id", "unchanged_connections", *times)
+    return {name: (until / 1e6, number, last / 1e6) for name, number, until, last in rows.collect()}
+
+
 def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
-    """What is recomputed of each broker."""
+    """What is recomputed of each broker; none of an id's requests was logged before the bound that says so."""
     assert increment.touched is not None
     requests: dict[tuple[str, str], list[int]] = {}
     for row in increment.requests.select("broker", "connection_id", "second").collect():
         requests.setdefault((row[0], row[1]), []).append(row[2])
     found: dict[str, Recomputed] = {}
-    for row in increment.touched.collect():
+    bound = (F.unix_micros("since") - int(AT.timestamp() * 1_000_000)).alias("bound")
+    for row in increment.touched.select("*", bound).collect():
         key = row["broker"], row["connection_id"]
         found.setdefault(key[0], {})[key[1]] = (row["unchanged_connections"], sorted(requests.get(key, [])))
+        assert row["bound"] is None or row["bound"] <= min(requests[key]) * 1_000_000, key
     release(increment.touched)
     return found
 
@@ -137,23 +151,44 @@ def since(held: Stored) -> dict[str, Recomputed]:
 def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
     """Connections before the newest stay, also if another id is recomputed from so early on that their requests are read again."""
     beside = [("open", seconds) for seconds in range(0, 3600, 500)] if is_open_beside else []
-    before = old(("again", 0), ("again", 1), ("again", 1000), ("untouched", 2), *beside)
+    before = old(*(("again", seconds) for seconds in (0, 500, 600, 900, 1000)), ("untouched", 2), *beside)
     new = old(("again", 3600), ("first", 3601), *([("open", 3602)] if is_open_beside else []))
-    connections: list[Connection] = [("again", 1, 0, 1, 0), ("again", 2, 1000, 1000, 2), ("untouched", 1, 2, 2, 3)]
-    expected = {"again": (1, [1000, 3600]), "first": (0, [3601])}
+    connections: list[Connection] = [
+        ("again", 1, 0, 900, 0), ("again", 2, 500, 600, 1), ("again", 3, 1000, 1000, 4), ("untouched", 1, 2, 2, 5),
+    ]  # fmt: skip
+    expected = {"again": (2, [1000, 3600]), "first": (0, [3601])}
     if is_open_beside:
-        connections.append(("open", 1, 0, 3500, 4))
+        connections.append(("open", 1, 0, 3500, 6))
         expected["open"] = (0, [*range(0, 3600, 500), 3602])
     return Log(before, new, connections, [file_of("f", len(before) + len(new), 0)]), expected
 
 
 def late_file(has_grown: bool) -> tuple[Log, Recomputed]:
-    """A late file has all ids of its broker recomputed, also if the file that comes after it has grown in the same run."""
+    """A late file, of which another file comes before and one after, has all ids of its broker recomputed.
+
+    Also if the one that comes after it has grown in the same run.
+    """
     grown = old(("z", 5002)) if has_grown else []
     files = [file_of("f", 2 + len(grown), 5000, LATER if has_grown else AT), file_of("late", 1, 10)]
+    files.append(file_of("earlier", 1, -9000, AT))
     connections: list[Connection] = [("x", 1, 5000, 5000, 0), ("y", 1, 5001, 5001, 1)]
     log = Log(old(("x", 5000), ("y", 5001)), [("x", 10, "late"), *grown], connections, files)
     return log, {"x": (0, [10, 5000]), "y": (0, [5001]), **({"z": (0, [5002])} if has_grown else {})}
+
+
+def grown_past_another() -> tuple[Log, Recomputed]:
+    """Of files that begin at one instant the one that ends first comes first: growth can change their order."""
+    before = [*old(("x", 0)), ("untouched", 15, "other")]
+    files = [file_of("f", 2, 0, last=30), file_of("other", 1, 0, AT, last=20), file_of("earlier", 1, -9000, AT)]
+    log = Log(before, old(("x", 30)), [("x", 1, 0, 0, 0)], files)
+    return log, {"x": (0, [0, 30]), "untouched": (0, [15])}
+
+
+def new_files() -> tuple[Log, Recomputed]:
+    """Of two files that are new, the first is not late: what comes after it was not built."""
+    before, new = old(("x", 0), ("untouched", 3)), [("x", 9600.0, "second"), ("x", 19600.0, "third")]
+    files = [file_of("f", 2, 0, AT), file_of("second", 1, 9600), file_of("third", 1, 19600)]
+    return Log(before, new, [("x", 1, 0, 0, 0)], files), {"x": (0, [0, 9600, 19600])}
 
 
 def opened_at_one_instant() -> tuple[Log, Recomputed]:
@@ -200,24 +235,40 @@ def set_back(hours: int) -> tuple[Log, Recomputed]:
 
 
 def set_back_in_a_later_file() -> tuple[Log, Recomputed]:
-    """The connection began in a file whose times only rise."""
-    before = [*old(("x", 0), ("x", 8000)), ("x", 8100, "later"), ("x", 100, "later")]
-    files = [file_of("f", 2, 0, last=8000), file_of("later", 3, 8100, last=8100, step_back=8000)]
-    log = Log(before, [("x", 400, "later")], [("x", 1, 0, 8100, 0)], files)
-    return log, {"x": (0, [0, 100, 400, 8000, 8100])}
+    """The connection began in a file whose times only rise, as they do in the last file."""
+    before = [*old(("x", 5000), ("x", 8000)), ("x", 8100, "later"), ("x", 100, "later")]
+    files = [file_of("f", 2, 5000, last=8000), file_of("later", 3, 8100, last=8100, step_back=8000)]
+    files.append(file_of("last", 1, 9000))
+    log = Log(before, [("x", 400, "later"), ("y", 9000, "last")], [("x", 1, 5000, 8100, 0)], files)
+    return log, {"x": (0, [100, 400, 5000, 8000, 8100]), "y": (0, [9000])}
 
 
-def begun_at_info(info: int, back: int) -> tuple[Log, Recomputed]:
-    """New requests at DEBUG settle what began at INFO; if the clock was set back, nobody knows which connections these are."""
-    before = old(("old", 0), ("settled", 3000), ("unsettled", 3550))
+def begun_at_info(info: int, back: float) -> tuple[Log, Recomputed]:
+    """New requests at DEBUG settle what began at INFO; if the clock was set back, nobody knows which connections these are.
+
+    What opened a gap and a minute before may have begun at INFO; times that go back by a minute are neighbours'.
+    """
+    before = old(("old", 0), ("settled", 3239), ("unsettled", 3240))
     connections: list[Connection] = [(name, 1, at, at, place) for place, (name, at, _) in enumerate(before)]
     new = old(("x", 3600), ("x", 5000), ("z", 5001))
     expected = {"x": (0, [3600, 5000]), "z": (0, [5001])}
     if info:
-        expected["unsettled"] = (0, [3550])
-    if back:
-        expected |= {"old": (0, [0]), "settled": (0, [3000])}
+        expected["unsettled"] = (0, [3240])
+    if back > 60:
+        expected |= {"old": (0, [0]), "settled": (0, [3239])}
     return Log(before, new, connections, [file_of("f", 6, 0, step_back=back, info=info)]), expected
+
+
+def set_back_between_files(back: float) -> tuple[Log, Recomputed]:
+    """A file that begins by more than a minute before an earlier one ends shows too that the clock was set back."""
+    connections: list[Connection] = [("old", 1, 0, 0, 0), ("unsettled", 1, 8700, 8700, 1)]
+    files = [
+        file_of("earlier", 1, -9000, AT, last=-8000),
+        file_of("f", 2, 0, AT, info=2),
+        file_of("new", 1, 9000 - back),
+    ]
+    log = Log(old(("old", 0), ("unsettled", 8700)), [("x", 9000, "new")], connections, files)
+    return log, {"x": (0, [9000]), "unsettled": (0, [8700])} | ({"old": (0, [0])} if back > 60 else {})
 
 
 def settled_at(level: str) -> tuple[Log, Recomputed]:
@@ -240,6 +291,7 @@ STARTS: dict[str, tuple[list[tuple[Any, ...]], bool]] = {
     "not reported": ([server_log((50, "launched", LATER))], False),
     "a level, after what was built": ([server_log((8000, "log_level", LATER))], False),
     "a level, before a request that was built": ([server_log((50, "log_level", LATER))], True),
+    "a level, before and after": ([server_log((50, "log_level", LATER), (8000, "log_level", LATER))], True),
     "a limit for idle connections": ([server_log((8000, "max_idle_ms", LATER))], True),
     "a limit that was known": ([server_log((50, "max_idle_ms", AT), (8000, "max_idle_ms", LATER))], False),
     "taken back, as the name is of two nodes": (
@@ -271,13 +323,16 @@ CASES: dict[str, tuple[Log, Recomputed]] = {
     "an id that is open beside": over_and_open(True),
     "a late file": late_file(False),
     "a late file before one that has grown": late_file(True),
+    "a file that has grown past another": grown_past_another(),
+    "new files": new_files(),
     "two that opened at one instant": opened_at_one_instant(),
     "two within a minute": within_a_minute(),
     **{f"a clock set back by {hours} h": set_back(hours) for hours in (1, 3, 100)},
     "a clock set back in a later file": set_back_in_a_later_file(),
     "nothing at INFO": begun_at_info(0, 0),
     "begun at INFO": begun_at_info(3, 0),
-    "begun at INFO, and a clock set back": begun_at_info(3, 3600),
+    **{f"begun at INFO, and times go back by {back:g} s": begun_at_info(3, back) for back in (60, 60.001, 3600)},
+    **{f"a file begins {back:g} s before the last ends": set_back_between_files(back) for back in (60, 60.001)},
     **{f"settled at {level}": settled_at(level) for level in ("INFO", "DEBUG")},
     **{
         f"a start: {name}": with_files([file_of("f", 4, 0), *logs], is_late) for name, (logs, is_late) in STARTS.items()
@@ -299,17 +354,23 @@ def test_what_new_requests_can_change_is_recomputed(recomputed_by_broker: dict[s
 
 def test_connections_before_the_newest_stay(spark: Any) -> None:
     log, expected = over_and_open(False)
-    assert since(stored(spark, {"b": log})) == {"b": expected}
+    increment = increments.since(stored(spark, {"b": log}), str(AT), GAP_MS)
+    assert stays(increment) == {"again": (500, 2, 900)}
+    assert recomputed(increment) == {"b": expected}
 
 
 def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     """The newest one has lost its requests; it is not over, but can't be computed again."""
-    connections: list[Connection] = [("x", 1, 0, 100, 0), ("y", 1, 50, 900, 0)]
-    files, retained_from = [file_of("f", 3, 0)], str(at(500))
-    log = Log(old(("y", 900)), old(("x", 600), ("y", 950)), connections, files)
-    held = stored(spark, {"b": log}, retained_from)
-    assert since(held) == {"b": {"x": (1, [600]), "y": (0, [900, 950])}}
-    assert recomputed(increments.everything_retained(held)) == since(held)
+    connections: list[Connection] = [
+        ("x", 1, 0, 499, 0), ("x", 2, 50, 100, 0), ("y", 1, 50, 900, 0), ("at the instant", 1, 500, 500, 1),
+    ]  # fmt: skip
+    files, retained_from = [file_of("f", 5, 0)], str(at(500))
+    new = old(("x", 600), ("y", 950), ("at the instant", 560))
+    held = stored(spark, {"b": Log(old(("y", 900), ("at the instant", 500)), new, connections, files)}, retained_from)
+    expected = {"x": (2, [600]), "y": (0, [900, 950]), "at the instant": (0, [500, 560])}
+    for increment in (increments.since(held, str(AT), GAP_MS), increments.everything_retained(held)):
+        assert stays(increment) == {"x": (50, 2, 499)}
+        assert recomputed(increment) == {"b": expected}
 
 
 def test_a_late_file_has_all_that_retention_left_of_its_broker_recomputed(spark: Any) -> None:
