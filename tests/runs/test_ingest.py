@@ -8,10 +8,12 @@ from typing import Any
 
 import pytest
 
+from kafka_clientinfo.logs.broker_events import RESTARTED
 from kafka_clientinfo.runs import ingest
 from kafka_clientinfo.runs import run as pipeline
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.builders import json_record
+from tests.frames import frame, ledger
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 
@@ -53,6 +55,42 @@ def test_the_ledger_notes_where_a_compressed_file_is_now(spark: Any, tmp_path: P
     }
 
 
+LEFT = {
+    "requests": [("whole", 0), ("whole", 99), ("whole", 100), ("whole", 150), ("damaged", 99), ("not read", 0)],
+    "rejected_records": [("whole", 99), ("damaged", 100), ("damaged", 101)],  # one stands for the rest that is damaged
+    "failed_requests": [("whole", 99), ("not read", 7)],
+}
+"""File and offset of the rows of each table; 100 bytes of two files are ingested."""
+
+
+def deletions(lake: SimpleNamespace, batches: list[str]) -> list[tuple[str, str]]:
+    """Return what is deleted of the tables before a run; the ledger has files of some batches."""
+    deleted: list[tuple[str, str]] = []
+    lake.delete = lambda name, condition: deleted.append((name, condition))
+    ingest._remove_leftovers(lake, {batch: {"batch_id": batch} for batch in batches})  # type: ignore[arg-type]
+    return sorted(deleted)
+
+
+def test_rows_that_a_failed_run_has_left_are_deleted(spark: Any) -> None:
+    files = [{"file_id": "whole", "damage": None}, {"file_id": "damaged", "damage": "cut"}]
+    tables = {"ingested_files": ledger(spark, *(file | {"bytes_ingested": 100} for file in files))}
+    for name, rows in LEFT.items():
+        tables[name] = frame(spark, name, [{"file_id": file, "byte_offset": offset} for file, offset in rows])
+    lake = SimpleNamespace(last_batch=lambda name: "failed", read=tables.__getitem__)
+    assert deletions(lake, ["committed"]) == [
+        ("failed_requests", "file_id = 'not read' AND byte_offset >= 0"),
+        ("rejected_records", "file_id = 'damaged' AND byte_offset >= 101"),
+        ("requests", "file_id = 'not read' AND byte_offset >= 0"),
+        ("requests", "file_id = 'whole' AND byte_offset >= 100"),
+    ]
+
+
+@pytest.mark.parametrize(("last", "batches"), [("committed", ["earlier", "committed"]), (None, [])])
+def test_after_a_run_that_committed_nothing_is_looked_for(last: str | None, batches: list[str]) -> None:
+    """Which would read three tables; neither where no run was."""
+    assert deletions(SimpleNamespace(last_batch=lambda name: last), batches) == []
+
+
 @pytest.mark.parametrize(
     ("known", "seconds"),
     [([], 0), ([-5], 0), ([-5, 7, 3], 7), ([0], 0)],
@@ -72,6 +110,18 @@ def test_a_brokers_start_that_shows_only_now_is_noticed(known: bool | None, now:
     """Also one that is contradicted only now."""
     file: Any = SimpleNamespace(known=None if known is None else {"covers_broker_start": known, "debug_runs": []})
     assert ingest._shows_more(file, {"covers_broker_start": now, "debug_runs": []}) == expected
+
+
+@pytest.mark.parametrize(
+    ("known", "now", "expected"), [([1], [], True), ([1], [1], False), ([1], [2], True), ([], [1], False)]
+)
+def test_a_restart_that_was_none_is_noticed(known: list[int], now: list[int], expected: bool) -> None:
+    def row(seconds: list[int]) -> dict[str, Any]:
+        events = [{"at": NOW + timedelta(seconds=second), "kind": RESTARTED} for second in seconds]
+        return {"covers_broker_start": False, "debug_runs": [], "broker_events": events}
+
+    file: Any = SimpleNamespace(known=row(known))
+    assert ingest._shows_more(file, row(now)) == expected
 
 
 @pytest.mark.parametrize(("known", "now", "expected"), [(64, 65, True), (65, 65, False), (3, 64, False)])
