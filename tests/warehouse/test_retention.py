@@ -67,6 +67,11 @@ REQUESTS = [
     ("twice, later", 5),
     ("twice, later", 5),
     ("twice, later", 1005),
+    ("begun before, ended at it", 10),
+    ("begun before, ended at it", 1000),
+    ("only logged, at it", 1000),  # of no connection either
+    ("set back", 1100),
+    ("set back", 900),  # of the next connection: the clock was set back
 ]
 CONNECTIONS = [
     ("ended before", 1, 0, 999),
@@ -76,9 +81,22 @@ CONNECTIONS = [
     ("used again", 2, 7, 1200),
     ("twice, before", 1, 10, 4),
     ("twice, later", 1, 12, 1005),
+    ("begun before, ended at it", 1, 15, 1000),
+    ("set back", 1, 18, 1100),
+    ("set back", 2, 19, 900),
 ]
-LEFT = {"later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3}
-DELETED = {"requests": 6, "rejected_records": 1, "failed_requests": 2}
+LEFT = {
+    "later too": 3, "ended at it": 1, "used again": 2, "twice, later": 3, "begun before, ended at it": 2,
+    "only logged, at it": 1, "set back": 1,
+}  # fmt: skip
+DELETED = {"requests": 7, "rejected_records": 2, "failed_requests": 2}
+FILES = {
+    "e": (at(-900), at(-800), True),
+    "f": (at(0), at(1200), False),
+    "ended at it": (at(900), at(1000), False),
+    "without times": (None, None, True),
+}
+"""Begin and end of each file, and whether its rejected records are deleted; all are ingested before the instant."""
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +106,9 @@ def built(spark: Any, tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = Warehouse(spark, str(root), True, SPECS)
     failed = [("old", 1), ("old", 999), ("young", 2), ("young", 1000)]
     rows = {
-        "ingested_files": [("e", at(-900), at(-800), 0, AT), ("f", at(0), at(1200), 0, AT)],
+        "ingested_files": [(name, begin, end, 0, AT) for name, (begin, end, _) in FILES.items()],
         "requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(REQUESTS)],
-        "rejected_records": [("e", 1), ("f", 1)],
+        "rejected_records": [(name, 1) for name in FILES],
         "failed_requests": [("f", n, "c", "b", name, at(seconds)) for n, (name, seconds) in enumerate(failed)],
         "connections": [("f", n, "c", "b", name, number, at(last)) for name, number, n, last in CONNECTIONS],
     }
@@ -122,7 +140,8 @@ def reopened(lake: Warehouse) -> Warehouse:
 def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehouse) -> None:
     assert retain(lake, 1, at(1000) + DAY) == DELETED
     assert left(lake) == LEFT
-    assert [row["file_id"] for row in lake.read("rejected_records").collect()] == ["f"]
+    files = {row["file_id"] for row in lake.read("rejected_records").collect()}
+    assert files == {name for name, (*_, is_deleted) in FILES.items() if not is_deleted}
     assert {row["connection_id"] for row in lake.read("failed_requests").collect()} == {"young"}
     state = reopened(lake).state
     assert (state.deleted, state.deleting) == (DELETED, None)
@@ -134,8 +153,8 @@ def test_the_requests_of_a_connection_leave_together_or_not_at_all(lake: Warehou
 def test_the_instant_never_goes_back(lake: Warehouse) -> None:
     retain(lake, 1, at(1000) + DAY)
     assert retain(lake, 2, at(1000) + DAY) == dict.fromkeys(DELETED, 0)
-    assert retain(lake, 1, at(1300) + DAY)["requests"] == 9
-    assert lake.state.deleted["requests"] == 15
+    assert retain(lake, 1, at(1300) + DAY)["requests"] == sum(LEFT.values())
+    assert lake.state.deleted["requests"] == len(REQUESTS)
 
 
 def kill_at(lake: Warehouse, monkeypatch: pytest.MonkeyPatch, method: str, call: int) -> None:
