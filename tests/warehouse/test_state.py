@@ -1,5 +1,6 @@
 """The state of a warehouse: one property, read at once and written at once."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,7 @@ import pytest
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.warehouse import ddl
 from kafka_clientinfo.warehouse.address import Address
-from kafka_clientinfo.warehouse.state import FORMAT, PROPERTY, State, read_state, state_of
+from kafka_clientinfo.warehouse.state import FORMAT, PROPERTY, State, counted_rows, instant, read_state, state_of
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import SPECS, rows_of
@@ -29,8 +30,30 @@ def lake(spark: Any, tmp_path: Path) -> Warehouse:
 
 
 def test_a_state_is_its_text() -> None:
-    for state in (FULL, State()):
+    for state in (FULL, State(), State(format=FORMAT - 1)):
         assert state_of(state.properties, Address("/w")) == state
+
+
+@pytest.mark.parametrize("text", ["{}", "[]", '{"format": "2"}'])
+def test_a_text_that_is_no_state_is_unreadable(text: str) -> None:
+    with pytest.raises(WarehouseError, match=r"the table property kafka_clientinfo\.state is unreadable"):
+        state_of({PROPERTY: text}, Address("/w"))
+
+
+@pytest.mark.parametrize(
+    ("text", "hour"),
+    [("2026-11-21 02:00:00.000001", 2), ("2026-11-21T02:00:00.000001Z", 2), ("2026-11-21T02:00:00.000001+02:00", 0)],
+)
+def test_a_time_without_a_zone_is_utc(text: str, hour: int) -> None:
+    time = datetime(2026, 11, 21, hour, microsecond=1, tzinfo=UTC)
+    assert instant(text) == time == State(retained_from=text).retained_at
+    assert State().retained_at is None
+
+
+@pytest.mark.parametrize(("ignored", "failed"), [(None, 0), ({"server_log": 5}, 0), ({"failed_request": 3}, 3)])
+def test_failed_requests_are_counted_among_what_is_ignored(ignored: dict[str, int] | None, failed: int) -> None:
+    counts = counted_rows({"requests": 1, "rejected": 2, "ignored": ignored})
+    assert counts == {"requests": 1, "rejected_records": 2, "failed_requests": failed}
 
 
 def test_a_state_is_stored_with_one_commit_and_read_back(spark: Any, lake: Warehouse) -> None:
