@@ -1,0 +1,35 @@
+"""How many rows a commit wrote, and which is the newest, without a query on the rows."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.warehouse import commit
+
+
+@pytest.mark.parametrize(
+    ("commits", "rows"),
+    [
+        ([{"userMetadata": "mine", "operationMetrics": {"numOutputRows": "5"}}], 5),
+        ([{"userMetadata": "another's", "operationMetrics": {"numOutputRows": "5"}}], None),
+        ([{"userMetadata": "mine", "operationMetrics": {}}], None),
+        ([{"userMetadata": "mine", "operationMetrics": None}], None),
+        ([], None),
+    ],
+)
+def test_the_newest_commit_says_how_many_rows_it_wrote(
+    monkeypatch: pytest.MonkeyPatch, commits: list[dict[str, Any]], rows: int | None
+) -> None:
+    monkeypatch.setattr(commit, "history", lambda spark, table, limit: commits[:limit])
+    assert commit._rows_of_last_commit(None, "t", "mine") == rows  # type: ignore[arg-type]
+
+
+def test_the_newest_version_is_that_of_the_last_local_commit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(commit, "history", lambda spark, table, limit: [{"version": 7}, {"version": 6}][:limit])
+    log = tmp_path / "_delta_log"
+    log.mkdir()
+    assert commit.latest_version(None, "t", None) == commit.latest_version(None, "t", tmp_path) == 7  # type: ignore[arg-type]
+    for name in (f"{9:020}.json", f"{10:020}.json", f"{11:020}.json.tmp", f"{12:020}.checkpoint.json", f"{13:020}.crc"):
+        (log / name).touch()
+    assert commit.latest_version(None, "t", tmp_path) == 10  # type: ignore[arg-type]

@@ -1,0 +1,62 @@
+"""Files of a warehouse on this machine: which folders are half made, and what is removed or moved aside."""
+
+from pathlib import Path
+
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.warehouse import stores
+
+from .test_table_log import ADD, TABLE, commit, named, save
+
+EMPTY, WITH_ROWS = {named(0): commit(*TABLE)}, {named(0): commit(*TABLE), named(1): commit(ADD)}
+
+
+def test_a_folder_with_files_and_no_table_is_half_made(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "rows").mkdir()
+    (tmp_path / "rows" / "part-0").touch()
+    save(tmp_path / "table", EMPTY)
+    save(tmp_path / "cut", {named(0): commit(*TABLE)[:-3]})
+    found = {name: stores.is_half_made(str(tmp_path / name)) for name in ("none", "empty", "rows", "table", "cut")}
+    assert found == {"none": False, "empty": False, "rows": True, "table": False, "cut": True}
+
+
+def test_a_name_that_is_used_is_not_used_again(tmp_path: Path) -> None:
+    for number in (1, 2):
+        save(tmp_path / "t", EMPTY)
+        stores.move_aside(str(tmp_path / "t"))
+        assert {path.name for path in tmp_path.iterdir()} == {f"t.half-made-{n}" for n in range(1, number + 1)}
+
+
+@pytest.mark.parametrize(
+    ("files", "in_catalog", "says"),
+    [
+        (EMPTY, False, "was made by another run meanwhile; run again, one after the other"),
+        (WITH_ROWS, False, "was made by another run meanwhile"),
+        (WITH_ROWS, True, "holds a table that the catalog does not know; register it there, or move it away"),
+    ],
+)
+def test_a_table_is_not_removed(tmp_path: Path, files: dict[str, bytes], in_catalog: bool, says: str) -> None:
+    save(tmp_path / "t", files)
+    with pytest.raises(WarehouseError, match=f"{tmp_path}/t {says}"):
+        stores.remove_half_made(str(tmp_path / "t"), in_catalog)
+    assert {path.name for path in (tmp_path / "t" / "_delta_log").iterdir()} == set(files)
+
+
+def test_an_empty_table_that_no_catalog_knows_is_removed(tmp_path: Path) -> None:
+    save(tmp_path / "t", EMPTY)
+    (tmp_path / "t" / "_delta_log" / "_staged_commits").mkdir()
+    stores.remove_half_made(str(tmp_path / "t"), in_catalog=True)
+    assert [path.name for path in tmp_path.rglob("*")] == ["t"]
+
+
+@pytest.mark.parametrize(("there_after", "is_there", "naps"), [(0, True, 0), (2, True, 2), (99, False, 3)])
+def test_a_table_that_another_run_makes_is_waited_for_for_some_seconds(
+    monkeypatch: pytest.MonkeyPatch, there_after: int, is_there: bool, naps: int
+) -> None:
+    clock, slept, asked = iter([10.0, 11.0, 13.0, 14.9, 15.0]), list[float](), iter(range(99))
+    monkeypatch.setattr(stores.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(stores.time, "sleep", slept.append)
+    assert stores.wait_for_maker(lambda: next(asked) >= there_after) == is_there
+    assert len(slept) == naps
