@@ -66,6 +66,7 @@ def test_paths_stay_paths_where_the_catalog_keeps_tables(text: str) -> None:
         ("schema:kafka", "kafka", ("kafka",)),
         ("`kafka`", "kafka", ("kafka",)),
         ("schema:`2026`", "`2026`", ("2026",)),
+        (f"`{'x' * 255}`", "x" * 255, ("x" * 255,)),
     ],
 )
 def test_schemas(text: str, root: str, names: tuple[str, ...]) -> None:
@@ -108,6 +109,7 @@ def test_what_can_be_read_in_two_ways_is_refused_with_both(
 NO_NAMES = (
     *("schema:", "schema:a.b.c", "``", "`a", "a`.b", "`a`b`", "`a``b`", "`a`.`b`.`c`", "`a b`", "`a.b`", "`../x`"),
     *("`x\n`", "`${x}`", "schema:a;b", "schema:a. b", "schema:`a\x1b`", f"`{'x' * 256}`"),
+    *("./a`b", "./a${b"),
 )
 
 

@@ -10,7 +10,9 @@ import pytest
 
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.spark.features import conf_value
-from kafka_clientinfo.warehouse import ddl
+from kafka_clientinfo.warehouse import claims, ddl
+from kafka_clientinfo.warehouse.address import Address
+from kafka_clientinfo.warehouse.claims import Claims
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
 from .tiny import SPECS, fact, facts, rows_of
@@ -176,3 +178,21 @@ def test_the_batch_is_found_behind_a_claim(spark: Any, root: str) -> None:
     lake = run(spark, root)
     lake.claim()
     assert lake.last_batch("events") == "first"
+
+
+def test_a_claim_is_above_every_commit_of_an_earlier_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Claims, "_commit_nothing", lambda self, name, number: None)
+
+    def claimed(version: int) -> Claims:
+        claim, versions = Claims(None, Address("/lake"), False), iter((version, version + 1))  # type: ignore[arg-type]
+        commit = {"userMetadata": claim._token}
+        monkeypatch.setattr(claims, "history", lambda *_: [commit | {"version": next(versions)}])
+        claim.claim([])
+        return claim
+
+    first, second = claimed(4), claimed(5)
+    commits = [int(first.options("events")["txnVersion"]) for _ in range(1000)]
+    assert first.number is not None
+    assert second.number is not None
+    assert [first.number, *commits, second.number] == sorted({first.number, *commits, second.number})
+    assert int(first.options("facts")["txnVersion"]) == commits[0]

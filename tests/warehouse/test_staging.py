@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -70,6 +71,11 @@ class TestStaging:
             assert [staging.keep(spark.range(number)).count() for number in (2, 3)] == [2, 3]
             assert names() == {f"_staged_{staging.run}_0", f"_staged_{staging.run}_1", "_staged_others"}
         assert names() == {"_staged_others"}
+
+    @pytest.mark.parametrize("private", [True, False])
+    def it_closes_the_folder_to_others_only_if_rows_are_private(self, tmp_path: Path, private: bool) -> None:
+        Staging(MagicMock(), Address(str(tmp_path)), private).keep(MagicMock())
+        assert (tmp_path / "_staged").exists() == private  # else the write makes it, as the user's umask says
 
     def it_leaves_what_began_later(self, tmp_path: Path) -> None:
         now, folder = datetime.now(UTC), tmp_path / "_staged"

@@ -241,7 +241,16 @@ def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: An
         with pytest.raises(WarehouseError, match=lost):
             Warehouse(spark, plain.root, True, SPECS).open()
     plain.update_state(rows={"facts": 0, "sums": 0, "gone": 9})
-    assert Warehouse(spark, plain.root, True, SPECS).open().retained_from == str(AT)
+    opened = Warehouse(spark, plain.root, True, SPECS).open()
+    assert opened.retained_from == str(AT)
+    assert opened.built_until is not None  # as the tables that are missing held no rows
+
+
+def test_a_table_with_rows_that_is_gone_beside_an_empty_one_is_built_anew(spark: Any, plain: Warehouse) -> None:
+    plain.update_state(built_until=str(datetime.now(UTC)), rows={"facts": 3, "sums": 0})
+    opened = Warehouse(spark, plain.root, True, SPECS)
+    assert opened.open().built_until is None
+    assert (opened.exists("facts"), opened.exists("sums")) == (False, True)
 
 
 def test_a_new_warehouse_has_a_new_state(plain: Warehouse) -> None:
