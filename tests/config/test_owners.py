@@ -50,6 +50,8 @@ A, B, REST = Owner("A|<script>", "a@b\u202e"), Owner("B", "b"), Owner("everythin
         ({"software": "kgo"}, A),
         ({"principal": "p" * 255}, REST),
         ({"principal": "p" * 256}, None),
+        ({"principal": "User:alice", "host": "fd00::1%" + "z" * 247}, A),
+        ({"principal": "User:alice", "host": "fd00::1%" + "z" * 248}, REST),
         ({}, None),
     ],
 )
@@ -61,6 +63,7 @@ def test_no_file_owns_nothing() -> None:
     assert load_owners("") == Owners()
     assert load_owners("").of("User:alice") is None
     assert load_settings().owners == ""
+    assert not load_owners("").ask_groups
 
 
 def test_the_example_is_valid() -> None:
@@ -68,6 +71,12 @@ def test_the_example_is_valid() -> None:
     assert found.of("User:payments-eu") == Owner("Payments", "payments@example.org")
     assert found.of("User:x", host="10.1.2.3") == Owner("Payments", "payments@example.org")
     assert found.ask_groups
+    assert parse_owners(RULES, "x").ask_groups
+
+
+def test_a_name_may_have_200_characters() -> None:
+    name = "a" * 200
+    assert parse_owners(f"[[owners]]\nowner = '{name}'\nprincipals = ['x']", "x").of("x") == Owner(name)
 
 
 @given(st.text(), st.text(), st.text())

@@ -15,13 +15,14 @@ ALLOWED = (
     "", "tool-.*", r"team-[a-z]+\..+", "([a-z0-9]|-)", "[a-z]+(-[a-z]+)?", "(-[a-z]){0,9}", r"[^-.]+(-[^-.])*", r"[\w_]+",
     r"[\w.-]+", "(?:[a-z][0-9])+", r"(\d|-|é|ж)?", "(a+|b?){0,1}", "(a*){1}", "([*+?|]b)*", "(ab)*|c+", "a{3}b{2,}", "[a^&b]", "a]b}", "[-a]", "[^-]", r"\x41\u00e9", "a&&b",
     r"[\[\]]", "a|", "()", "^app-.*$", r"a\$", r"\^a\{", r"\s+", r"[\s.]+", r"\S+", r"\W", r"[\D]", "a?b*?c", "^a|b$", r"[+\--]",
-    "a{0}", "a{1,2}", "a{10,}", "[|]", "[~a]",
+    "a{0}", "a{1,2}", "a{10,}", "[|]", "[~a]", "a{1000}",
+    "(ab){1000}", "a{0,1000}",
 )  # fmt: skip
 REFUSED = (
     "[a[b]]", "[a&&b]", "[[:alpha:]]", "a*+", "a++", "a?+", "(?i)a", "(?s:.)", "(?=a)a", "(?!a).*", "(?<=a)b", "(?>a)", "(?#x)a",
     "a^b", "a$b", "(a$)", r"\bfoo", r"\Ba", r"\Aa", r"a\Z", r"\v", r"\a", r"\0", r"[\b]", r"(a)\1", r"\N{DIGIT ONE}", r"\h", r"\R",
     r"\p{L}", r"\Qa\E", r"\z", "[]a]", "[^]a]", "[a-c-e]", r"[\w-.]", "[^^]", "{a}", "a{,3}", "a{1001}", "(a{50}b){50}", r"\_",
-    "a{01}", "a{1,02}", "[a||b]", "[a~~b]",
+    "a{01}", "a{1,02}", "[a||b]", "[a~~b]", "a{2,1001}", "a{1001,}",
 )  # fmt: skip
 COSTLY = {
     "(a+)+$": "(a+)", "(a?)+": "(a?)", "(a?){30}": "(a?)", "(a*){2,}": "(a*)", "(a{2}){0,2}": "(a{2})", "(a|a)*": "(a|a)",
@@ -42,6 +43,11 @@ def test_it_refuses_what_they_read_differently(pattern: str) -> None:
         check_pattern(pattern, "policy.toml: client_id_patterns")
 
 
+def test_a_refusal_names_what_they_read_differently_and_where() -> None:
+    with pytest.raises(ConfigError, match=r"^x: 'ab\[\[c\]\]defghij' has '\[\[c\]\]def' at character 3, which"):
+        check_pattern("ab[[c]]defghij", "x")
+
+
 @pytest.mark.parametrize("pattern", COSTLY)
 def test_it_refuses_to_repeat_a_group_that_can_match_in_many_ways(pattern: str) -> None:
     named = re.escape(
@@ -53,7 +59,7 @@ def test_it_refuses_to_repeat_a_group_that_can_match_in_many_ways(pattern: str) 
 
 def test_it_refuses_long_patterns() -> None:
     check_pattern("a" * 1000, "x")
-    with pytest.raises(ConfigError, match=r"has 1001 characters; give several patterns of at most 1000$"):
+    with pytest.raises(ConfigError, match=r"^x: 'a{40}'… has 1001 characters; give several patterns of at most 1000$"):
         check_pattern("a" * 1001, "x")
 
 

@@ -20,7 +20,8 @@ def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
     path = tmp_path / "policy.toml"
     path.write_text(
         'exempt_listeners = ["INSIDE"]\nclient_id_patterns = ["a.*"]\nunknown_software = "refused"\n'
-        '[software.kgo]\n[software.apache-kafka-java]\nminimum = "3.0"\n[severity]\nclient_id_changed = "off"\n'
+        '[software.kgo]\n[software.apache-kafka-java]\nminimum = "3.0"\n[severity]\nclient_id_lost = "info"\n'
+        'client_id_changed = "off"\n'
     )
     settings = load_settings(client_policy=str(path))
     assert settings.policy == Policy(
@@ -28,10 +29,25 @@ def test_it_reads_what_the_file_says(tmp_path: Path) -> None:
         unknown_software="refused",
         client_id_patterns=("a.*",),
         exempt_listeners=("INSIDE",),
-        severity=(("client_id_changed", "off"),),
+        severity=(("client_id_changed", "off"), ("client_id_lost", "info")),
     )
     assert settings.fingerprint() != load_settings().fingerprint()
     assert settings.policy.severity_of("client_id_changed", "warning") == "off"
+    assert settings.policy.severity_of("instance_id_zero", "warning") == "warning"
+
+
+@pytest.mark.parametrize(
+    ("text", "judges"),
+    [
+        ("[software.kgo]", True),
+        ("client_id_patterns = ['a']", True),
+        ("unknown_software = 'refused'", True),
+        ("unknown_software = 'allowed'\nother_software = 'refused'", False),
+        ("exempt_listeners = ['INSIDE']\n[severity]\nclient_id_changed = 'off'", False),
+    ],
+)
+def test_it_judges_clients_where_it_requires_something_of_them(text: str, judges: bool) -> None:
+    assert parse_policy(text, "x").judges == judges
 
 
 @pytest.mark.kip("KIP-35", 10)

@@ -1,5 +1,7 @@
 """Settings: later sources win, and every wrong value is named with what to do."""
 
+import tomllib
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,9 @@ def test_true_and_false_can_come_from_the_spark_conf(text: str, value: bool) -> 
         ('colour = "red"', "unknown setting 'colour'; known are"),
         ('cluster = ""', "give the cluster a name"),
         ("cluster = 5", "cluster is 5; expected a value like"),
+        (f"cluster = ['{'a' * 76}']", f"cluster is ['{'a' * 76}']; expected"),
+        (f"cluster = ['{'a' * 77}']", f"cluster is ['{'a' * 77}…; expected"),
+        ("colour = 1\nbeauty = 1\nage = 1\nform = 1", "unknown setting 'age'; known are"),
         ('split_bytes = "²"', "split_bytes is '²'; expected a value like"),
         ('max_idle_ms = "soon"', "max_idle_ms is 'soon'"),
         ("max_idle_ms = -1", "c.toml: max_idle_ms is -1; give a number from 1 to 315360000000"),
@@ -79,6 +84,26 @@ def test_it_says_what_is_wrong(tmp_path: Path, text: str, says: str) -> None:
     assert says in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("name", "low", "high"),
+    [
+        ("max_idle_ms", 1, 315_360_000_000),
+        ("coverage_gap_ms", 1, 315_360_000_000),
+        ("bucket_minutes", 1, 5_256_000),
+        ("lock_wait_seconds", 0, 315_360_000),
+        ("split_bytes", 1, 1 << 40),
+        ("retention_days", 0, 36_500),
+        ("vacuum_hours", 0, 876_000),
+    ],
+)
+def test_a_number_may_be_the_lowest_or_the_highest(name: str, low: int, high: int) -> None:
+    for value in (low, high):
+        assert getattr(load_settings(**{name: value}), name) == value
+    for value in (low - 1, high + 1):
+        with pytest.raises(ConfigError, match=f"arguments: {name} is {value}; give a number from {low} to {high}$"):
+            load_settings(**{name: value})
+
+
 def test_every_layout_that_may_be_named_is_known_to_the_reader() -> None:
     assert {detect(b"", name).name for name in LOG_LAYOUTS if name != "auto"} == {*LOG_LAYOUTS} - {"auto"}
     assert {*STARTS} <= {*LOG_LAYOUTS}
@@ -113,7 +138,16 @@ def test_the_path_names_the_broker(pattern: str, path: str, broker: str) -> None
     assert Settings(broker_pattern=pattern).broker_of(Path(path)) == broker
 
 
+CONF = Path(__file__).resolve().parents[2] / "conf"
+
+
 def test_the_configurations_that_ship_are_valid() -> None:
-    conf = Path(__file__).resolve().parents[2] / "conf"
     for name in ("local.toml", "cluster.toml"):
-        load_settings(conf / name)
+        load_settings(CONF / name)
+
+
+def test_the_file_of_defaults_has_them_all() -> None:
+    assert {*tomllib.loads((CONF / "local.toml").read_text("utf-8")), "policy"} == {
+        one.name for one in fields(Settings)
+    }
+    assert replace(load_settings(), spark={}) == Settings()

@@ -23,6 +23,12 @@ REFUSED = {
         "service.account.json",
     ),
     "abfss://logs:s3cret@a/b": ("abfss://logs@a/b holds a password;", "AZURE_CLIENT_SECRET", "azure.account.key"),
+    "abfss://logs:s3cret:s3cret@a/b": (
+        "abfss://logs@a/b holds a password;",
+        "AZURE_CLIENT_SECRET",
+        "azure.account.key",
+    ),
+    "sftp://me@example.org:s3cret@host/a": ("sftp://host/a holds a password;", "~/.config/fsspec", "spark.hadoop.fs."),
     "abfs://logs@a/b?sv=1&SIG=s3cret": ("abfs://logs@a/b holds a key, the option SIG;", "az://CONTAINER", "azure.sas"),
     "sftp://me:s3cret@host/a": ("sftp://host/a holds a password;", "~/.config/fsspec", "spark.hadoop.fs."),
     "x1://host/a?password=s3cret": ("x1://host/a holds a key, the option password;", "fsspec", "spark.hadoop.fs."),
