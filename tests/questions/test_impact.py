@@ -1,0 +1,126 @@
+"""The verdict on a release: what is counted, in which order it comes, and what a limit leaves out."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from kafka_clientinfo.errors import WarehouseError
+from kafka_clientinfo.questions.filters import Filters, Scope
+from kafka_clientinfo.questions.impact import Impact, impact
+from kafka_clientinfo.questions.opening import local_tables
+from kafka_clientinfo.releases.broker_releases import releases
+from tests.frames import at
+from tests.report.tables_on_disk import write_warehouse
+
+TARGET, LATER = "4.0.1", "4.4.0"
+PRODUCE, FETCH = (0, "PRODUCE"), (1, "FETCH")
+USES: tuple[tuple[str, tuple[int, str], int, int, dict[str, dict[str, str]]], ...] = (
+    ("few", PRODUCE, 2, 1, {"refused_by": {TARGET: "rare"}}),
+    ("much", FETCH, 0, 9, {"refused_by": {TARGET: "common"}}),
+    ("much", PRODUCE, 2, 9, {"refused_by": {TARGET: "common", LATER: "common"}}),
+    ("much", PRODUCE, 1, 9, {"refused_by": {TARGET: "common"}}),
+    ("also much", PRODUCE, 2, 9, {"refused_by": {TARGET: "common"}}),
+    ("most", FETCH, 3, 99, {"deprecated_by": {TARGET: "5.0.0"}}),
+    ("unsure", FETCH, 4, 50, {"undecided_by": {TARGET: "untold"}}),
+    ("fine", FETCH, 12, 1000, {}),
+)
+"""Client id, API and version, requests, and which releases would not take them."""
+ROWS = [
+    ("also much", "PRODUCE", 2), ("much", "PRODUCE", 1), ("much", "PRODUCE", 2), ("much", "FETCH", 0), ("few", "PRODUCE", 2),
+    ("most", "FETCH", 3), ("unsure", "FETCH", 4),
+]  # fmt: skip
+"""What is not fine at the target: the worst first, then the most used, then by client, API and version."""
+CLIENTS = {"removed": 3, "deprecated": 1, "ok": 1, "unknown": 1}
+
+
+@pytest.fixture(scope="module")
+def scope(tmp_path_factory: pytest.TempPathFactory) -> Scope:
+    """Clients of the cluster c, and clusters of 50 and 51 brokers that log at INFO."""
+    clusters = [("c", use) for use in USES] + [(name, USES[-1]) for name in ("fifty", "more")]
+    uses = []
+    for cluster, (client, (key, api), version, requests, verdicts) in clusters:
+        who = {"cluster": cluster, "principal": "User:p", "client_id": client}
+        who |= dict.fromkeys(("client_software_name", "client_software_version"), "unknown")
+        what = {
+            "api_key": key,
+            "api_name": api,
+            "api_version": version,
+            "requests": requests,
+            "connections": 1,
+            "hosts": 1,
+        }
+        times = {name: at(0) + timedelta(microseconds=900_001) for name in ("first_seen", "last_seen")}
+        maps = {name: verdicts.get(name, {}) for name in ("refused_by", "deprecated_by", "undecided_by")}
+        uses.append({**who, **what, **times, **maps, "host_list": ["h"]})
+
+    def used(cluster: str, broker: str, first: float, last: float, info_only: bool) -> dict[str, Any]:
+        return {
+            "cluster": cluster,
+            "broker": broker,
+            "first_at": at(first),
+            "last_at": at(last),
+            "info_only": info_only,
+        }
+
+    usage = [used("c", "b1", 0, 60, True), used("c", "b1", 0, 60, False), used("c", "b2", 3600, 7200, True)]
+    usage += [
+        used(name, f"b{n:02}", 0, 0, True) for name, number in (("fifty", 50), ("more", 51)) for n in range(number)
+    ]
+    rows = {"upgrade_impact": uses, "api_usage": usage, "broker_api_versions": [{"cluster": "c", "broker": "b1"}]}
+    tables = local_tables(str(write_warehouse(tmp_path_factory.mktemp("impact") / "w", rows)))
+    assert tables is not None
+    return Scope(tables, Filters(cluster="c"))
+
+
+def shown(result: Impact) -> list[tuple[Any, ...]]:
+    return [(row["client_id"], row["api_name"], row["api_version"]) for row in result.rows]
+
+
+def test_the_worst_comes_first_and_then_the_most_used(scope: Scope) -> None:
+    result = impact(scope, TARGET)
+    assert shown(result) == ROWS
+    assert [row["verdict"] for row in result.rows] == ["removed"] * 5 + ["deprecated", "unknown"]
+    assert (result.breaks, result.clients) == (True, CLIENTS)
+    assert result.found == {"removed": 5, "deprecated": 1, "unknown": 1}
+    assert result.reasons == ["common", "rare", "refused_later", "untold"]
+    assert {row["first_seen"] for row in result.rows} == {row["last_seen"] for row in result.rows} == {at(0)}
+
+
+def test_a_limit_leaves_rows_of_each_verdict_and_counts_all(scope: Scope) -> None:
+    result = impact(scope, TARGET, all_targets=True, limit=2)
+    assert shown(result) == [*ROWS[:2], *ROWS[5:]]
+    assert result.found == {"removed": 5, "deprecated": 1, "unknown": 1}
+    assert [row["client_id"] for row in result.matrix] == ["much", "also much"]
+    assert result.matrix_clients == 5
+
+
+def test_clients_that_break_at_most_releases_come_first(scope: Scope) -> None:
+    result = impact(scope, None, all_targets=True)
+    assert (result.breaks, result.rows) == (True, [])
+    assert [row["client_id"] for row in result.matrix] == ["much", "also much", "few", "most", "unsure"]
+    names = list(releases())
+    assert [row["marks"][names.index(TARGET)] for row in result.matrix] == ["X", "X", "X", "!", "?"]
+    assert [row["marks"][names.index(LATER)] for row in result.matrix] == ["X", ".", ".", ".", "."]
+    assert result.by_release[TARGET] == CLIENTS
+    assert result.by_release[LATER] == {"removed": 1, "deprecated": 0, "ok": 5, "unknown": 0}
+
+
+def test_it_says_from_when_to_when_and_which_brokers_show_less(scope: Scope) -> None:
+    result = impact(scope, TARGET)
+    assert result.cannot_tell[0].startswith("The requests are from 2026-11-21 02:00 to 2026-11-21 04:00 UTC; ")
+    assert result.cannot_tell[1].startswith("Brokers that log at INFO: c/b2. ")
+    assert result.cannot_tell[2].startswith("Brokers without an ApiVersions answer in their log: c/b2. ")
+
+
+@pytest.mark.parametrize(("cluster", "ends"), [("fifty", "fifty/b48, fifty/b49."), ("more", "more/b48, more/b49 ….")])
+def test_fifty_brokers_are_named(scope: Scope, cluster: str, ends: str) -> None:
+    result = impact(replace(scope, filters=Filters(cluster=cluster)), TARGET)
+    assert result.cannot_tell[1].partition(" There only")[0].endswith(ends)
+    assert not result.breaks
+
+
+def test_nobody_who_fits_is_an_error(scope: Scope) -> None:
+    with pytest.raises(WarehouseError, match=r"no client of .* fits what is asked for"):
+        impact(replace(scope, filters=Filters(cluster="c", client="nobody")), TARGET, all_targets=True)
