@@ -1,8 +1,10 @@
 """Questions about a warehouse: DuckDB and Spark give the same answer, and only the first needs no session."""
 
+import json
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,12 +16,13 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from kafka_clientinfo.errors import WarehouseError
 from kafka_clientinfo.questions.duckdb_tables import LocalTables
 from kafka_clientinfo.questions.opening import local_tables
-from kafka_clientinfo.questions.queries import Tables, UnreadableTableError
+from kafka_clientinfo.questions.queries import Tables, TableSize, UnreadableTableError
 from kafka_clientinfo.questions.spark_tables import SparkTables
 from kafka_clientinfo.runs.ingest import files_read
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.state import LEDGER
 from kafka_clientinfo.warehouse.warehouse import Warehouse
+from tests.report.tables_on_disk import schema
 
 HOSTILE = ("'", "''; DROP TABLE x; --", "\\", "\\'", "{connections}", "$client :client", "\x1b[2J\n\x00", "ü\U0001f600")
 ALL_KINDS = (
@@ -133,6 +136,60 @@ def test_a_table_of_another_release_is_named_with_what_it_lacks(tmp_path: Path) 
     write_deltalake(str(tmp_path / "violations"), pa.table({"rule": ["r"], "cluster": [1]}))
     with pytest.raises(WarehouseError, match="is not the table violations of this release: column cluster has type"):
         LocalTables(tmp_path).query("SELECT * FROM {violations}")
+
+
+def violations_of(root: Path, *rules: str, partition_by: list[str] | None = None) -> LocalTables:
+    """Tables with one violation, and one file, per rule."""
+    for rule in rules:
+        rows = [{column.name: rule if column.name == "rule" else None for column in schema("violations")}]
+        table = pa.Table.from_pylist(rows, schema=schema("violations"))
+        write_deltalake(str(root / "violations"), table, mode="append", partition_by=partition_by)
+    return LocalTables(root)
+
+
+def alter_log(root: Path, version: int, change: Callable[[dict[str, Any]], object]) -> None:
+    """Change the actions of a commit of `violations`."""
+    commit = root / "violations" / "_delta_log" / f"{version:020}.json"
+    actions = [json.loads(line) for line in commit.read_text().splitlines()]
+    for action in actions:
+        change(action)
+    commit.write_text("".join(f"{json.dumps(action)}\n" for action in actions))
+
+
+def features(*names: str) -> dict[str, Any]:
+    return {"minReaderVersion": 3, "minWriterVersion": 7, "readerFeatures": names, "writerFeatures": names}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "unread"),
+    [
+        ({"minReaderVersion": 2, "minWriterVersion": 5}, "columnMapping"),
+        (features("timestampNtz", "deletionVectors", "columnMapping"), "columnMapping, deletionVectors"),
+        (features("timestampNtz"), None),
+    ],
+)
+def test_tables_with_features_that_only_spark_reads_are_refused(
+    tmp_path: Path, protocol: dict[str, Any], unread: str | None
+) -> None:
+    tables = violations_of(tmp_path, "r")
+    alter_log(tmp_path, 0, lambda action: action.update(protocol=protocol) if "protocol" in action else None)
+    if unread is None:
+        assert tables.query("SELECT rule FROM {violations}").rows == [("r",)]
+        return
+    with pytest.raises(UnreadableTableError, match=f"violations has {unread}, which only Spark reads: "):
+        tables.query("SELECT rule FROM {violations}")
+
+
+def test_tables_with_partitions_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableTableError, match="violations has partitions, which only Spark reads: "):
+        violations_of(tmp_path, "r", partition_by=["rule"]).query("SELECT rule FROM {violations}")
+
+
+def test_rows_are_counted_if_a_file_does_not_say_how_many_it_has(tmp_path: Path) -> None:
+    tables = violations_of(tmp_path, "r", "s", "t")
+    alter_log(tmp_path, 1, lambda action: action["add"].update(stats=None) if "add" in action else None)
+    size = sum(file.stat().st_size for file in (tmp_path / "violations").glob("*.parquet"))
+    assert tables.size("violations") == TableSize(3, 3, size)
 
 
 def test_times_are_read_with_and_without_a_zone(sample_warehouse: Path, tmp_path: Path) -> None:
