@@ -52,6 +52,7 @@ def test_an_entry_that_is_not_told_has_its_default() -> None:
     assert features.conf_value(spark, "other", "2") == "2"
     assert features.given_conf(spark) == {}
     assert features.jvm_of(spark) is None
+    assert features.cores(spark) == 8
     features.keep_quiet(spark)
 
 

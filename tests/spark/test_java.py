@@ -1,6 +1,9 @@
 """Which Java is found, and which is refused; no JVM is started."""
 
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -83,3 +86,19 @@ class TestJava:
         (tmp_path / "jdk" / "bin" / "java").write_text(program)
         with pytest.raises(WarehouseError, match=rf"bin/java does not run \({said}\); install one, or set JAVA_HOME"):
             java.check_java()
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [("import sys; sys.stdin.read()", 0), ("import time; time.sleep(600)", -9)],
+    ids=["it ends with its input", "it is killed"],
+)
+def test_the_jvm_ends_or_is_killed(program: str, code: int) -> None:
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE) as process:
+        java.end_jvm(SimpleNamespace(proc=process), 30 if code == 0 else 0.01)
+        assert process.wait(30) == code
+
+
+def test_a_jvm_of_another_process_is_left_alone() -> None:
+    java.end_jvm(None, 1)
+    java.end_jvm(SimpleNamespace(), 1)

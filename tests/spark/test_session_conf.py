@@ -16,12 +16,13 @@ KEYS = (*conf_of(0, 1), "spark.sql.session.timeZone")
 def test_small_runs_interpret_and_large_ones_compile() -> None:
     small, large = conf_of(SMALL_BYTES, 2), conf_of(SMALL_BYTES + 1, 2)
     assert (small[PARTITIONS], large[PARTITIONS]) == ("1", "2")
+    assert conf_of(SMALL_BYTES + 1, 1)[PARTITIONS] == "2"
     assert small["spark.sql.codegen.wholeStage"] == "false"
     assert large["spark.sql.codegen.wholeStage"] == "true"
     assert small.keys() == large.keys()
 
 
-@pytest.mark.parametrize(("gibibytes", "partitions"), [(0.5, 8), (2, 32), (1000, 200)])
+@pytest.mark.parametrize(("gibibytes", "partitions"), [(0.1, 8), (0.5, 8), (0.51, 9), (2, 32), (1000, 200)])
 def test_partitions_grow_with_the_bytes(gibibytes: float, partitions: int) -> None:
     assert conf_of(int(gibibytes * (1 << 30)), 8)[PARTITIONS] == str(partitions)
 

@@ -56,6 +56,10 @@ class TestJars:
         assert conf["spark.jars"] == f"/mine.jar,{stored[0]},{stored[1]}"
         assert CLASS_PATH not in conf
 
+    def it_ships_those_that_a_class_path_would_divide(self) -> None:
+        conf = session_files.with_jars({}, [Path("/a/1.jar"), Path("/b:c/2.jar")])
+        assert conf == {"spark.jars": "/a/1.jar,/b:c/2.jar"}
+
     @pytest.mark.parametrize(
         ("key", "value"),
         [
@@ -145,6 +149,13 @@ class TestClassArchive:
     def it_is_no_matter_where_it_is_not(self) -> None:
         assert session_files.with_archive({OPTIONS: "-Xss4m"}, JAVA_17) == {OPTIONS: "-Xss4m"}
 
+    def it_is_not_used_where_java_would_read_its_path_as_two(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("KAFKA_CLIENTINFO_CACHE", str(tmp_path / "a:b"))
+        self.archive()
+        assert self.its_options("-Xss4m") == "-Xss4m"
+
     @pytest.mark.parametrize("given", ["-Xshare:off", "-XX:SharedArchiveFile=mine", "-XX:ArchiveClassesAtExit=mine"])
     def it_gives_way_to_the_settings(self, given: str) -> None:
         self.archive()
@@ -185,6 +196,22 @@ class TestClassArchive:
         session_files.make_archive(newest, lambda target: target.write_bytes(b"classes") and None)
         assert newest.read_bytes() == b"classes"
         assert len(list(newest.parent.iterdir())) == 4
+
+
+def test_of_two_processes_that_make_a_folder_the_first_one_has_made_it(tmp_path: Path) -> None:
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        (folder / "jar").write_bytes(b"late")
+        if not (tmp_path / "jars").exists():
+            (tmp_path / "jars").mkdir()
+            (tmp_path / "jars" / "jar").write_bytes(b"early")
+
+    session_files.make_whole(tmp_path / "jars", make)
+    assert (tmp_path / "jars" / "jar").read_bytes() == b"early"
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError):
+        session_files.make_whole(tmp_path / "file", make)
+    assert {path.name for path in tmp_path.iterdir()} == {"jars", "file"}
 
 
 @pytest.mark.parametrize("content", [b"", b"no archive" * 1000], ids=["empty", "garbage"])
