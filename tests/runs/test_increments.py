@@ -123,7 +123,10 @@ Stays = dict[str, tuple[float, int, float]]
 
 def stays(increment: increments.Increment) -> Stays:
     assert increment.touched is not None
-    times = (F.unix_micros(name) - int(AT.timestamp() * 1_000_000) for name in ("unchanged_until", "unchanged_last_request_at"))
+    times = (
+        F.unix_micros(name) - int(AT.timestamp() * 1_000_000)
+        for name in ("unchanged_until", "unchanged_last_request_at")
+    )
     rows = increment.touched.where("unchanged_connections > 0").select("connection_id", "unchanged_connections", *times)
     return {name: (until / 1e6, number, last / 1e6) for name, number, until, last in rows.collect()}
 

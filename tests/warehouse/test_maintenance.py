@@ -46,7 +46,7 @@ class Catalog:
     def __init__(self, detail: Mapping[str, Any] | None, commits: list[dict[str, Any]]) -> None:
         self.statements: list[str] = []
         self.spark = SimpleNamespace(sql=self.statements.append)
-        self.address = SimpleNamespace(place="/lake/{}".format)
+        self.address = SimpleNamespace(location="/lake/{}".format)
         self.table = str
         self.detail = lambda spark, table: detail
         self.history = lambda spark, table, limit: commits[:limit]
