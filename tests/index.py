@@ -27,7 +27,7 @@ _DECLARED = {
     "concerns/api_versions/test_client_negotiations.py": "connections/offers",
     "concerns/test_concerns.py": "connections/request_columns",
     "config/test_settings.py": "config/toml_files",
-    "ingestion/test_columnar.py": "ingestion/duplicates",
+    "ingestion/test_columnar.py": "ingestion/batch_duplicates",
     "logs/test_framing.py": "logs/broker_records",
     "logs/test_generations.py": "logs/text_tail",
     "logs/test_wrappers.py": "logs/line_records logs/torn_lines",

@@ -9,7 +9,7 @@ its event is merged into the same arrays by byte offset.
 Why the two ways agree. `take` decides before it stores anything, and leaves every record that is not certainly plain to
 the record parser. The patterns admit only texts and numbers that the JSON parser reads in the same way; both ways read
 bodies by the same function; both use the same clock, which sees the records in the same order. Whether a request is
-logged twice depends on the requests before it, so `duplicates` decides it for plain and other records together.
+logged twice depends on the requests before it, so `batch_duplicates` decides it for plain and other records together.
 tests/ingestion/test_columnar.py compares the rows of the two ways.
 """
 
@@ -46,7 +46,7 @@ from ..logs.request_event import RequestEvent
 from ..logs.text_tail import Times
 from ..spark.arrow_rows import TIMESTAMP
 from .arrow_schema import EVENT_SCHEMA, arrays_of
-from .duplicates import DuplicateFinder
+from .batch_duplicates import BatchDuplicates
 
 Columns = dict[str, pa.Array]
 _TYPES = {field.name: field.type for field in EVENT_SCHEMA}
@@ -92,11 +92,11 @@ class _Pieces(dict[bytes, int]):
 
 
 class RequestRows:
-    """The requests of a split since its last batch. Both ways to read share the clock and the memory of duplicates."""
+    """The requests of a split since its last batch. Both ways to read share the clock and the recent requests."""
 
     def __init__(self, clock: LogClock, recent: RecentRequests) -> None:
         self._clock = clock
-        self._duplicates = DuplicateFinder(recent)
+        self._duplicates = BatchDuplicates(recent)
         self._clear()
 
     def _clear(self) -> None:

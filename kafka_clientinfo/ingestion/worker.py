@@ -87,7 +87,7 @@ class SplitReader:
         self.framing = framing_of(self.file)
         self.is_server_log = is_server_log(self.file)
         self.parser = ServerLogParser(zone) if self.is_server_log else Parser(zone)
-        self.requests = RequestRows(self.parser.clock, self.parser.recent_requests)
+        self.requests = RequestRows(self.parser.clock, self.parser.recent)
         self.rejected: list[RejectedRecord] = []
         self.failed: list[FailedRequest] = []
         self.held = 0

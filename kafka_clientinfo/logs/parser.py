@@ -80,16 +80,16 @@ class Parser:
 
     def __init__(self, zone: str = "UTC") -> None:
         self.clock = LogClock(zone)
-        self.recent_requests = RecentRequests()
+        self.recent = RecentRequests()
 
     def parse(self, record: RawRecord) -> Event:
         """Return the event of a record."""
         event = self.read(record)
-        return self.recent_requests.marked(event) if isinstance(event, RequestEvent) else event
+        return self.recent.marked(event) if isinstance(event, RequestEvent) else event
 
     def read(self, record: RawRecord) -> Event:
         """Return the event of a record without a search for duplicates, so that `is_duplicate` is False."""
-        data = record.data if record.text is None else record.text
+        data = record.kafka_text
         prefix = PREFIX.match(data) or prefix_of(data)
         if prefix is None:
             return self._without_prefix(record, data)
@@ -173,8 +173,8 @@ class Parser:
             tail.security_protocol,
             tail.principal,
             *header,
-            tail.software_name,
-            tail.software_version,
+            tail.client_software_name,
+            tail.client_software_version,
             logged.is_forwarded,
             False,
             logged.error_code,

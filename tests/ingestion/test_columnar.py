@@ -44,8 +44,8 @@ def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]
         taken += found[1]
         return found
 
-    take = worker.SplitReader._take_plain
-    with patch.object(worker.SplitReader, "_take_plain", counted):
+    take = RequestRows.take
+    with patch.object(RequestRows, "take", counted):
         for batch in worker.read_splits(splits, zone):
             batch.validate(full=True)
             assert batch.schema == arrow_schema.SCHEMA
@@ -57,7 +57,7 @@ def read(path: Path, splits: list[Split], zone: str = "UTC") -> tuple[Rows, int]
 
 def by_record(path: Path, splits: list[Split], zone: str = "UTC") -> Rows:
     """The rows of some splits as the record parser alone reads them."""
-    with patch.object(worker.SplitReader, "_take_plain", lambda self, buffer, start, offset: (start, 0)):
+    with patch.object(RequestRows, "take", lambda self, buffer, start, offset, limit: (start, 0)):
         return read(path, splits, zone)[0]
 
 
@@ -185,7 +185,7 @@ def test_both_readings_agree_on_torn_logs(log: Path, torn: bytes, step: int) -> 
 def held(**fields: Any) -> dict[str, int]:
     """The bytes that rows say they hold of a request, of each reading."""
     line, parser = json_record(**fields), Parser()
-    rows = {name: RequestRows(parser.clock, parser.recent_requests) for name in ("plain", "other")}
+    rows = {name: RequestRows(parser.clock, parser.recent) for name in ("plain", "other")}
     assert rows["plain"].take(line + json_record(), 0, 0, len(line)) == (len(line), 1)
     (event,) = parse(line)
     assert isinstance(event, RequestEvent)
@@ -230,7 +230,7 @@ def test_both_readings_find_the_same_duplicates(
     log.write_bytes(b"".join([logged(99, 1.0), *lines, logged(98, 1.0)]))
     with (
         patch("kafka_clientinfo.logs.duplicates.MEMORY", memory),
-        patch("kafka_clientinfo.ingestion.duplicates.MEMORY", memory),
+        patch("kafka_clientinfo.ingestion.batch_duplicates.MEMORY", memory),
         patch.object(worker, "BATCH_ROWS", rows),
     ):
         check(log, whole(log))

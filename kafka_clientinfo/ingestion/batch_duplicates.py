@@ -1,8 +1,8 @@
-"""Finds requests that the broker logged twice, for a batch of rows at once, with the same result as `logs.duplicates`.
+"""The search of a whole batch for duplicates; it asks `logs.duplicates`, which has the rule, only if it must.
 
-Strategy. Such requests are rare. So a batch is first searched for keys that occur twice, in the batch or between it and
-the memory of earlier requests; equal keys have equal fingerprints. If no fingerprint occurs twice, there is no
-duplicate, and the last rows are the new memory. Else the memory is asked for every row of the batch, in order.
+Duplicates are rare. So a batch is first searched for keys that occur twice, in the batch or between it and the recent
+requests before it; equal keys have equal fingerprints. If no fingerprint occurs twice, there is no duplicate, and the
+last rows are the new recent requests. Else these are asked for every row of the batch, in order.
 """
 
 from collections.abc import Iterator, Mapping
@@ -23,11 +23,11 @@ Prints = npt.NDArray[np.uint64]
 Columns = Mapping[str, pa.Array]
 
 
-class DuplicateFinder:
-    """Marks the duplicates in a file's batches, in order; it shares the record parser's memory of earlier requests."""
+class BatchDuplicates:
+    """Marks the duplicates in a file's batches, in order; it shares the record parser's recent requests."""
 
-    def __init__(self, memory: RecentRequests) -> None:
-        self._memory = memory
+    def __init__(self, recent: RecentRequests) -> None:
+        self._recent = recent
         self._prints: Prints | None = None
 
     def flags(self, columns: Columns) -> pa.Array:
@@ -47,14 +47,14 @@ class DuplicateFinder:
         """Return for each row whether it is a duplicate; all rows have a key. Empty if none is."""
         known = self._prints
         if known is None:
-            known = _prints(_columns_of(self._memory.keys()))
+            known = _prints(_columns_of(self._recent.keys()))
         prints = np.concatenate((known, _prints(columns)))
         if len(np.unique(prints)) == len(prints):
-            self._memory.add_distinct(_keys({name: column[-MEMORY:] for name, column in columns.items()}))
+            self._recent.add_distinct(_keys({name: column[-MEMORY:] for name, column in columns.items()}))
             self._prints = prints[-MEMORY:]
             return []
         self._prints = None
-        return [self._memory.is_duplicate(key, total) for key, total in _keys(columns)]
+        return [self._recent.is_duplicate(key, total) for key, total in _keys(columns)]
 
 
 def _keys(columns: Columns) -> Iterator[tuple[DuplicateKey, float]]:
