@@ -311,7 +311,7 @@ def _first_time(planned: PlannedFile, zone: str) -> datetime | None:
     clock, start = LogClock(zone), max(planned.resume_at, planned.first_offset)
     with suppress(CorruptFile):
         for record in range_records(planned.file, start, None, framing_of(planned.file), planned.layout):
-            prefix = prefix_of(record.data if record.text is None else record.text)
+            prefix = prefix_of(record.kafka_text)
             if prefix is not None:
                 with suppress(ValueError):  # a 31st of February
                     return _EPOCH + timedelta(microseconds=clock.micros(prefix[1], prefix[2], prefix[3]))

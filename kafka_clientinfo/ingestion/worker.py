@@ -5,7 +5,7 @@ A split is read in these steps:
     `_check_identity`        | stop if another file has taken the planned file's name
     `_look_back`             | parse the `LOOKBACK` bytes before the split, for duplicates and silences; count nothing
     `_read_beginning_again`  | parse the file's first requests again, as they are judged together with the new ones
-    `_take`                  | read the records in order: plain JSON by `columnar`, all others by the record parser
+    `_next`, `_take`         | read the records in order: plain JSON by `columnar`, all others by the record parser
     `flush`, `statistics`    | make rows, after every batch; and count them, at the end
 
 How the reading ends:
@@ -30,12 +30,14 @@ import pyarrow as pa
 from ..errors import InputError
 from ..logs.broker_events import MOST_EVENTS, BrokerEvent, distinct_events, said
 from ..logs.compression import CorruptFile
-from ..logs.framing import RawRecord, is_sure_end
+from ..logs.content import opened
+from ..logs.framing import PlainSplitter, RawRecord, Splitter, is_sure_end, receive_all
 from ..logs.parser import Parser, ServerLogParser, guarded
 from ..logs.reader import RESUME_WINDOW, hash_bytes, head, range_records
 from ..logs.record_marks import PREFIX
 from ..logs.request_event import RAW_LIMIT, RejectedRecord, RejectReason, RequestEvent
 from ..logs.server_log import FailedRequest
+from ..logs.unwrapping import splitter_of
 from .arrow_schema import EVENT_SCHEMA, FAILED_TYPE, FILE_TYPE, REJECTED_TYPE, Part, arrays_of, filled, part
 from .broker_start import START_WINDOW, shows_broker_start
 from .columnar import RequestRows
@@ -142,14 +144,22 @@ class SplitReader:
         self._check_identity(file)
         self._look_back(file)
         self._read_beginning_again(file)
-        split, take = self.split, None if self.is_server_log else self._take_plain
-        for record in range_records(file, split.start, split.end, self.framing, split.file.layout, take):
-            if split.end is None and not record.finished:  # the rest of the record may still be written
-                self.pending, self.waiting = record.length, record
-                continue
-            self._take(record)
-            if len(self.requests) >= BATCH_ROWS or self.held + self.requests.held >= BATCH_BYTES:
-                yield from self.flush()
+        split = self.split
+        splitter = splitter_of(split.file.layout, split.start, self.framing)
+        with opened(file) as content:
+            for _ in receive_all(splitter, content.blocks(split.start)):
+                while (record := self._next(splitter)) is not None:
+                    if split.end is not None and record.offset >= split.end:
+                        return
+                    self._take(record)
+                    if self._is_full:
+                        yield from self.flush()
+                if self._is_full:
+                    yield from self.flush()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self.requests) >= BATCH_ROWS or self.held + self.requests.held >= BATCH_BYTES
 
     def _check_identity(self, file: HeldFile) -> None:
         """Refuse a file that is not the planned one: rotation after planning leaves another file under its name."""
@@ -207,7 +217,7 @@ class SplitReader:
         is_sure = begin == 0
         for record in range_records(file, begin, end, self.framing, self.split.file.layout):
             yield record, is_sure
-            is_sure = is_sure or self._is_sure_end(_text_of(record))
+            is_sure = is_sure or self._is_sure_end(record.kafka_text)
 
     def _is_sure_end(self, text: bytes) -> bool:
         last_line = text.rfind(b"\n", 0, -1) + 1
@@ -224,7 +234,7 @@ class SplitReader:
         if begin < start:
             for record, is_sure in self._before(file, begin, start):
                 with suppress(ValueError):
-                    if is_sure and (prefix := PREFIX.match(_text_of(record))):
+                    if is_sure and (prefix := PREFIX.match(record.kafka_text)):
                         self.parser.clock.micros(prefix[1], prefix[2], prefix[3])
 
     def _tell_beginning(self, file: HeldFile) -> None:
@@ -251,7 +261,7 @@ class SplitReader:
         """Yield the valid times of the file's records that begin before `end`, each with its zone."""
         with suppress(CorruptFile):
             for record, is_sure in self._before(file, 0, end):
-                prefix = PREFIX.match(_text_of(record)) if is_sure else None
+                prefix = PREFIX.match(record.kafka_text) if is_sure else None
                 with suppress(ValueError):
                     if prefix is not None and self.parser.clock.readings(prefix[1], prefix[3]):
                         yield prefix[1], prefix[3]
@@ -260,21 +270,29 @@ class SplitReader:
         if not self.parser.clock.repeats_hours:
             return False
         before = self._before(file, start, self.split.start)
-        prefixes = (PREFIX.match(_text_of(record)) for record, is_sure in before if is_sure)
+        prefixes = (PREFIX.match(record.kafka_text) for record, is_sure in before if is_sure)
         prefix = next((match for match in prefixes if match), None)
         return prefix is None or self.parser.clock.is_repeated(prefix[1], prefix[3])
 
-    def _take_plain(self, buffer: bytes, start: int, offset: int) -> tuple[int, int]:
-        if self.requests_read < self.start_window:
-            return start, 0
-        return self.requests.take(buffer, start, offset, self.split.end)
+    def _next(self, splitter: Splitter) -> RawRecord | None:
+        """Return the next record that is not plain; the plain ones before it become rows, after the file's first ones."""
+        as_events = self.is_server_log or self.requests_read < self.start_window
+        if isinstance(splitter, PlainSplitter) and splitter.is_at_start and not as_events:
+            buffer, start = splitter.buffer, splitter.start
+            end, count = self.requests.take(buffer, start, splitter.offset, self.split.end)
+            if count:
+                splitter.skip(end)
+                self.end = splitter.offset
+                self.tail.add(buffer[max(start, end - RESUME_WINDOW) : end])
+                self.requests_read += count
+        return splitter.next_record()
 
     def _take(self, record: RawRecord) -> None:
+        if self.split.end is None and not record.finished:  # the rest of the record may still be written
+            self.pending, self.waiting = record.length, record
+            return
         self.end = record.offset + record.length
         self.tail.add(record.data)
-        if record.taken:
-            self.requests_read += record.taken
-            return
         event = guarded(self.parser.read, record)
         if isinstance(event, RequestEvent):
             self._request(event)
@@ -363,11 +381,6 @@ class SplitReader:
             self.shown_at,
         )
         return part("file", arrays_of([row], list(FILE_TYPE)))
-
-
-def _text_of(record: RawRecord) -> bytes:
-    """Return the text of a record in Kafka's own layout."""
-    return record.data if record.text is None else record.text
 
 
 def read_splits(

@@ -109,7 +109,7 @@ class Content:
         self._at += len(data)
         return data
 
-    def blocks(self, start: int, end: int | None, first: int) -> Iterator[bytes]:
+    def blocks(self, start: int, end: int | None = None, first: int = BLOCK) -> Iterator[bytes]:
         """Yield decompressed bytes from `start` up to `end` (the file's end if None); see `reader.read_blocks`.
 
         If the file has an alignment, everything before the first record is read as zeros and a line end.

@@ -16,14 +16,18 @@ break and a whole forged line. So a prefix starts a record only if the record be
 A record can also begin inside another one, because the broker was killed while it wrote a line (`tearing`).
 `unwrapping` reads other layouts and wrappers by the same rule. The block size and `MAX_RECORD` bound the memory: a
 longer record loses its middle, but its true length is kept.
+
+A splitter does no I/O and calls nobody. Its caller reads the file, gives it blocks, and takes its records after each.
 """
 
 import re
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from .broker_records import LOGIN, has_ended, has_whole_trace
+from .compression import CorruptFile
 from .json_run import JsonRun
 from .record_marks import COMPLETED, HANDLING, PREFIX, PREFIX_LENGTH, ends_with_logger
 from .tearing import TORN_PREFIX, awaits_next, cuts, is_torn, last_settled, text_end
@@ -62,8 +66,6 @@ class RawRecord(NamedTuple):
         forged_prefixes: number of prefixes inside it that are text of this record.
         text: the record in Kafka's own layout if the file has another layout or wrapper; else None.
         torn: whether it lacks its end because another record begins inside it; that record follows.
-        taken: number of whole records in these bytes, if a `Take` took them; `length` is then their total length, and
-            `data` holds their last bytes. 0 for a single record.
         escaped: whether the file escapes line breaks in clients' texts, as an event in JSON does.
     """
 
@@ -74,16 +76,12 @@ class RawRecord(NamedTuple):
     forged_prefixes: int = 0
     text: bytes | None = None
     torn: bool = False
-    taken: int = 0
     escaped: bool = False
 
-
-Take = Callable[[bytes, int, int], tuple[int, int]]
-"""A function that may take whole records out of a buffer before they are split.
-
-Arguments: the buffer, the position of a record's start in it, and that position's offset in the file. It returns the
-position of the first record that it did not take, and the number of records that it took.
-"""
+    @property
+    def kafka_text(self) -> bytes:
+        """The record in Kafka's own layout."""
+        return self.data if self.text is None else self.text
 
 
 def is_finished(data: bytes, start: int, end: int) -> bool:
@@ -195,152 +193,184 @@ def _inner_prefixes(data: bytes) -> int:
     return sum(1 for _ in _LINE_LIKE_A_START.finditer(data))
 
 
-class _Splitter:
-    """The state of one pass over a file.
+class Splitter(Protocol):
+    """Splitter of a stream of byte blocks into records, in any layout; its caller takes all records after each call."""
 
-    The buffer begins with the current record; `truncated` is the number of that record's bytes that were dropped.
+    def receive(self, block: bytes) -> None:
+        """Add the next bytes of the file."""
+
+    def end(self) -> None:
+        """Note that no bytes follow."""
+
+    def next_record(self) -> RawRecord | None:
+        """Return the next record; None if it needs more bytes, or if there is none."""
+
+
+class PlainSplitter:
+    """The `Splitter` for Kafka's own layout; its caller may also take records from the buffer by itself.
+
+    Attributes:
+        buffer: the bytes from the current record on, and some before it.
+        start: the position of the current record in the buffer.
+        offset: the offset of the current record in the file.
     """
 
-    def __init__(self, offset: int, framing: Framing, take: Take | None) -> None:
+    def __init__(self, offset: int = 0, framing: Framing = REQUEST_LOG) -> None:
         self.offset = offset
-        self.framing = framing
-        self.take = take
         self.buffer = b""
-        self.truncated = 0
-        self.search_from = 0
-        self.forged = 0
-        self.json_run = JsonRun()
-        self.is_torn = False
+        self.start = 0
+        self._framing = framing
+        self._shortest_rest = PREFIX_LENGTH
+        self._truncated = 0  # number of bytes of the current record that were dropped
+        self._search_from = 0
+        self._forged = 0
+        self._json_run = JsonRun()
+        self._is_torn = False
+        self._pieces: deque[RawRecord] = deque()
 
-    def feed(self, block: bytes) -> Iterator[RawRecord]:
+    def receive(self, block: bytes) -> None:
         self.buffer = self.buffer + block if self.buffer else block
-        start = 0
-        while True:
-            if self.take is not None and not self.truncated and not self.forged:
-                first = start
-                start, taken = self.take(self.buffer, first, self.offset)
-                if taken:
-                    yield self._taken(first, start, taken)
-            end = self._next_start(start)
-            if end < 0:
-                break
-            yield from self._cut(self.buffer[start:end])
-            start = end
-        self.buffer = self.buffer[start:]
-        self.search_from -= start
-        if len(self.buffer) > MAX_RECORD + PREFIX_LENGTH:  # the next record's prefix may be in the buffer
-            self._truncate()
 
-    def _next_start(self, start: int, longest: int = PREFIX_LENGTH) -> int:
-        """Return the position of the next record's start after `start`; -1 if none is followed by `longest` bytes."""
-        buffer = self.buffer
-        at = max(start, self.search_from)
+    def end(self) -> None:
+        self._shortest_rest = 0  # a prefix counts even if few bytes follow it
+
+    def next_record(self) -> RawRecord | None:
+        if self._pieces:
+            return self._pieces.popleft()
+        end = self._next_start()
+        if end >= 0:
+            data, self.start = self.buffer[self.start : end], end
+            return self._cut(data)
+        self._drop_records()
+        if self._shortest_rest or not self.buffer:
+            return None
+        rest, self.buffer = self.buffer, b""
+        # A record without its line end is still being written; if it counted, its rest would become another record.
+        return self._cut(rest, rest.endswith(b"\n") and self._is_finished(rest))
+
+    @property
+    def is_at_start(self) -> bool:
+        """Whether the current record begins at `start`, and nothing of it was dropped or found to be forged."""
+        return not (self._pieces or self._truncated or self._forged)
+
+    def skip(self, end: int) -> None:
+        """Pass over the whole records up to this position in the buffer, as the caller has taken them."""
+        self.offset += end - self.start
+        self.start = end
+
+    def _next_start(self) -> int:
+        """Return the position of the next record's start; -1 if none is followed by enough bytes."""
+        buffer, start = self.buffer, self.start
+        at = max(start, self._search_from)
         while True:
             newline = buffer.find(b"\n", at)  # one byte is found at the speed of memory, two are not
             if 0 <= newline < len(buffer) - 1 and buffer[newline + 1] != _BRACKET:
                 newline = buffer.find(_PREFIX_ANCHOR, newline)
-            if newline < 0 or len(buffer) - newline < longest:
-                self.search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
-                return self._upgrade(start, len(buffer))
+            if newline < 0 or len(buffer) - newline < self._shortest_rest:
+                self._search_from = newline if newline >= 0 else max(start, len(buffer) - 1)
+                return self._upgrade(len(buffer))
             at = newline + 1
             is_prefix = PREFIX.match(buffer, at) is not None
-            if is_prefix or (self.framing.may_be_torn and TORN_PREFIX.match(buffer, at)):
-                if self.framing.starts_record(buffer, start, at):
-                    self.search_from = at
+            if is_prefix or (self._framing.may_be_torn and TORN_PREFIX.match(buffer, at)):
+                if self._framing.starts_record(buffer, start, at):
+                    self._search_from = at
                     return at
-                if (upgrade := self._upgrade(start, at)) >= 0:
+                if (upgrade := self._upgrade(at)) >= 0:
                     return upgrade
-                self.forged += is_prefix
+                self._forged += is_prefix
 
-    def _upgrade(self, start: int, end: int) -> int:
-        """Return the position of requests in JSON which show that the request in text at `start` is torn, else -1."""
-        if self.truncated or not self.framing.may_be_torn:
+    def _upgrade(self, end: int) -> int:
+        """Return the position of requests in JSON which show that the current request in text is torn, else -1."""
+        if self._truncated or not self._framing.may_be_torn:
             return -1
-        if self.json_run.offset != self.offset:
-            self.json_run = JsonRun(self.offset)
-        first = self.json_run.find(self.buffer, start, end)
+        if self._json_run.offset != self.offset:
+            self._json_run = JsonRun(self.offset)
+        first = self._json_run.find(self.buffer, self.start, end)
         if not first:
             return -1
-        self.is_torn = True
-        self.search_from = first
+        self._is_torn = True
+        self._search_from = first
         return first
 
-    def _cut(self, data: bytes, finished: bool = True) -> Iterable[RawRecord]:
-        """Return the record that framing has cut, or the records inside it if it is torn."""
-        starts: Sequence[int] = cuts(data) if self.framing.may_be_torn else ()
+    def _cut(self, data: bytes, finished: bool = True) -> RawRecord:
+        """Return the record that framing has cut, or the first record inside it if it is torn."""
+        starts: Sequence[int] = cuts(data) if self._framing.may_be_torn else ()
         if not finished and starts:
             starts = last_settled(data, starts)
-        return self._pieces(data, starts, finished) if starts or self.is_torn else (self._record(data, finished),)
-
-    def _record(self, data: bytes, finished: bool = True) -> RawRecord:
-        record = RawRecord(self.offset, data, len(data) + self.truncated, finished, self.forged)
+        if starts or self._is_torn:
+            self._pieces.extend(self._inner_records(data, starts, finished))
+            return self._pieces.popleft()
+        record = RawRecord(self.offset, data, len(data) + self._truncated, finished, self._forged)
         self.offset += record.length
-        self.truncated = self.forged = 0
+        self._truncated = self._forged = 0
         return record
 
-    def _pieces(self, data: bytes, starts: Sequence[int], finished: bool = True) -> Iterator[RawRecord]:
+    def _inner_records(self, data: bytes, starts: Sequence[int], finished: bool) -> Iterator[RawRecord]:
         """Yield the records inside a torn one; all but the first begin at `starts`."""
-        in_gap = self.forged - _inner_prefixes(data)
+        in_gap = self._forged - _inner_prefixes(data)
         for begin, end in pairwise((0, *starts, len(data))):
             piece, is_last = data[begin:end], end == len(data)
-            torn = self.is_torn if is_last else is_torn(piece)
-            has_gap = bool(self.truncated) and begin < KEPT_HEAD <= end
+            torn = self._is_torn if is_last else is_torn(piece)
+            has_gap = bool(self._truncated) and begin < KEPT_HEAD <= end
             # A torn piece will be rejected, so its forged prefixes do not count; other pieces count their own.
             forged = 0 if torn else _inner_prefixes(piece) + (in_gap if has_gap else 0)
-            length = len(piece) + (self.truncated if has_gap else 0)
+            length = len(piece) + (self._truncated if has_gap else 0)
             yield RawRecord(self.offset, piece, length, finished or not is_last, forged, torn=torn)
             self.offset += length
-        self.truncated = self.forged = 0
-        self.is_torn = False
+        self._truncated = self._forged = 0
+        self._is_torn = False
 
-    def _taken(self, start: int, end: int, taken: int) -> RawRecord:
-        data = self.buffer[max(start, end - KEPT_TAIL) : end]
-        record = RawRecord(self.offset, data, end - start, True, taken=taken)
-        self.offset += end - start
-        return record
+    def _drop_records(self) -> None:
+        """Drop the bytes before the current record from the buffer, and its middle if it is long."""
+        self.buffer = self.buffer[self.start :]
+        self._search_from -= self.start
+        self.start = 0
+        if len(self.buffer) > MAX_RECORD + PREFIX_LENGTH:  # the next record's prefix may be in the buffer
+            dropped = len(self.buffer) - KEPT_HEAD - KEPT_TAIL
+            self.buffer = self.buffer[:KEPT_HEAD] + self.buffer[KEPT_HEAD + dropped :]
+            self._truncated += dropped
+            self._search_from = max(KEPT_HEAD, self._search_from - dropped)
 
-    def _truncate(self) -> None:
-        dropped = len(self.buffer) - KEPT_HEAD - KEPT_TAIL
-        self.buffer = self.buffer[:KEPT_HEAD] + self.buffer[KEPT_HEAD + dropped :]
-        self.truncated += dropped
-        self.search_from = max(KEPT_HEAD, self.search_from - dropped)
-
-    def finish(self) -> Iterator[RawRecord]:
-        """Yield the records in the rest of the buffer, where a prefix counts even if few bytes follow it."""
-        start = 0
-        while (end := self._next_start(start, 0)) >= 0:
-            yield from self._cut(self.buffer[start:end])
-            start = end
-        rest = self.buffer[start:]
-        if rest:
-            # A record without its line end is still being written; if it counted, its rest would become another record.
-            yield from self._cut(rest, rest.endswith(b"\n") and self._is_finished(start))
-
-    def _is_finished(self, start: int) -> bool:
-        """Return whether the buffer from `start` on ends with a whole record, whatever bytes follow later."""
-        if self.framing.may_be_torn:
-            data = self.buffer[start:]
-            if awaits_next(data):
-                return False
-            start += max(cuts(data), default=0)
-        return self.framing.is_finished(self.buffer, start, len(self.buffer))
+    def _is_finished(self, data: bytes) -> bool:
+        """Return whether the file's last bytes end with a whole record, whatever bytes follow later."""
+        if not self._framing.may_be_torn:
+            return self._framing.is_finished(data, 0, len(data))
+        return not awaits_next(data) and self._framing.is_finished(data, max(cuts(data), default=0), len(data))
 
 
-def split_records(
-    blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG, take: Take | None = None
-) -> Iterator[RawRecord]:
-    """Split a stream of byte blocks into records.
+def receive_all(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[None]:
+    """Give the splitter a stream of blocks, of any size, and then the end; yield after each, so that records are taken.
 
-    Args:
-        blocks: consecutive pieces of a file, of any size.
-        offset: offset of the first byte in the decompressed file.
-        framing: how records of this log end.
-        take: may take records before they are split; one RawRecord with `taken` above 0 then stands for them.
-
-    Yields:
-        The records in order; every byte is in exactly one. Bytes before the first prefix are a record of their own.
+    Raises:
+        CorruptFile: the stream's damage, after the end.
     """
-    splitter = _Splitter(offset, framing, take)
-    for block in blocks:
-        yield from splitter.feed(block)
-    yield from splitter.finish()
+    damage: CorruptFile | None = None
+    try:
+        for block in blocks:
+            splitter.receive(block)
+            yield
+    except CorruptFile as error:
+        damage = error
+    splitter.end()
+    yield
+    if damage is not None:
+        raise damage
+
+
+def all_records(splitter: Splitter, blocks: Iterable[bytes]) -> Iterator[RawRecord]:
+    """Yield the records of a stream of blocks in order; every byte is in exactly one.
+
+    Raises:
+        CorruptFile: after all records before the damage, including the one that it cuts off.
+    """
+    for _ in receive_all(splitter, blocks):
+        while (record := splitter.next_record()) is not None:
+            yield record
+
+
+def split_records(blocks: Iterable[bytes], offset: int = 0, framing: Framing = REQUEST_LOG) -> Iterator[RawRecord]:
+    """Yield the records of a stream of blocks in Kafka's own layout, which begins at `offset` in the decompressed file.
+
+    Bytes before the first prefix are a record of their own.
+    """
+    return all_records(PlainSplitter(offset, framing), blocks)

@@ -23,8 +23,7 @@ from typing import NamedTuple
 from .compression import CorruptFile
 from .content import BLOCK, LogFile, opened
 from .content import RawBytes as RawBytes
-from .content import open_regular as open_regular
-from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, is_sure_end
+from .framing import IDENTITY, REQUEST_LOG, Framing, RawRecord, is_sure_end
 from .layouts import KAFKA, SAMPLE, Layout, check_form, detect
 from .record_marks import LINE_WITH_PREFIX, PREFIX
 from .unwrapping import layout_records
@@ -85,39 +84,23 @@ def read_blocks(
         yield from content.blocks(start, end, first or BLOCK)
 
 
-def _readable(blocks: Iterator[bytes], damage: list[CorruptFile]) -> Iterator[bytes]:
-    """Yield the blocks before the damage, and add the damage to the list."""
-    try:
-        yield from blocks
-    except CorruptFile as error:
-        damage.append(error)
-
-
-def _records(
-    blocks: Iterator[bytes], offset: int, framing: Framing, layout: Layout, take: Take | None = None
-) -> Iterator[RawRecord]:
-    """Yield the records before the damage, including the one that it cuts off, and raise the damage after them."""
-    damage: list[CorruptFile] = []
-    yield from layout_records(_readable(blocks, damage), offset, layout, framing, take)
-    if damage:
-        raise damage[0]
-
-
 def _begin(blocks: Iterator[bytes]) -> tuple[bytes, Iterator[bytes]]:
     """Return enough of a file's beginning to detect its layout, and all blocks from the beginning on."""
-    damage: list[CorruptFile] = []
-    readable = _readable(blocks, damage)
+    damage: CorruptFile | None = None
     sample = b""
-    for block in readable:
-        sample += block
-        if len(sample) >= SAMPLE or (len(sample) >= FIRST_BLOCK and b"\n" in block):
-            break
+    try:
+        for block in blocks:
+            sample += block
+            if len(sample) >= SAMPLE or (len(sample) >= FIRST_BLOCK and b"\n" in block):
+                break
+    except CorruptFile as error:
+        damage = error
 
     def again() -> Iterator[bytes]:
         yield sample
-        yield from readable
-        if damage:
-            raise damage[0]
+        yield from blocks
+        if damage is not None:
+            raise damage
 
     return sample, again()
 
@@ -192,14 +175,14 @@ def _first_record(
     size = _HEAD_BYTES if PREFIX.match(sample) else START_WINDOW
     window = _Window(blocks, at, at + size)
     end = at
-    for record in _records(iter(window), at, kind, layout):
+    for record in layout_records(window, at, layout, kind):
         end = record.offset + record.length
         if record.text is None and (start := LINE_WITH_PREFIX.search(record.data)):
             before = start.end()  # other programs' output and filler
             record = record._replace(
                 offset=record.offset + before, data=record.data[before:], length=record.length - before
             )
-        if PREFIX.match(record.data if record.text is None else record.text):
+        if PREFIX.match(record.kafka_text):
             identifying = _identifying(record, kind)
             return identifying, 0 if identifying is None else record.offset, None
         if layout.splittable:
@@ -291,23 +274,18 @@ def readable_bytes(file: Path | LogFile) -> tuple[int, str | None]:
 
 
 def range_records(
-    file: Path | LogFile,
-    start: int,
-    end: int | None,
-    framing: Framing = REQUEST_LOG,
-    layout: Layout = KAFKA,
-    take: Take | None = None,
+    file: Path | LogFile, start: int, end: int | None, framing: Framing = REQUEST_LOG, layout: Layout = KAFKA
 ) -> Iterator[RawRecord]:
     """Yield the records that begin in [start, end); the last one is read to its end.
 
     `start` is 0, the end of an earlier read, or any byte of a plain file; `end` is None for the file's end. The layout
-    is that of the file's `head`. `take` is that of `framing.split_records`; it must not take records after `end`.
+    is that of the file's `head`.
 
     Raises:
         CorruptFile: after all records before the damage, including the one that it cuts off.
         OSError: as `read_blocks`.
     """
-    for record in _records(read_blocks(file, start), start, framing, layout, take):
+    for record in layout_records(read_blocks(file, start), start, layout, framing):
         if end is not None and record.offset >= end:
             return
         yield record

@@ -56,8 +56,8 @@ class TextTail(NamedTuple):
     listener: str | None
     security_protocol: str | None
     principal: str | None
-    software_name: str | None
-    software_version: str | None
+    client_software_name: str | None
+    client_software_version: str | None
 
 
 def _text(value: bytes | None) -> str | None:

@@ -28,10 +28,11 @@ byte. The rest at the end is one unfinished record. `_MAX_HELD` bounds the numbe
 the size of one.
 """
 
+from collections import deque
 from collections.abc import Iterable, Iterator
 
 from .broker_records import reports_failure
-from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, RawRecord, Take, split_records
+from .framing import FAILED_LOGIN, IDENTITY, REQUEST_LOG, Framing, PlainSplitter, RawRecord, Splitter, all_records
 from .layouts import STARTS, Layout, split_logger, unwrapper
 from .line_records import WINDOW, LineRecord, is_failure
 from .physical_lines import Kept, PhysicalLines
@@ -49,33 +50,23 @@ _MAY_END = (b"sendTime:", b"listener:")
 _FILLER = b"\xef\xbb\xbf\0"
 
 
-def layout_records(
-    blocks: Iterable[bytes],
-    offset: int,
-    layout: Layout,
-    kind: Framing = REQUEST_LOG,
-    take: Take | None = None,
-) -> Iterator[RawRecord]:
-    """Split a stream of byte blocks into records as `framing.split_records` does, for any layout.
+def splitter_of(layout: Layout, offset: int, kind: Framing = REQUEST_LOG) -> Splitter:
+    """Return the splitter for a layout; the stream begins at `offset`, a file's first byte or the end of a record.
 
-    The stream begins at a file's first byte or after a record. Under `framing.IDENTITY` no record has a stack trace.
-
-    Yields:
-        The records in order; every byte is in exactly one. Only the last record can be unfinished.
+    Under `framing.IDENTITY` no record has a stack trace.
     """
-    if layout.splittable:
-        yield from split_records(blocks, offset, kind, take)
-        return
-    lines = PhysicalLines()
-    assembly = _Assembly(offset, layout, kind is not IDENTITY)
-    for block in blocks:
-        for line, length in lines.feed(block):
-            yield from assembly.take(line, length)
-    yield from assembly.finish(lines.rest, len(lines.rest) + lines.truncated)
+    return PlainSplitter(offset, kind) if layout.splittable else LineSplitter(offset, layout, kind is not IDENTITY)
 
 
-class _Assembly:
-    """The records that are not yielded yet, in the order of their first bytes, and each stream's open record."""
+def layout_records(
+    blocks: Iterable[bytes], offset: int, layout: Layout, kind: Framing = REQUEST_LOG
+) -> Iterator[RawRecord]:
+    """Yield the records of a stream of blocks in any layout; only the last record can be unfinished."""
+    return all_records(splitter_of(layout, offset, kind), blocks)
+
+
+class LineSplitter:
+    """The `Splitter` for all other layouts: the records that wait, in their order, and each stream's open record."""
 
     def __init__(self, offset: int, layout: Layout, keeps_traces: bool, is_search: bool = False) -> None:
         self._layout = layout
@@ -84,12 +75,44 @@ class _Assembly:
         self._unwrap = unwrapper(layout.wrapper, layout.latest)
         self._start = STARTS[layout.pattern]
         self._at = offset
+        self._lines = PhysicalLines()
+        self._received: Iterator[tuple[bytes, int]] = iter(())
+        self._records: deque[RawRecord] = deque()
         self._queue: list[LineRecord] = []
         self._open: dict[bytes, LineRecord] = {}
         self._parts: dict[bytes, tuple[LineRecord, Line]] = {}
 
-    def take(self, data: bytes, length: int) -> Iterator[RawRecord]:
-        """Take one physical line, with its true length, and yield the records that are complete then."""
+    def receive(self, block: bytes) -> None:
+        self._received = self._lines.feed(block)
+
+    def next_record(self) -> RawRecord | None:
+        while not self._records:
+            line = next(self._received, None)
+            if line is None:
+                return None
+            self._take(*line)
+            self._records.extend(self._ready())
+        return self._records.popleft()
+
+    def end(self) -> None:
+        """Close all records; the last one is unfinished if bytes of it may be missing."""
+        for record in list(self._open.values()):
+            if record.stream not in self._parts and record.finished:
+                self._close(record)
+        if self._lines.rest:
+            self._new(self._at, b"")
+            length = len(self._lines.rest) + self._lines.truncated
+            self._own(self._lines.rest, length)
+            self._at += length
+        self._records.extend(self._ready())
+        if self._queue:
+            first = self._queue[0]
+            for record in self._queue[1:]:
+                first.data.add(record.data.join(), record.data.length)
+            self._records.append(self._raw(first, self._at, False))
+
+    def _take(self, data: bytes, length: int) -> None:
+        """Take one physical line, with its true length."""
         begin, self._at = self._at, self._at + length
         text = data.removesuffix(b"\n")
         text = text.lstrip(_FILLER) if begin == 0 else text
@@ -104,7 +127,6 @@ class _Assembly:
             record.end, record.done = self._at, True
         else:
             self._line(begin, data, length, line)
-        yield from self._ready()
 
     def _new(self, begin: int, stream: bytes) -> LineRecord:
         record = LineRecord(begin, stream)
@@ -266,22 +288,6 @@ class _Assembly:
                 safe = number
         return safe
 
-    def finish(self, rest: bytes, length: int) -> Iterator[RawRecord]:
-        """Yield the remaining records; the last one is unfinished if bytes of it may be missing."""
-        for record in list(self._open.values()):
-            if record.stream not in self._parts and record.finished:
-                self._close(record)
-        if rest:
-            self._new(self._at, b"")
-            self._own(rest, length)
-            self._at += length
-        yield from self._ready()
-        if self._queue:
-            first = self._queue[0]
-            for record in self._queue[1:]:
-                first.data.add(record.data.join(), record.data.length)
-            yield self._raw(first, self._at, False)
-
     def _inner_start(self, record: LineRecord, end: int) -> int:
         """Return the position of a whole request inside a finished record, after a torn one; 0 if there is none."""
         own = record.start is not None and record.start.message.startswith(COMPLETED)
@@ -304,11 +310,7 @@ class _Assembly:
 
     def _untorn(self, data: bytes, offset: int = 0) -> list[RawRecord]:
         """Return the records of some bytes of the file, without a search for records inside them."""
-        assembly = _Assembly(offset, self._layout, self._keeps_traces, is_search=True)
-        lines, records = PhysicalLines(), list[RawRecord]()
-        for line, length in lines.feed(data):
-            records += assembly.take(line, length)
-        return [*records, *assembly.finish(lines.rest, len(lines.rest))]
+        return list(all_records(LineSplitter(offset, self._layout, self._keeps_traces, is_search=True), [data]))
 
     def _halves(self, begin: int, data: bytes, inner: int) -> Iterator[RawRecord]:
         """Yield the records before and from `inner` on, where a request begins inside a torn record."""

@@ -12,8 +12,10 @@ from kafka_clientinfo.logs import framing
 from kafka_clientinfo.logs.framing import (
     ENDED_SERVER_LOG,
     SERVER_LOG,
+    PlainSplitter,
     RawRecord,
     is_finished,
+    receive_all,
     split_records,
 )
 from kafka_clientinfo.logs.physical_lines import Kept, PhysicalLines
@@ -88,16 +90,24 @@ def test_records_that_are_taken_leave_their_place_and_number(step: int) -> None:
     line = json_record()
     data = b"x\n" + line * 9
 
-    def take(buffer: bytes, start: int, offset: int) -> tuple[int, int]:
-        is_one = buffer.startswith(line, start) and (offset - 2) // len(line) % 2 == 1
-        return (start + len(line), 1) if is_one else (start, 0)
-
-    found = list(split_records((data[at : at + step] for at in range(0, len(data), step)), take=take))
-    assert [record.offset for record in found] == [0, *range(2, len(data), len(line))]
-    assert [(record.data, record.length, record.finished) for record in found] == [(b"x\n", 2, True)] + [
-        (line, len(line), True)
-    ] * 9
-    assert [record.taken for record in found] == [0, 0, 1, 0, 1, 0, 1, 0, 1, 0]
+    found, taken = list[tuple[int, bytes, bool]](), list[bool]()
+    splitter = PlainSplitter()
+    for _ in receive_all(splitter, (data[at : at + step] for at in range(0, len(data), step))):
+        while True:
+            buffer, start, offset = splitter.buffer, splitter.start, splitter.offset
+            is_one = buffer.startswith(line, start) and (offset - 2) // len(line) % 2 == 1
+            if is_one and splitter.is_at_start:
+                splitter.skip(start + len(line))
+                found.append((offset, buffer[start : splitter.start], True))
+            elif (record := splitter.next_record()) is not None:
+                assert record.length == len(record.data)
+                found.append((record.offset, record.data, record.finished))
+            else:
+                break
+            taken.append(is_one)
+    offsets = range(2, len(data), len(line))
+    assert found == [(0, b"x\n", True), *((offset, line, True) for offset in offsets)]
+    assert taken == [False, False, True, False, True, False, True, False, True, False]
 
 
 def test_a_line_end_in_front_holds_nothing_back() -> None:
