@@ -18,9 +18,7 @@ def runs_of(*parts: list[tuple[float, str]]) -> tuple[list[tuple[float, float, i
     """The runs and the requests at INFO of requests in parts, each with its second and level; times in seconds."""
     found, place = DebugRuns(), 0
     for part in parts:
-        times = pa.array([round(second * SECOND) for second, _ in part], TIMESTAMP)
-        offsets = pa.array(range(place, place + len(part)), pa.int64())
-        found.note(times, offsets, pa.array([level for _, level in part]))
+        found.note(events(part, place), {})
         place += len(part)
     shown = [(run.began_at / SECOND, run.ended_at / SECOND, run.began_offset, run.ended_offset) for run in found.runs()]
     return shown, found.info_requests
@@ -57,12 +55,12 @@ def test_the_parts_of_a_file_make_the_runs_of_the_whole(steps: list[tuple[int, b
     cuts = sorted(data.draw(st.lists(st.integers(0, len(requests)), max_size=4)))
     bounds = list(zip([0, *cuts], [*cuts, len(requests)], strict=True))
     whole = DebugRuns()
-    whole.note(*arrays(requests, 0))
+    whole.note(events(requests, 0), {})
     parts = []
     for begin, end in bounds:
         part = DebugRuns()
         if begin < end:
-            part.note(*arrays(requests[begin:end], begin))
+            part.note(events(requests[begin:end], begin), {})
         parts.append(part)
     merged = joined((run._asdict() for part in parts for run in part.runs()), SECOND)
     assert [DebugRun(**run) for run in merged] == whole.runs()
@@ -70,9 +68,11 @@ def test_the_parts_of_a_file_make_the_runs_of_the_whole(steps: list[tuple[int, b
     assert len(merged) <= MOST_SILENCES + 1
 
 
-def arrays(requests: list[tuple[float, str]], begin: int) -> tuple[pa.Array, pa.Array, pa.Array]:
+def events(requests: list[tuple[float, str]], begin: int) -> pa.RecordBatch:
     times = pa.array([round(second * SECOND) for second, _ in requests], TIMESTAMP)
-    return times, pa.array(range(begin, begin + len(requests)), pa.int64()), pa.array([level for _, level in requests])
+    offsets = pa.array(range(begin, begin + len(requests)), pa.int64())
+    levels = pa.array([level for _, level in requests])
+    return pa.RecordBatch.from_arrays([times, offsets, levels], ["logged_at", "byte_offset", "log_level"])
 
 
 def test_the_longest_silences_stay() -> None:
