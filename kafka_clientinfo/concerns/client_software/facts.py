@@ -34,8 +34,8 @@ def aggregates() -> Aggregates:
         "invalid_versions": sorted_texts(F.when(version_is_invalid, F.col("sent_software_version"))),
         "software_resets": requests_where(F.col("software_is_reset")),
         "software_changes": requests_where(F.col("software_is_changed")),
-        "last_accepted": F.max_by(F.struct("seq", software_after().alias("software")), F.when(accepted, F.col("seq"))),
-        "last_named": F.max_by(software_after(), F.when(accepted & can_name(), F.col("seq"))),
+        "software_after": F.max_by(F.struct("seq", software_after().alias("software")), F.when(accepted, F.col("seq"))),
+        "sent_software": F.max_by(software_after(), F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
         "refused_names": requests_where(
             (F.col("error_code") == int(ErrorCode.INVALID_REQUEST)) & (name_is_invalid | version_is_invalid)
@@ -60,12 +60,12 @@ def columns(settings: Settings) -> Columns:
     }
 
 
-def _at_end(logged: str, stated: str) -> Column:
+def _at_end(logged: str, sent: str) -> Column:
     """Return what the broker knows after the last request; a record logs what it knew before the request."""
-    ends_with_it = F.col("last.seq") == F.col("last_accepted.seq")
+    ends_with_it = F.col("last.seq") == F.col("software_after.seq")
     return F.coalesce(
-        F.when(F.col(f"last.{logged}").isNull(), F.col(f"last_named.{stated}")),
-        F.when(ends_with_it, F.col(f"last_accepted.software.{stated}")),
+        F.when(F.col(f"last.{logged}").isNull(), F.col(f"sent_software.{sent}")),
+        F.when(ends_with_it, F.col(f"software_after.software.{sent}")),
         F.col(f"last.{logged}"),
         F.lit(UNKNOWN),
     )
@@ -105,7 +105,7 @@ def _reason_unknown() -> Column:
         .when((outcome == "rejected_unsupported_version") | _is_version_with_name_refused(), "version_rejected")
         .when((outcome == "not_observed") & is_hidden, "not_logged")
         .when(outcome.isin("not_sent", "not_observed"), outcome)
-        .when(F.col("last_accepted.software.name") == UNKNOWN, "version_without_name")
+        .when(F.col("software_after.software.name") == UNKNOWN, "version_without_name")
         .otherwise("not_logged")
     )
 
