@@ -119,7 +119,7 @@ def assert_built_as(
     held["staging"] = Staging(spark, Address("/nowhere"))
     later = requests.where(F.col("ingested_at") > F.lit(START))
     stored = increments.Stored(requests, of_brokers=shown_as_brokers(held["connections"], later), **held)
-    increment = increments.since(stored, str(START.replace(tzinfo=None)), settings.coverage_gap_ms)
+    increment = increments.since(stored, START, settings.coverage_gap_ms)
     found = built(stored, files, increment, settings)
     missing, wrong = expected - found, found - expected
     assert found == expected, f"{len(missing)} rows are missing, {len(wrong)} are wrong: {next(iter(wrong or missing))}"
@@ -237,7 +237,7 @@ def test_an_increment_gives_what_a_full_build_gives_of_what_retention_left(spark
     with_first = requests.join(begins, on=list(CONNECTION_ID_KEY), how="left")
     left = with_first.where(~is_deleted).select(*requests.columns).localCheckpoint()
     assert 0 < left.count() < len(all_requests)
-    held = {"connections": stored, "retained_from": f"{instant:%Y-%m-%dT%H:%M:%S.%fZ}"}
+    held = {"connections": stored, "retained_from": instant}
     staging = Staging(spark, Address("/nowhere"))
     whole = increments.Stored(left, files=in_order(files), reports=reports(files, SETTINGS), staging=staging, **held)
     expected = built(whole, files, increments.everything_retained(whole))

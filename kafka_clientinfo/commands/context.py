@@ -121,7 +121,8 @@ class Context:
         if state.rows.get(table, 1) and not tables.exists(table):
             advice = unless_at_work(root, "; `kafka-clientinfo build` makes it anew")
             raise WarehouseError(f"in {tables.root} the table {table} is missing{advice}")
-        waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": state.built_until}).rows)
+        until = f"{state.built_until:%Y-%m-%d %H:%M:%S.%f}"
+        waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": until}).rows)
         if cluster is not None and cluster not in waiting:
             names = list(waiting)
             known = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")

@@ -14,7 +14,7 @@ from typing import Any
 from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
 from ..warehouse.locks import is_at_work
-from ..warehouse.state import AT_WORK, FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, instant, require_state
+from ..warehouse.state import AT_WORK, FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, require_state
 from ..warehouse.table_layout import TableLayout, differences, unreadable
 from .queries import StoredTables
 
@@ -189,7 +189,7 @@ def _may_lack(file: dict[str, Any], source: str, state: State) -> bool:
     if state.retained_from is None or not state.deleted.get(source, 0):
         return False
     begin: datetime = (file["first_logged_at"] or file["ingested_at"]) - timedelta(milliseconds=file["step_back_ms"])
-    return source == "failed_requests" or begin < instant(state.retained_from)
+    return source == "failed_requests" or begin < state.retained_from
 
 
 def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]) -> Check:
@@ -207,5 +207,6 @@ def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]
 def _build(files: list[dict[str, Any]], state: State) -> Check:
     newest = max((file["ingested_at"] for file in files), default=None)
     until = state.built_until
-    is_behind = newest is not None and (until is None or instant(until) != newest)
-    return check("build", [{"built_until": until, "ingested_until": newest}] if is_behind else [])
+    text = None if until is None else f"{until:%Y-%m-%d %H:%M:%S.%f}"
+    is_behind = newest is not None and until != newest
+    return check("build", [{"built_until": text, "ingested_until": newest}] if is_behind else [])

@@ -84,10 +84,10 @@ def _connections(tables: Warehouse) -> Iterator[Check]:
     requests, connections = tables.read("requests"), tables.read("connections")
     state = tables.state
     if state.retained_from is not None:
-        connections = connections.where(F.col("last_request_at") >= F.lit(state.retained_from).cast("timestamp"))
+        connections = connections.where(F.col("last_request_at") >= F.lit(state.retained_from))
     is_built = F.lit(False)
     if state.built_until is not None:
-        is_built = F.col("ingested_at") <= F.lit(state.built_until).cast("timestamp")
+        is_built = F.col("ingested_at") <= F.lit(state.built_until)
     else:
         connections = connections.limit(0)
     requests = requests.where(is_built & ~F.col("is_duplicate"))

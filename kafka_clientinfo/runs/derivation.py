@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from graphlib import TopologicalSorter
 from typing import Any
@@ -26,6 +27,7 @@ from pyspark.sql import functions as F
 from ..config.settings import Settings
 from ..connections.coverage import in_order, reports
 from ..connections.facts import shown_as_brokers
+from ..spark.arrow_rows import collect
 from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
 from ..warehouse.replacement import aggregated
@@ -38,7 +40,7 @@ from .steps import Step, needed, read_by_others, steps
 
 _AT_ONCE = 3
 """The number of tables written at once: a small commit is mostly waiting."""
-_NEVER = "1970-01-01"
+_NEVER = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Derivation:
@@ -53,14 +55,19 @@ class Derivation:
     """
 
     def __init__(
-        self, lake: Warehouse, settings: Settings, until: str | None, newest: str, given: Mapping[str, DataFrame]
+        self,
+        lake: Warehouse,
+        settings: Settings,
+        until: datetime | None,
+        newest: datetime,
+        given: Mapping[str, DataFrame],
     ) -> None:
         self.lake = lake
         self.settings = settings
         self.until = until
-        self.newest = newest
+        self.batch_id = f"{newest:%Y-%m-%d %H:%M:%S.%f}"
         self.is_whole = until is None and lake.state.retained_from is None
-        self.is_committed = F.col("ingested_at") <= F.lit(newest).cast("timestamp")
+        self.is_committed = F.col("ingested_at") <= F.lit(newest)
         self.run_relations: dict[str, Any] = {}
         self.whole_tables: dict[str, Any] = dict(given)
         self.committed = self.whole("requests").where(self.is_committed)
@@ -120,7 +127,7 @@ class Derivation:
         )
         if self.until is None:
             return increments.everything_retained(stored)
-        new = self.committed.where(F.col("ingested_at") > F.lit(self.until).cast("timestamp"))
+        new = self.committed.where(F.col("ingested_at") > F.lit(self.until))
         stored = replace(stored, of_brokers=shown_as_brokers(stored.connections, new))
         return increments.since(stored, self.until, self.settings.coverage_gap_ms)
 
@@ -135,7 +142,7 @@ class Derivation:
     def _make_whole(self, step: Step, rows: DataFrame) -> None:
         self.run_relations[step.name] = self.whole_tables[step.name] = self._cached_if_read(step.name, rows)
         if step.write_mode is not None:
-            self.lake.overwrite(step.name, self.whole_tables[step.name], self.newest)
+            self.lake.overwrite(step.name, self.whole_tables[step.name], self.batch_id)
 
     def _of_connections(self, step: Step) -> None:
         rows = self._cached_if_read(step.name, step.make(self.run_relations))
@@ -147,7 +154,7 @@ class Derivation:
                 rows = with_lasting_findings(self.lake, rows, step.lasting_rules)
             touched, since = self.increment.touched, self.increment.since
             keep = partial(self._cached_whole, step.name)
-            self.lake.replace_connections(step.name, rows, touched, since, self.newest, keep)
+            self.lake.replace_connections(step.name, rows, touched, since, self.batch_id, keep)
 
     def _cached_if_read(self, name: str, rows: DataFrame) -> DataFrame:
         if name not in read_by_others():
@@ -175,9 +182,8 @@ class Derivation:
         # Read stored rows and their newest ingestion from one version: an overtaken run may commit between two reads.
         stored = self.lake.read_snapshot(step.name)
         # A run that failed after its commit has counted more requests than are built.
-        counted_until = stored.agg(F.max("ingested_at").cast("string")).collect()[0][0]
-        moments = (F.lit(moment).cast("timestamp") for moment in (self.until, counted_until, _NEVER))
-        new = self.committed.where(F.col("ingested_at") > F.greatest(*moments))
+        ((counted_until,),) = collect(stored.agg(F.max("ingested_at")))
+        new = self.committed.where(F.col("ingested_at") > F.lit(max(self.until or _NEVER, counted_until or _NEVER)))
         self._make_whole(step, aggregated(stored, step.make({"new_requests": new}), self.lake.spec(step.name)))
 
 

@@ -78,7 +78,7 @@ class Stored:
     connections: DataFrame
     files: DataFrame
     reports: DataFrame
-    retained_from: str | None
+    retained_from: datetime | None
     staging: Staging
     of_brokers: DataFrame | None = None
 
@@ -113,7 +113,7 @@ def everything_retained(stored: Stored) -> Increment:
     return _increment(_after_the_deleted(stored.requests.select(*_KEY).distinct(), stored), stored)
 
 
-def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
+def since(stored: Stored, built_until: datetime, coverage_gap_ms: int) -> Increment:
     """Return what to recompute for the connection ids with requests that no build has seen.
 
     Args:
@@ -121,7 +121,7 @@ def since(stored: Stored, built_until: str, coverage_gap_ms: int) -> Increment:
         built_until: time of ingestion up to which everything is built.
         coverage_gap_ms: a longer silence counts as a gap of the log.
     """
-    is_new = F.col("ingested_at") > F.lit(built_until).cast("timestamp")
+    is_new = F.col("ingested_at") > F.lit(built_until)
     by_id_and_file = stored.requests.where(is_new).groupBy(*_KEY, "file_id")
     debug_since = F.min(F.when(F.col("log_level") != "INFO", F.col("logged_at"))).alias("debug_since")
     new = cache(
@@ -283,7 +283,7 @@ def _is_deleted(stored: Stored) -> Column:
     """Return whether retention may have deleted a connection's requests."""
     if stored.retained_from is None:
         return F.lit(False)
-    return F.col("last_request_at") < F.lit(stored.retained_from).cast("timestamp")
+    return F.col("last_request_at") < F.lit(stored.retained_from)
 
 
 def _deleted(stored: Stored) -> DataFrame:
@@ -309,9 +309,9 @@ def _after_the_deleted(ids: DataFrame, stored: Stored) -> DataFrame:
     )
 
 
-def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: str) -> list[tuple[Any, Any]]:
+def _brokers_with_late_news(stored: Stored, new: DataFrame, built_until: datetime) -> list[tuple[Any, Any]]:
     """Return brokers with late files, or with late reports that affect requests which were built before."""
-    until = F.lit(built_until).cast("timestamp")
+    until = F.lit(built_until)
     reports = (
         stored.reports.where(F.col("ingested_at") > until)
         .groupBy("cluster", "broker")

@@ -94,7 +94,7 @@ def ingest_logs(logs: Sequence[str], lake: Warehouse, settings: Settings, report
         start_worker(lake.spark)
     with sized(lake.spark, 0), report.stage("plan"):
         known = files_read(lake)
-        plan = make_plan(paths, known, settings, cores(lake.spark), lake.state.retained_at)
+        plan = make_plan(paths, known, settings, cores(lake.spark), lake.state.retained_from)
     report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
     with sized(lake.spark, plan.size):
         lake.one_file = plan.size <= SMALL_BYTES

@@ -6,6 +6,7 @@ left; build starts from a watermark that it moves last.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -21,7 +22,7 @@ from ..tables.views import views
 from ..warehouse.creation import make_views
 from ..warehouse.progress import Progress
 from ..warehouse.retention import opened
-from ..warehouse.state import LEDGER, State, instant
+from ..warehouse.state import LEDGER, State
 from ..warehouse.warehouse import Warehouse
 from .derivation import Derivation
 from .ingest import Ingested, RunReport, files_read, ingest_logs, log_files
@@ -105,7 +106,7 @@ def nothing_new(step: str, inputs: Sequence[Sequence[str]], warehouse: str, sett
     report = RunReport()
     for logs in inputs:
         with report.stage("plan"):
-            plan = make_plan(log_files(logs, settings), known, settings, 1, state.retained_at)
+            plan = make_plan(log_files(logs, settings), known, settings, 1, state.retained_from)
         if plan.files or plan.packed:
             return None
         report.unchanged, report.problems = list(plan.unchanged), list(plan.problems)
@@ -121,7 +122,7 @@ def _build(lake: Warehouse, ingested: Ingested, settings: Settings, report: RunR
     if newest is None or newest == until:
         report.tables = dict(lake.state.rows)
         return report
-    new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > instant(until)]
+    new = [row for row in ingested.files.values() if until is None or row["ingested_at"] > until]
     planned = sum(int(row["requests"]) for row in new) * REQUEST_BYTES
     with sized(lake.spark, planned):
         lake.one_file = planned <= SMALL_BYTES
@@ -140,12 +141,11 @@ def _made_with(settings: Settings) -> str:
     return f"{__version__} {settings.fingerprint()}"
 
 
-def _built_until(state: State, settings: Settings) -> str | None:
+def _built_until(state: State, settings: Settings) -> datetime | None:
     """Return the time of ingestion up to which everything is built; None if other settings or releases built it."""
     return state.built_until if state.built_with == _made_with(settings) else None
 
 
-def _newest(files: Iterable[Mapping[str, Any]]) -> str | None:
-    """Return the newest time of ingestion, as SQL and the state write it, in UTC."""
-    newest = max((row["ingested_at"] for row in files), default=None)
-    return None if newest is None else f"{newest:%Y-%m-%d %H:%M:%S.%f}"
+def _newest(files: Iterable[Mapping[str, Any]]) -> datetime | None:
+    """Return the newest time of ingestion."""
+    return max((row["ingested_at"] for row in files), default=None)

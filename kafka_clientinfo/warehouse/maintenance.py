@@ -19,7 +19,7 @@ from . import ddl
 from .address import address_in
 from .progress import Progress, Stages
 from .retention import opened, retain
-from .state import read_state, require_state
+from .state import read_state, require_state, time_text
 from .warehouse import Warehouse
 
 SAFE_HOURS = 168
@@ -89,7 +89,7 @@ def maintain(
         # Without a lock another run may be at work and still need its staged tables.
         patience = timedelta(hours=0 if tables.locked else settings.vacuum_hours)
         tables.staging.remove_leftovers(datetime.now(UTC) - patience)
-        report.retained_from = tables.state.retained_from
+        report.retained_from = time_text(tables.state.retained_from)
     return report
 
 

@@ -36,7 +36,7 @@ from .locks import exclusive
 from .progress import Stages
 from .replacement import of_other_keys
 from .staging import cache
-from .state import LEDGER, SOURCES
+from .state import LEDGER, SOURCES, time_text
 from .warehouse import Warehouse
 
 _ROW = ("file_id", "byte_offset")
@@ -51,21 +51,20 @@ def retain(tables: Warehouse, days: int, now: datetime) -> dict[str, int]:
     Raises:
         WarehouseError: there are requests that no build has seen.
     """
-    built_until = F.lit(tables.state.built_until).cast("timestamp")  # equal times may differ as texts, by final zeros
     newest = tables.read(LEDGER).agg(F.max("ingested_at").alias("newest"))
-    if newest.where(~F.col("newest").eqNullSafe(built_until)).first() is not None:
+    if newest.where(~F.col("newest").eqNullSafe(F.lit(tables.state.built_until))).first() is not None:
         raise WarehouseError(
             f"{tables.root} holds requests that no build has seen; run `kafka-clientinfo build` first, as retention "
             "deletes only what the other tables know"
         )
     # The instant never goes back, even if the days or the clock change.
-    instant = f"{now.astimezone(UTC) - timedelta(days=days):%Y-%m-%dT%H:%M:%S.%fZ}"
-    instant = max(instant, tables.state.retained_from or "")
+    instant = now.astimezone(UTC) - timedelta(days=days)
+    instant = max(instant, tables.state.retained_from or instant)
     with _doomed(tables, instant, SOURCES) as doomed:
         counts = {name: keys.count() for name, keys in doomed.items()}
         if deleting := {name: number for name, number in counts.items() if number}:
             tables.update_state(retained_from=instant, deleting=deleting)
-            _carry_out(tables, instant, doomed, deleting)
+            _carry_out(tables, doomed, deleting)
         return counts
 
 
@@ -91,7 +90,7 @@ def finish_deletion(tables: Warehouse) -> None:
     if deleting is None or instant is None:
         return
     with _doomed(tables, instant, deleting) as rest:
-        _carry_out(tables, instant, rest, deleting)
+        _carry_out(tables, rest, deleting)
 
 
 def with_lasting_findings(tables: Warehouse, rows: DataFrame, rules: Sequence[str]) -> DataFrame:
@@ -100,14 +99,14 @@ def with_lasting_findings(tables: Warehouse, rows: DataFrame, rules: Sequence[st
     if instant is None:
         return rows
     is_lasting = F.col("rule").isin(*rules)
-    is_deleted = F.col("last_at") < F.lit(instant).cast("timestamp")
+    is_deleted = F.col("last_at") < F.lit(instant)
     stored = tables.read_snapshot("violations").where(is_lasting & is_deleted).select(*rows.columns)
     derived = rows.where(is_lasting)
     return rows.unionByName(of_other_keys(stored, derived, table_spec("violations").key))
 
 
 @contextmanager
-def _doomed(tables: Warehouse, instant: str, sources: Iterable[str]) -> Iterator[dict[str, DataFrame]]:
+def _doomed(tables: Warehouse, instant: datetime, sources: Iterable[str]) -> Iterator[dict[str, DataFrame]]:
     """Cache, per table, file_id and byte_offset of the rows to delete; from here on other runs commit nothing."""
     tables.claim()
     rules = {"requests": _old_requests, "rejected_records": _old_rejected, "failed_requests": _old_failed}
@@ -118,12 +117,12 @@ def _doomed(tables: Warehouse, instant: str, sources: Iterable[str]) -> Iterator
         release(*doomed.values())
 
 
-def _carry_out(tables: Warehouse, instant: str, doomed: Mapping[str, DataFrame], deleting: Mapping[str, int]) -> None:
+def _carry_out(tables: Warehouse, doomed: Mapping[str, DataFrame], deleting: Mapping[str, int]) -> None:
+    state = tables.state
     for name in deleting:
         # Lets Delta skip files by their statistics; rejected records have no time.
-        bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{instant}'"
+        bound = "true" if name == "rejected_records" else f"t.logged_at < timestamp '{time_text(state.retained_from)}'"
         tables.delete_rows(name, doomed[name], bound)
-    state = tables.state
     deleted = dict(state.deleted)
     for name, number in deleting.items():
         deleted[name] = deleted.get(name, 0) + number
@@ -131,24 +130,23 @@ def _carry_out(tables: Warehouse, instant: str, doomed: Mapping[str, DataFrame],
     tables.update_state(deleted=deleted, deleting=None, rows=rows)
 
 
-def _old_rejected(tables: Warehouse, instant: str) -> DataFrame:
+def _old_rejected(tables: Warehouse, instant: datetime) -> DataFrame:
     """Return rejected records of files that ended before the instant."""
-    ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant).cast("timestamp")
+    ended = F.coalesce("last_logged_at", "ingested_at") < F.lit(instant)
     files = tables.read(LEDGER).where(ended).select("file_id")
     return tables.read("rejected_records").join(files, on="file_id", how="left_semi")
 
 
-def _old_failed(tables: Warehouse, instant: str) -> DataFrame:
+def _old_failed(tables: Warehouse, instant: datetime) -> DataFrame:
     """Return failed requests of connection ids without a failure at the instant or later."""
     failed = tables.read("failed_requests")
     key = list(CONNECTION_ID_KEY)
     last = failed.groupBy(*key).agg(F.max("logged_at").alias("last"))
-    return failed.join(last.where(F.col("last") < F.lit(instant).cast("timestamp")), on=key, how="left_semi")
+    return failed.join(last.where(F.col("last") < F.lit(instant)), on=key, how="left_semi")
 
 
-def _old_requests(tables: Warehouse, instant: str) -> DataFrame:
+def _old_requests(tables: Warehouse, instant: datetime) -> DataFrame:
     """Return requests logged before the instant, except those of connections with a request at it or later."""
-    at = F.lit(instant).cast("timestamp")
     order = F.struct(*FILE_ORDER).alias("file_order")
     files = F.broadcast(tables.read(LEDGER).select("file_id", order))
     position = F.struct("file_order", "byte_offset")
@@ -157,10 +155,10 @@ def _old_requests(tables: Warehouse, instant: str) -> DataFrame:
         tables.read("connections")
         .join(files, on="file_id", how="inner")
         .withColumns({"begin": position, "next_begin": F.lead(position).over(of_id)})
-        .where(F.col("last_request_at") >= at)
+        .where(F.col("last_request_at") >= F.lit(instant))
         .select(*(F.col(name).alias(f"its_{name}") for name in CONNECTION_ID_KEY), "begin", "next_begin")
     )
-    old = tables.read("requests").where(F.col("logged_at") < at).join(files, on="file_id", how="inner")
+    old = tables.read("requests").where(F.col("logged_at") < F.lit(instant)).join(files, on="file_id", how="inner")
     same = reduce(
         lambda condition, name: condition & (F.col(name) == F.col(f"its_{name}")), CONNECTION_ID_KEY, F.lit(True)
     )

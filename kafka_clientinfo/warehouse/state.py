@@ -51,22 +51,17 @@ class State:
     """
 
     format: int = FORMAT
-    built_until: str | None = None
+    built_until: datetime | None = None
     built_with: str | None = None
-    retained_from: str | None = None
+    retained_from: datetime | None = None
     deleting: Mapping[str, int] | None = None
     deleted: Mapping[str, int] = field(default_factory=dict)
     rows: Mapping[str, int] = field(default_factory=dict)
 
     @property
-    def retained_at(self) -> datetime | None:
-        """The time in `retained_from`."""
-        return None if self.retained_from is None else instant(self.retained_from)
-
-    @property
     def properties(self) -> dict[str, str]:
         """The state as properties of the table `ingested_files`."""
-        return {PROPERTY: json.dumps(asdict(self), sort_keys=True)}
+        return {PROPERTY: json.dumps(asdict(self), sort_keys=True, default=time_text)}
 
 
 def read_state(spark: "SparkSession", address: Address) -> State | None:
@@ -111,7 +106,7 @@ def state_of(stored_properties: Mapping[str, str], address: Address) -> State:
     try:
         stored = json.loads(text)
         if stored["format"] <= FORMAT:
-            return State(**stored)
+            return State(**stored | {name: _time(stored.get(name)) for name in ("built_until", "retained_from")})
     except (ValueError, KeyError, TypeError) as error:
         raise WarehouseError(
             f"{address.location(LEDGER)}: the table property {PROPERTY} is unreadable ({error}); restore the table, or "
@@ -126,7 +121,12 @@ def counted_rows(read: Mapping[str, Any]) -> dict[str, int]:
     return {"requests": read["requests"], "rejected_records": read["rejected"], "failed_requests": failed}
 
 
-def instant(text: str) -> datetime:
-    """Parse a time of the state; no zone means UTC."""
-    time = datetime.fromisoformat(text)
-    return time if time.tzinfo else time.replace(tzinfo=UTC)
+def time_text(time: datetime | None) -> str | None:
+    """Return the text of a time of the state, as it is stored."""
+    return None if time is None else f"{time.astimezone(UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
+
+
+def _time(text: str | None) -> datetime | None:
+    """Parse a stored time; no zone means UTC."""
+    time = None if text is None else datetime.fromisoformat(text)
+    return time.replace(tzinfo=UTC) if time and time.tzinfo is None else time

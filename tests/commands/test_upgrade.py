@@ -79,7 +79,7 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
         rows = [row.asDict(recursive=True) for row in collected(impact)]
     tables = {"api_usage": used, "broker_api_versions": offers, "ingested_files": ingested}
     tables["upgrade_impact"] = rows
-    return str(write_warehouse(tmp_path_factory.mktemp("upgrade") / "w", tables, "2026-11-21 02:00:09"))
+    return str(write_warehouse(tmp_path_factory.mktemp("upgrade") / "w", tables, at(9)))
 
 
 def upgrade(warehouse: str, *arguments: str) -> int:
@@ -131,7 +131,7 @@ def test_what_is_not_built_is_not_judged(spark: Any, tmp_path: Path, capsys: pyt
     lake.create_missing(["upgrade_impact", "ingested_files"])
     assert upgrade(lake.root, "--target", "4.0.1") == 1
     assert "are not built; run `kafka-clientinfo run` on logs" in capsys.readouterr().err
-    lake.update_state(built_until="2026-11-21 02:00:09", rows={"upgrade_impact": 7})
+    lake.update_state(built_until=at(9), rows={"upgrade_impact": 7})
     shutil.rmtree(tmp_path / "w" / "upgrade_impact")
     assert upgrade(lake.root, "--target", "4.0.1") == 1
     assert "upgrade_impact is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,7 @@ def damaged(spark: Any, sample_warehouse: Path, tmp_path_factory: pytest.TempPat
     alter("client_instances", "SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
     alter("client_inventory", "ADD COLUMNS (mine INT)")
     lake.append("requests", lake.read("requests").limit(1).withColumn("file_id", F.lit("of no file")), "x")
-    lake.update_state(built_until="2100-01-01")  # of something else than what is there
+    lake.update_state(built_until=datetime(2100, 1, 1, tzinfo=UTC))  # of something else than what is there
     return str(root)
 
 

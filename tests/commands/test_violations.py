@@ -46,7 +46,7 @@ ROWS = [
 def warehouse(tmp_path_factory: pytest.TempPathFactory) -> str:
     files = [{"file_id": name, "cluster": name, "ingested_at": at(9)} for name in ("c", "d")]
     tables = {"violations": ROWS, "ingested_files": files}
-    return str(write_warehouse(tmp_path_factory.mktemp("listing") / "w", tables, "2026-11-21 02:00:09"))
+    return str(write_warehouse(tmp_path_factory.mktemp("listing") / "w", tables, at(9)))
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -20,14 +20,14 @@ from kafka_clientinfo.warehouse.ddl import CHECK, DELETION_VECTORS
 from kafka_clientinfo.warehouse.state import SOURCES, State
 from kafka_clientinfo.warehouse.table_layout import StoredColumn, TableLayout, check_readable, stored_layout
 
-ALL_FILES, NO_FILE = "2100-01-01T00:00:00.000000Z", "1970-01-01T00:00:00.000000Z"
+ALL_FILES, NO_FILE = datetime(2100, 1, 1, tzinfo=UTC), datetime(1970, 1, 1, tzinfo=UTC)
 """An instant after every file begins, and one before."""
 
 
 class Altered:
     """The tables of a warehouse with another state, and a file of which the ledger counts one row more."""
 
-    def __init__(self, root: Path, column: str, retained_from: str | None, deleted: Mapping[str, int]) -> None:
+    def __init__(self, root: Path, column: str, retained_from: datetime | None, deleted: Mapping[str, int]) -> None:
         tables = local_tables(str(root))
         assert tables is not None
         self._tables, self._retained = tables, {"retained_from": retained_from, "deleted": deleted}
@@ -57,7 +57,7 @@ class Altered:
     ],
 )
 def test_a_row_that_is_not_there_was_deleted_or_lost(
-    sample_warehouse: Path, column: str, retained_from: str | None, deleted: Mapping[str, int], names: list[str]
+    sample_warehouse: Path, column: str, retained_from: datetime | None, deleted: Mapping[str, int], names: list[str]
 ) -> None:
     tables = Altered(sample_warehouse, column, retained_from, deleted)
     found = {check.name: check for check in quick_checks(tables, str(sample_warehouse))}["rows of files"]
@@ -90,7 +90,7 @@ class Small:
             self.duckdb.execute(f"INSERT INTO requests VALUES ('{file}', 0), ('{file}', 99)")
             self.duckdb.execute(f"INSERT INTO rejected_records VALUES ('{file}', {100 if file == 'g' else 50})")
             self.duckdb.execute(f"INSERT INTO failed_requests VALUES ('{file}', 70)")
-        self.now: State | None = State(built_until="2026-01-03T00:00:00", rows=dict.fromkeys(table_specs(), 1))
+        self.now: State | None = State(built_until=instant(3), rows=dict.fromkeys(table_specs(), 1))
         self.layouts: dict[str, TableLayout | None] = {
             name: TableLayout(
                 {one.name: StoredColumn("".join(one.type.split()), one.required) for one in spec.columns},
@@ -167,7 +167,8 @@ def instant(day: int) -> datetime:
     return datetime(2026, 1, day, tzinfo=UTC)
 
 
-DELETED = {"retained_from": "2026-01-02T00:00:05.000001"}
+BEGIN = datetime(2026, 1, 2, 0, 0, 5, tzinfo=UTC)
+DELETED = {"retained_from": BEGIN + timedelta(microseconds=1)}
 """An instant after which a file may have requests that retention has deleted, by a microsecond."""
 INT, NOT_NULL = StoredColumn("int", False), StoredColumn("string", True)
 FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
@@ -208,12 +209,12 @@ FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
         sql("INSERT INTO requests VALUES ('h', 0)"), {"offsets in files": [offset("requests", "h", 0, None)]}
     ),
     "a build of less": (
-        state(built_until="2026-01-02T23:59:59"),
-        {"build": [{"built_until": "2026-01-02T23:59:59", "ingested_until": instant(3)}]},
+        state(built_until=instant(3) - timedelta(seconds=1)),
+        {"build": [{"built_until": "2026-01-02 23:59:59.000000", "ingested_until": instant(3)}]},
     ),
     "a build of one file only": (
         sql("UPDATE ingested_files SET ingested_at = '2026-01-04 00:00:00Z' WHERE file_id = 'f'"),
-        {"build": [{"built_until": "2026-01-03T00:00:00", "ingested_until": instant(4)}]},
+        {"build": [{"built_until": "2026-01-03 00:00:00.000000", "ingested_until": instant(4)}]},
     ),
     "no build": (state(built_until=None), {"build": [{"built_until": None, "ingested_until": instant(3)}]}),
     "no file and no build": (
@@ -237,17 +238,17 @@ FINDINGS: dict[str, tuple[Alter, dict[str, list[dict[str, Any]]]]] = {
     ),
     "one of a file that begins too late": (
         lambda tables: [sql("DELETE FROM requests WHERE file_id = 'f' AND byte_offset = 0")(tables),
-                        state(retained_from="2026-01-02T00:00:05", deleted={"requests": 1})(tables)],
+                        state(retained_from=BEGIN, deleted={"requests": 1})(tables)],
         {"rows of files": [rows("requests", "f", 2, 1)]},
     ),
     "one of a file without times": (
         lambda tables: [sql("UPDATE ingested_files SET first_logged_at = NULL", "DELETE FROM rejected_records")(tables),
-                        state(retained_from="2026-01-03T00:00:00", deleted={"rejected_records": 2})(tables)],
+                        state(retained_from=instant(3), deleted={"rejected_records": 2})(tables)],
         {},
     ),
     "failed requests, the times of which no file tells": (
         lambda tables: [sql("DELETE FROM failed_requests WHERE file_id = 'f'")(tables),
-                        state(retained_from="2020-01-01T00:00:00", deleted={"failed_requests": 1})(tables)],
+                        state(retained_from=datetime(2020, 1, 1, tzinfo=UTC), deleted={"failed_requests": 1})(tables)],
         {},
     ),
     "a row more than there was before retention": (

@@ -1,6 +1,7 @@
 """Warehouses written without Spark, from the declarations of the tables: delta-rs writes what a case is about."""
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.state import LEDGER, State
+from tests.builders import START
 
 
 def schema(name: str) -> pa.Schema:
@@ -19,7 +21,7 @@ def schema(name: str) -> pa.Schema:
 
 
 def write_warehouse(
-    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: str = "2026-11-21 12:00:00"
+    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: datetime = START
 ) -> Path:
     """Write every declared table; those that are not given are empty, columns that are not given null."""
     for name in table_specs():

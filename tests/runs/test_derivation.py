@@ -77,15 +77,13 @@ def test_requests_are_counted_in_once(
     name = "broker_api_versions"
     lake: Any = SimpleNamespace(
         staging=Staging(spark, Address("/nowhere")),
-        state=State(retained_from="2026-01-01"),
+        state=State(retained_from=at(0)),
         read=tables.__getitem__,
         read_snapshot=lambda name: relation_of(spark, stored, SUMS.ddl),
         spec=lambda name: SUMS,
         overwrite=overwrite,
     )
-    newest = str(at(5).replace(tzinfo=None))
-    last = None if until is None else str(at(until).replace(tzinfo=None))
-    derived = derivation.Derivation(lake, Settings(), last, newest, {})
+    derived = derivation.Derivation(lake, Settings(), None if until is None else at(until), at(5), {})
 
     def make(relations: Any) -> Any:
         sums = F.count("*").alias("requests"), F.max("ingested_at").alias("ingested_at")
@@ -93,7 +91,7 @@ def test_requests_are_counted_in_once(
 
     derived._count_new_requests(Step(name, ("new_requests",), make))
     release(*derived.cached)
-    assert written == {name: (requests, newest)}
+    assert written == {name: (requests, f"{at(5):%Y-%m-%d %H:%M:%S.%f}")}
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -102,7 +100,7 @@ def test_what_a_run_keeps_is_released_however_it_ends(spark: Any, fails: bool, m
     lake: Any = SimpleNamespace(
         state=State(), read=lambda name: relation_of(spark, [(at(1),)], "ingested_at timestamp")
     )
-    derived = derivation.Derivation(lake, Settings(), None, str(at(5).replace(tzinfo=None)), {})
+    derived = derivation.Derivation(lake, Settings(), None, at(5), {})
 
     def steps_of_run(derive: Any) -> None:
         derived.cached.append("kept")  # type: ignore[arg-type]

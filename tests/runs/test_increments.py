@@ -92,7 +92,7 @@ class Log:
     level: str = "DEBUG"
 
 
-def stored(spark: Any, logs: Mapping[str, Log], retained_from: str | None = None) -> Stored:
+def stored(spark: Any, logs: Mapping[str, Log], retained_from: datetime | None = None) -> Stored:
     """The tables of brokers, by name."""
     rows, known, files = [], [], []
     for broker, log in logs.items():
@@ -148,7 +148,7 @@ def recomputed(increment: increments.Increment) -> dict[str, Recomputed]:
 
 
 def since(held: Stored) -> dict[str, Recomputed]:
-    return recomputed(increments.since(held, str(AT), GAP_MS))
+    return recomputed(increments.since(held, AT, GAP_MS))
 
 
 def over_and_open(is_open_beside: bool) -> tuple[Log, Recomputed]:
@@ -367,7 +367,7 @@ def test_connections_whose_requests_are_deleted_stay(spark: Any) -> None:
     connections: list[Connection] = [
         ("x", 1, 0, 499, 0), ("x", 2, 50, 100, 0), ("y", 1, 50, 900, 0), ("at the instant", 1, 500, 500, 1),
     ]  # fmt: skip
-    files, retained_from = [file_of("f", 5, 0)], str(at(500))
+    files, retained_from = [file_of("f", 5, 0)], at(500)
     new = old(("x", 600), ("y", 950), ("at the instant", 560))
     held = stored(spark, {"b": Log(old(("y", 900), ("at the instant", 500)), new, connections, files)}, retained_from)
     expected = {"x": (2, [600]), "y": (0, [900, 950]), "at the instant": (0, [500, 560])}

@@ -16,7 +16,7 @@ from kafka_clientinfo.warehouse.table_layout import differences, layout_of
 from kafka_clientinfo.warehouse.table_log import damage, is_made, is_table
 from kafka_clientinfo.warehouse.warehouse import Warehouse
 
-from .tiny import SPECS, fact, facts
+from .tiny import AT, SPECS, fact, facts
 
 FIRST, SECOND = f"{0:020}.json", f"{1:020}.json"
 State = Callable[[Path, list[str]], None]
@@ -186,7 +186,7 @@ def test_a_derived_table_that_a_write_has_made_is_made_anew(spark: Any, tmp_path
     lake = Warehouse(spark, str(tmp_path), True, SPECS)
     lake.open()
     facts(spark, fact("x")).write.format("delta").save(str(tmp_path / "facts"))
-    lake.update_state(built_until="2026-11-21 02:00:00", rows={"facts": 1})
+    lake.update_state(built_until=AT, rows={"facts": 1})
     again = Warehouse(spark, str(tmp_path), True, SPECS)
     again.open()
     assert again.state.built_until is None

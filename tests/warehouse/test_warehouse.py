@@ -228,26 +228,26 @@ def test_a_table_that_is_not_declared_is_an_error_with_its_name(plain: Warehouse
 
 
 def test_a_derived_table_that_is_gone_is_built_anew_and_another_is_not(spark: Any, plain: Warehouse) -> None:
-    plain.update_state(built_until=str(datetime.now(UTC)), rows={"facts": 3})
+    plain.update_state(built_until=datetime.now(UTC), rows={"facts": 3})
     assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None
-    plain.update_state(built_until=str(datetime.now(UTC)), rows={"sums": 3})
+    plain.update_state(built_until=datetime.now(UTC), rows={"sums": 3})
     assert Warehouse(spark, plain.root, True, SPECS).open().built_until is None
     plain.update_state(rows={"events": 3})
     with pytest.raises(WarehouseError, match="events is missing, and held 3 rows; restore"):
         Warehouse(spark, plain.root, True, SPECS).open()
     for name, others in (("facts", {"sums": 0}), ("sums", {"facts": 0})):
-        plain.update_state(rows={name: 3} | others, retained_from=str(AT))
+        plain.update_state(rows={name: 3} | others, retained_from=AT)
         lost = f"{name} is missing, and held 3 rows, some of requests that retention has deleted; restore"
         with pytest.raises(WarehouseError, match=lost):
             Warehouse(spark, plain.root, True, SPECS).open()
     plain.update_state(rows={"facts": 0, "sums": 0, "gone": 9})
     opened = Warehouse(spark, plain.root, True, SPECS).open()
-    assert opened.retained_from == str(AT)
+    assert opened.retained_from == AT
     assert opened.built_until is not None  # as the tables that are missing held no rows
 
 
 def test_a_table_with_rows_that_is_gone_beside_an_empty_one_is_built_anew(spark: Any, plain: Warehouse) -> None:
-    plain.update_state(built_until=str(datetime.now(UTC)), rows={"facts": 3, "sums": 0})
+    plain.update_state(built_until=datetime.now(UTC), rows={"facts": 3, "sums": 0})
     opened = Warehouse(spark, plain.root, True, SPECS)
     assert opened.open().built_until is None
     assert (opened.exists("facts"), opened.exists("sums")) == (False, True)
