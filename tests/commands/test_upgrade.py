@@ -13,7 +13,6 @@ from kafka_clientinfo.questions.impact import Impact
 from kafka_clientinfo.releases import broker_releases
 from kafka_clientinfo.releases.broker_releases import VERDICTS
 from kafka_clientinfo.tables.spec import CLIENT
-from kafka_clientinfo.warehouse.warehouse import Warehouse
 from tests.concerns.usage import uses
 from tests.engines import collected, duckdb_session, on
 from tests.frames import at, frame, ledger
@@ -126,14 +125,13 @@ def test_who_has_no_requests_is_not_fine(warehouse: str, capsys: pytest.CaptureF
     assert "holds no requests, so that nobody can be judged" in capsys.readouterr().err
 
 
-def test_what_is_not_built_is_not_judged(spark: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lake = Warehouse(spark, str(tmp_path / "w"), locked=True)
-    lake.create_missing(["upgrade_impact", "ingested_files"])
-    assert upgrade(lake.root, "--target", "4.0.1") == 1
+def test_what_is_not_built_is_not_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    not_built = write_warehouse(tmp_path / "not built", {}, built_until=None)
+    assert upgrade(str(not_built), "--target", "4.0.1") == 1
     assert "are not built; run `kafka-clientinfo run` on logs" in capsys.readouterr().err
-    lake.update_state(built_until=at(9), rows={"upgrade_impact": 7})
-    shutil.rmtree(tmp_path / "w" / "upgrade_impact")
-    assert upgrade(lake.root, "--target", "4.0.1") == 1
+    without_table = write_warehouse(tmp_path / "without table", {"upgrade_impact": []})
+    shutil.rmtree(without_table / "upgrade_impact")
+    assert upgrade(str(without_table), "--target", "4.0.1") == 1
     assert "upgrade_impact is missing; `kafka-clientinfo build` makes it anew" in capsys.readouterr().err
 
 

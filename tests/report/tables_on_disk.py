@@ -21,7 +21,7 @@ def schema(name: str) -> pa.Schema:
 
 
 def write_warehouse(
-    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: datetime = START
+    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: datetime | None = START
 ) -> Path:
     """Write every declared table; those that are not given are empty, columns that are not given null."""
     for name in table_specs():

@@ -8,6 +8,7 @@ from kafka_clientinfo.concerns.group_protocols import (
     group_messages,
 )
 from kafka_clientinfo.config.settings import Settings
+from kafka_clientinfo.connections.engine import F
 from kafka_clientinfo.connections.judged import judged_requests
 from tests.concerns.cases import with_needed
 from tests.concerns.group_protocols.groups import ASSIGNMENT, SUBSCRIPTION, Found, plain
@@ -22,6 +23,7 @@ from tests.concerns.group_protocols.messages import (
     message,
     sync,
 )
+from tests.engines import collected, computed, on
 from tests.frames import log, request
 
 Case = tuple[list[dict[str, Any]], dict[str, Any]]
@@ -288,7 +290,7 @@ def test_the_example_of_an_inconsistency_can_be_found_in_the_log(found: Found) -
     assert found.groups["inconsistent"]["inconsistent_example"]["grep"].endswith('"correlationId":5,')
 
 
-def test_a_group_that_is_described_does_not_take_along_the_others(spark: Any) -> None:
+def test_a_group_that_is_described_does_not_take_along_the_others(rules_session: Any) -> None:
     """One answer describes as many groups as its client asks for."""
     settings, names = Settings(), [f"g{number}" for number in range(500)]
     member = {"memberId": "m1", "memberMetadata": METADATA_V3, "memberAssignment": T1}
@@ -296,8 +298,9 @@ def test_a_group_that_is_described_does_not_take_along_the_others(spark: Any) ->
         {"groupId": name, "protocolType": "consumer", "protocolData": "range", "members": [member]} for name in names
     ]
     rows = [message(0, "DESCRIBE", 3, {"groups": names}, {"groups": described})]
-    judged = judged_requests(*log(spark, rows), settings, with_needed("group_protocols"))
-    assert judged.where("group_payloads IS NOT NULL").count() == 1
-    messages = group_messages.transform(judged)
-    assert messages.where("payloads IS NULL").count() == len(names)
-    assert "groupId" not in messages.schema["answer"].simpleString()
+    with on(rules_session):
+        judged = computed(judged_requests(*log(rules_session, rows), settings, with_needed("group_protocols")))
+        messages = computed(group_messages.transform(judged))
+        assert len(collected(judged.where(F.col("group_payloads").isNotNull()))) == 1
+        assert len(collected(messages.where(F.col("payloads").isNull()))) == len(names)
+        assert "groupId" not in collected(messages)[0]["answer"].asDict()
