@@ -24,7 +24,8 @@ def execute(context: Context) -> int:
     from ..releases.broker_releases import releases
 
     parser: argparse.ArgumentParser = context.arguments.parser
-    choices = {"target": tuple(releases()), "rule": tuple(rules())}
+    of_release = tuple(releases())
+    choices = {"target": of_release, "upgrade": of_release, "rule": tuple(rules())}
     path_kinds = {
         "warehouse": shtab.DIRECTORY,
         "conf": shtab.FILE,
