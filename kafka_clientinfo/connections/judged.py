@@ -78,7 +78,7 @@ def judged_requests(
         "answer_seq": F.col("seq") - F.col("answered_before"),
     }
     placed = placed.withColumns(answered).drop("answered_before")
-    by_kind = _aggregated_by_kind(placed.drop("file_no", "started_at"), reads.differing)
+    by_kind = _aggregated_by_kind(placed.drop("file_no", *reads.only_looked_back_at), reads.differing)
     own = [name for name in by_kind.columns if name not in ("who", "carried", *ID_NUMBERS)]
     unpacked = by_kind.select(*own, *(f"who.{name}" for name in reads.who), "carried.*")
     predicates = [column for concern in concerns for column in _named(concern.predicates())]

@@ -8,6 +8,7 @@ what is read: `SHARED`, and what concerns declare as their `reads`. Who reads a 
     who            | `boundaries` compares the text with the one before    | a field of the struct `who`, copied as a whole
     compared       | `boundaries` compares the value with the one before   | a column, and another one named …_before
     looked_back_at | other windows, such as those of a concern's `earlier` | a column
+    only_ … _at    | the same, and nothing after them                      | a column that judged requests do not have
     carried        | no window                                             | a field of the struct `carried`, as a whole
 
 Two more lists say what becomes of some of these columns: `differing` and `of_first`. Concerns leave `who` and `compared`
@@ -51,8 +52,8 @@ class Reads:
     """What is read from a request's record: names of columns of the table `requests`, or of columns that are made.
 
     Attributes:
-        who, compared, looked_back_at, carried: see the module's table. Columns of `made` that are in none of these lists
-            are carried too.
+        who, compared, looked_back_at, only_looked_back_at, carried: see the module's table. Columns of `made` that are
+            in none of these lists are carried too.
         differing: columns in which requests of one kind differ (see `judged`); a row has those of the first request.
         of_first: columns that a connection has of its first request, in the struct `first`.
         made: returns columns made from a row of `requests`, which replace columns of the same name.
@@ -61,6 +62,7 @@ class Reads:
     who: tuple[str, ...] = ()
     compared: tuple[str, ...] = ()
     looked_back_at: tuple[str, ...] = ()
+    only_looked_back_at: tuple[str, ...] = ()
     carried: tuple[str, ...] = ()
     differing: tuple[str, ...] = ()
     of_first: tuple[str, ...] = ()
@@ -68,11 +70,12 @@ class Reads:
 
     def in_windows(self, made: Mapping[str, Column]) -> list[Column]:
         """Return the columns that windows read one by one; `made` is the result of the function of that name."""
-        return [_column(name, made) for name in dict.fromkeys((*self.compared, *self.looked_back_at))]
+        names = dict.fromkeys((*self.compared, *self.looked_back_at, *self.only_looked_back_at))
+        return [_column(name, made) for name in names]
 
     def in_struct(self, made: Mapping[str, Column]) -> list[Column]:
         """Return the columns that no window reads; `made` is the result of the function of that name."""
-        elsewhere = {*self.who, *self.compared, *self.looked_back_at}
+        elsewhere = {*self.who, *self.compared, *self.looked_back_at, *self.only_looked_back_at}
         names = dict.fromkeys((*self.carried, *made))
         return [_column(name, made) for name in names if name not in elsewhere]
 
@@ -92,6 +95,7 @@ def united(reads: Iterable[Reads]) -> Reads:
         who=names(lambda part: part.who),
         compared=names(lambda part: part.compared),
         looked_back_at=names(lambda part: part.looked_back_at),
+        only_looked_back_at=names(lambda part: part.only_looked_back_at),
         carried=names(lambda part: part.carried),
         differing=names(lambda part: part.differing),
         of_first=names(lambda part: part.of_first),
@@ -133,7 +137,8 @@ SHARED = Reads(
     compared=(
         "api_key", "api_version", "header_version", "error_code", "correlation_id", "is_forwarded", "logged_at",
     ),
-    looked_back_at=("connection_id", "byte_offset", "started_at", "client_instance_id", "api_ranges"),
+    looked_back_at=("connection_id", "byte_offset", "client_instance_id", "api_ranges"),
+    only_looked_back_at=("started_at",),
     carried=(
         "cluster", "broker", "file_id", "remote_host", "remote_port", "listener", "security_protocol", "api_name",
         "log_generation", "log_level", "replica_id",

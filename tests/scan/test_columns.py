@@ -41,7 +41,7 @@ READ_LATER = {
     "connections": """
         accepted_attempts any_header_v3 asks_for_more_than_versions attempts first first_accepted first_telemetry_asked_with
         has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
-        instance_id_rejected invalid_names invalid_versions is_brokers_host joined_groups jumps last
+        instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
         last_api_versions_error last_refused outlasts own_instance_id refused_names repeats sent_software
         software_after telemetry_in_header
     """,

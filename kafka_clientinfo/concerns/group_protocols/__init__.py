@@ -4,7 +4,6 @@ from ...connections.concern import Concern, Finder
 from ...connections.request_columns import Reads
 from . import (
     connection_groups,
-    facts,
     group_memberships,
     group_messages,
     group_protocols,
@@ -16,10 +15,9 @@ from . import (
 
 CONCERN = Concern(
     name="group_protocols",
-    reads=Reads(made=predicates.reads),
+    reads=Reads(only_looked_back_at=("going_member",), made=predicates.reads),
     earlier=predicates.earlier,
     predicates=predicates.predicates,
-    aggregates=facts.aggregates,
     request_rules=rules.REQUEST_RULES,
     finders=(
         Finder(rules.findings_name_mismatch, ("group_name_mismatch",)),

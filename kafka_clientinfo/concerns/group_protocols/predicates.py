@@ -11,11 +11,17 @@ _ON_ITS_WAY_MICROS = 500_000
 
 
 def reads() -> Columns:
-    """Read the protocol types in a member's request and in the response."""
+    """Read the protocol types in a member's request and in the response, and who the member is."""
     of_member = F.col("api_key").isin(int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP))
+    goes_on = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
+    group, member = body_text("request", "groupId"), body_text("request", "memberId")
     return {
         "stated_protocol_type": F.when(of_member, body_text("request", "protocolType")),
         "answered_protocol_type": F.when(of_member, body_text("response", "protocolType")),
+        "going_member": F.when(
+            goes_on & group.isNotNull() & member.isNotNull(),
+            F.struct(group.alias("group_id"), member.alias("member_id")),
+        ),
     }
 
 
@@ -23,15 +29,18 @@ def earlier() -> Columns:
     """Return whether a SyncGroup or Heartbeat follows a SyncGroup that was answered with INCONSISTENT_GROUP_PROTOCOL.
 
     A JoinGroup in between is a new attempt, and a request within `_ON_ITS_WAY_MICROS` may have been sent before the
-    answer came.
+    answer came. A proxy may send the requests of several members on one connection.
     """
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
     error = F.when(is_sync, F.col("error_code"))
-    last = last_before(F.struct(error.alias("error"), "logged_at"), is_join | (is_sync & error.isNotNull()))
+    last = last_before(
+        F.struct(error.alias("error"), "logged_at", "going_member"), is_join | (is_sync & error.isNotNull())
+    )
+    is_same = last["going_member"] == F.col("going_member")
     is_later = F.unix_micros("logged_at") - F.unix_micros(last["logged_at"]) > _ON_ITS_WAY_MICROS
     is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
     of_member = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
-    return {"goes_on_after_inconsistent": F.coalesce(of_member & is_failed & is_later, F.lit(False))}
+    return {"goes_on_after_inconsistent": F.coalesce(of_member & is_failed & is_later & is_same, F.lit(False))}
 
 
 def predicates() -> Columns:

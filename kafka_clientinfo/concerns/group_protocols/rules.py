@@ -1,7 +1,7 @@
 """The rules on group protocols; their severities and advice are in schemas/rules/group_protocols.toml."""
 
 from ...connections.concern import RequestRule
-from ...connections.engine import Column, DataFrame, F
+from ...connections.engine import DataFrame, F
 from ...connections.facts import is_client
 from ...connections.texts import sentence, shown
 from ...tables.spec import CONNECTION_KEY
@@ -15,15 +15,10 @@ REQUEST_RULES = {
     "went_on_after_inconsistent_protocol": RequestRule(
         "went_on_after_inconsistent",
         "{api_name} v{api_version} after SyncGroup was answered with INCONSISTENT_GROUP_PROTOCOL",
-        applies=lambda: _is_in_one_group(),
+        applies=is_client,
         takes_several=True,
     ),
 }
-
-
-def _is_in_one_group() -> Column:
-    """Return whether a client's connection is about one group; else a heartbeat could be for another group."""
-    return is_client() & (F.col("joined_groups") <= 1)
 
 
 def findings_name_mismatch(connection_groups: DataFrame, connections: DataFrame) -> DataFrame:

@@ -11,8 +11,8 @@ RULE = "went_on_after_inconsistent_protocol"
 FAILED = 23
 
 
-def beat(seconds: float, group: str = "g") -> dict[str, Any]:
-    return message(seconds, "ALIVE", 4, {"groupId": group, "memberId": "m1"}, {"errorCode": 0}, error_code=0)
+def beat(seconds: float, group: str = "g", member: str = "m1") -> dict[str, Any]:
+    return message(seconds, "ALIVE", 4, {"groupId": group, "memberId": member}, {"errorCode": 0}, error_code=0)
 
 
 def of(group: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -40,6 +40,11 @@ CASES = {
     "a heartbeat that is later than that": Case([JOINED, refused(1), beat(1.500001)], {}, {RULE: 1}),
     "a heartbeat of another group on a shared connection": Case(
         [JOINED, of("h", join(0, error_code=0)), refused(1), beat(4, "h"), beat(7, "h")]
+    ),
+    "a heartbeat of a group that joined elsewhere, by a proxy": Case([JOINED, refused(1), beat(4, "h"), beat(7, "h")]),
+    "a heartbeat of another member, by a proxy": Case([JOINED, refused(1), beat(4, member="m2")]),
+    "its own heartbeat among others, by a proxy": Case(
+        [JOINED, of("h", join(0, error_code=0)), refused(1), beat(4, "h"), beat(5)], {}, {RULE: 1}
     ),
     "its first heartbeat after a taken SyncGroup": Case([JOINED, of("g", sync(1, 5, error_code=0)), beat(4)]),
     "refused with another error": Case([JOINED, of("g", sync(1, 5, error_code=27)), beat(4)]),
