@@ -14,6 +14,7 @@ from ..printable import argument, safe
 from ..questions.filters import add_filters
 from ..questions.queries import Tables
 from ..tables.spec import CONNECTION_KEY
+from ..tables.types import sql_time
 from .context import Context, add_warehouse
 from .output import Table, add_formats, ask, instant, limit_of, show
 
@@ -109,7 +110,7 @@ def _with_parts(tables: Tables, connection: dict[str, Any]) -> dict[str, Any]:
     key = {name: connection[name] for name in CONNECTION_KEY}
     same = " AND ".join(f"{name} = {{{name}}}" for name in CONNECTION_KEY if name != "opened_at")
     same += " AND opened_at = CAST({opened_at} AS TIMESTAMP)"
-    key["opened_at"] = f"{connection['opened_at']:%Y-%m-%d %H:%M:%S.%f}"
+    key["opened_at"] = sql_time(connection["opened_at"])
     return connection | {
         name: ask(tables, title, f"SELECT {columns} FROM {{{table}}} WHERE {same} ORDER BY {order}", key)
         for name, title, columns, table, order in _PARTS

@@ -11,6 +11,7 @@ from ..config.settings import Settings, load_settings
 from ..errors import ConfigError, WarehouseError
 from ..questions.filters import Filters, Scope
 from ..spark.failures import AGAIN
+from ..tables.types import sql_time
 from ..warehouse.address import address_before, address_in
 from ..warehouse.locks import is_at_work
 from ..warehouse.state import LEDGER, State, require_state, unless_at_work
@@ -121,8 +122,7 @@ class Context:
         if state.rows.get(table, 1) and not tables.exists(table):
             advice = unless_at_work(root, "; `kafka-clientinfo build` makes it anew")
             raise WarehouseError(f"in {tables.root} the table {table} is missing{advice}")
-        until = f"{state.built_until:%Y-%m-%d %H:%M:%S.%f}"
-        waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": until}).rows)
+        waiting: dict[str, bool] = dict(tables.query(_WAITING, {"until": sql_time(state.built_until)}).rows)
         if cluster is not None and cluster not in waiting:
             names = list(waiting)
             known = ", ".join(map(repr, names[:_NAMED])) + (", …" if len(names) > _NAMED else "")

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..spark.features import at_once
 from ..tables.spec import TableSpec, table_specs
+from ..tables.types import sql_time
 from ..warehouse.locks import is_at_work
 from ..warehouse.state import AT_WORK, FIRST_UNREAD, LEDGER, SOURCES, State, counted_rows, require_state
 from ..warehouse.table_layout import TableLayout, differences, unreadable
@@ -207,6 +208,6 @@ def _offsets(tables: StoredTables, stored: dict[tuple[str, str], dict[str, Any]]
 def _build(files: list[dict[str, Any]], state: State) -> Check:
     newest = max((file["ingested_at"] for file in files), default=None)
     until = state.built_until
-    text = None if until is None else f"{until:%Y-%m-%d %H:%M:%S.%f}"
+    text = None if until is None else sql_time(until)
     is_behind = newest is not None and until != newest
     return check("build", [{"built_until": text, "ingested_until": newest}] if is_behind else [])

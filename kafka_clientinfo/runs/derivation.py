@@ -30,6 +30,7 @@ from ..connections.facts import shown_as_brokers
 from ..spark.arrow_rows import collect
 from ..spark.caching import cached_in_memory, release
 from ..spark.failures import failure_message
+from ..tables.types import sql_time
 from ..warehouse.replacement import aggregated
 from ..warehouse.retention import with_lasting_findings
 from ..warehouse.staging import cache
@@ -65,7 +66,7 @@ class Derivation:
         self.lake = lake
         self.settings = settings
         self.until = until
-        self.batch_id = f"{newest:%Y-%m-%d %H:%M:%S.%f}"
+        self.batch_id = sql_time(newest)
         self.is_whole = until is None and lake.state.retained_from is None
         self.is_committed = F.col("ingested_at") <= F.lit(newest)
         self.run_relations: dict[str, Any] = {}

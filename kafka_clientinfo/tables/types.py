@@ -1,6 +1,7 @@
 """The parser of Spark's column types, and their translation to DuckDB's; `arrow_rows` translates them to Arrow's."""
 
 import re
+from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -77,6 +78,11 @@ def _pieces(text: str) -> list[str]:
 def quoted_text(text: str) -> str:
     """Quote a text for DuckDB's SQL."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def sql_time(time: datetime) -> str:
+    """Return a time in UTC as the text of a timestamp in SQL, which has no zone."""
+    return f"{time:%Y-%m-%d %H:%M:%S.%f}"
 
 
 def quoted_name(name: str) -> str:

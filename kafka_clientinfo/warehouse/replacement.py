@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from ..tables.spec import CONNECTION_ID_KEY, TableSpec
+from ..tables.types import sql_time
 from .ddl import same_key
 
 _TOMBSTONE = "__gone"
@@ -84,7 +85,7 @@ def within(since: datetime | None) -> str:
     """Return a bound that Delta compares with each file's statistics, so that a merge does not read the whole table."""
     if since is None:
         return "true"
-    return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{since:%Y-%m-%d %H:%M:%S.%f}')"
+    return f"(t.opened_at IS NULL OR t.opened_at >= timestamp '{sql_time(since)}')"
 
 
 def _replaced(rows: DataFrame, touched: DataFrame, how: str) -> DataFrame:
