@@ -3,13 +3,13 @@
 Rows are narrow, because windows sort and copy them column by column, and texts cost the most. So a request carries only
 what is read: `SHARED`, and what concerns declare as their `reads`. Who reads a column says how it is carried:
 
-    in `Reads`     | who reads it                                          | carried as
-    ---------------|-------------------------------------------------------|----------------------------------------------
-    who            | `boundaries` compares the text with the one before    | a field of the struct `who`, copied as a whole
-    compared       | `boundaries` compares the value with the one before   | a column, and another one named …_before
-    looked_back_at | other windows, such as those of a concern's `earlier` | a column
-    only_ … _at    | the same, and nothing after them                      | a column that judged requests do not have
-    carried        | no window                                             | a field of the struct `carried`, as a whole
+    in `Reads`          | who reads it                                          | carried as
+    --------------------|-------------------------------------------------------|----------------------------------------------
+    who                 | `boundaries` compares the text with the one before    | a field of the struct `who`, copied as a whole
+    compared            | `boundaries` compares the value with the one before   | a column, and another one named …_before
+    looked_back_at      | other windows, such as those of a concern's `earlier` | a column
+    only_looked_back_at | the same, and nothing after them                      | a column that is dropped after them
+    carried             | no window                                             | a field of the struct `carried`, as a whole
 
 Two more lists say what becomes of some of these columns: `differing` and `of_first`. Concerns leave `who` and `compared`
 to `SHARED`, as `boundaries` compares nothing else.

@@ -15,7 +15,7 @@ from . import (
 
 CONCERN = Concern(
     name="group_protocols",
-    reads=Reads(only_looked_back_at=("going_member",), made=predicates.reads),
+    reads=Reads(only_looked_back_at=("stated_member",), made=predicates.reads),
     earlier=predicates.earlier,
     predicates=predicates.predicates,
     request_rules=rules.REQUEST_RULES,

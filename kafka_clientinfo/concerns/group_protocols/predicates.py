@@ -11,15 +11,15 @@ _ON_ITS_WAY_MICROS = 500_000
 
 
 def reads() -> Columns:
-    """Read the protocol types in a member's request and in the response, and who the member is."""
+    """Read the protocol types in JoinGroup and SyncGroup, and which member sends a SyncGroup or Heartbeat."""
     of_member = F.col("api_key").isin(int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP))
-    goes_on = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
+    may_go_on = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
     group, member = body_text("request", "groupId"), body_text("request", "memberId")
     return {
         "stated_protocol_type": F.when(of_member, body_text("request", "protocolType")),
         "answered_protocol_type": F.when(of_member, body_text("response", "protocolType")),
-        "going_member": F.when(
-            goes_on & group.isNotNull() & member.isNotNull(),
+        "stated_member": F.when(
+            may_go_on & group.isNotNull() & member.isNotNull(),
             F.struct(group.alias("group_id"), member.alias("member_id")),
         ),
     }
@@ -34,13 +34,12 @@ def earlier() -> Columns:
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
     error = F.when(is_sync, F.col("error_code"))
     last = last_before(
-        F.struct(error.alias("error"), "logged_at", "going_member"), is_join | (is_sync & error.isNotNull())
+        F.struct(error.alias("error"), "logged_at", "stated_member"), is_join | (is_sync & error.isNotNull())
     )
-    is_same = last["going_member"] == F.col("going_member")
+    is_same = last["stated_member"] == F.col("stated_member")  # null for other requests
     is_later = F.unix_micros("logged_at") - F.unix_micros(last["logged_at"]) > _ON_ITS_WAY_MICROS
     is_failed = last["error"] == int(ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    of_member = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
-    return {"goes_on_after_inconsistent": F.coalesce(of_member & is_failed & is_later & is_same, F.lit(False))}
+    return {"goes_on_after_inconsistent": F.coalesce(is_failed & is_later & is_same, F.lit(False))}
 
 
 def predicates() -> Columns:

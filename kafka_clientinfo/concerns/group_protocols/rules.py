@@ -15,7 +15,6 @@ REQUEST_RULES = {
     "went_on_after_inconsistent_protocol": RequestRule(
         "went_on_after_inconsistent",
         "{api_name} v{api_version} after SyncGroup was answered with INCONSISTENT_GROUP_PROTOCOL",
-        applies=is_client,
         takes_several=True,
     ),
 }
