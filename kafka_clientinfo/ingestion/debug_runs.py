@@ -60,13 +60,14 @@ class DebugRuns:
         """Add further requests, in their order; `shown` says, per name of `EVIDENCE`, whether each request shows it."""
         is_debug = pc.not_equal(events["log_level"], "INFO")
         info_requests = len(events) - pc.sum(is_debug).as_py()
+        rows = events.select(["logged_at", "byte_offset"])
         if info_requests:
             self.info_requests += info_requests
-            events = events.filter(is_debug)
+            rows = rows.filter(is_debug)
             shown = {name: flags.filter(is_debug) for name, flags in shown.items()}
-        if len(events) == 0:
+        if len(rows) == 0:
             return
-        times, positions = events["logged_at"].cast(pa.int64()).to_numpy(), events["byte_offset"].to_numpy()
+        times, positions = rows["logged_at"].cast(pa.int64()).to_numpy(), rows["byte_offset"].to_numpy()
         begins = np.flatnonzero(np.diff(times) > SILENCE_MICROS) + 1
         first, last = [0, *begins.tolist()], [*(begins - 1).tolist(), len(times) - 1]
         runs = [
