@@ -100,7 +100,7 @@ def _shown_by_new_bytes(resumed: Iterable[Mapping[str, Any]], zone: str) -> list
 
 
 class _Times(NamedTuple):
-    """The times of a file's requests; with a move, the first reading of them, and what moves them to the second."""
+    """The times of a file's requests; if there is a move, in their first reading, and it moves them to the second."""
 
     first: datetime
     last: datetime
@@ -114,7 +114,7 @@ class _Times(NamedTuple):
 
 
 def _times(file: Mapping[str, Any], zone: str) -> _Times:
-    """Return the times of a file's requests, in the first reading where its other logs must show which it is."""
+    """Return the times of a file's requests; in the first reading, with a move, if only other logs show which it is."""
     first, last, file_id = file["first_logged_at"], file["last_logged_at"], file["file_id"]
     readings = _readings(first, zone)
     move = None if readings is None else _move(file_id, readings[0], zone)

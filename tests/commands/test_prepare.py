@@ -36,7 +36,7 @@ def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def process(code: int, output: bytes, made: bool = True) -> Callable[..., Any]:
-    """Return a stand-in for `subprocess.run`, whose process writes the file that its command names last."""
+    """Return a stand-in for `subprocess.run`: its process writes the file that its command names last."""
 
     def run(command: list[str], *, stdout: Any, stderr: Any, timeout: float, **_: Any) -> Any:
         assert (stderr, timeout) == (stdout, 1200)

@@ -238,7 +238,7 @@ def set_back(hours: int) -> tuple[Log, Recomputed]:
 
 
 def set_back_in_a_later_file() -> tuple[Log, Recomputed]:
-    """The connection began in a file whose times only rise, as they do in the last file."""
+    """The connection began in a file in which times only rise, as they do in the last file."""
     before = [*old(("x", 5000), ("x", 8000)), ("x", 8100, "later"), ("x", 100, "later")]
     files = [file_of("f", 2, 5000, last=8000), file_of("later", 3, 8100, last=8100, step_back=8000)]
     files.append(file_of("last", 1, 9000))
