@@ -11,16 +11,17 @@ _ON_ITS_WAY_MICROS = 500_000
 
 
 def reads() -> Columns:
-    """Read the protocol types in JoinGroup and SyncGroup, and which member sends a SyncGroup or Heartbeat."""
+    """Read the protocol types in JoinGroup and SyncGroup, and the member and generation of a SyncGroup or Heartbeat."""
     of_member = F.col("api_key").isin(int(ApiKey.JOIN_GROUP), int(ApiKey.SYNC_GROUP))
     may_go_on = F.col("api_key").isin(int(ApiKey.SYNC_GROUP), int(ApiKey.HEARTBEAT))
     group, member = body_text("request", "groupId"), body_text("request", "memberId")
+    generation = F.coalesce(body_text("request", "generationId"), F.lit(""))
     return {
         "stated_protocol_type": F.when(of_member, body_text("request", "protocolType")),
         "answered_protocol_type": F.when(of_member, body_text("response", "protocolType")),
         "stated_member": F.when(
             may_go_on & group.isNotNull() & member.isNotNull(),
-            F.struct(group.alias("group_id"), member.alias("member_id")),
+            F.struct(group.alias("group_id"), member.alias("member_id"), generation.alias("generation")),
         ),
     }
 
@@ -28,8 +29,9 @@ def reads() -> Columns:
 def earlier() -> Columns:
     """Return whether a SyncGroup or Heartbeat follows a SyncGroup that was answered with INCONSISTENT_GROUP_PROTOCOL.
 
-    A JoinGroup in between is a new attempt, and a request within `_ON_ITS_WAY_MICROS` may have been sent before the
-    answer came. A proxy may send the requests of several members on one connection.
+    A JoinGroup in between is a new attempt, also one that the log leaves out: then the generation is another. A request
+    within `_ON_ITS_WAY_MICROS` may have been sent before the answer came. A proxy may send the requests of several
+    members on one connection.
     """
     is_join, is_sync = (F.col("api_key") == int(key) for key in (ApiKey.JOIN_GROUP, ApiKey.SYNC_GROUP))
     error = F.when(is_sync, F.col("error_code"))

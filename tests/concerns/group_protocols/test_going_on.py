@@ -11,8 +11,9 @@ RULE = "went_on_after_inconsistent_protocol"
 FAILED = 23
 
 
-def beat(seconds: float, group: str = "g", member: str = "m1") -> dict[str, Any]:
-    return message(seconds, "ALIVE", 4, {"groupId": group, "memberId": member}, {"errorCode": 0}, error_code=0)
+def beat(seconds: float, group: str = "g", member: str = "m1", **stated: int) -> dict[str, Any]:
+    request = {"groupId": group, "memberId": member} | stated
+    return message(seconds, "ALIVE", 4, request, {"errorCode": 0}, error_code=0)
 
 
 def of(group: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -20,8 +21,8 @@ def of(group: str, row: dict[str, Any]) -> dict[str, Any]:
     return row | {"request": row["request"].replace("{", f'{{"groupId": "{group}", ', 1)}
 
 
-def refused(seconds: float) -> dict[str, Any]:
-    return of("g", sync(seconds, 5, error_code=FAILED))
+def refused(seconds: float, generation: int | None = None) -> dict[str, Any]:
+    return of("g", sync(seconds, 5, generation=generation, error_code=FAILED))
 
 
 def left(seconds: float) -> dict[str, Any]:
@@ -52,6 +53,12 @@ CASES = {
     "it goes on with heartbeats": Case([JOINED, refused(1), beat(4), beat(7)], {}, {RULE: 2}),
     "it goes on with SyncGroup": Case(
         [JOINED, refused(1), of("g", sync(3, 5, error_code=0)), beat(4)], {}, {RULE: 1}
+    ),
+    "its JoinGroup in between was not logged": Case(
+        [JOINED, refused(1, generation=7), beat(4, generationId=8), beat(7, generationId=8)]
+    ),
+    "it goes on in the same generation": Case(
+        [JOINED, refused(1, generation=7), beat(4, generationId=7)], {}, {RULE: 1}
     ),
     "a broker does": Case([JOINED | {"is_forwarded": True}, refused(1), beat(4)], {"role": "forwarding"}),
 }  # fmt: skip
