@@ -1,11 +1,15 @@
 """Relations as DuckDB's SQL, with the names of `pyspark.sql.DataFrame` that the rules use.
 
-A relation is the SQL after FROM with the names of its columns; DuckDB computes nothing until the rows are queried.
+A relation is the SQL after FROM with the names of its columns, and the statements that the SQL reads by name; DuckDB
+computes nothing until the rows are queried. A statement that several others read is planned and computed once.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from itertools import count as numbers
+from types import MappingProxyType
 
 import duckdb
 import pyarrow as pa
@@ -38,24 +42,72 @@ class SparkSession:
         return [row[0] for row in self.connection.execute(f"DESCRIBE {statement}").fetchall()]
 
 
-class DataFrame:
-    """A relation: the SQL after FROM, in which relations have the aliases of `scope`."""
+@dataclass(frozen=True)
+class Statement:
+    """A statement, and the names of those that it reads, each as often as it does."""
 
-    def __init__(self, session: SparkSession, source: str, columns: Iterable[str], scope: Scope = frozenset()) -> None:
+    sql: str
+    reads: tuple[str, ...]
+
+
+_NONE: Mapping[str, Statement] = MappingProxyType({})
+
+
+class DataFrame:
+    """A relation.
+
+    Args:
+        session: the connection to DuckDB.
+        source: the SQL after FROM.
+        columns: the names of its columns.
+        scope: the aliases of relations in `source`.
+        reads: the names of the statements that `source` reads.
+        statements: these by name, and those that they read, each after those that it reads itself.
+    """
+
+    def __init__(
+        self,
+        session: SparkSession,
+        source: str,
+        columns: Iterable[str],
+        scope: Scope = frozenset(),
+        reads: tuple[str, ...] = (),
+        statements: Mapping[str, Statement] = _NONE,
+    ) -> None:
         self.sparkSession = session
         self.columns = list(columns)
         self._source = source
         self._scope = scope
+        self._reads = reads
+        self._statements = statements
 
     def sql(self) -> str:
         """Return the statement that selects its rows."""
-        return f"SELECT * FROM {self._source}"
+        return self._sql(f"SELECT * FROM {self._source}")
+
+    def _sql(self, statement: str) -> str:
+        """Return a statement about `source` with those that it reads."""
+        reads = Counter([*self._reads, *(name for made in self._statements.values() for name in made.reads)])
+        tables = (
+            f"{name} AS {'' if reads[name] > 1 else 'NOT '}MATERIALIZED ({made.sql})"
+            for name, made in self._statements.items()
+        )
+        return f"WITH {', '.join(tables)} {statement}" if self._statements else statement
+
+    def _made(self, statement: str, columns: Iterable[str], *others: "DataFrame") -> "DataFrame":
+        """Return the relation of a statement that reads this relation and others."""
+        name = f"_q{next(_numbers)}"
+        reads = sum((other._reads for other in others), self._reads)
+        statements = self._with_statements(*others) | {name: Statement(statement, reads)}
+        return DataFrame(self.sparkSession, name, columns, frozenset(), (name,), statements)
+
+    def _with_statements(self, *others: "DataFrame") -> dict[str, Statement]:
+        return reduce(lambda known, other: known | dict(other._statements), others, dict(self._statements))
 
     def alias(self, name: str) -> "DataFrame":
-        return DataFrame(self.sparkSession, f"({self.sql()}) AS {quoted_name(name)}", self.columns, frozenset({name}))
-
-    def _made(self, statement: str, columns: Iterable[str]) -> "DataFrame":
-        return DataFrame(self.sparkSession, f"({statement}) AS _q{next(_numbers)}", columns)
+        made = self._made(f"SELECT * FROM {self._source}", self.columns) if self._scope else self
+        source = f"{made._source} AS {quoted_name(name)}"
+        return DataFrame(self.sparkSession, source, self.columns, frozenset({name}), made._reads, made._statements)
 
     def _item(self, column: Column, name: str) -> str:
         return f"{column.render(self._scope)} AS {quoted_name(name)}"
@@ -68,7 +120,7 @@ class DataFrame:
             if isinstance(column, str) and column.endswith("*"):
                 items.append(column)
                 fields_of = f"SELECT {column} FROM {self._source}"
-                names += self.columns if column == "*" else self.sparkSession.columns_of(fields_of)
+                names += self.columns if column == "*" else self.sparkSession.columns_of(self._sql(fields_of))
             else:
                 expression = named(column)
                 names.append(expression.name or f"_c{len(names)}")
@@ -76,7 +128,7 @@ class DataFrame:
         return self._made(f"SELECT {', '.join(items)} FROM {self._source}", names)
 
     def where(self, condition: Column) -> "DataFrame":
-        return self._made(f"{self.sql()} WHERE {condition.render(self._scope)}", self.columns)
+        return self._made(f"SELECT * FROM {self._source} WHERE {condition.render(self._scope)}", self.columns)
 
     def withColumns(self, columns: Mapping[str, Column]) -> "DataFrame":  # noqa: N802
         own = [columns[name].alias(name) if name in columns else named_as_is(name) for name in self.columns]
@@ -95,7 +147,8 @@ class DataFrame:
         return self._made(f"SELECT DISTINCT * FROM {self._source}", self.columns)
 
     def unionByName(self, other: "DataFrame") -> "DataFrame":  # noqa: N802
-        return self._made(f"{self.sql()} UNION ALL BY NAME {other.sql()}", self.columns)
+        union = f"SELECT * FROM {self._source} UNION ALL BY NAME SELECT * FROM {other._source}"
+        return self._made(union, self.columns, other)
 
     def join(self, other: "DataFrame", on: "Sequence[str | Column] | str", how: str) -> "DataFrame":
         keys = [on] if isinstance(on, str) else list(on)
@@ -105,11 +158,12 @@ class DataFrame:
         if all(isinstance(key, str) for key in keys):
             names = [*self.columns, *(name for name in rest if name not in keys)]
             using = ", ".join(quoted_name(str(key)) for key in keys)
-            return self._made(f"SELECT * FROM {text} USING ({using})", names)
+            return self._made(f"SELECT * FROM {text} USING ({using})", names, other)
         scope = self._scope | other._scope
         condition = reduce(lambda left, right: left & right, (key for key in keys if isinstance(key, Column)))
         names = [*self.columns, *rest]
-        return DataFrame(self.sparkSession, f"{text} ON {condition.render(scope)}", names, scope)
+        source, statements = f"{text} ON {condition.render(scope)}", self._with_statements(other)
+        return DataFrame(self.sparkSession, source, names, scope, (*self._reads, *other._reads), statements)
 
     def groupBy(self, *keys: "Column | str") -> "Grouped":  # noqa: N802
         return Grouped(self, [named(key) for key in keys])
@@ -121,7 +175,7 @@ def named_as_is(name: str) -> Column:
 
 
 def _as_side(relation: DataFrame) -> str:
-    return relation._source if relation._scope else f"({relation.sql()}) AS _q{next(_numbers)}"
+    return relation._source if relation._scope else f"{relation._source} AS _q{next(_numbers)}"
 
 
 class Grouped:
