@@ -76,12 +76,17 @@ def _reused(clients: DataFrame, api_usage: DataFrame, ranges: DataFrame, starts:
         "life": life_at("starts", F.col("opened_at")),
         "learnt_life": life_at("learnt_starts", F.col("learnt.opened_at")),
     }
-    now = _at("advertised", "life", F.col("opened_at"))
-    before = _at("learnt_ranges", "learnt_life", F.col("learnt.opened_at"))
-    change = F.struct("api_name", "api_version", before.alias("learnt"), now.alias("advertised"))
-    is_other = now.isNotNull() & before.isNotNull() & (now != before)
+    offers = {
+        "offers": offered_before("advertised", "life", F.col("opened_at")),
+        "learnt_offers": offered_before("learnt_ranges", "learnt_life", F.col("learnt.opened_at")),
+    }
+    newest = {"now": _newest("offers"), "before": _newest("learnt_offers")}
+    change = F.struct("api_name", "api_version", F.col("before").alias("learnt"), F.col("now").alias("advertised"))
+    is_other = F.col("now") != F.col("before")  # null if one is not known
     of_connection = (
         with_ranges.withColumns(lives)
+        .withColumns(offers)
+        .withColumns(newest)
         .groupBy(*CONNECTION_KEY, *_CLIENT[1:], "learnt")
         .agg(first_entries(F.when(is_other, change)).alias("changed"))
     )
@@ -136,10 +141,9 @@ def _by_broker(ranges: DataFrame, starts: DataFrame) -> DataFrame:
     return collected.join(F.broadcast(starts), on=["cluster", "broker"], how="left")
 
 
-def _at(ranges: str, life: str, moment: Column) -> Column:
-    """Return the range that the broker's process advertised at a time; of several, the one that began last."""
-    advertised = offered_before(ranges, life, moment)
-    last = F.get(advertised, F.size(advertised) - 1)
+def _newest(offers: str) -> Column:
+    """Return the range that began last of those that the broker's process advertised."""
+    last = F.get(offers, F.size(offers) - 1)
     return F.when(last.isNotNull(), F.struct(last["low"].alias("low"), last["high"].alias("high")))
 
 
