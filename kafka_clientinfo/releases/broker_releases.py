@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from .. import resources
 from ..errors import ConfigError
@@ -135,8 +135,7 @@ def known_versions() -> list[tuple[int, int]]:
     return [(key, version) for key, high in sorted(highest.items()) for version in range(high + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(NamedTuple):
     """The verdicts of all releases on a version, for clients that use it in one of four situations.
 
     Attributes:

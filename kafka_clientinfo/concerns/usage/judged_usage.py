@@ -8,8 +8,6 @@ A log shows the versions that a client uses, but not all that it knows. So each 
     the broker  | it negotiates (KIP-35) and uses the highest one | it may well know a newer one, and use that
 """
 
-from dataclasses import astuple
-
 from ...connections.boundaries import has_header_v3
 from ...connections.engine import Column, DataFrame, F, SparkSession, Window
 from ...connections.facts import is_client
@@ -139,6 +137,5 @@ def _by_all(reason: str) -> Column:
 
 
 def _judgements(spark: SparkSession) -> DataFrame:
-    rows = [astuple(judgement) for judgement in judgements()]
     maps = ", ".join(f"{name} map<string,string>" for name in ("refused_by", "deprecated_by", "undecided_by"))
-    return relation_of(spark, rows, f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")
+    return relation_of(spark, judgements(), f"api_key int, api_version int, by_broker boolean, fixed boolean, {maps}")
