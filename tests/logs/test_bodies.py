@@ -1,7 +1,7 @@
 """Bodies in struct text become the JSON that newer brokers log; error codes are the top-level ones."""
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from hypothesis import given
@@ -123,9 +123,18 @@ def test_it_reads_structs_up_to_a_depth(opening: str, closing: str, api: int | N
         assert (struct_to_json(text, known) is not None) == (depth <= most), depth
 
 
-def test_it_falls_back_to_plain_names_where_text_and_schema_disagree() -> None:
-    body = struct_body(b"{error_code=x,api_keys={a=1}}", 18, 0, "response")
-    assert json.loads(body or "null") == {"errorCode": "x", "apiKeys": {"a": 1}}
+@pytest.mark.parametrize(
+    ("api", "text", "expected"),
+    [
+        ((18, 0, "response"), "{error_code=x,api_keys={a=1}}", {"errorCode": "x", "apiKeys": {"a": 1}}),
+        # By the schema the name is a text, which ends at the first brace; then the body would not end with the text.
+        ((3, 5, "request"), "{topics=[{name={a=1}}]}", {"topics": [{"name": {"a": 1}}]}),
+    ],
+)
+def test_it_falls_back_to_plain_names_where_text_and_schema_disagree(
+    api: tuple[int, int, Literal["request", "response"]], text: str, expected: dict[str, Any]
+) -> None:
+    assert json.loads(struct_body(text.encode(), *api) or "null") == expected
 
 
 @pytest.mark.parametrize("element", ["{b=1}", "1", "{b=1,c=2}", "x", "b=1"])
