@@ -14,7 +14,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from copy import deepcopy
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cache, lru_cache
 from itertools import chain, count, islice, product
 from pathlib import Path
@@ -25,10 +25,10 @@ from kafka_clientinfo.logs.apis import CONTROL_APIS, INTER_BROKER_APIS, REPLICA_
 from kafka_clientinfo.protocol import api_key
 
 from .builders import json_record
+from .frames import START
 from .odd_bodies import BEYOND_LIMITS, NO_JSON, WITHIN_LIMITS, with_members
 
 SAMPLES = Path(__file__).resolve().parent.parent / "sample_logs"
-START = datetime(2026, 11, 21, 2, tzinfo=UTC)
 MISSING = object()
 """Stands for a field that is not there."""
 Path_ = tuple[str | int, ...]

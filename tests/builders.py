@@ -23,7 +23,7 @@ from kafka_clientinfo.protocol import (
     to_log_json,
 )
 
-START = datetime(2026, 11, 21, 12, tzinfo=UTC)
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 ZERO_UUID = "AAAAAAAAAAAAAAAAAAAAAA"
 
 
@@ -35,7 +35,7 @@ class Completed:
     """
 
     at: float | str = 0.0
-    """Seconds after START, or the timestamp as it stands in the log."""
+    """Seconds after NOON, or the timestamp as it stands in the log."""
     level: str = "DEBUG"
     logger: str = " (kafka.request.logger)"
     connection: str = "10.0.0.1:9092-10.0.0.2:40000-0"
@@ -90,7 +90,7 @@ class Completed:
 def _timestamp(at: float | str) -> str:
     if isinstance(at, str):
         return at
-    moment = START + timedelta(milliseconds=round(at * 1000))
+    moment = NOON + timedelta(milliseconds=round(at * 1000))
     return f"{moment:%Y-%m-%d %H:%M:%S},{moment.microsecond // 1000:03d}"
 
 

@@ -14,7 +14,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import omissions
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.tables.spec import EVIDENCE
-from tests.builders import START, json_record
+from tests.builders import NOON, json_record
 from tests.ingestion.splitting import Runs, read_in_splits, rows_of
 
 Counted = tuple[str, int]
@@ -139,7 +139,7 @@ def test_steps_are_judged_after_these_numbers_of_them(looked: int, number: int, 
     with patch.object(omissions, "BLOCK", 1 << 22):
         (split,) = rows_of(make_plan([path], {}, Settings(), 1))["file"]
     (run,) = split["debug_runs"]
-    assert run["omission"] == START + timedelta(milliseconds=10 * (2 * number - 1))
+    assert run["omission"] == NOON + timedelta(milliseconds=10 * (2 * number - 1))
 
 
 def lines(requests: Iterable[Counted]) -> Iterator[bytes]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kafka_clientinfo.ingestion import restarts
-from tests.builders import START, api_key_struct_record, json_record, request_header_struct_record
+from tests.builders import NOON, api_key_struct_record, json_record, request_header_struct_record
 from tests.ingestion.splitting import Runs, read_in_splits
 
 Request = dict[str, Any]
@@ -176,7 +176,7 @@ def test_only_what_a_restart_alone_gives_shows_it(path: Path, name: str, record:
     requests, expected = CASES[name]
     (file,) = Runs(path).read(b"".join(record(**request) for request in requests)).files.values()
     half = timedelta(seconds=0.5)
-    assert [at + half for at, _ in shown(file)] == [START + timedelta(seconds=second) for second in expected]
+    assert [at + half for at, _ in shown(file)] == [NOON + timedelta(seconds=second) for second in expected]
 
 
 def test_ids_without_index_show_none(path: Path) -> None:

@@ -19,7 +19,7 @@ from kafka_clientinfo.config.settings import Settings
 from kafka_clientinfo.ingestion import worker
 from kafka_clientinfo.ingestion.plan import make_plan
 from kafka_clientinfo.logs import json_run
-from tests.builders import START, api_key_struct_record, json_record, name_text_record, request_header_struct_record
+from tests.builders import NOON, api_key_struct_record, json_record, name_text_record, request_header_struct_record
 from tests.frames import step_back_ms
 from tests.ingestion.splitting import Runs, read_in_splits, rows_of, split_of
 from tests.ingestion.stored_logs import save
@@ -117,7 +117,7 @@ def test_no_cut_of_a_log_in_json_is_taken_back(path: Path, client_ids: list[str]
 def test_a_file_tells_its_times_however_it_is_cut(path: Path, seconds: list[int], split_bytes: int, grown: int) -> None:
     """Its first request's, the latest, and how far the clock was set back: in splits, in batches, and as it grows."""
     lines = [json_record(at=float(second)) for second in seconds]
-    times = [START + timedelta(seconds=second) for second in seconds]
+    times = [NOON + timedelta(seconds=second) for second in seconds]
     expected = (times[0], max(times), step_back_ms(times))
     found = []
     with patch.object(worker, "BATCH_ROWS", 2):

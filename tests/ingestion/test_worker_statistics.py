@@ -21,7 +21,7 @@ from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.logs.reader import range_records, readable_bytes
 from kafka_clientinfo.protocol import api_key
 from kafka_clientinfo.spark.failures import failure_message
-from tests.builders import START, json_record, request_header_struct_record
+from tests.builders import NOON, json_record, request_header_struct_record
 from tests.ingestion.splitting import split_of
 from tests.logs.excerpts import EXCERPTS, GENERATIONS
 
@@ -244,7 +244,7 @@ def test_of_many_requests_that_set_loggers_the_first_are_kept(path: Path) -> Non
     alter = {"api": "INCREMENTAL_ALTER_CONFIGS", "version": 1, "response": logger_answer(8), "total": 0.0}
     with patch.object(worker, "MOST_EVENTS", 2):
         split, _ = read(path, b"".join(json_record(at=second / 10, **alter) for second in range(4)))
-    assert [event["at"] for event in split["broker_events"]] == [START, START + timedelta(seconds=0.1)]
+    assert [event["at"] for event in split["broker_events"]] == [NOON, NOON + timedelta(seconds=0.1)]
 
 
 @given(st.lists(st.integers(-(10**15), 10**15), min_size=1, max_size=12), st.integers(1, 12))

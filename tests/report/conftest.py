@@ -1,16 +1,16 @@
 """A small warehouse in which clients wrote what a page must not take for anything but text, and its report."""
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kafka_clientinfo import cli
+from tests.frames import START
 from tests.report.pages import TARGET, data_of
 from tests.report.tables_on_disk import write_warehouse
 
-START = datetime(2026, 11, 21, 2, 0, tzinfo=UTC)
 HOSTILE = (
     "<script>document.title='owned'</script>",
     "</script><script>document.title='owned'</script>",

@@ -12,7 +12,7 @@ from deltalake import DeltaTable, write_deltalake
 from kafka_clientinfo.ingestion.arrow_schema import arrow_fields
 from kafka_clientinfo.tables.spec import table_specs
 from kafka_clientinfo.warehouse.state import LEDGER, State
-from tests.builders import START
+from tests.builders import NOON
 
 
 def schema(name: str) -> pa.Schema:
@@ -21,7 +21,7 @@ def schema(name: str) -> pa.Schema:
 
 
 def write_warehouse(
-    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: datetime | None = START
+    root: Path, rows: Mapping[str, Sequence[Mapping[str, Any]] | pa.Table], built_until: datetime | None = NOON
 ) -> Path:
     """Write every declared table; those that are not given are empty, columns that are not given null."""
     for name in table_specs():
