@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from kafka_clientinfo.logs.framing import split_records
 from kafka_clientinfo.runs import derivation
 from kafka_clientinfo.runs import run as pipeline
-from kafka_clientinfo.runs.steps import SOURCES
+from kafka_clientinfo.runs.steps import GIVEN_RELATIONS
 from tests.equality import COMPARED, assert_same_tables
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -115,7 +115,7 @@ def deliver(spark: Any, records: list[bytes], cuts: list[int], arrivals: list[Ar
 
 def test_the_tables_that_are_compared_come_with_all_that_they_need() -> None:
     needs = {need for name in STEPS for need in derivation.steps()[name].needs}
-    assert needs - SOURCES <= set(STEPS)
+    assert needs - GIVEN_RELATIONS <= set(STEPS)
 
 
 HEALTHY = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large]

@@ -86,9 +86,10 @@ def judged_requests(
 
 
 def _aggregated_by_kind(requests: DataFrame, differing: Sequence[str]) -> DataFrame:
-    """Aggregate the requests of one kind to one row, without a shuffle: they are in one partition already.
+    """Aggregate requests that are alike in all columns but `differing`, without a shuffle: they are in one partition.
 
-    Every column is aggregated by itself, because Spark aggregates by hashing only if all results are numbers or times.
+    Each column has its own `min_by`, not one for a struct of them: Spark aggregates numbers and times by hashing, but
+    sorts the rows for a struct.
     """
     stands_alone = (F.col("seq") == 0) | F.col("api_key").isin(int(ApiKey.API_VERSIONS), *map(int, WITH_BODIES))
     alike = [name for name in requests.columns if name not in ("seq", *differing, *IN_PERIOD)]

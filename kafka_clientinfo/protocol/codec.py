@@ -52,7 +52,7 @@ class Codec:
             if end == size or not fills:
                 value, end = self.read(data, at)
         except FieldError as fault:
-            raise DecodeError(self.name, fault.where(), fault.offset, fault.problem) from None
+            raise DecodeError(self.name, fault.where(), fault.offset, fault.expected) from None
         if fills and end != size:
             raise DecodeError(self.name, "", end, f"the end of the message, {size - end} bytes are left")
         return value, end
@@ -73,7 +73,7 @@ class Codec:
             self.write(value, parts)
         except FieldError as fault:
             where = f".{fault.where()}" if fault.path else ""
-            raise EncodeError(f"{self.name} v{self.version}{where}: {fault.problem}") from None
+            raise EncodeError(f"{self.name} v{self.version}{where}: {fault.expected}") from None
         return b"".join(parts)
 
 

@@ -37,9 +37,9 @@ class FieldError(Exception):
     Every enclosing reader or writer adds its name to `path`; the codec makes it a DecodeError or EncodeError.
     """
 
-    def __init__(self, problem: str, offset: int = 0) -> None:
-        super().__init__(problem)
-        self.problem = problem
+    def __init__(self, expected: str, offset: int = 0) -> None:
+        super().__init__(expected)
+        self.expected = expected
         self.offset = offset
         self.path: list[str] = []
 

@@ -6,6 +6,7 @@ not compared with NOT NULL and CHECK: Delta refuses rows that break one, and ref
 check of the layout finds tables that do not declare them.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -159,8 +160,9 @@ def _placed(source: str) -> str:
 
 
 def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, Any]], state: State) -> Check:
-    """Compare the rows of each file with the ledger; retention has deleted some rows of files that begin early."""
-    findings, lacking = [], {source: [0, 0] for source in SOURCES}
+    """Compare each file's rows with the ledger; if retention may have deleted rows of a file, only the sum over files."""
+    findings: list[dict[str, Any]] = []
+    declared_of_lacking, rows_of_lacking = Counter[str](), Counter[str]()
     for source in SOURCES:
         for file in files:
             declared = counted_rows(file)[source]
@@ -177,8 +179,10 @@ def _rows(files: list[dict[str, Any]], stored: dict[tuple[str, str], dict[str, A
                     }
                 )
             if may_lack:
-                lacking[source] = [lacking[source][0] + declared, lacking[source][1] + rows]
-    for source, (declared, rows) in lacking.items():
+                declared_of_lacking[source] += declared
+                rows_of_lacking[source] += rows
+    for source in SOURCES:
+        declared, rows = declared_of_lacking[source], rows_of_lacking[source]
         left = declared - state.deleted.get(source, 0)
         if (declared or rows) and left != rows:
             findings.append({"source": source, "file_id": None, "path": None, "declared": left, "rows": rows})

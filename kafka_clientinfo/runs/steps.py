@@ -19,10 +19,10 @@ from ..connections.violations import violations
 from ..errors import UnknownRelationError
 from ..tables.spec import table_specs
 
-SOURCES = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
+GIVEN_RELATIONS = frozenset({"requests", "new_requests", "ingested_files", "failed_requests", "settings"})
 """Relations that no step makes."""
-_WHOLE_SOURCES = SOURCES - {"requests", "new_requests"}
-"""The sources that a run reads whole."""
+_GIVEN_WHOLE = GIVEN_RELATIONS - {"requests", "new_requests"}
+"""Those that a run reads whole."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Step:
 
         A relation without a table is made of full tables if it needs only derived tables and sources that are whole.
         """
-        whole = _WHOLE_SOURCES | {name for name, spec in table_specs().items() if spec.derived}
+        whole = _GIVEN_WHOLE | {name for name, spec in table_specs().items() if spec.derived}
         return self.write_mode == "overwrite" or (self.write_mode is None and set(self.needs) <= whole)
 
 
@@ -81,7 +81,7 @@ def steps() -> dict[str, Step]:
     }
     for concern in concerns():
         by_name |= {name: _step(name, _parameters(make), make) for name, make in concern.transforms.items()}
-    known = SOURCES | set(by_name)
+    known = GIVEN_RELATIONS | set(by_name)
     for step in by_name.values():
         if unknown := sorted(set(step.needs) - known):
             raise UnknownRelationError(
@@ -115,7 +115,7 @@ def _parameters(function: Callable[..., DataFrame]) -> tuple[str, ...]:
 @lru_cache(maxsize=1)
 def read_by_others() -> frozenset[str]:
     """Return the relations that other steps read, which are worth caching for the run."""
-    return frozenset(need for step in steps().values() for need in step.needs if need not in SOURCES)
+    return frozenset(need for step in steps().values() for need in step.needs if need not in GIVEN_RELATIONS)
 
 
 def needed(wanted: Iterable[str]) -> dict[str, set[str]]:
@@ -125,6 +125,6 @@ def needed(wanted: Iterable[str]) -> dict[str, set[str]]:
     while waiting:
         name = waiting.pop()
         if name not in needs:
-            needs[name] = set(steps()[name].needs) - SOURCES
+            needs[name] = set(steps()[name].needs) - GIVEN_RELATIONS
             waiting += needs[name]
     return needs

@@ -8,7 +8,7 @@ import duckdb
 
 from ..config.settings import Settings
 from ..connections.engine import Engine, running_on
-from ..runs.steps import SOURCES, needed, steps
+from ..runs.steps import GIVEN_RELATIONS, needed, steps
 from ..tables.types import quoted_name
 from . import functions
 from .column import Window
@@ -29,7 +29,9 @@ def derive(database: duckdb.DuckDBPyConnection, settings: Settings, wanted: Iter
     session = SparkSession(database)
     by_name = steps()
     with running_on(DUCKDB):
-        relations: dict[str, Any] = {name: session.table(name) for name in SOURCES - {"settings", "new_requests"}}
+        relations: dict[str, Any] = {
+            name: session.table(name) for name in GIVEN_RELATIONS - {"settings", "new_requests"}
+        }
         relations |= {"new_requests": relations["requests"], "settings": settings}
         for name in TopologicalSorter(needed(by_name if wanted is None else wanted)).static_order():
             relation: Any = by_name[name].make(relations)  # a `dataframe.DataFrame`

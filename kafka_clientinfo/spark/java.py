@@ -52,11 +52,11 @@ def check_java() -> Java:
             f"Spark needs Java {_OLDEST} or later: {java.path} is version {java.major}; install one or set JAVA_HOME"
         )
     spark = spark_release()
-    for too_new, runs_on_it, others in _TOO_NEW:
-        if java.major >= too_new and spark < runs_on_it:
+    for first_bad_java, first_good_spark, advice in _TOO_NEW:
+        if java.major >= first_bad_java and spark < first_good_spark:
             raise WarehouseError(
-                f"Spark {spark_version} does not run on Java {too_new} or later: {java.path} is version {java.major};"
-                f" install Java {others}, or set JAVA_HOME to one"
+                f"Spark {spark_version} does not run on Java {first_bad_java} or later: {java.path} is version {java.major};"
+                f" install Java {advice}, or set JAVA_HOME to one"
             )
     return java
 

@@ -1,1 +1,4 @@
-"""Declarations of Delta tables and views, and the API versions of broker releases and client libraries; no Spark."""
+"""Declarations of Delta tables and views; no Spark.
+
+The columns stand in schemas/tables, the statements of the views in schemas/views. `spec` and `views` read them.
+"""

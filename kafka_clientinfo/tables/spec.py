@@ -104,22 +104,22 @@ class TableSpec:
 def parse_spec(*texts: str) -> TableSpec:
     """Read a table from the texts of its TOML files.
 
-    One file has the table's name, its key and its first columns; the others have more columns and checks.
+    The main file has the table's name, its key and its first columns; the additions have more columns and checks.
     """
-    whole, *others = sorted(map(tomllib.loads, texts), key=lambda part: "name" not in part)
-    per_connection = whole.get("per") == "connection"
-    declared = [Column(**column) for part in (whole, *others) for column in part.get("columns", ())]
-    checks = [check for part in (whole, *others) for check in part.get("checks", {}).items()]
+    main, *additions = sorted(map(tomllib.loads, texts), key=lambda part: "name" not in part)
+    per_connection = main.get("per") == "connection"
+    declared = [Column(**column) for part in (main, *additions) for column in part.get("columns", ())]
+    checks = [check for part in (main, *additions) for check in part.get("checks", {}).items()]
     return TableSpec(
-        name=whole["name"],
-        comment=whole["comment"],
-        key=tuple(whole["key"]),
-        cluster_by=tuple(whole["cluster_by"]),
-        statistics=tuple(whole.get("statistics", whole["cluster_by"])),
+        name=main["name"],
+        comment=main["comment"],
+        key=tuple(main["key"]),
+        cluster_by=tuple(main["cluster_by"]),
+        statistics=tuple(main.get("statistics", main["cluster_by"])),
         columns=(*(_CONNECTION_COLUMNS if per_connection else ()), *declared),
         checks=tuple(checks),
-        write_mode="merge" if per_connection else whole["write_mode"],
-        aggregates=tuple(whole.get("aggregates", {}).items()),
+        write_mode="merge" if per_connection else main["write_mode"],
+        aggregates=tuple(main.get("aggregates", {}).items()),
     )
 
 

@@ -139,4 +139,4 @@ def outcome(call: Callable[[], int]) -> tuple[object, ...]:
     try:
         return (call(),)
     except FieldError as fault:
-        return (fault.where(), fault.offset, fault.problem)
+        return (fault.where(), fault.offset, fault.expected)

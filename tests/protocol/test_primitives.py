@@ -179,7 +179,7 @@ def it_says_where_and_what_it_expected(kind: str, data: str, offset: int, expect
     assert caught.value.message == "M"
     with pytest.raises(FieldError) as walked:
         codec_of(kind).walk(bytes.fromhex(data), 0)
-    assert (walked.value.offset, walked.value.problem) == (offset, expected)
+    assert (walked.value.offset, walked.value.expected) == (offset, expected)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def it_refuses_lengths_that_are_none(kind: str, name: str, nullable: bool, state
     assert (caught.value.expected, caught.value.offset) == (expected, 0)
     with pytest.raises(FieldError) as walked:
         codec.walk(raw, 0)
-    assert (walked.value.problem, walked.value.offset) == (expected, 0)
+    assert (walked.value.expected, walked.value.offset) == (expected, 0)
 
 
 SMALLEST = {
@@ -286,7 +286,7 @@ def it_writes_varints_in_as_few_bytes_as_they_take(value: int, raw: str) -> None
 def it_refuses_varints_without_end(raw: str, offset: int, expected: str) -> None:
     with pytest.raises(FieldError) as caught:
         read_uvarint(bytes.fromhex(raw), 0)
-    assert (caught.value.offset, caught.value.problem) == (offset, expected)
+    assert (caught.value.offset, caught.value.expected) == (offset, expected)
 
 
 @pytest.mark.parametrize(

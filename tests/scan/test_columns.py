@@ -25,7 +25,7 @@ READ_LATER = {
     "judged_requests": """
         after_header_v3 answer_seq answered_error answered_protocol_type api_key api_name api_ranges api_version
         api_version_deprecated broker byte_offset client_id client_id_is_like_a_brokers client_id_is_lost
-        client_id_is_null client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
+        client_id_is_left_out client_id_is_other client_id_is_repeated client_id_is_same client_instance_id
         client_software_name client_software_version cluster connection_id correlation_id coverage earliest_at
         error_code falls_below_offer file_id first_client_id first_instance_id forged_lines forges_log_lines
         goes_on_after_inconsistent group_payloads group_type_mismatch had_invalid_request has_response
@@ -39,10 +39,10 @@ READ_LATER = {
         telemetry_sent_id was_answered went_on_after_inconsistent went_on_after_invalid_request
     """,
     "connections": """
-        accepted_attempts any_header_v3 asks_for_more_than_versions attempts first first_accepted first_telemetry_asked_with
+        accepted_attempts accepted_software any_header_v3 asks_for_more_than_versions attempts first first_accepted first_telemetry_asked_with
         has_forwarded has_inter_broker has_inter_broker_api has_other_software has_replica has_several_client_ids ids_rise
         instance_id_rejected invalid_names invalid_versions is_brokers_host jumps last
-        last_api_versions_error last_refused outlasts own_instance_id refused_names repeats sent_software
+        last_api_versions_error last_refused outlasts own_instance_id refused_names repeats
         software_after telemetry_in_header
     """,
     "broker_listeners": "broker cluster listener port",

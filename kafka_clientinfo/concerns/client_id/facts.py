@@ -28,7 +28,7 @@ def _counts() -> Aggregates:
     return {
         "client_id_same": requests_where(is_same),
         "client_id_same_header_v3": requests_where(F.col("client_id_is_repeated")),
-        "client_id_null": requests_where(F.col("client_id_is_null")),
+        "client_id_null": requests_where(F.col("client_id_is_left_out")),
         "client_id_null_older_header": requests_where(F.col("client_id_is_lost")),
         "client_id_other": requests_where(is_other),
         "other_client_ids": sorted_texts(F.when(is_other, F.col("client_id"))),

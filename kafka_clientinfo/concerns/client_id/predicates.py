@@ -7,7 +7,7 @@ from ...connections.facts import has_broker_name
 
 
 def predicates() -> Columns:
-    """Compare the client id with the first request's; of the first three, exactly one is true for a later request.
+    """Compare the client id with the first request's: for a later request it is the same, left out or another one.
 
     By KIP-1313 a client may leave its id out with header v3 only; with an older header it must send the id again.
     """
@@ -17,7 +17,7 @@ def predicates() -> Columns:
     left_out = later & (first != "") & (own == "")
     return {
         "client_id_is_same": same,
-        "client_id_is_null": left_out,
+        "client_id_is_left_out": left_out,
         "client_id_is_other": later & ~same & ~left_out,
         "client_id_is_lost": left_out & F.col("header_version").isNotNull() & ~has_header_v3(),
         "client_id_is_repeated": same & (own != "") & has_header_v3(),

@@ -35,7 +35,7 @@ def aggregates() -> Aggregates:
         "software_resets": requests_where(F.col("software_is_reset")),
         "software_changes": requests_where(F.col("software_is_changed")),
         "software_after": F.max_by(F.struct("seq", software_after().alias("software")), F.when(accepted, F.col("seq"))),
-        "sent_software": F.max_by(software_after(), F.when(accepted & can_name(), F.col("seq"))),
+        "accepted_software": F.max_by(software_after(), F.when(accepted & can_name(), F.col("seq"))),
         "last_api_versions_error": F.max_by("error_code", F.when(is_api_versions(), F.col("seq"))),
         "refused_names": requests_where(
             (F.col("error_code") == int(ErrorCode.INVALID_REQUEST)) & (name_is_invalid | version_is_invalid)
@@ -64,7 +64,7 @@ def _at_end(logged: str, sent: str) -> Column:
     """Return what the broker knows after the last request; a record logs what it knew before the request."""
     ends_with_it = F.col("last.seq") == F.col("software_after.seq")
     return F.coalesce(
-        F.when(F.col(f"last.{logged}").isNull(), F.col(f"sent_software.{sent}")),
+        F.when(F.col(f"last.{logged}").isNull(), F.col(f"accepted_software.{sent}")),
         F.when(ends_with_it, F.col(f"software_after.software.{sent}")),
         F.col(f"last.{logged}"),
         F.lit(UNKNOWN),

@@ -20,7 +20,7 @@ from ...connections.offers import is_offered_later, offered_before
 from ...connections.starts import life_at, starts_of_brokers
 from ...connections.texts import is_one_of, looked_up, sentence, shown
 from ...connections.violations import by_connection_id
-from ...logs.apis import BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS
+from ...logs.apis import SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS
 
 _BY_REASON = {
     "unknown_api": "request_unreadable",
@@ -44,10 +44,13 @@ def findings_refused(
     ingested_files: DataFrame,
     settings: Settings,
 ) -> DataFrame:
-    """Find refused requests and logins in server.log, by connection id: the request log has no connection for them."""
+    """Find refused requests and logins in server.log.
+
+    Findings have a connection id but no `opened_at`, because these requests are not in the request log.
+    """
     failed = _with_listener(failed_requests, broker_listeners, broker_api_versions, settings)
     others = looked_up(_BY_REASON, F.col("reason"))
-    rule = F.when(F.col("reason") == "unsupported_version", _who_broke_it()).otherwise(others)
+    rule = F.when(F.col("reason") == "unsupported_version", _broken_rule()).otherwise(others)
     version = F.coalesce(sentence(" v{api_version}"), F.lit(""))
     request = sentence("{api_name:a request}{version}", version=version)
     message = sentence(
@@ -68,7 +71,7 @@ def findings_refused(
     )
 
 
-def _who_broke_it() -> Column:
+def _broken_rule() -> Column:
     """Return the rule that a refused version breaks, by the module's table."""
     inside = F.exists("offers", lambda offer: F.col("api_version").between(offer["low"], offer["high"]))
     outside = F.exists("offers", lambda offer: ~F.col("api_version").between(offer["low"], offer["high"]))
@@ -76,7 +79,7 @@ def _who_broke_it() -> Column:
     is_inside = one_api & inside & ~outside
     not_enabled = F.col("detail").contains(_NOT_ENABLED)
     # What brokers advertise is enabled on their listeners.
-    is_elsewhere = F.col("on_controller").isNull() & F.col("api_key").isin(*sorted(BROKER_ONLY_APIS)) & is_inside
+    is_elsewhere = F.col("on_controller").isNull() & F.col("api_key").isin(*sorted(SERVED_BY_BROKERS)) & is_inside
     return (
         F.when(_is_at_the_wrong_port() | (not_enabled & is_elsewhere), "wrong_listener")
         .when(is_inside & ~not_enabled, "advertised_version_refused")
@@ -95,7 +98,7 @@ def _is_at_the_wrong_port() -> Column:
 
 def _of_either() -> tuple[Column, Column]:
     """Return two conditions: only brokers serve the API, and only controllers do."""
-    brokers, controllers = (F.col("api_key").isin(*sorted(apis)) for apis in (BROKER_ONLY_APIS, CONTROLLER_ONLY_APIS))
+    brokers, controllers = (F.col("api_key").isin(*sorted(apis)) for apis in (SERVED_BY_BROKERS, SERVED_BY_CONTROLLERS))
     return brokers, controllers
 
 
