@@ -30,7 +30,7 @@ import itertools
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 from ..logs.apis import INTER_BROKER_APIS
 from ..logs.request_event import RequestEvent
@@ -49,26 +49,19 @@ _NO_INDEX = -1
 """Stands below every INDEX, for a connection of which none is logged."""
 
 
-class LoggedRequest(Protocol):
+class LoggedRequest(NamedTuple):
     """The fields of a request that are judged."""
 
-    @property
-    def connection_id(self) -> str: ...
-    @property
-    def correlation_id(self) -> int: ...
-    @property
-    def api_key(self) -> int: ...
-    @property
-    def client_software_name(self) -> str | None: ...
-    @property
-    def replica_id(self) -> int | None: ...
-    @property
-    def security_protocol(self) -> str | None: ...
-    @property
-    def log_generation(self) -> str: ...
+    connection_id: str
+    correlation_id: int
+    api_key: int
+    client_software_name: str | None
+    replica_id: int | None
+    security_protocol: str | None
+    log_generation: str
 
 
-R = TypeVar("R", bound=LoggedRequest)
+R = TypeVar("R", bound=LoggedRequest | RequestEvent)
 
 
 def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
@@ -86,7 +79,7 @@ def shows_broker_start(first: Sequence[RequestEvent]) -> bool:
     return _are_at_once([(event.logged_at, _listener(event)) for event in logged if _index(event) == 0])
 
 
-def shows_restart(first: Sequence[LoggedRequest], before: Mapping[str, int]) -> bool:
+def shows_restart(first: Sequence[LoggedRequest | RequestEvent], before: Mapping[str, int]) -> bool:
     """Return whether the first requests after a silence show that the broker started in it.
 
     Args:
@@ -127,7 +120,7 @@ def _highest_indexes(connection_ids: Iterable[str]) -> dict[str, int]:
     return highest
 
 
-def _begin_anew(openings: Iterable[LoggedRequest], highest: Mapping[str, int]) -> bool:
+def _begin_anew(openings: Iterable[LoggedRequest | RequestEvent], highest: Mapping[str, int]) -> bool:
     """Return whether no INDEX goes on: each is below the highest one before, or the new connections explain it.
 
     If none above 0 was logged before, connections that sent nothing may explain it too.
@@ -142,7 +135,7 @@ def _begin_anew(openings: Iterable[LoggedRequest], highest: Mapping[str, int]) -
     return True
 
 
-def _shows_new_count(event: LoggedRequest, highest: Mapping[str, int]) -> bool:
+def _shows_new_count(event: LoggedRequest | RequestEvent, highest: Mapping[str, int]) -> bool:
     """Return whether a request is a connection's first one, with an INDEX that shows that the count began again.
 
     Brokers send as soon as they have connected, so for them any lower INDEX shows it.
@@ -153,7 +146,7 @@ def _shows_new_count(event: LoggedRequest, highest: Mapping[str, int]) -> bool:
     return last >= 1 and (index == 0 or (_is_first(event) and index < last - 1))
 
 
-def _may_be_new(event: LoggedRequest, low: int) -> bool:
+def _may_be_new(event: LoggedRequest | RequestEvent, low: int) -> bool:
     """Return whether a request can be the first of a client that counts over all its connections."""
     return event.client_software_name == UNKNOWN and _index(event) <= low
 
@@ -166,7 +159,7 @@ def _first_of_each(requests: Iterable[R]) -> dict[str, R]:
     return openings
 
 
-def _may_open(event: LoggedRequest) -> bool:
+def _may_open(event: LoggedRequest | RequestEvent) -> bool:
     """Return whether a request can be its connection's first one."""
     if (event.security_protocol or "").startswith("SASL"):
         return event.correlation_id <= _HIDDEN_BY_SASL
@@ -175,24 +168,24 @@ def _may_open(event: LoggedRequest) -> bool:
     return event.api_key == ApiKey.API_VERSIONS or event.correlation_id in (0, 1)
 
 
-def _listener(event: LoggedRequest) -> str:
+def _listener(event: LoggedRequest | RequestEvent) -> str:
     """Return the local address of a connection, the first part of its id."""
     return event.connection_id.partition("-")[0]
 
 
-def _is_of_a_broker(event: LoggedRequest) -> bool:
+def _is_of_a_broker(event: LoggedRequest | RequestEvent) -> bool:
     return event.api_key in INTER_BROKER_APIS or (event.replica_id is not None and event.replica_id >= 0)
 
 
-def _is_first(event: LoggedRequest) -> bool:
+def _is_first(event: LoggedRequest | RequestEvent) -> bool:
     return _is_of_a_broker(event) and event.correlation_id == 0
 
 
-def _has_index(event: LoggedRequest) -> bool:
+def _has_index(event: LoggedRequest | RequestEvent) -> bool:
     return event.log_generation in ("json", "request_header_struct")
 
 
-def _index(event: LoggedRequest) -> int:
+def _index(event: LoggedRequest | RequestEvent) -> int:
     """Return the INDEX of a connection on its network processor; `_NO_INDEX` if none is logged."""
     index = _INDEX.search(event.connection_id) if _has_index(event) else None
     return int(index[1]) if index else _NO_INDEX

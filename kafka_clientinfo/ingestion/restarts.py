@@ -18,24 +18,14 @@ from ..logs.apis import INTER_BROKER_APIS
 from ..logs.broker_events import RESTARTED, BrokerEvent
 from ..protocol import ApiKey
 from .arrow_schema import EVENT_SCHEMA
-from .broker_start import RESTART_WINDOWS, shows_restart
+from .broker_start import RESTART_WINDOWS, LoggedRequest, shows_restart
 from .debug_runs import SILENCE_MICROS
 
 LOOKBACK = 1 << 20
 """Bytes before a silence from which connection ids are taken."""
 
 
-class _Request(NamedTuple):
-    connection_id: str
-    correlation_id: int
-    api_key: int
-    client_software_name: str | None
-    replica_id: int | None
-    security_protocol: str | None
-    log_generation: str
-
-
-_NAMES = ("logged_at", "byte_offset", "log_level", *_Request._fields)
+_NAMES = ("logged_at", "byte_offset", "log_level", *LoggedRequest._fields)
 _BROKERS_KEYS = pa.array([*INTER_BROKER_APIS, int(ApiKey.FETCH)], pa.int32())
 
 
@@ -167,8 +157,8 @@ class _Windows:
         first = max(self.before(begin), int(np.searchsorted(self.offsets, latest)))
         before = self.rows.slice(first, begin - first)
         earlier = dict(zip(before["connection_id"].to_pylist(), before["correlation_id"].to_pylist(), strict=True))
-        rows = self.rows.slice(begin, most - begin).select(_Request._fields).to_pylist()
-        requests = [_Request(**row) for row in rows]
+        rows = self.rows.slice(begin, most - begin).select(LoggedRequest._fields).to_pylist()
+        requests = [LoggedRequest(**row) for row in rows]
         sizes = [size for size in RESTART_WINDOWS if size <= len(requests)]
         if is_end and len(requests) not in sizes:
             sizes.append(len(requests))

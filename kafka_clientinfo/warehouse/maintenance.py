@@ -54,7 +54,6 @@ def maintain(
     warehouse: str,
     settings: Settings | None = None,
     progress: Progress | None = None,
-    now: datetime | None = None,
 ) -> MaintenanceReport:
     """Delete what is older than `retention_days`, compact and cluster the tables, and delete unused files.
 
@@ -63,7 +62,6 @@ def maintain(
         warehouse: folder or URI of the Delta tables, or catalog.schema.
         settings: `retention_days` (0 keeps everything), `vacuum_hours` and `lock_wait_seconds` are used.
         progress: called with the name of each stage as it begins.
-        now: the present; the clock's when None.
 
     Raises:
         ConfigError: `vacuum_hours` is less than Delta considers safe.
@@ -81,7 +79,7 @@ def maintain(
             before = {name: _detail(tables, name) for name in tables.specs}
             if settings.retention_days:
                 with report.stage("retention"):
-                    report.deleted = retain(tables, settings.retention_days, now or datetime.now(UTC))
+                    report.deleted = retain(tables, settings.retention_days, datetime.now(UTC))
             for name in tables.specs:
                 with report.stage(name):
                     done = _tidy(tables, name, settings.vacuum_hours)

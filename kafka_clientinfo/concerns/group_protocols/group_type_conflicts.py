@@ -13,7 +13,7 @@ Longer silence proves nothing, and neither do members at different coordinators,
 """
 
 from ...connections.engine import Column, DataFrame, F, Window
-from ...connections.texts import first_entries
+from ...connections.texts import first_entries, number_of_texts
 from ...tables.spec import CONNECTION_KEY
 
 _KEY = ("cluster", "group_id", "broker")
@@ -34,7 +34,10 @@ def transform(connection_groups: DataFrame) -> DataFrame:
     is_stay = F.col("state") == "member"
     stays = (
         entries.groupBy(*_KEY)
-        .agg(first_entries(F.when(is_stay, F.struct(*_STAY)), _MOST_STAYS).alias("stays"), _number_of_types())
+        .agg(
+            first_entries(F.when(is_stay, F.struct(*_STAY)), _MOST_STAYS).alias("stays"),
+            number_of_texts("protocol_type").alias("types"),
+        )
         .where(F.col("types") > 1)
     )
     beside = F.filter("stays", _contradicts)
@@ -49,10 +52,6 @@ def transform(connection_groups: DataFrame) -> DataFrame:
     counted = conflicting.withColumn("own_type", first["protocol_type"])
     names = ("protocol_type", "own_type", "first_at", "last_at", "requests", "rejected", "taken", "example")
     return counted.where(F.col("protocol_type") != F.col("own_type")).select("cluster", "group_id", *names)
-
-
-def _number_of_types() -> Column:
-    return F.size(F.collect_set("protocol_type")).alias("types")
 
 
 def _placed(connection_groups: DataFrame) -> DataFrame:
